@@ -1,0 +1,196 @@
+#pragma once
+// Everything an operator may say, as plain structs with their defaults.
+// What each means, its unit and its bounds stand in settings.hpp's table (printed by --help-config
+// and in REFERENCE.md); load.hpp turns a file into these or into every mistake in it. Values here
+// are already checked: addresses are numeric, networks are masked, sizes are bytes.
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace reprise::config {
+
+using byte_count = std::uint64_t;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+/// A numeric address and port ("127.0.0.1:3128", "[::1]:3128"); port 0 lets the system pick.
+struct endpoint {
+    std::string host;  ///< numeric, without brackets
+    std::uint16_t port = 0;
+    bool operator==(const endpoint&) const = default;
+};
+
+/// An IP network. IPv4 is held in its mapped form, so that one comparison serves both families.
+struct network {
+    std::array<std::uint8_t, 16> address{};
+    unsigned prefix_bits = 128;  ///< of the 128 bits; an IPv4 /8 is 104
+    bool operator==(const network&) const = default;
+};
+
+/// A destination named in an access list: a host, "*.host" (the host's subdomains), or a network;
+/// and perhaps a port.
+struct destination {
+    std::string host;  ///< lower case, empty when `net` is set; starts with "*." for subdomains
+    std::optional<network> net;
+    std::optional<std::uint16_t> port;
+    bool operator==(const destination&) const = default;
+};
+
+struct port_range {
+    std::uint16_t first = 0, last = 0;
+    bool operator==(const port_range&) const = default;
+};
+
+enum class admission_policy { second_hit, always, never, nth_hit };
+struct admission_choice {
+    admission_policy policy = admission_policy::second_hit;
+    unsigned hits = 2;  ///< nth_hit only: stored at this request
+    bool operator==(const admission_choice&) const = default;
+};
+
+enum class listener_mode { forward, accelerator };
+struct listener {
+    endpoint address{"127.0.0.1", 3128};
+    listener_mode mode = listener_mode::forward;
+    std::string upstream;  ///< accelerator: "http://host:port", normalised, no path
+    std::optional<admission_choice> admission;  ///< overrides admission.policy and its rules
+    bool operator==(const listener&) const = default;
+};
+
+struct admin_options {
+    std::optional<endpoint> address = endpoint{"127.0.0.1", 3180};  ///< none: "off"
+    std::string token_file;  ///< empty: whatever changes something is refused
+    std::vector<std::string>
+        host_names;  ///< further Host names that it answers, beside its address and localhost
+    bool operator==(const admin_options&) const = default;
+};
+
+struct memory_options {
+    byte_count size = 256ull << 20;
+    byte_count max_object = 32ull << 20;  ///< a larger body is not stored
+    bool operator==(const memory_options&) const = default;
+};
+
+struct collapsing_options {
+    byte_count window = 8ull << 20;  ///< bytes of one response held for readers that are behind
+    byte_count finish =
+        512ull << 10;  ///< a fetch without clients goes on when at most this is missing
+    bool operator==(const collapsing_options&) const = default;
+};
+
+struct remember_options {
+    std::uint64_t objects = 1'000'000;
+    seconds age = std::chrono::hours{50};
+    bool operator==(const remember_options&) const = default;
+};
+struct admission_rule {
+    std::string url;  ///< a URL in which * stands for any run of characters
+    admission_choice choice;
+    bool operator==(const admission_rule&) const = default;
+};
+struct admission_options {
+    admission_choice choice;  ///< "policy" and "hits"
+    remember_options remember;
+    double false_positive_rate = 0.001;
+    std::vector<admission_rule> rules;  ///< first match wins
+    std::string state;                  ///< file; empty: off
+    seconds save_every = std::chrono::minutes{5};
+    bool operator==(const admission_options&) const = default;
+};
+
+struct access_options {
+    std::vector<network>
+        clients;  ///< default: loopback and private networks (filled by the loader's defaults)
+    std::vector<std::uint16_t> connect_ports{443};
+    std::vector<port_range> request_ports{{80, 80}, {443, 443}, {1024, 65535}};
+    std::vector<destination> allow_destinations;
+    std::vector<destination> deny_destinations;
+    bool operator==(const access_options&) const = default;
+};
+
+enum class log_level { trace, debug, info, warn, error, off };
+struct log_options {
+    std::string access = "-";  ///< "-": standard output; "off"; or a file
+    log_level level = log_level::info;
+    bool query_values = false;  ///< true: query values are logged as they are
+    bool operator==(const log_options&) const = default;
+};
+
+struct limit_options {
+    byte_count head_size = 64ull << 10;  ///< of a request's or response's head
+    unsigned fields = 200;               ///< field lines in one head
+    byte_count url_length = 16ull << 10;
+    unsigned client_connections = 10'000;
+    unsigned connections_per_client = 1'000;  ///< by client address
+    byte_count body_rate =
+        100;  ///< bytes a second a client must keep up, over each timeouts.client_body
+    bool operator==(const limit_options&) const = default;
+};
+
+struct timeout_options {
+    milliseconds client_head{15'000};  ///< from a request's first byte to the end of its head
+    milliseconds client_idle{60'000};  ///< between requests
+    milliseconds client_body{
+        30'000};  ///< without enough progress on a request's body, or reading our answer
+    milliseconds origin_connect{10'000};
+    milliseconds origin_head{60'000};  ///< from the request sent to the response's head
+    milliseconds origin_body{60'000};  ///< between two pieces of a response's body
+    milliseconds tunnel_idle{300'000};
+    milliseconds drain{10'000};  ///< after SIGTERM
+    bool operator==(const timeout_options&) const = default;
+};
+
+struct origin_options {
+    unsigned connections = 128;  ///< to one host and port, from one thread
+    unsigned idle = 32;          ///< of those, kept open unused
+    milliseconds idle_timeout{30'000};
+    bool operator==(const origin_options&) const = default;
+};
+
+struct dns_options {
+    std::vector<endpoint> servers;  ///< empty: the system's (resolv.conf)
+    std::string hosts_file = "/etc/hosts";
+    seconds min_ttl{1};
+    seconds max_ttl = std::chrono::hours{1};
+    seconds negative_ttl{10};
+    milliseconds timeout{5'000};
+    bool operator==(const dns_options&) const = default;
+};
+
+enum class forwarded_field { off, forwarded, x_forwarded_for, both };
+struct forwarding_options {
+    std::string pseudonym;  ///< in Via and Cache-Status; empty: "reprise-" and random letters, new
+                            ///< at each start
+    forwarded_field client_address = forwarded_field::off;
+    bool operator==(const forwarding_options&) const = default;
+};
+
+struct freshness_options {
+    double heuristic_fraction = 0.1;  ///< of the time since Last-Modified (RFC 9111 4.2.2)
+    seconds heuristic_most = std::chrono::hours{24};
+    bool operator==(const freshness_options&) const = default;
+};
+
+struct options {
+    std::vector<listener> listeners{listener{}};
+    admin_options admin;
+    unsigned threads = 0;  ///< 0: one a processor
+    memory_options memory;
+    collapsing_options collapsing;
+    admission_options admission;
+    access_options access;
+    log_options log;
+    limit_options limits;
+    timeout_options timeouts;
+    origin_options origins;
+    dns_options dns;
+    forwarding_options forwarding;
+    freshness_options freshness;
+    bool operator==(const options&) const = default;
+};
+
+}  // namespace reprise::config
