@@ -1,0 +1,148 @@
+#pragma once
+// An origin that does what a test tells it, byte by byte.
+// Each connection has a thread of its own and each path a handler, which runs on that thread and
+// may send, pause, reset, close or read on as it likes: whatever a real server can do wrong can be
+// written down as straight code. It records every request and every connection it ever saw.
+
+#include "tests/support/message.hpp"
+#include "tests/support/stream.hpp"
+#include "tests/support/waiting.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <list>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace reprise::tests {
+
+/// A request as the origin got it.
+struct origin_request {
+    std::string method, target, version;
+    message_head head;
+    field_lines fields;
+    std::string body;
+    field_lines trailers;
+    framing framed_by = framing::none;
+    bool body_complete = true;
+    bool chunk_lines_are_canonical = true;
+    unsigned connection = 0;  ///< counted from 0 in the order of their arrival
+    unsigned number = 0;      ///< which request on that connection, from 0
+
+    [[nodiscard]] std::string get(std::string_view name) const { return fields.get(name); }
+    [[nodiscard]] bool has(std::string_view name) const { return fields.has(name); }
+};
+
+class fake_origin;
+
+/// A handler's side of one connection.
+class origin_connection {
+public:
+    bool send(std::string_view bytes, std::chrono::milliseconds limit = patience);
+    /// Ends the connection with FIN once the handler returns.
+    void close();
+    /// Ends it with RST, now.
+    void reset();
+    /// Reads the rest of the request's body (only for routes that are answered at the head).
+    void read_body(origin_request& request);
+    /// Any bytes, past the framing.
+    [[nodiscard]] read_end read_some(std::string& into, std::chrono::milliseconds limit = patience);
+    /// True when the proxy ends this connection in time; what it still sends is dropped.
+    [[nodiscard]] bool is_closed_by_proxy(std::chrono::milliseconds limit = patience);
+    void finish_sending();
+    /// True while the origin is not being torn down.
+    [[nodiscard]] bool goes_on() const;
+
+private:
+    friend class fake_origin;
+    origin_connection(fake_origin& origin, stream connection, unsigned number);
+
+    fake_origin& origin_;
+    stream stream_;
+    unsigned number_;
+    std::string buffer_;
+    body_reader body_;
+    bool open_ = true;
+    bool done_ = false;  // guarded by the origin's mutex
+    std::thread thread_;
+};
+
+using origin_handler = std::function<void(origin_request& request, origin_connection& connection)>;
+
+/// Listens from construction to destruction. Every method may be called from any thread.
+class fake_origin {
+public:
+    explicit fake_origin(const std::string& address = "127.0.0.1");
+    fake_origin(const fake_origin&) = delete;
+    fake_origin& operator=(const fake_origin&) = delete;
+    ~fake_origin();
+
+    [[nodiscard]] std::uint16_t port() const { return acceptor_.port(); }
+    /// "127.0.0.1:41001"
+    [[nodiscard]] std::string authority() const;
+    /// "http://127.0.0.1:41001" + path
+    [[nodiscard]] std::string url(std::string_view path) const;
+
+    /// Answers requests for `path` (query excluded) once they are whole. Replaces an earlier one.
+    void on(const std::string& path, origin_handler handler);
+    /// The same with one fixed answer, sent as it stands.
+    void on(const std::string& path, std::string raw_answer);
+    /// Answers at the end of the head, body unread.
+    void on_head(const std::string& path, origin_handler handler);
+    /// Answers what has no handler; 404 at first.
+    void otherwise(origin_handler handler);
+
+    [[nodiscard]] std::vector<origin_request> requests() const;
+    /// Requests for `path`, with whatever query.
+    [[nodiscard]] std::vector<origin_request> requests(std::string_view path) const;
+    [[nodiscard]] std::size_t count(std::string_view path) const;
+    [[nodiscard]] unsigned connections() const;
+    /// Connections that are open now.
+    [[nodiscard]] unsigned open_connections() const;
+
+    /// A gate that is opened, if nobody did before, when the origin goes.
+    [[nodiscard]] gate& make_gate();
+    void open_gates();
+
+    /// No new connections from now on (they are refused), and the old ones end.
+    void stop();
+
+private:
+    friend class origin_connection;
+    struct route {
+        origin_handler handler;
+        bool at_head = false;
+    };
+    void accept_all();
+    void serve(origin_connection& connection);
+    bool serve_one(origin_connection& connection, unsigned number);
+    [[nodiscard]] route route_of(const std::string& target) const;
+
+    std::string address_;
+    acceptor acceptor_;
+    std::atomic<bool> stopping_{false};
+    mutable std::mutex mutex_;
+    std::map<std::string, route, std::less<>> routes_;
+    route fallback_;
+    std::vector<origin_request> requests_;
+    std::list<origin_connection> connections_;
+    unsigned accepted_ = 0;
+    std::deque<gate> gates_;
+    std::thread accepts_;
+};
+
+/// "HTTP/1.1 200 OK", these field lines (each ended by CRLF), Date, Content-Length and the body.
+[[nodiscard]] std::string ok(std::string_view fields, std::string_view body);
+[[nodiscard]] std::string answer(std::string_view status_line,
+                                 std::string_view fields,
+                                 std::string_view body);
+/// An IMF-fixdate, so many seconds from now.
+[[nodiscard]] std::string http_date(std::chrono::seconds from_now = std::chrono::seconds{0});
+
+}  // namespace reprise::tests

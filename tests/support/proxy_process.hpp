@@ -1,0 +1,105 @@
+#pragma once
+// The program itself, as a child process on ports that the system picked.
+// Tests see what an operator sees: settings in, ports file, log lines, signals and exit status. A
+// sanitizer's report or a bad exit status fails the test that started it, with what it printed.
+
+#include "tests/support/client.hpp"
+#include "tests/support/temp_dir.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <sys/types.h>
+#include <vector>
+
+namespace reprise::tests {
+
+using nlohmann::json;
+
+/// One forward listener, an admin listener, two threads, loopback origins allowed, no patience with
+/// what is still running at SIGTERM.
+[[nodiscard]] json basic_settings();
+/// basic_settings() that store at the first request.
+[[nodiscard]] json storing_settings();
+
+/// A program that was run to its end.
+struct finished_program {
+    int exit_status = -1;  ///< 128 + signal when one killed it
+    std::string output, errors;
+};
+/// Runs `reprise` with these arguments.
+/// @throws std::runtime_error when it does not end in time
+[[nodiscard]] finished_program run_reprise(const std::vector<std::string>& arguments);
+
+class proxy_process {
+public:
+    /// Starts and waits until it is ready.
+    /// @throws std::runtime_error with what it printed, when it does not start
+    explicit proxy_process(const json& settings = basic_settings());
+    proxy_process(const proxy_process&) = delete;
+    proxy_process& operator=(const proxy_process&) = delete;
+    /// Stops it; a bad end fails the test.
+    ~proxy_process();
+
+    [[nodiscard]] std::uint16_t port(std::size_t listener = 0) const { return ports_.at(listener); }
+    [[nodiscard]] std::uint16_t admin_port() const { return admin_port_; }
+    [[nodiscard]] pid_t pid() const { return pid_; }
+
+    void signal(int number) const;
+    [[nodiscard]] bool is_running();
+    /// SIGTERM, a bounded wait, SIGKILL if that was not enough. The exit status.
+    int stop();
+    /// Waits for its end without asking for it.
+    [[nodiscard]] std::optional<int> wait(std::chrono::milliseconds limit = patience);
+
+    /// Rewrites the settings file in place, listeners with the ports that were picked.
+    void rewrite_settings(const json& settings) const;
+    void rewrite_settings_text(std::string_view text) const;
+    [[nodiscard]] const temp_dir& directory() const { return directory_; }
+
+    /// Resident memory, from /proc.
+    [[nodiscard]] std::size_t resident_bytes() const;
+    /// The most it ever was.
+    [[nodiscard]] std::size_t peak_resident_bytes() const;
+    /// Sets the peak back to the present.
+    void forget_peak() const;
+
+    [[nodiscard]] std::string output() const;  ///< standard output: the access log
+    [[nodiscard]] std::string errors() const;  ///< standard error
+    /// The access log's lines; one that is not JSON fails the test.
+    [[nodiscard]] std::vector<json> access_log() const;
+    /// The first line whose `url` contains this text, once it is there.
+    [[nodiscard]] json logged(std::string_view url_part) const;
+
+    /// A GET on the admin listener.
+    [[nodiscard]] response admin(std::string_view path) const;
+    /// /stats.
+    [[nodiscard]] json stats() const;
+
+    /// A new connection to the first listener.
+    [[nodiscard]] client connect() const { return client{port()}; }
+    /// One GET of an absolute URL on a connection of its own.
+    [[nodiscard]] response get(std::string_view url, std::string_view fields = "") const;
+    [[nodiscard]] response ask(std::string_view method,
+                               std::string_view url,
+                               std::string_view fields = "") const;
+
+private:
+    void start();
+
+    temp_dir directory_;
+    pid_t pid_ = -1;
+    std::optional<int> exit_status_;
+    std::vector<std::uint16_t> ports_;
+    std::uint16_t admin_port_ = 0;
+};
+
+/// A request in absolute form with Host; `fields` are lines ended by CRLF.
+[[nodiscard]] std::string absolute_request(std::string_view method,
+                                           std::string_view url,
+                                           std::string_view fields = "",
+                                           std::string_view body = "");
+
+}  // namespace reprise::tests
