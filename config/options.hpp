@@ -97,14 +97,16 @@ struct admission_options {
     remember_options remember;
     double false_positive_rate = 0.001;
     std::vector<admission_rule> rules;  ///< first match wins
-    std::string state;                  ///< file; empty: off
+    std::string state;                  ///< file; empty: "off"
     seconds save_every = std::chrono::minutes{5};
     bool operator==(const admission_options&) const = default;
 };
 
+/// Loopback and the private networks: 127/8, 10/8, 172.16/12, 192.168/16, ::1, fc00::/7, fe80::/10.
+[[nodiscard]] std::vector<network> private_networks();
+
 struct access_options {
-    std::vector<network>
-        clients;  ///< default: loopback and private networks (filled by the loader's defaults)
+    std::vector<network> clients = private_networks();
     std::vector<std::uint16_t> connect_ports{443};
     std::vector<port_range> request_ports{{80, 80}, {443, 443}, {1024, 65535}};
     std::vector<destination> allow_destinations;
@@ -152,8 +154,8 @@ struct origin_options {
 };
 
 struct dns_options {
-    std::vector<endpoint> servers;  ///< empty: the system's (resolv.conf)
-    std::string hosts_file = "/etc/hosts";
+    std::vector<endpoint> servers;          ///< empty: the system's (resolv.conf)
+    std::string hosts_file = "/etc/hosts";  ///< empty: "off"
     seconds min_ttl{1};
     seconds max_ttl = std::chrono::hours{1};
     seconds negative_ttl{10};

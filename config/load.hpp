@@ -1,0 +1,32 @@
+#pragma once
+// A file of settings -> options, or every mistake in it at once.
+// The file is JSON with // and /* */ comments. Which settings there are, their bounds and what
+// each means stand in settings.cpp's table; what is added here is the file: its size, its syntax.
+
+#include "config/mistake.hpp"
+#include "config/options.hpp"
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace reprise::config {
+
+/// The options, or at least one mistake: never half of each.
+using loaded = std::variant<options, std::vector<mistake>>;
+
+/// A file is read up to here; a longer one is a mistake.
+inline constexpr std::size_t most_file_bytes = 1 << 20;
+
+/// What `json_text` does not mention keeps its default. Total: every text yields one or the other,
+/// in time and memory bounded by most_file_bytes. Throws std::bad_alloc alone. Reads nothing but
+/// its argument: whether the files and addresses that it names exist is found out by their users.
+[[nodiscard]] loaded load(std::string_view json_text);
+
+/// The same for a file. One that cannot be read is a mistake, whose path is empty and whose text
+/// names the file. Blocks on the file system.
+[[nodiscard]] loaded load_file(const std::string& path);
+
+}  // namespace reprise::config
