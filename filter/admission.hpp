@@ -1,0 +1,140 @@
+#pragma once
+// Remembers which keys were seen lately, and how many times: what decides whether an absent key may
+// enter the store.
+//
+// An aging Bloom filter. Keys are written to the young generation; young and old are asked
+// together. When the young one is full, or as old as the settings ask for, the old one is cleared
+// and the two change roles. To count further than to one (nth-hit), a generation has layers: layer
+// i holds the keys seen at least i + 1 times.
+//
+// The contract of time. A key is remembered
+//   - for at least `age`, or
+//   - until at least `objects` other distinct keys were seen after it (never sooner, whatever age),
+// whichever comes first: `age` is a guaranteed minimum as long as the flow allows it. It holds
+// because the old generation goes only when the young one has taken `objects` distinct keys, or was
+// begun `age` ago; whatever the old one alone knows was last seen before the young one was begun.
+// At most it is remembered for two generations: about 2 * age in a steady flow, as long as it takes
+// when nothing is noted.
+
+#include "filter/bloom.hpp"
+#include "filter/key_hash.hpp"
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace reprise::filter {
+
+struct admission_settings {
+    std::uint64_t objects = 1'000'000;                  ///< distinct keys to remember at least; > 0
+    std::chrono::seconds age = std::chrono::hours{50};  ///< to remember at least; > 0
+    /// Probability that a key never seen is answered as seen, when both generations are full; in
+    /// (0, 1). With several layers: that one further sight is reported by mistake.
+    double false_positive_rate = 0.001;
+    unsigned layers = 1;  ///< the highest count told apart: 1 for second-hit, N - 1 for nth-hit
+
+    bool operator==(const admission_settings&) const = default;
+};
+
+/// What an operator reads about the filter. Estimates are of layer 0, from a sample of its blocks.
+struct admission_figures {
+    struct generation {
+        std::chrono::sys_seconds since{};  ///< when it was begun
+        std::uint64_t keys = 0;            ///< distinct keys counted as they were written
+        double estimated_keys = 0;         ///< from its bits (Swamidass-Baldi)
+        double fill = 0;                   ///< share of bits that are on
+        double false_positive_rate = 0;    ///< its own, from its bits
+    };
+    generation young;
+    generation old;
+    double false_positive_rate = 0;  ///< of both together, now
+    std::uint64_t first_sights = 0;  ///< notes answered 0, since construction
+    std::uint64_t repeats = 0;       ///< notes answered more than 0, since construction
+    std::uint64_t refreshes = 0;     ///< refreshes that wrote, since construction
+    std::uint64_t swaps = 0;         ///< how often young became old, since construction
+    /// How long a key is remembered at least, at the rate of distinct keys of the generations held:
+    /// `age`, or less when `objects` keys come sooner. `age` too while nothing is known.
+    std::chrono::seconds remembers_for{};
+    std::uint64_t memory = 0;  ///< bytes
+};
+
+/// Memory    fixed at construction: 2 * layers * blocks * 64 bytes, blocks being
+///           blocks_for(capacity, 1 - sqrt(1 - false_positive_rate)); see README.md for figures:
+///           1,000,000 objects at 0.001 take 4.5 MB a layer.
+/// Threads   any number, every member. Nothing locks, nothing waits. A race between two notes of
+///           one key may answer both "first" (one late admission), never loses the key.
+/// Time      an argument, from the caller's wall clock, so that it means something after a restart.
+///           A clock set back makes keys be remembered for longer; one set forward costs at most
+///           one generation.
+/// Clearing  the old generation is cleared 16 KiB at a time, one slice a note, while the young one
+///           goes on taking keys; no call writes more than that. What is being cleared is forgotten
+///           already as far as the contract goes.
+/// Errs      towards "seen": at most false_positive_rate of the keys never seen. A key it still
+///           remembers is never answered with fewer sights than it had (but for lost races).
+class admission_filter {
+public:
+    static constexpr unsigned max_layers = 15;
+
+    /// @pre settings as its members' comments say, layers at most max_layers
+    /// @throws std::bad_alloc
+    admission_filter(const admission_settings& settings, std::chrono::sys_seconds now);
+
+    admission_filter(const admission_filter&) = delete;
+    admission_filter& operator=(const admission_filter&) = delete;
+
+    /// Records one sight of `key` and returns how many there were before it, as far as remembered:
+    /// 0 for a first sight, at most `layers`. O(layers), one or two cache lines a layer.
+    unsigned note(key_hash key, std::chrono::sys_seconds now) noexcept;
+
+    /// What note would return, recording nothing. Forgetting is the business of writers: an answer
+    /// may be older than `age` says when nothing was noted since.
+    [[nodiscard]] unsigned peek(key_hash key) const noexcept;
+
+    /// A hit tells the filter that the key is still wanted: the young generation then knows it as
+    /// seen `layers` times (what was stored was admitted, and need not earn it again once evicted).
+    /// When the young generation knows that already, one cache line is read and nothing written.
+    void refresh(key_hash key, std::chrono::sys_seconds now) noexcept;
+
+    /// Reads at most 4,096 blocks of each generation (some 0.1 ms), so an event loop may call it.
+    [[nodiscard]] admission_figures figures(std::chrono::sys_seconds now) const noexcept;
+
+    [[nodiscard]] const admission_settings& settings() const noexcept { return settings_; }
+    [[nodiscard]] std::uint64_t blocks() const noexcept { return blocks_; }
+
+private:
+    friend struct admission_state_access;  // encode and decode, in admission_state.cpp
+
+    // Written by nearly every note: a line of its own, away from what readers need.
+    struct alignas(64) generation {
+        std::atomic<std::uint64_t> keys{0};  // distinct, of layer 0
+        std::atomic<std::int64_t> since{0};  // seconds since the epoch
+        std::vector<blocked_bloom> layers;
+    };
+
+    // One word says which generation is young and how far clearing the other has come: roles change
+    // by one store, and a thread that slept through a change can't claim a slice of the next one.
+    struct phase {
+        std::uint32_t epoch;    // changes of roles so far; its lowest bit is the young one's index
+        std::uint32_t claimed;  // slices of the old one that somebody clears or has cleared
+    };
+
+    [[nodiscard]] phase current() const noexcept;
+    void make_room(std::chrono::sys_seconds now) noexcept;
+    void clear_slice(std::uint32_t slice, generation& old) noexcept;
+    [[nodiscard]] admission_figures::generation describe(const generation& one) const noexcept;
+
+    admission_settings settings_;
+    std::uint64_t blocks_;  // of each layer of each generation
+    std::uint32_t slices_;  // of each generation
+    std::array<generation, 2> generations_;
+    alignas(64) std::atomic<std::uint64_t> phase_{0};
+    alignas(64) std::atomic<std::uint32_t> cleared_{0};  // slices done, of those claimed
+    std::atomic<std::uint64_t> first_sights_{0};
+    std::atomic<std::uint64_t> repeats_{0};
+    std::atomic<std::uint64_t> refreshes_{0};
+};
+
+}  // namespace reprise::filter
