@@ -1,0 +1,61 @@
+#pragma once
+// What an IP address means: pure functions, no socket.
+// One address can be reached under several spellings: IPv4 inside IPv6 in its mapped, compatible,
+// translated, 6to4 and NAT64 forms. Who decides by address must decide for all of them.
+
+#include "config/options.hpp"
+#include "proxy/net/asio.hpp"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace reprise::proxy {
+
+/// 16 bytes, IPv4 in its mapped form (::ffff:a.b.c.d), as config::network holds them.
+using address_bytes = std::array<std::uint8_t, 16>;
+
+[[nodiscard]] address_bytes canonical(const net::ip::address& address) noexcept;
+
+/// The other way: a mapped form becomes an IPv4 address. No scope.
+[[nodiscard]] net::ip::address to_address(const address_bytes& bytes) noexcept;
+
+[[nodiscard]] bool contains(const config::network& network, const address_bytes& bytes) noexcept;
+
+/// The address and every IPv4 address that may be meant by it, in canonical form, without repeats.
+struct address_forms {
+    std::array<address_bytes, 5> bytes{};
+    std::size_t count = 0;
+
+    [[nodiscard]] const address_bytes* begin() const noexcept { return bytes.data(); }
+    [[nodiscard]] const address_bytes* end() const noexcept { return bytes.data() + count; }
+};
+
+/// First the address itself (mapped forms as IPv4), then what is embedded in it:
+/// IPv4-compatible ::a.b.c.d (RFC 4291 2.5.5.1), IPv4-translated ::ffff:0:a.b.c.d (RFC 2765), 6to4
+/// 2002::/16 (RFC 3056), NAT64 64:ff9b::/96 (RFC 6052) and 64:ff9b:1::/48 (RFC 8215). The operator
+/// of the last one picks the prefix length, so each place that RFC 6052 2.2 allows is read.
+[[nodiscard]] address_forms forms_of(const address_bytes& bytes) noexcept;
+
+/// What an address is for. `ordinary` has the private networks too.
+enum class address_kind : std::uint8_t {
+    ordinary,
+    unspecified,  ///< 0.0.0.0/8 and ::, which connect to this machine
+    loopback,     ///< 127.0.0.0/8 and ::1
+    link_local,   ///< 169.254.0.0/16 and fe80::/10
+    multicast,    ///< 224.0.0.0/4 and ff00::/8
+    broadcast,    ///< 255.255.255.255
+    metadata,     ///< where clouds hand out credentials
+};
+[[nodiscard]] std::string_view to_string(address_kind kind) noexcept;
+
+/// Of this one form alone; see forms_of for the others.
+[[nodiscard]] address_kind kind_of(const address_bytes& bytes) noexcept;
+
+/// A numeric host as it stands in a URL: IPv4 as four decimal numbers, IPv6 with or without
+/// brackets; no scope. Anything else (also 127.1, 0x7f000001, 017700000001) is none.
+[[nodiscard]] std::optional<net::ip::address> parse_numeric_host(std::string_view host);
+
+}  // namespace reprise::proxy

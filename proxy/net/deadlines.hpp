@@ -1,0 +1,122 @@
+#pragma once
+// Deadlines that cost a store to arm.
+// A connection arms one several times a request, and nearly none is ever reached: a timer queue
+// would be paid for on every one of them, for nothing. So a deadline is an intrusive list node, to
+// arm it is to write a time into it, and one timer a thread ticks and looks for those that passed.
+// The price is coarseness: a deadline is seen up to one tick late, never early.
+
+#include "proxy/clock.hpp"
+#include "proxy/net/asio.hpp"
+
+#include <boost/asio/steady_timer.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+
+namespace reprise::proxy {
+
+class deadlines;
+
+namespace detail {
+/// A place in a circular list; alone when it points at itself.
+struct deadline_link {
+    deadline_link* next = this;
+    deadline_link* previous = this;
+
+    deadline_link() = default;
+    deadline_link(const deadline_link&) = delete;
+    deadline_link& operator=(const deadline_link&) = delete;
+
+    [[nodiscard]] bool alone() const noexcept { return next == this; }
+    void unlink() noexcept;
+    void insert_before(deadline_link& place) noexcept;
+};
+}  // namespace detail
+
+/// One deadline: a member, or a local in a coroutine, of whoever waits.
+///
+/// Threads   the one of its `deadlines`, for everything, construction and destruction included.
+/// Cost      expire_at: two stores and a comparison (the first one also enters a list); clear: one
+///           store; destruction O(1).
+/// The action runs at most once for each expire_at, on the loop, never inside a call of ours. It
+/// may arm and destroy any deadline, this one included. It should *end* what waits (close the
+/// socket) rather than cancel it: between two operations there is nothing to cancel, and the second
+/// would wait forever unless it asks expired() first.
+class deadline : detail::deadline_link {
+public:
+    using action = std::function<void()>;
+
+    deadline(deadlines& all, action on_expiry);
+    ~deadline() { unlink(); }
+    deadline(const deadline&) = delete;
+    deadline& operator=(const deadline&) = delete;
+
+    /// Arms, or moves, the deadline and forgets that an earlier one passed. steady_time::max() is
+    /// never reached but still ends with deadlines::stop().
+    void expire_at(steady_time when);
+    void expire_after(std::chrono::steady_clock::duration wait) { expire_at(steady_now() + wait); }
+
+    /// Disarms. expired() stays as it is, so that it can be asked after the wait.
+    void clear() noexcept { armed_ = false; }
+
+    /// True from the moment the action runs until the next expire_at.
+    [[nodiscard]] bool expired() const noexcept { return expired_; }
+    [[nodiscard]] bool armed() const noexcept { return armed_; }
+
+    /// Arms a guard against the slow drip: `timeout` from now, and pushed on by progress() only
+    /// when at least `bytes_per_second` x `timeout` bytes (never less than one) have moved since
+    /// the last push. Who sends one byte now and then is not kept alive by it.
+    void guard_rate(std::uint64_t bytes_per_second, std::chrono::milliseconds timeout);
+    void progress(std::uint64_t bytes);
+
+private:
+    friend class deadlines;
+    deadlines& all_;
+    action on_expiry_;
+    steady_time when_{};
+    bool armed_ = false;
+    bool expired_ = false;
+    std::uint64_t moved_ = 0;   // since the last push
+    std::uint64_t enough_ = 1;  // to push again
+    std::chrono::milliseconds push_by_{0};
+};
+
+/// All deadlines of one thread and the timer that ticks for them.
+///
+/// The timer runs only while something is armed, so an idle process is not woken and run() returns.
+/// A tick looks at the list only when the earliest deadline it knows of has come: O(armed) then.
+class deadlines {
+public:
+    explicit deadlines(net::io_context& io,
+                       std::chrono::milliseconds tick = std::chrono::milliseconds{100});
+    ~deadlines() { stop(); }
+    deadlines(const deadlines&) = delete;
+    deadlines& operator=(const deadlines&) = delete;
+
+    /// Lets everything armed expire now, and whatever is armed later at the next turn of the loop:
+    /// the last word at shutdown, after which no wait of this thread lasts.
+    void stop();
+    [[nodiscard]] bool stopped() const noexcept { return stopped_; }
+
+    /// One tick as if it were `now`: runs the actions due. The timer calls it; tests may.
+    void tick(steady_time now);
+
+    [[nodiscard]] net::io_context& io() const noexcept { return io_; }
+
+private:
+    friend class deadline;
+    void note(deadline& armed);
+    void expire_all_until(steady_time now);
+    void start_ticking();
+
+    net::io_context& io_;
+    net::steady_timer timer_;
+    std::chrono::milliseconds tick_;
+    detail::deadline_link armed_;  // the list's head; also holds those cleared since the last scan
+    steady_time earliest_ = steady_time::max();  // no armed deadline is earlier
+    bool ticking_ = false;
+    bool stopped_ = false;
+};
+
+}  // namespace reprise::proxy

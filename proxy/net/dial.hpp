@@ -1,0 +1,36 @@
+#pragma once
+// From a host and a port to a connected socket.
+// Addresses of both families are raced as RFC 8305 says: IPv6 first, families in turn, the next one
+// started when the last has failed or has been silent for 250 ms; the first to connect wins.
+
+#include "proxy/clock.hpp"
+#include "proxy/failure.hpp"
+#include "proxy/net/asio.hpp"
+#include "proxy/net/guard.hpp"
+#include "proxy/net/resolver.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace reprise::proxy {
+
+/// Connects; the socket is prepared (io.hpp). Only addresses that `guard` allows are tried.
+/// Errors: the resolver's; destination_refused, naming the address and the setting, when the guard
+/// left none; connect_refused, connect_unreachable, connect_timeout; internal when this process is
+/// out of sockets. All but destination_refused and internal may be tried elsewhere (may_retry).
+/// @param exempt  a configured upstream: the guard lets it pass
+[[nodiscard]] awaitable<attempt<tcp_socket>> dial(resolver& names,
+                                                  std::shared_ptr<const destination_guard> guard,
+                                                  std::string host,
+                                                  std::uint16_t port,
+                                                  bool exempt,
+                                                  steady_time until);
+
+/// The order in which addresses are tried (RFC 8305 4): families in turn, IPv6 first, the order
+/// within a family kept.
+[[nodiscard]] std::vector<net::ip::address> interleaved(
+    const std::vector<net::ip::address>& addresses);
+
+}  // namespace reprise::proxy

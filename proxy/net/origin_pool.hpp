@@ -1,0 +1,114 @@
+#pragma once
+// Connections to origins, kept for the next request.
+// The danger of a kept connection is what may be in it: bytes after the last answer would become
+// the next request's answer. So one comes back only by the word of an exchange that ended cleanly
+// (give_back), with nothing left in its buffer, and is looked at again before it is used: the end
+// or any byte in it, and it is closed.
+
+#include "config/options.hpp"
+#include "proxy/clock.hpp"
+#include "proxy/failure.hpp"
+#include "proxy/net/asio.hpp"
+#include "proxy/net/deadlines.hpp"
+#include "proxy/net/guard.hpp"
+#include "proxy/net/read_buffer.hpp"
+#include "proxy/net/resolver.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+namespace reprise::proxy {
+
+/// Counted by the pool's thread, read by any.
+struct origin_figures {
+    std::atomic<std::uint64_t> open{0};      ///< connections now, in use and idle
+    std::atomic<std::uint64_t> idle{0};      ///< of those, unused now
+    std::atomic<std::uint64_t> dials{0};     ///< attempts to connect
+    std::atomic<std::uint64_t> failures{0};  ///< of those, in vain (names included)
+    std::atomic<std::uint64_t> reuses{0};    ///< exchanges that found a connection open
+    std::atomic<std::uint64_t> stale{0};     ///< idle ones found ended or with surplus bytes
+};
+
+namespace detail {
+struct pool_state;
+struct pool_group;
+struct pool_connection;
+}  // namespace detail
+
+/// A connection for one exchange. Destroying it closes the connection; give_back() keeps it.
+/// May outlive the pool.
+class origin_lease {
+public:
+    origin_lease() noexcept;
+    origin_lease(origin_lease&&) noexcept;
+    origin_lease& operator=(origin_lease&&) noexcept;
+    ~origin_lease();
+
+    [[nodiscard]] explicit operator bool() const noexcept { return connection_ != nullptr; }
+
+    /// @pre of these four: it holds a connection
+    [[nodiscard]] tcp_socket& socket() noexcept;
+    [[nodiscard]] read_buffer& buffer() noexcept;
+    [[nodiscard]] bool reused() const noexcept;
+    [[nodiscard]] const net::ip::address& address() const noexcept;
+
+    /// The exchange ended cleanly and the connection may serve another: the response was read to
+    /// its end, the request written to its end, and neither side said close. Closes it all the same
+    /// when its buffer is not empty. Empties the lease.
+    void give_back();
+    /// Closes the connection and empties the lease.
+    void close() noexcept;
+
+private:
+    friend class origin_pool;
+    friend struct detail::pool_state;
+    std::shared_ptr<detail::pool_state> pool_;
+    detail::pool_group* group_ = nullptr;
+    std::unique_ptr<detail::pool_connection> connection_;
+};
+
+/// One for each thread; nothing but the figures is read by others. Connections to one host, port
+/// and standing with the guard are alike; at most origins.connections of them are open at once and
+/// who comes then waits in turn.
+class origin_pool {
+public:
+    /// Idle connections of all hosts together; the longest unused is closed for a new one.
+    static constexpr std::size_t most_idle = 1'024;
+
+    origin_pool(deadlines& timer,
+                resolver& names,
+                std::shared_ptr<const destination_guard> guard,
+                const config::origin_options& options);
+    ~origin_pool();
+    origin_pool(const origin_pool&) = delete;
+    origin_pool& operator=(const origin_pool&) = delete;
+
+    /// An idle connection (the most recently used) or a new one, or, at the limit, the next that
+    /// comes free before `until`: else origin_connection_limit. dial's errors otherwise.
+    /// @param host        lower case, without brackets; copied before the first suspension
+    /// @param exempt      a configured upstream, which the guard lets pass
+    /// @param fresh_only  never an idle one: for a retry after a reused connection failed, and for
+    ///                    requests that can't be sent twice
+    [[nodiscard]] awaitable<attempt<origin_lease>> acquire(
+        std::string_view host, std::uint16_t port, bool exempt, bool fresh_only, steady_time until);
+
+    /// An idle connection if there is one, else an empty lease: spares the coroutine.
+    [[nodiscard]] origin_lease try_acquire(std::string_view host, std::uint16_t port, bool exempt);
+
+    /// For a reload; idle connections are judged by the new guard before they are used again.
+    void set_guard(std::shared_ptr<const destination_guard> guard);
+    void set_options(const config::origin_options& options);
+
+    /// Closes what is idle and fails who waits. Leases live on; what is given back is closed.
+    void stop();
+
+    [[nodiscard]] const origin_figures& figures() const noexcept;
+
+private:
+    std::shared_ptr<detail::pool_state> state_;
+};
+
+}  // namespace reprise::proxy

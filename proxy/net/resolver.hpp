@@ -1,0 +1,74 @@
+#pragma once
+// Host names to addresses, without blocking and without asking twice.
+// Answers are cached for as long as their TTL says, "no such name" for a set time; questions for
+// one name that come while it is being asked wait for the one answer. The hosts file is kept in
+// memory, since reading it for each name would block the loop.
+
+#include "config/options.hpp"
+#include "proxy/clock.hpp"
+#include "proxy/failure.hpp"
+#include "proxy/net/asio.hpp"
+#include "proxy/net/deadlines.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace reprise::proxy {
+
+/// At least one address, at most resolver::most_addresses; both families mixed in the server's
+/// order (who dials interleaves them).
+struct resolution {
+    std::vector<net::ip::address> addresses;
+    steady_time valid_until;
+};
+using resolved = std::shared_ptr<const resolution>;
+
+/// One for each thread; nothing in it is shared.
+///
+/// Memory    at most most_names cached names and most_questions questions under way.
+/// Answers   numeric hosts and "localhost" (RFC 6761 6.3) by itself, then the hosts file, the
+/// cache,
+///           and the name servers. A and AAAA are asked side by side; when one of them has
+///           addresses the other is waited for at most some 50-150 ms more (RFC 8305 3).
+/// Errors    dns_not_found (no such name, no address, or no name at all), dns_error (the servers
+///           failed or refused, too many questions, shutting down), dns_timeout; all may_retry.
+class resolver {
+public:
+    static constexpr std::size_t most_addresses = 32;
+    static constexpr std::size_t most_names = 10'000;
+    static constexpr std::size_t most_questions = 1'000;
+
+    /// @throws std::runtime_error when the servers can't be set or c-ares can't start
+    resolver(deadlines& timer, const config::dns_options& options);
+    ~resolver();
+    resolver(const resolver&) = delete;
+    resolver& operator=(const resolver&) = delete;
+
+    /// Waits until `until` or dns.timeout from now, whichever is earlier.
+    [[nodiscard]] awaitable<attempt<resolved>> resolve(std::string host, steady_time until);
+
+    /// What resolve() would answer without waiting: addresses or a known failure; none when a
+    /// server must be asked. Spares the coroutine.
+    [[nodiscard]] std::optional<attempt<resolved>> known(std::string_view host);
+
+    /// New settings: questions under way end by the old ones; the cache is emptied.
+    void reconfigure(const config::dns_options& options);
+
+    /// Ends every question with dns_error, and every later one at once.
+    void stop();
+
+    [[nodiscard]] deadlines& timer() const noexcept;
+
+    /// How many questions went to a name server, for tests and figures. Any thread.
+    [[nodiscard]] std::uint64_t asked() const noexcept;
+
+private:
+    struct state;
+    std::shared_ptr<state> state_;
+};
+
+}  // namespace reprise::proxy
