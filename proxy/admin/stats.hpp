@@ -1,0 +1,90 @@
+#pragma once
+// The figures an operator reads, as JSON and as Prometheus text.
+// Both are made from one table (metrics_table.cpp): a row is a metric's name, unit, place in the
+// JSON, meaning, labels, and how its samples are drawn from the inputs. The list in README.md
+// comes from the same rows. Labels have a bounded number of values: never a URL, host or client.
+
+#include "proxy/admin/counters.hpp"
+#include "proxy/admin/windows.hpp"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace reprise::proxy {
+
+/// The store at one moment. Counts since start are marked; the rest is now.
+struct store_figures {
+    std::uint64_t objects = 0;
+    std::uint64_t bytes = 0;  ///< charged: heads, bodies and what keeping them costs
+    std::uint64_t capacity_bytes = 0;
+    std::uint64_t inserted = 0;       ///< since start
+    std::uint64_t evicted = 0;        ///< since start, for room
+    std::uint64_t evicted_bytes = 0;  ///< since start
+};
+
+/// The admission filter at one moment.
+struct admission_view {
+    double fill = 0;                 ///< of the younger generation: share of its room used, 0..1
+    double false_positive_rate = 0;  ///< estimated, of both generations together, now
+    std::uint64_t remembered = 0;    ///< objects, about
+    std::uint64_t memory_bytes = 0;
+    std::optional<double> remembers_for_seconds;  ///< at the present rate; none: not yet known
+    double young_age_seconds = 0;
+    double old_age_seconds = 0;
+    std::uint64_t generations = 0;  ///< turned over since start
+};
+
+struct access_log_figures {
+    std::uint64_t lines = 0;    ///< since start
+    std::uint64_t dropped = 0;  ///< since start: the writer did not keep up, or the disk is full
+    std::uint64_t write_errors = 0;  ///< since start
+};
+
+/// This process, as the kernel sees it; zeros where /proc does not say.
+struct process_figures {
+    double cpu_seconds = 0;
+    std::uint64_t resident_bytes = 0;
+    std::uint64_t open_files = 0;
+};
+[[nodiscard]] process_figures read_process_figures();
+
+enum class readiness : std::uint8_t { ready, starting, draining };
+[[nodiscard]] std::string_view to_string(readiness value) noexcept;
+
+/// Name of a reason for not storing, by the value counted in `not_stored_by_reason`; empty from
+/// the first value that is no reason.
+using reason_name = std::string_view (*)(std::size_t reason);
+
+struct stats_inputs {
+    std::string version;
+    std::chrono::nanoseconds uptime{0};
+    readiness ready = readiness::ready;
+    std::size_t threads = 0;
+    totals counts;
+    window_figures since_start, last_minute, last_ten_minutes;
+    store_figures store;
+    admission_view admission;
+    std::vector<std::string> rules;  ///< the URL pattern of each admission rule, in order
+    reason_name not_stored_reason = nullptr;
+    access_log_figures access_log;
+    std::uint64_t log_dropped = 0;  ///< diagnostic lines overrun since start
+    process_figures process;
+};
+
+/// Cost: well under a millisecond; belongs on the admin thread.
+[[nodiscard]] nlohmann::json stats_json(const stats_inputs& inputs);
+
+/// Prometheus text exposition format 0.0.4.
+[[nodiscard]] std::string metrics_text(const stats_inputs& inputs);
+inline constexpr std::string_view metrics_content_type = "text/plain; version=0.0.4; charset=utf-8";
+
+/// README.md's list of all figures, in Markdown.
+[[nodiscard]] std::string metrics_reference();
+
+}  // namespace reprise::proxy
