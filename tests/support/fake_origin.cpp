@@ -1,0 +1,281 @@
+#include "tests/support/fake_origin.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+#include <utility>
+
+namespace reprise::tests {
+
+namespace {
+
+// How often a waiting thread looks whether the origin is being torn down.
+constexpr std::chrono::milliseconds tick{20};
+
+std::string_view path_of(std::string_view target) {
+    if (const auto scheme = target.find("://"); scheme != std::string_view::npos) {
+        const auto slash = target.find('/', scheme + 3);
+        target = slash == std::string_view::npos ? "/" : target.substr(slash);
+    }
+    return target.substr(0, target.find('?'));
+}
+
+}  // namespace
+
+origin_connection::origin_connection(fake_origin& origin, stream connection, unsigned number)
+    : origin_{origin},
+      stream_{std::move(connection)},
+      number_{number} {}
+
+bool origin_connection::send(std::string_view bytes, std::chrono::milliseconds limit) {
+    return open_ && stream_.send(bytes, limit);
+}
+
+void origin_connection::close() {
+    open_ = false;
+}
+
+void origin_connection::reset() {
+    open_ = false;
+    const std::lock_guard lock{origin_.mutex_};  // stop() may be looking at the socket
+    stream_.reset();
+}
+
+void origin_connection::finish_sending() {
+    stream_.finish_sending();
+}
+
+bool origin_connection::goes_on() const {
+    return !origin_.stopping_;
+}
+
+read_end origin_connection::read_some(std::string& into, std::chrono::milliseconds limit) {
+    if (!buffer_.empty()) {
+        into += std::exchange(buffer_, {});
+        return read_end::data;
+    }
+    return stream_.read_some(into, limit);
+}
+
+bool origin_connection::is_closed_by_proxy(std::chrono::milliseconds limit) {
+    std::string dropped;
+    const auto until = std::chrono::steady_clock::now() + limit;
+    while (goes_on() && std::chrono::steady_clock::now() < until) {
+        const auto end = stream_.read_some(dropped, tick);
+        if (end == read_end::closed || end == read_end::reset) {
+            return true;
+        }
+        dropped.clear();
+    }
+    return false;
+}
+
+void origin_connection::read_body(origin_request& request) {
+    request.framed_by = body_.how();
+    body_.feed(buffer_, request.body);
+    while (!body_.is_complete() && body_.error().empty() && goes_on()) {
+        const auto end = stream_.read_some(buffer_, tick);
+        if (end == read_end::closed || end == read_end::reset) {
+            break;
+        }
+        body_.feed(buffer_, request.body);
+    }
+    request.body_complete = body_.is_complete();
+    request.trailers = body_.trailers();
+    request.chunk_lines_are_canonical = body_.chunk_lines_are_canonical();
+}
+
+fake_origin::fake_origin(const std::string& address) : address_{address}, acceptor_{address} {
+    fallback_.handler = [](origin_request&, origin_connection& connection) {
+        connection.send(answer("404 Not Found", "", "no such page at this origin\n"));
+    };
+    accepts_ = std::thread{[this] { accept_all(); }};
+}
+
+fake_origin::~fake_origin() {
+    stop();
+    open_gates();
+    for (auto& connection : connections_) {
+        connection.thread_.join();
+    }
+}
+
+void fake_origin::stop() {
+    if (stopping_.exchange(true)) {
+        return;
+    }
+    accepts_.join();
+    const std::lock_guard lock{mutex_};
+    for (auto& connection : connections_) {
+        connection.stream_.close_both_ways();
+    }
+}
+
+std::string fake_origin::authority() const {
+    const auto host = address_.find(':') == std::string::npos ? address_ : "[" + address_ + "]";
+    return host + ":" + std::to_string(port());
+}
+
+std::string fake_origin::url(std::string_view path) const {
+    return "http://" + authority() + std::string{path};
+}
+
+void fake_origin::on(const std::string& path, origin_handler handler) {
+    const std::lock_guard lock{mutex_};
+    routes_[path] = {std::move(handler), false};
+}
+
+void fake_origin::on(const std::string& path, std::string raw_answer) {
+    on(path, [raw = std::move(raw_answer)](origin_request&, origin_connection& connection) {
+        connection.send(raw);
+    });
+}
+
+void fake_origin::on_head(const std::string& path, origin_handler handler) {
+    const std::lock_guard lock{mutex_};
+    routes_[path] = {std::move(handler), true};
+}
+
+void fake_origin::otherwise(origin_handler handler) {
+    const std::lock_guard lock{mutex_};
+    fallback_ = {std::move(handler), false};
+}
+
+std::vector<origin_request> fake_origin::requests() const {
+    const std::lock_guard lock{mutex_};
+    return requests_;
+}
+
+std::vector<origin_request> fake_origin::requests(std::string_view path) const {
+    const std::lock_guard lock{mutex_};
+    std::vector<origin_request> out;
+    std::copy_if(requests_.begin(),
+                 requests_.end(),
+                 std::back_inserter(out),
+                 [&](const auto& request) { return path_of(request.target) == path; });
+    return out;
+}
+
+std::size_t fake_origin::count(std::string_view path) const {
+    const std::lock_guard lock{mutex_};
+    return static_cast<std::size_t>(
+        std::count_if(requests_.begin(), requests_.end(), [&](const auto& request) {
+            return path_of(request.target) == path;
+        }));
+}
+
+unsigned fake_origin::connections() const {
+    const std::lock_guard lock{mutex_};
+    return accepted_;
+}
+
+unsigned fake_origin::open_connections() const {
+    const std::lock_guard lock{mutex_};
+    return static_cast<unsigned>(std::count_if(
+        connections_.begin(), connections_.end(), [](const auto& one) { return !one.done_; }));
+}
+
+gate& fake_origin::make_gate() {
+    const std::lock_guard lock{mutex_};
+    return gates_.emplace_back();
+}
+
+void fake_origin::open_gates() {
+    const std::lock_guard lock{mutex_};
+    for (auto& one : gates_) {
+        one.open();
+    }
+}
+
+fake_origin::route fake_origin::route_of(const std::string& target) const {
+    const std::lock_guard lock{mutex_};
+    const auto found = routes_.find(path_of(target));
+    return found == routes_.end() ? fallback_ : found->second;
+}
+
+void fake_origin::accept_all() {
+    while (!stopping_) {
+        auto connection = acceptor_.accept(tick);
+        if (!connection.is_open()) {
+            continue;
+        }
+        const std::lock_guard lock{mutex_};
+        connections_.push_back(origin_connection{*this, std::move(connection), accepted_++});
+        auto& kept = connections_.back();
+        kept.thread_ = std::thread{[this, &kept] { serve(kept); }};
+    }
+}
+
+void fake_origin::serve(origin_connection& connection) {
+    for (unsigned number = 0; connection.open_ && !stopping_; ++number) {
+        if (!serve_one(connection, number)) {
+            break;
+        }
+    }
+    const std::lock_guard lock{mutex_};
+    connection.done_ = true;
+    connection.stream_.close();
+}
+
+bool fake_origin::serve_one(origin_connection& connection, unsigned number) {
+    auto head = take_head(connection.buffer_);
+    while (!head) {
+        const auto end = connection.stream_.read_some(connection.buffer_, tick);
+        if (end == read_end::closed || end == read_end::reset || stopping_) {
+            return false;
+        }
+        head = take_head(connection.buffer_);
+    }
+    origin_request request;
+    const std::string_view line = head->start_line;
+    const auto first = std::min(line.find(' '), line.size());
+    const auto last = std::max(std::min(line.rfind(' '), line.size()), first);
+    request.method = line.substr(0, first);
+    request.target = line.substr(std::min(first + 1, last), last - std::min(first + 1, last));
+    request.version = line.substr(std::min(last + 1, line.size()));
+    request.fields = head->fields;
+    request.head = std::move(*head);
+    request.connection = connection.number_;
+    request.number = number;
+    connection.body_ = body_of_request(request.fields);
+    request.framed_by = connection.body_.how();
+
+    const auto how = route_of(request.target);
+    if (!how.at_head) {
+        connection.read_body(request);
+    }
+    {
+        const std::lock_guard lock{mutex_};
+        requests_.push_back(request);
+    }
+    how.handler(request, connection);
+    return connection.open_;
+}
+
+std::string http_date(std::chrono::seconds from_now) {
+    const auto when = static_cast<std::time_t>(
+        std::chrono::duration_cast<std::chrono::seconds>(
+            (std::chrono::system_clock::now() + from_now).time_since_epoch())
+            .count());
+    std::tm parts{};
+    ::gmtime_r(&when, &parts);
+    char text[64];
+    const auto size = std::strftime(text, sizeof text, "%a, %d %b %Y %H:%M:%S GMT", &parts);
+    return {text, size};
+}
+
+std::string answer(std::string_view status_line, std::string_view fields, std::string_view body) {
+    std::string out = "HTTP/1.1 ";
+    out += status_line;
+    out += "\r\nDate: " + http_date() + "\r\n";
+    out += fields;
+    out += "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n";
+    out += body;
+    return out;
+}
+
+std::string ok(std::string_view fields, std::string_view body) {
+    return answer("200 OK", fields, body);
+}
+
+}  // namespace reprise::tests

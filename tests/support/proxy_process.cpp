@@ -1,0 +1,318 @@
+#include "tests/support/proxy_process.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <fcntl.h>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifndef REPRISE_PROGRAM
+#error "REPRISE_PROGRAM must be the path of the program under test"
+#endif
+
+namespace reprise::tests {
+
+namespace {
+
+/// Starts the program with its output in files. It dies with the thread that started it.
+pid_t spawn(const std::vector<std::string>& arguments,
+            const std::string& output,
+            const std::string& errors) {
+    std::vector<std::string> words{REPRISE_PROGRAM};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    std::vector<char*> argv;
+    for (auto& word : words) {
+        argv.push_back(word.data());
+    }
+    argv.push_back(nullptr);
+
+    const pid_t parent = ::getpid();
+    const pid_t child = ::fork();
+    if (child < 0) {
+        throw std::runtime_error("fork failed");
+    }
+    if (child == 0) {
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (::getppid() != parent) {
+            ::_exit(126);
+        }
+        const int in = ::open("/dev/null", O_RDONLY);
+        const int out = ::open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0600);
+        const int err = ::open(errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0600);
+        if (in < 0 || out < 0 || err < 0 || ::dup2(in, 0) < 0 || ::dup2(out, 1) < 0 ||
+            ::dup2(err, 2) < 0) {
+            ::_exit(126);
+        }
+        ::execv(REPRISE_PROGRAM, argv.data());
+        ::_exit(127);
+    }
+    return child;
+}
+
+int status_of(int wait_status) {
+    return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
+}
+
+std::optional<int> wait_for(pid_t child, std::chrono::milliseconds limit) {
+    int status = 0;
+    pid_t got = 0;
+    const bool ended = eventually(
+        [&] {
+            got = ::waitpid(child, &status, WNOHANG);
+            return got != 0;
+        },
+        limit);
+    if (!ended || got < 0) {
+        return std::nullopt;
+    }
+    return status_of(status);
+}
+
+std::uint16_t port_in(const std::string& endpoint) {
+    return static_cast<std::uint16_t>(std::stoul(endpoint.substr(endpoint.rfind(':') + 1)));
+}
+
+std::size_t status_kibibytes(pid_t pid, std::string_view name) {
+    std::ifstream in{"/proc/" + std::to_string(pid) + "/status"};
+    std::string word;
+    while (in >> word) {
+        if (word == name) {
+            std::size_t kibibytes = 0;
+            in >> kibibytes;
+            return kibibytes;
+        }
+    }
+    return 0;
+}
+
+bool has_sanitizer_report(const std::string& text) {
+    return text.find("Sanitizer:") != std::string::npos ||
+           text.find("runtime error:") != std::string::npos;
+}
+
+}  // namespace
+
+json basic_settings() {
+    return json{
+        {"listeners", json::array({json{{"address", "127.0.0.1:0"}}})},
+        {"admin", {{"address", "127.0.0.1:0"}}},
+        {"threads", 2},
+        {"access", {{"allow_destinations", json::array({"127.0.0.0/8"})}}},
+        {"timeouts", {{"drain", "500ms"}}},
+        {"log", {{"access", "-"}, {"level", "info"}}},
+    };
+}
+
+json storing_settings() {
+    auto settings = basic_settings();
+    settings["admission"] = "always";
+    return settings;
+}
+
+finished_program run_reprise(const std::vector<std::string>& arguments) {
+    const temp_dir directory;
+    const auto child = spawn(arguments, directory.file("out"), directory.file("err"));
+    const auto status = wait_for(child, patience);
+    if (!status) {
+        ::kill(child, SIGKILL);
+        ::waitpid(child, nullptr, 0);
+        throw std::runtime_error("reprise did not end in time");
+    }
+    return {*status, read_file(directory.file("out")), read_file(directory.file("err"))};
+}
+
+proxy_process::proxy_process(const json& settings) {
+    directory_.write("settings.json", settings.dump(2));
+    start();
+}
+
+void proxy_process::start() {
+    const auto ports_file = directory_.file("ports.json");
+    pid_ = spawn({"--config", directory_.file("settings.json"), "--ports-file", ports_file},
+                 directory_.file("out"),
+                 directory_.file("err"));
+    std::string ports;
+    const bool ready = eventually([&] {
+        ports = read_file(ports_file);
+        return !ports.empty() || !is_running();
+    });
+    if (ports.empty()) {
+        const auto what = ready ? "ended with status " + std::to_string(exit_status_.value_or(-1))
+                                : std::string{"was not ready in time"};
+        if (!exit_status_) {
+            ::kill(pid_, SIGKILL);
+            ::waitpid(pid_, nullptr, 0);
+        }
+        throw std::runtime_error("reprise " + what + ":\n" + errors());
+    }
+    const auto parsed = json::parse(ports);
+    for (const auto& listener : parsed.at("listeners")) {
+        ports_.push_back(port_in(listener.get<std::string>()));
+    }
+    if (parsed.contains("admin") && parsed.at("admin").is_string()) {
+        admin_port_ = port_in(parsed.at("admin").get<std::string>());
+    }
+}
+
+proxy_process::~proxy_process() {
+    const int status = stop();
+    const auto printed = errors();
+    if (status != 0) {
+        ADD_FAIL_CHECK_AT(__FILE__,
+                          __LINE__,
+                          "reprise ended with status " << status << ":\n"
+                                                       << printed);
+    } else if (has_sanitizer_report(printed)) {
+        ADD_FAIL_CHECK_AT(__FILE__, __LINE__, "a sanitizer reported:\n" << printed);
+    }
+}
+
+void proxy_process::signal(int number) const {
+    ::kill(pid_, number);
+}
+
+std::optional<int> proxy_process::wait(std::chrono::milliseconds limit) {
+    if (!exit_status_) {
+        exit_status_ = wait_for(pid_, limit);
+    }
+    return exit_status_;
+}
+
+bool proxy_process::is_running() {
+    return !wait(std::chrono::milliseconds{0});
+}
+
+int proxy_process::stop() {
+    if (is_running()) {
+        signal(SIGTERM);
+        if (!wait()) {
+            signal(SIGKILL);
+            (void)wait();
+        }
+    }
+    return exit_status_.value_or(-1);
+}
+
+void proxy_process::rewrite_settings(const json& settings) const {
+    auto fixed = settings;
+    for (std::size_t i = 0; i < ports_.size() && i < fixed["listeners"].size(); ++i) {
+        fixed["listeners"][i]["address"] = "127.0.0.1:" + std::to_string(ports_[i]);
+    }
+    if (admin_port_ != 0) {
+        fixed["admin"]["address"] = "127.0.0.1:" + std::to_string(admin_port_);
+    }
+    rewrite_settings_text(fixed.dump(2));
+}
+
+void proxy_process::rewrite_settings_text(std::string_view text) const {
+    directory_.write("settings.json", text);
+}
+
+std::size_t proxy_process::resident_bytes() const {
+    return status_kibibytes(pid_, "VmRSS:") * 1024;
+}
+
+std::size_t proxy_process::peak_resident_bytes() const {
+    return status_kibibytes(pid_, "VmHWM:") * 1024;
+}
+
+void proxy_process::forget_peak() const {
+    // proc(5): writing 5 resets the peak to the present value.
+    std::ofstream{"/proc/" + std::to_string(pid_) + "/clear_refs"} << "5";
+}
+
+std::string proxy_process::output() const {
+    return read_file(directory_.file("out"));
+}
+std::string proxy_process::errors() const {
+    return read_file(directory_.file("err"));
+}
+
+std::vector<json> proxy_process::access_log() const {
+    std::istringstream in{output()};
+    std::vector<json> out;
+    for (std::string line; std::getline(in, line);) {
+        if (in.eof()) {
+            break;  // the last line is still being written
+        }
+        auto parsed = json::parse(line, nullptr, false);
+        if (parsed.is_discarded()) {
+            ADD_FAIL_CHECK_AT(__FILE__, __LINE__, "not JSON in the access log: " << line);
+            continue;
+        }
+        out.push_back(std::move(parsed));
+    }
+    return out;
+}
+
+json proxy_process::logged(std::string_view url_part) const {
+    json found;
+    (void)eventually([&] {
+        for (const auto& line : access_log()) {
+            if (line.contains("url") &&
+                line["url"].get<std::string>().find(url_part) != std::string::npos) {
+                found = line;
+                return true;
+            }
+        }
+        return false;
+    });
+    return found;
+}
+
+response proxy_process::admin(std::string_view path) const {
+    client one{admin_port_};
+    return one.ask("GET " + std::string{path} + " HTTP/1.1\r\nHost: 127.0.0.1:" +
+                   std::to_string(admin_port_) + "\r\nConnection: close\r\n\r\n");
+}
+
+json proxy_process::stats() const {
+    const auto answer = admin("/stats");
+    auto parsed = json::parse(answer.body, nullptr, false);
+    if (answer.status != 200 || parsed.is_discarded()) {
+        throw std::runtime_error("/stats answered " + std::to_string(answer.status) + ": " +
+                                 answer.body);
+    }
+    return parsed;
+}
+
+response proxy_process::get(std::string_view url, std::string_view fields) const {
+    return ask("GET", url, fields);
+}
+
+response proxy_process::ask(std::string_view method,
+                            std::string_view url,
+                            std::string_view fields) const {
+    auto one = connect();
+    return one.ask(absolute_request(method, url, fields));
+}
+
+std::string absolute_request(std::string_view method,
+                             std::string_view url,
+                             std::string_view fields,
+                             std::string_view body) {
+    auto authority = url.substr(std::min(url.find("://") + 3, url.size()));
+    authority = authority.substr(0, authority.find_first_of("/?#"));
+    std::string out{method};
+    out += " ";
+    out += url;
+    out += " HTTP/1.1\r\nHost: ";
+    out += authority;
+    out += "\r\n";
+    out += fields;
+    if (!body.empty()) {
+        out += "Content-Length: " + std::to_string(body.size()) + "\r\n";
+    }
+    out += "\r\n";
+    out += body;
+    return out;
+}
+
+}  // namespace reprise::tests
