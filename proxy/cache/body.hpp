@@ -1,0 +1,71 @@
+#pragma once
+// The bytes of a response body in reference-counted blocks.
+// A block is written once, by the fetch that fills it, and shared from then on: the clients that wait for the fetch,
+// the store and every later hit send the same memory. Nobody copies a body to keep it.
+
+#include <boost/smart_ptr/intrusive_ptr.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+namespace reprise::proxy::cache {
+
+/// Header and bytes in one allocation. Bytes below a length that was published (by whoever owns the writing side)
+/// never change, so readers on other threads need no lock for them.
+class block {
+public:
+    /// @throws std::bad_alloc
+    [[nodiscard]] static boost::intrusive_ptr<block> make(std::size_t capacity);
+
+    block(const block&) = delete;
+    block& operator=(const block&) = delete;
+
+    [[nodiscard]] char* data() noexcept { return reinterpret_cast<char*>(this + 1); }
+    [[nodiscard]] const char* data() const noexcept {
+        return reinterpret_cast<const char*>(this + 1);
+    }
+    [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
+    /// What the allocation costs, in bytes.
+    [[nodiscard]] std::size_t footprint() const noexcept { return sizeof(block) + capacity_; }
+
+private:
+    explicit block(std::size_t capacity) noexcept : capacity_{capacity} {}
+    ~block() = default;
+
+    friend void intrusive_ptr_add_ref(block* b) noexcept {
+        b->references_.fetch_add(1, std::memory_order_relaxed);
+    }
+    friend void intrusive_ptr_release(block* b) noexcept;
+
+    std::atomic<std::uint32_t> references_{0};
+    std::size_t capacity_;
+};
+
+using block_ptr = boost::intrusive_ptr<block>;
+
+/// A run of bytes inside a block, and a share of it.
+struct slice {
+    block_ptr memory;
+    std::size_t begin = 0;
+    std::size_t size = 0;
+
+    [[nodiscard]] std::string_view view() const noexcept {
+        return {memory->data() + begin, size};
+    }
+};
+
+/// A whole body, immutable.
+struct body {
+    std::vector<slice> slices;
+    std::uint64_t size = 0;
+
+    /// Bytes of memory held, unused ends of blocks included.
+    [[nodiscard]] std::size_t footprint() const noexcept;
+};
+using body_ptr = std::shared_ptr<const body>;
+
+}  // namespace reprise::proxy::cache

@@ -1,0 +1,70 @@
+#include "proxy/cache/collapse.hpp"
+
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+namespace reprise::proxy::cache {
+
+namespace {
+struct listing {
+    std::string url;
+    std::shared_ptr<fetch> under_way;
+};
+struct hash_of_key {
+    std::size_t operator()(const filter::key_hash& key) const noexcept { return key.low; }
+};
+}  // namespace
+
+struct collapse_table::stripe {
+    mutable std::mutex guard;
+    std::unordered_map<filter::key_hash, listing, hash_of_key> listed;
+};
+
+collapse_table::collapse_table() : stripes_{std::make_unique<stripe[]>(stripe_count)} {}
+collapse_table::~collapse_table() = default;
+
+collapse_table::place collapse_table::join_or_lead(const filter::key_hash& key,
+                                                   std::string_view url,
+                                                   const wakeup::signal& sleeper,
+                                                   const fetch_limits& limits) {
+    place result;
+    std::shared_ptr<fetch> replaced;  // destroyed after the lock
+    auto& home = stripes_[key.high % stripe_count];
+    const std::lock_guard lock{home.guard};
+    auto& slot = home.listed[key];
+    if (slot.under_way && slot.url == url) {
+        result.reader = fetch::join(slot.under_way, sleeper, result.head_known);
+        if (result.reader) {
+            return result;
+        }
+    }
+    replaced = std::move(slot.under_way);
+    slot.url = url;
+    slot.under_way = std::make_shared<fetch>(limits);
+    result.leads = true;
+    result.reader = fetch::join(slot.under_way, sleeper, result.head_known);
+    return result;
+}
+
+void collapse_table::remove(const filter::key_hash& key, const std::shared_ptr<fetch>& over) {
+    std::shared_ptr<fetch> removed;
+    auto& home = stripes_[key.high % stripe_count];
+    const std::lock_guard lock{home.guard};
+    const auto it = home.listed.find(key);
+    if (it != home.listed.end() && it->second.under_way == over) {
+        removed = std::move(it->second.under_way);
+        home.listed.erase(it);
+    }
+}
+
+std::size_t collapse_table::size() const {
+    std::size_t all = 0;
+    for (std::size_t i = 0; i < stripe_count; ++i) {
+        const std::lock_guard lock{stripes_[i].guard};
+        all += stripes_[i].listed.size();
+    }
+    return all;
+}
+
+}  // namespace reprise::proxy::cache

@@ -1,0 +1,44 @@
+#pragma once
+// Which fetches may be joined: one a key, for all threads.
+// The first request of a key that is not stored leads; those that come while its first bytes are still held follow.
+// Striped like the store; entries are weak in effect: a fetch that can no longer be joined is replaced by the next
+// leader, and a fetch removes itself when it is over.
+
+#include "filter/key_hash.hpp"
+#include "proxy/cache/fetch.hpp"
+
+#include <memory>
+#include <string_view>
+
+namespace reprise::proxy::cache {
+
+class collapse_table {
+public:
+    collapse_table();
+    ~collapse_table();
+    collapse_table(const collapse_table&) = delete;
+    collapse_table& operator=(const collapse_table&) = delete;
+
+    struct place {
+        std::unique_ptr<fetch_reader> reader;
+        bool leads = false;       ///< the caller starts the producer
+        bool head_known = false;  ///< follower: the head was there already
+    };
+    /// Joins the fetch of this key, or begins one. Any thread.
+    [[nodiscard]] place join_or_lead(const filter::key_hash& key,
+                                     std::string_view url,
+                                     const wakeup::signal& sleeper,
+                                     const fetch_limits& limits);
+
+    /// Removes `over` if it is still the one listed under its key.
+    void remove(const filter::key_hash& key, const std::shared_ptr<fetch>& over);
+
+    [[nodiscard]] std::size_t size() const;
+
+private:
+    struct stripe;
+    static constexpr std::size_t stripe_count = 64;
+    std::unique_ptr<stripe[]> stripes_;
+};
+
+}  // namespace reprise::proxy::cache

@@ -1,0 +1,347 @@
+#include "proxy/cache/fetch.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace reprise::proxy::cache {
+
+namespace {
+constexpr std::size_t largest_block = 64u << 10;
+constexpr std::size_t smallest_block = 4u << 10;
+}  // namespace
+
+fetch::~fetch() = default;
+
+void fetch::notify_readers() {
+    for (auto* reader : readers_) {
+        if (reader->waiting_) {
+            reader->waiting_ = false;
+            reader->sleeper_.notify();
+        }
+    }
+}
+
+std::uint64_t fetch::fastest() const {
+    std::uint64_t offset = 0;
+    for (const auto* reader : readers_) {
+        if (!reader->fell_out_) {
+            offset = std::max(offset, reader->offset_);
+        }
+    }
+    return offset;
+}
+
+void fetch::let_go() {
+    if (whole_ || (base_ == 0 && end_ <= limits_.first_bytes && phase_ <= phase::streaming)) {
+        return;
+    }
+    auto needed = end_;
+    for (const auto* reader : readers_) {
+        if (!reader->fell_out_) {
+            needed = std::min(needed, reader->offset_);
+        }
+    }
+    while (!slices_.empty() && base_ + slices_.front().size <= needed) {
+        // The last block may still have room that the producer fills: it stays until the end.
+        if (slices_.size() == 1 && phase_ <= phase::streaming) {
+            break;
+        }
+        base_ += slices_.front().size;
+        slices_.pop_front();
+    }
+}
+
+void fetch::drop_those_behind() {
+    if (whole_ || readers_.size() < 2) {
+        return;
+    }
+    const auto front = fastest();
+    for (auto* reader : readers_) {
+        const bool behind = end_ - reader->offset_ + largest_block > limits_.window;
+        if (!reader->fell_out_ && behind && reader->offset_ < front) {
+            reader->fell_out_ = true;
+            if (reader->waiting_) {
+                reader->waiting_ = false;
+                reader->sleeper_.notify();
+            }
+        }
+    }
+}
+
+void fetch::producer_is(wakeup::signal sleeper, std::function<void()> stop) {
+    const std::lock_guard lock{guard_};
+    sleeper_ = std::move(sleeper);
+    stop_ = std::move(stop);
+}
+
+void fetch::producer_left() {
+    const std::lock_guard lock{guard_};
+    sleeper_ = {};
+    stop_ = nullptr;
+}
+
+void fetch::producer_interim(std::string head) {
+    const std::lock_guard lock{guard_};
+    interim_.push_back(std::move(head));
+    notify_readers();
+}
+
+std::size_t fetch::producer_head(head_ptr head) {
+    const std::lock_guard lock{guard_};
+    head_ = std::move(head);
+    phase_ = phase::streaming;
+    notify_readers();
+    return readers_.size();
+}
+
+bool fetch::keep_whole() {
+    const std::lock_guard lock{guard_};
+    if (base_ != 0 || phase_ > phase::streaming || abandoned_) {
+        return false;
+    }
+    whole_ = true;
+    return true;
+}
+
+void fetch::keep_no_more() {
+    const std::lock_guard lock{guard_};
+    whole_ = false;
+    drop_those_behind();
+    let_go();
+}
+
+bool fetch::kept_whole() const {
+    const std::lock_guard lock{guard_};
+    return whole_;
+}
+
+std::pair<char*, std::size_t> fetch::producer_space(std::size_t want) {
+    const std::lock_guard lock{guard_};
+    if (!slices_.empty()) {
+        auto& last = slices_.back();
+        const auto used = last.begin + last.size;
+        if (used < last.memory->capacity()) {
+            return {last.memory->data() + used, std::min(want, last.memory->capacity() - used)};
+        }
+    }
+    // A declared length tells the size of the last block exactly, so that a stored body wastes nothing; without
+    // one, blocks double from small to large.
+    std::size_t size = std::clamp<std::size_t>(end_, smallest_block, largest_block);
+    if (head_ && head_->length) {
+        size = static_cast<std::size_t>(
+            std::clamp<std::uint64_t>(*head_->length - std::min(end_, *head_->length), 1, largest_block));
+    }
+    slices_.push_back(slice{block::make(size), 0, 0});
+    return {slices_.back().memory->data(), std::min(want, size)};
+}
+
+void fetch::producer_commit(std::size_t bytes) {
+    if (bytes == 0) {
+        return;
+    }
+    const std::lock_guard lock{guard_};
+    slices_.back().size += bytes;
+    end_ += bytes;
+    drop_those_behind();
+    let_go();
+    notify_readers();
+}
+
+void fetch::producer_append(std::string_view bytes) {
+    while (!bytes.empty()) {
+        const auto [at, room] = producer_space(bytes.size());
+        std::memcpy(at, bytes.data(), room);
+        producer_commit(room);
+        bytes.remove_prefix(room);
+    }
+}
+
+bool fetch::producer_must_pause() {
+    const std::lock_guard lock{guard_};
+    pausing_ = !abandoned_ && !readers_.empty() && end_ >= fastest() + limits_.read_ahead;
+    return pausing_;
+}
+
+void fetch::producer_finish(std::string trailers) {
+    const std::lock_guard lock{guard_};
+    trailers_ = std::move(trailers);
+    phase_ = phase::finished;
+    let_go();
+    notify_readers();
+}
+
+void fetch::producer_fail(failure why) {
+    const std::lock_guard lock{guard_};
+    why_ = std::move(why);
+    phase_ = phase::failed;
+    whole_ = false;
+    notify_readers();
+}
+
+void fetch::producer_validated(stored_ptr fresh) {
+    const std::lock_guard lock{guard_};
+    validated_ = std::move(fresh);
+    phase_ = phase::validated;
+    notify_readers();
+}
+
+void fetch::producer_upgraded() {
+    const std::lock_guard lock{guard_};
+    phase_ = phase::upgraded;
+    notify_readers();
+}
+
+bool fetch::abandoned() const {
+    const std::lock_guard lock{guard_};
+    return abandoned_;
+}
+
+std::uint64_t fetch::received() const {
+    const std::lock_guard lock{guard_};
+    return end_;
+}
+
+body_ptr fetch::whole_body() {
+    const std::lock_guard lock{guard_};
+    if (!whole_ || base_ != 0) {
+        return nullptr;
+    }
+    auto content = std::make_shared<body>();
+    content->slices.reserve(slices_.size());
+    for (auto& part : slices_) {
+        if (part.size == 0) {
+            continue;
+        }
+        // A block that is mostly empty costs the store more than one copy now.
+        if (part.memory->capacity() > part.size + part.size / 8 + 64) {
+            auto exact = block::make(part.size);
+            std::memcpy(exact->data(), part.memory->data() + part.begin, part.size);
+            content->slices.push_back(slice{std::move(exact), 0, part.size});
+        } else {
+            content->slices.push_back(part);
+        }
+        content->size += part.size;
+    }
+    return content;
+}
+
+std::unique_ptr<fetch_reader> fetch::join(const std::shared_ptr<fetch>& source,
+                                          wakeup::signal sleeper,
+                                          bool& head_known) {
+    auto reader = std::make_unique<fetch_reader>(source, std::move(sleeper));
+    const std::lock_guard lock{source->guard_};
+    if (source->abandoned_ || source->base_ != 0 || source->phase_ > phase::streaming) {
+        return nullptr;  // the reader was never listed: leaving is harmless, see ~fetch_reader
+    }
+    head_known = source->head_ != nullptr;
+    source->readers_.push_back(reader.get());
+    reader->listed_ = true;
+    return reader;
+}
+
+void fetch::leave(fetch_reader& reader) {
+    const std::lock_guard lock{guard_};
+    std::erase(readers_, &reader);
+    if (phase_ > phase::streaming) {
+        return;
+    }
+    if (readers_.empty()) {
+        const bool nearly_done =
+            whole_ && head_ && head_->length && *head_->length - std::min(end_, *head_->length) <= limits_.finish;
+        abandoned_ = !nearly_done;
+    }
+    let_go();
+    if (abandoned_ && stop_) {
+        stop_();
+    }
+    if (abandoned_ || pausing_) {
+        pausing_ = false;
+        sleeper_.notify();
+    }
+}
+
+void fetch_reader::report::clear() {
+    what = news::nothing;
+    interim.clear();
+    head.reset();
+    slices.clear();
+    trailers.clear();
+    fresh.reset();
+}
+
+fetch_reader::fetch_reader(std::shared_ptr<fetch> source, wakeup::signal sleeper)
+    : source_{std::move(source)}, sleeper_{std::move(sleeper)} {}
+
+fetch_reader::~fetch_reader() {
+    if (listed_) {
+        source_->leave(*this);
+    }
+}
+
+void fetch_reader::next(report& into, std::size_t most) {
+    into.clear();
+    auto& f = *source_;
+    const std::lock_guard lock{f.guard_};
+    if (interim_seen_ < f.interim_.size()) {
+        into.what = news::interim;
+        into.interim = f.interim_[interim_seen_++];
+        return;
+    }
+    if (f.phase_ == fetch::phase::validated) {
+        into.what = news::validated;
+        into.fresh = f.validated_;
+        return;
+    }
+    if (f.phase_ == fetch::phase::upgraded) {
+        into.what = news::upgraded;
+        into.head = f.head_;
+        return;
+    }
+    if (!head_seen_ && f.head_) {
+        head_seen_ = true;
+        into.what = news::head;
+        into.head = f.head_;
+        return;
+    }
+    if (fell_out_) {
+        into.what = news::fell_out;
+        return;
+    }
+    if (head_seen_ && offset_ < f.end_) {
+        auto at = f.base_;
+        std::size_t taken = 0;
+        for (const auto& part : f.slices_) {
+            if (at + part.size > offset_) {
+                const auto skip = static_cast<std::size_t>(offset_ - at);
+                const auto size = std::min(part.size - skip, most - taken);
+                into.slices.push_back(slice{part.memory, part.begin + skip, size});
+                taken += size;
+                offset_ += size;
+                if (taken == most) {
+                    break;
+                }
+            }
+            at += part.size;
+        }
+        into.what = news::data;
+        f.let_go();
+        if (f.pausing_ && f.end_ < f.fastest() + f.limits_.read_ahead) {
+            f.pausing_ = false;
+            f.sleeper_.notify();
+        }
+        return;
+    }
+    if (f.phase_ == fetch::phase::finished) {
+        into.what = news::end;
+        into.trailers = f.trailers_;
+        return;
+    }
+    if (f.phase_ == fetch::phase::failed) {
+        into.what = news::failed;
+        into.why = f.why_;
+        return;
+    }
+    waiting_ = true;
+}
+
+}  // namespace reprise::proxy::cache

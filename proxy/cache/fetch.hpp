@@ -1,0 +1,193 @@
+#pragma once
+// One response on its way from the origin to everybody who waits for it.
+//
+// A fetch has one producer (the coroutine that reads the origin, on the thread of the request that began it) and any
+// number of readers (sessions, on any thread). Readers see interim heads, the head, the body as it arrives, and how it
+// ended. Blocks are shared, not copied; those that every reader has passed are let go unless the fetch is being stored.
+//
+// Pace       the producer stays at most `read_ahead` bytes in front of the *fastest* reader, so a reader that
+//            stalls holds up nobody. Where readers share a fetch at most `window` bytes are held for those behind; one
+//            that is further behind than that has fallen out: it is told, and its session goes on alone or ends.
+//            What is being stored is held whole, and nobody falls out of it.
+// First bytes are kept until `first_bytes` have passed, so that a late request may still join from the start.
+// Giving up  when the last reader leaves: a fetch that is being stored goes on if it is complete or its declared length
+//            leaves at most `finish` bytes to read; every other one is abandoned and its connection closed.
+// Failure    a failed or cut-off fetch is never stored, and every reader sees the failure as its end.
+//
+// Threads    all members may be called from any thread (one short mutex), but `producer_` calls only by the producer.
+
+#include "proxy/cache/stored_response.hpp"
+#include "proxy/failure.hpp"
+#include "proxy/http/storability.hpp"
+#include "proxy/net/wakeup.hpp"
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace reprise::proxy::cache {
+
+/// What is known when the head has arrived. Immutable.
+struct fetched_head {
+    unsigned status = 0;
+    std::string head;  ///< status line and end-to-end fields with Via; no framing, Age, or empty line
+    bool has_body = false;
+    std::optional<std::uint64_t> length;  ///< declared; none: unknown until the end
+    http::freshness_facts freshness;
+    http::response_directives directives;
+    http::vary_spec vary;
+    std::string selecting;  ///< of the request that began the fetch
+    http::storability verdict = http::storability::storable;
+    bool cookies = false;
+    std::string strong_etag;   ///< empty: a reader that fell out cannot go on by a range request
+    std::string origin;        ///< address connected to, for the log
+    std::chrono::microseconds origin_time{0};  ///< request sent to head read
+};
+using head_ptr = std::shared_ptr<const fetched_head>;
+
+struct fetch_limits {
+    std::uint64_t window = 8u << 20;
+    std::uint64_t read_ahead = 256u << 10;
+    std::uint64_t first_bytes = 256u << 10;
+    std::uint64_t finish = 512u << 10;
+};
+
+class fetch_reader;
+
+class fetch {
+public:
+    explicit fetch(const fetch_limits& limits) : limits_{limits} {}
+    ~fetch();
+    fetch(const fetch&) = delete;
+    fetch& operator=(const fetch&) = delete;
+
+    // ---- the producer ----
+
+    /// What wakes the producer when it waits for readers, and what stops its reading when it is abandoned (called on
+    /// any thread, under a lock: it posts). Both may be called until producer_left().
+    void producer_is(wakeup::signal sleeper, std::function<void()> stop);
+    void producer_left();
+    /// A 1xx head, whole, to be passed on.
+    void producer_interim(std::string head);
+    /// Publishes the head. Returns how many readers wait for it now: each is a sight; later ones note their own.
+    std::size_t producer_head(head_ptr head);
+    /// From here on (or from the start, before producer_head) the body is kept whole, for the store.
+    /// False when its first bytes are gone, or the fetch has ended.
+    bool keep_whole();
+    /// Ends keep_whole: no room, or too long.
+    void keep_no_more();
+    [[nodiscard]] bool kept_whole() const;
+    /// Memory to read into; at most `want` bytes. The block's earlier bytes may be read by others meanwhile.
+    [[nodiscard]] std::pair<char*, std::size_t> producer_space(std::size_t want);
+    /// `bytes` of the last producer_space are filled.
+    void producer_commit(std::size_t bytes);
+    void producer_append(std::string_view bytes);
+    /// True while the producer is to wait for readers (woken through its wakeup).
+    [[nodiscard]] bool producer_must_pause();
+    /// The body is complete. `trailers`: field lines in wire form, or empty.
+    void producer_finish(std::string trailers);
+    void producer_fail(failure why);
+    /// Validation succeeded: readers are served from the store.
+    void producer_validated(stored_ptr fresh);
+    /// The origin switched protocols: the one reader takes the connection over.
+    void producer_upgraded();
+    /// Nobody wants it any more: stop.
+    [[nodiscard]] bool abandoned() const;
+    /// The whole body, after producer_finish was decided and before it is called; null unless kept whole.
+    [[nodiscard]] body_ptr whole_body();
+    [[nodiscard]] std::uint64_t received() const;
+
+    // ---- who may join ----
+
+    /// Registers a reader at the first byte. Null when the first bytes are gone or the fetch is over or abandoned.
+    /// `head_known`: the head was there already, so the caller notes its own sight.
+    [[nodiscard]] static std::unique_ptr<fetch_reader> join(const std::shared_ptr<fetch>& source,
+                                                            wakeup::signal sleeper,
+                                                            bool& head_known);
+
+private:
+    friend class fetch_reader;
+    enum class phase : std::uint8_t { waiting, streaming, finished, failed, validated, upgraded };
+
+    void notify_readers();        // with guard_ held
+    void let_go();                // with guard_ held: drops blocks that nobody needs
+    void drop_those_behind();     // with guard_ held
+    [[nodiscard]] std::uint64_t fastest() const;  // with guard_ held
+    void leave(fetch_reader& reader);
+
+    const fetch_limits limits_;
+    mutable std::mutex guard_;
+    phase phase_ = phase::waiting;
+    head_ptr head_;
+    std::vector<std::string> interim_;
+    std::deque<slice> slices_;
+    std::uint64_t base_ = 0;      // offset of the first byte still held
+    std::uint64_t end_ = 0;       // bytes received
+    bool whole_ = false;          // being stored
+    bool abandoned_ = false;
+    bool pausing_ = false;
+    std::string trailers_;
+    failure why_;
+    stored_ptr validated_;
+    std::vector<fetch_reader*> readers_;
+    wakeup::signal sleeper_;
+    std::function<void()> stop_;
+};
+
+/// One session's place in a fetch. Leaves when destroyed.
+class fetch_reader {
+public:
+    enum class news : std::uint8_t {
+        nothing,    ///< wait
+        interim,    ///< `interim` is a 1xx head
+        head,       ///< `head` is set
+        data,       ///< `slices` to send; they stay valid as long as they are kept
+        end,        ///< complete; `trailers`
+        failed,     ///< `why`
+        fell_out,   ///< the window went past this reader
+        validated,  ///< `fresh` serves the request
+        upgraded,
+    };
+    struct report {
+        news what = news::nothing;
+        std::string interim;
+        head_ptr head;
+        std::vector<slice> slices;
+        std::string trailers;
+        failure why;
+        stored_ptr fresh;
+        void clear();
+    };
+
+    fetch_reader(std::shared_ptr<fetch> source, wakeup::signal sleeper);
+    ~fetch_reader();
+    fetch_reader(const fetch_reader&) = delete;
+    fetch_reader& operator=(const fetch_reader&) = delete;
+
+    /// What is new since the last call; at most `most` bytes of body. When there is nothing, the sleeper is notified
+    /// once something is. Earlier slices count as passed.
+    void next(report& into, std::size_t most);
+
+    [[nodiscard]] std::uint64_t offset() const noexcept { return offset_; }
+    [[nodiscard]] const std::shared_ptr<fetch>& source() const noexcept { return source_; }
+
+private:
+    friend class fetch;
+    std::shared_ptr<fetch> source_;
+    wakeup::signal sleeper_;
+    bool listed_ = false;  // set once, before anybody else sees this reader
+    // Guarded by source_->guard_:
+    std::uint64_t offset_ = 0;
+    std::size_t interim_seen_ = 0;
+    bool head_seen_ = false;
+    bool waiting_ = false;
+    bool fell_out_ = false;
+};
+
+}  // namespace reprise::proxy::cache

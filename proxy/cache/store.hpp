@@ -1,0 +1,131 @@
+#pragma once
+// The memory tier: stored responses by primary key, within a byte budget.
+//
+// A primary key (method GET + URL) has one resource, a resource one stored response a variant. Resources live in
+// stripes, each behind its own short lock; what is found is immutable and shared, so nobody holds a lock while it
+// sends. Eviction is SIEVE (Zhang et al., NSDI 2024): one queue a stripe in order of arrival, a mark set by hits, a
+// hand that passes over the marked; a hit writes one bit and moves nothing. The budget is one for all stripes.
+//
+// Threads   any number.
+// Cost      find: one lock, one hash look-up, one string comparison; no allocation.
+// Budget    every allocation of a response is counted (stored_response::footprint) with its share of the index; the sum
+//           of what is stored and what fetches have reserved exceeds the capacity only while a put is under way.
+
+#include "filter/key_hash.hpp"
+#include "proxy/cache/stored_response.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+namespace reprise::proxy::cache {
+
+enum class lookup : std::uint8_t {
+    absent,         ///< nothing under this key
+    other_variant,  ///< only variants that the request's fields do not select
+    present,
+};
+
+struct found {
+    lookup what = lookup::absent;
+    stored_ptr response;
+};
+
+struct store_figures {
+    std::uint64_t objects = 0;   ///< stored responses, variants counted singly
+    std::uint64_t bytes = 0;     ///< charged now, reservations not included
+    std::uint64_t reserved = 0;  ///< bytes promised to fetches that will store
+    std::uint64_t capacity = 0;
+    std::uint64_t inserted = 0, replaced = 0, freshened = 0, evicted = 0, evicted_bytes = 0,
+                  invalidated = 0, refused = 0;
+};
+
+class response_store;
+
+/// Bytes promised to a fetch that is being stored, counted in the budget while the body arrives; given back when
+/// destroyed.
+class reservation {
+public:
+    reservation() = default;
+    reservation(reservation&& other) noexcept
+        : store_{std::exchange(other.store_, nullptr)}, bytes_{std::exchange(other.bytes_, 0)} {}
+    reservation& operator=(reservation&& other) noexcept;
+    reservation(const reservation&) = delete;
+    reservation& operator=(const reservation&) = delete;
+    ~reservation() { reset(); }
+
+    /// Raises the promise to `bytes` in all. False, and nothing changes, when the store has no room for it.
+    [[nodiscard]] bool grow_to(std::uint64_t bytes);
+    void reset() noexcept;
+
+private:
+    friend class response_store;
+    explicit reservation(response_store* store) noexcept : store_{store} {}
+    response_store* store_ = nullptr;
+    std::uint64_t bytes_ = 0;
+};
+
+class response_store {
+public:
+    explicit response_store(std::uint64_t capacity_bytes);
+    ~response_store();
+    response_store(const response_store&) = delete;
+    response_store& operator=(const response_store&) = delete;
+
+    /// The newest variant that `request` selects (RFC 9111 4.1), marked as used.
+    [[nodiscard]] found find(const filter::key_hash& key,
+                             std::string_view url,
+                             http::field_list request) const;
+
+    /// As find, but marks nothing: for those who only look.
+    [[nodiscard]] found peek(const filter::key_hash& key,
+                             std::string_view url,
+                             http::field_list request) const;
+
+    /// Stores a response under its key, in place of the variant with the same selecting values; evicts until it
+    /// fits. False when it is larger than the whole capacity.
+    bool put(const filter::key_hash& key, std::string_view url, stored_ptr response);
+
+    /// Puts `updated` where `current` is; nothing happens when `current` has left meanwhile.
+    bool freshen(const filter::key_hash& key,
+                 std::string_view url,
+                 const stored_ptr& current,
+                 stored_ptr updated);
+
+    /// Drops every variant of a URL (RFC 9111 4.4). Returns how many there were.
+    std::size_t invalidate(const filter::key_hash& key, std::string_view url);
+
+    /// At most a quarter of the capacity is ever promised, so that a flood of fetches cannot empty the store.
+    [[nodiscard]] reservation reserve() noexcept { return reservation{this}; }
+
+    /// Takes effect at once; a smaller one evicts.
+    void set_capacity(std::uint64_t bytes);
+
+    [[nodiscard]] store_figures figures() const noexcept;
+
+    /// Variants of one resource; the least recently stored goes first.
+    static constexpr std::size_t most_variants = 32;
+
+private:
+    friend class reservation;
+    struct stripe;
+    static constexpr std::size_t stripe_count = 64;
+
+    [[nodiscard]] stripe& stripe_of(const filter::key_hash& key) const noexcept;
+    [[nodiscard]] found look(const filter::key_hash& key,
+                             std::string_view url,
+                             http::field_list request,
+                             bool mark) const;
+    void make_room();
+    bool evict_one();
+
+    std::unique_ptr<stripe[]> stripes_;
+    std::atomic<std::uint64_t> capacity_;
+    std::atomic<std::uint64_t> used_{0}, reserved_{0}, objects_{0};
+    std::atomic<std::uint64_t> inserted_{0}, replaced_{0}, freshened_{0}, evicted_{0},
+        evicted_bytes_{0}, invalidated_{0}, refused_{0};
+    std::atomic<std::size_t> next_stripe_{0};
+};
+
+}  // namespace reprise::proxy::cache

@@ -1,0 +1,56 @@
+#pragma once
+// A response as the store keeps it: immutable, its head already in wire form.
+// A hit sends [head][per-reply fields][empty line][body] in one gathered write; everything that does not change from
+// one reply to the next was formatted when the object was stored.
+
+#include "proxy/cache/body.hpp"
+#include "proxy/clock.hpp"
+#include "proxy/http/cache_control.hpp"
+#include "proxy/http/fields.hpp"
+#include "proxy/http/freshness.hpp"
+#include "proxy/http/vary.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace reprise::proxy::cache {
+
+struct stored_response {
+    /// "HTTP/1.1 200 OK\r\n", the end-to-end fields with our Via, and last Content-Length where the status has one.
+    /// Without Age, Cache-Status, Connection and the empty line: those are the reply's.
+    std::string head;
+    std::size_t status_line_size = 0;  ///< where the first field line begins
+    std::size_t length_at = 0;         ///< where the Content-Length line begins; head.size() when there is none
+    unsigned status = 0;
+    http::freshness_facts freshness;
+    http::response_directives directives;
+    http::vary_spec vary;
+    std::string selecting;  ///< the request's values for `vary` (http::selecting_values)
+    body_ptr content;
+    bool cookies = false;     ///< has Set-Cookie
+    bool authorized = false;  ///< came of a request with Authorization
+
+    /// The admission filter's generation that was last told of a hit; a hit writes it at most once a generation.
+    mutable std::atomic<std::uint32_t> told_generation{0};
+
+    stored_response() = default;
+
+    /// The same response with another head and freshness (a 304's work); shares the body.
+    [[nodiscard]] std::shared_ptr<stored_response> with_head(std::string new_head) const;
+
+    /// Field lines of `head`, parsed anew: for conditional answers and freshening, not for plain hits.
+    [[nodiscard]] std::vector<http::field> fields() const;
+
+    /// Memory this response is charged for, in bytes, all of its own allocations counted.
+    [[nodiscard]] std::size_t footprint() const noexcept;
+};
+
+using stored_ptr = std::shared_ptr<const stored_response>;
+
+/// Sets status_line_size and length_at from `head`.
+void index_head(stored_response& response) noexcept;
+
+}  // namespace reprise::proxy::cache
