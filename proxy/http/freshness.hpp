@@ -1,0 +1,74 @@
+#pragma once
+// Age and lifetime of a response (RFC 9111 4.2): worked out once when it arrives, asked on each
+// hit with one subtraction.
+// Nothing here reads a clock. The two times of the exchange and `now` are arguments; between them
+// the clock may step back, which never makes an age negative nor a stale response fresh that was
+// born stale.
+
+#include "proxy/clock.hpp"
+#include "proxy/http/cache_control.hpp"
+#include "proxy/http/fields.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <string_view>
+
+namespace reprise::proxy::http {
+
+/// The heuristic (RFC 9111 4.2.2): this part of the time between Last-Modified and Date, at most
+/// this long.
+struct freshness_rules {
+    double heuristic_fraction = 0.1;
+    seconds heuristic_most = std::chrono::hours{24};
+};
+
+/// Where a lifetime comes from, in the order of RFC 9111 4.2.1. `none`: nothing says anything, so
+/// the lifetime is zero.
+enum class lifetime_source : std::uint8_t { s_maxage, max_age, expires, heuristic, none };
+[[nodiscard]] std::string_view to_string(lifetime_source source) noexcept;
+
+/// What is kept beside a stored response to age it.
+struct freshness_facts {
+    wall_time response_time{};  ///< when its head arrived
+    seconds initial_age{0};     ///< corrected_initial_age (4.2.3): how old it was then
+    seconds lifetime{0};        ///< freshness_lifetime (4.2.1), never negative
+    lifetime_source source = lifetime_source::none;
+    bool operator==(const freshness_facts&) const = default;
+};
+
+/// The origin said how long (s-maxage, max-age, Expires); false for the heuristic and for none.
+[[nodiscard]] constexpr bool is_explicit(lifetime_source source) noexcept {
+    return source <= lifetime_source::expires;
+}
+
+/// RFC 9111 4.2.1 to 4.2.3 for a shared cache.
+///
+/// - Date missing or invalid: the response's arrival (RFC 9110 6.6.1).
+/// - Expires invalid (also "0"): already expired (5.3). It is measured from the response's own
+///   Date, so a fast or slow origin clock shortens and lengthens nothing. Of several, the first.
+/// - Age: of a list or of several lines the first member; ignored if it is no integer (5.1).
+/// - The heuristic serves only a status that RFC 9110 15.1 allows it, or `public`, with a valid
+///   Last-Modified before Date.
+/// - A response from a slow origin is aged by the whole round trip (4.2.3's response_delay).
+[[nodiscard]] freshness_facts freshness_of(unsigned status,
+                                           field_list response,
+                                           const response_directives& directives,
+                                           wall_time request_time,
+                                           wall_time response_time,
+                                           const freshness_rules& rules) noexcept;
+
+/// current_age (4.2.3), in whole seconds, never negative and never below initial_age: a clock that
+/// stepped back reads as no time passed.
+[[nodiscard]] seconds current_age(const freshness_facts& facts, wall_time now) noexcept;
+
+/// The moment it becomes stale; wall_time::min() if it never was fresh. `now < fresh_until(facts)`
+/// is `current_age(facts, now) < facts.lifetime`: what a hit tests.
+[[nodiscard]] wall_time fresh_until(const freshness_facts& facts) noexcept;
+
+/// Seconds of freshness left; negative by as much as it is stale (RFC 9211 2.4's ttl).
+[[nodiscard]] seconds remaining(const freshness_facts& facts, wall_time now) noexcept;
+
+/// Statuses that are heuristically cacheable (RFC 9110 15.1).
+[[nodiscard]] bool is_heuristically_cacheable(unsigned status) noexcept;
+
+}  // namespace reprise::proxy::http

@@ -1,0 +1,76 @@
+#pragma once
+// Byte ranges of a stored whole (RFC 9110 14): what part of it a request asks for.
+// A Range that is malformed, in another unit, or greedy is ignored, as 14.2 allows: the whole is
+// always a right answer. `parse_ranges` knows several ranges; `judge_range` answers only one.
+
+#include "proxy/clock.hpp"
+#include "proxy/http/fields.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace reprise::proxy::http {
+
+/// Both ends included; first <= last < length.
+struct byte_range {
+    std::uint64_t first = 0, last = 0;
+    [[nodiscard]] std::uint64_t size() const noexcept { return last - first + 1; }
+    bool operator==(const byte_range&) const = default;
+};
+
+enum class range_answer : std::uint8_t {
+    whole,          ///< no range that counts: 200
+    part,           ///< 206
+    unsatisfiable,  ///< 416, with Content-Range: bytes */length
+};
+[[nodiscard]] std::string_view to_string(range_answer answer) noexcept;
+
+/// More ranges than this in one request are taken for an attack, and ignored (14.2, 17.15).
+inline constexpr std::size_t most_ranges = 16;
+
+/// The satisfiable ranges of one Range field, in the order asked for.
+struct range_set {
+    range_answer answer = range_answer::whole;
+    std::size_t count = 0;  ///< ranges in `parts`; at least 1 if and only if answer is `part`
+    std::array<byte_range, most_ranges> parts{};
+    [[nodiscard]] std::span<const byte_range> ranges() const noexcept {
+        return {parts.data(), count};
+    }
+};
+
+/// "bytes=0-499", "bytes=-500", "bytes=0-0,-1"... against a representation of `length` bytes.
+/// Total, no allocation, O(text). Numbers beyond 64 bits are larger than every length. Ranges past
+/// the end are left out; if all are, `unsatisfiable`. Of an empty representation a suffix range is
+/// the whole (no Content-Range can say it).
+[[nodiscard]] range_set parse_ranges(std::string_view text, std::uint64_t length) noexcept;
+
+struct range_verdict {
+    range_answer answer = range_answer::whole;
+    byte_range part;  ///< where answer is `part`
+    bool operator==(const range_verdict&) const = default;
+};
+
+/// What to send of a stored complete 200 whose body has `length` bytes. Preconditions come first
+/// (RFC 9110 13.2.2). Whole unless the method is GET, there is exactly one Range line with exactly
+/// one range in it, and If-Range, if there is one, holds.
+[[nodiscard]] range_verdict judge_range(std::string_view method,
+                                        field_list request,
+                                        field_list stored,
+                                        std::uint64_t length,
+                                        wall_time now) noexcept;
+
+/// If-Range (13.1.5): a strong ETag by strong comparison, or a date that is exactly the stored
+/// Last-Modified, where that is strong: at least a second before the stored Date (8.8.2.2). True
+/// without any If-Range; false for several.
+[[nodiscard]] bool if_range_holds(field_list request, field_list stored, wall_time now) noexcept;
+
+/// "bytes 0-499/1234": a 206's Content-Range value.
+void append_content_range(std::string& out, byte_range part, std::uint64_t length);
+/// "bytes */1234": a 416's.
+void append_unsatisfied_range(std::string& out, std::uint64_t length);
+
+}  // namespace reprise::proxy::http

@@ -1,0 +1,54 @@
+#pragma once
+// May this response be stored, and if not, why not (RFC 9111 3, for a shared cache).
+// One enumerator a rule; the first that applies is named, in the order of the enumeration. What is
+// stored need not be fresh: a response that must be validated each time is worth storing if there
+// is something to validate it with.
+
+#include "proxy/http/cache_control.hpp"
+#include "proxy/http/fields.hpp"
+#include "proxy/http/freshness.hpp"
+
+#include <cstdint>
+#include <string_view>
+
+namespace reprise::proxy::http {
+
+enum class storability : std::uint8_t {
+    storable,
+    method,            ///< not GET (RFC 9111 3: a method that is understood as cacheable)
+    no_store_request,  ///< 5.2.1.5
+    partial,           ///< 206, or 416 to a Range: about a part, and parts are not stored
+    status,            ///< no final answer for this URL alone: 1xx, 304, 407, 412, 6xx and beyond
+    must_understand,   ///< 5.2.2.3: must-understand, and we have no rules for the status
+    no_store,          ///< 5.2.2.5; overridden by a must-understand that is met
+    private_response,  ///< 5.2.2.7, with field names too
+    authorization,     ///< 3.5: Authorization without public, must-revalidate or s-maxage
+    vary_any,          ///< 4.1: Vary: *, or more names than vary_spec holds
+    set_cookie,        ///< 7.3: Set-Cookie without a lifetime that the origin stated
+    no_lifetime,       ///< 3: no explicit lifetime, and the status has no heuristic one
+    useless,           ///< never fresh and without a validator: nothing could reuse it
+};
+
+/// A reason as Cache-Status' `detail` has it: "no-store", "private", "vary-any"...
+[[nodiscard]] std::string_view to_string(storability verdict) noexcept;
+
+/// Judges a complete response head. O(lines), no allocation.
+///
+/// - `request` is the request as received from the client, before hop-by-hop fields are dropped.
+/// - Unknown final statuses are stored when their lifetime is explicit, or `public` (RFC 9111 3).
+/// - Without fresh time it is stored only with an ETag or a valid Last-Modified. A response that
+///   only arrived stale (Age above a lifetime that is not zero) is stored without one too: a
+///   client's max-stale or a stale-if-error may still use it.
+/// - no-cache without a validator is `useless`: each reuse would be a whole fetch.
+[[nodiscard]] storability judge_storable(std::string_view method,
+                                         unsigned status,
+                                         field_list request,
+                                         const request_directives& asked,
+                                         field_list response,
+                                         const response_directives& allowed,
+                                         const freshness_facts& facts) noexcept;
+
+/// Statuses whose caching rules this cache follows (what must-understand asks, RFC 9111 5.2.2.3).
+[[nodiscard]] bool is_understood(unsigned status) noexcept;
+
+}  // namespace reprise::proxy::http

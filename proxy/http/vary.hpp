@@ -1,0 +1,55 @@
+#pragma once
+// Vary (RFC 9111 4.1, RFC 9110 12.5.5): which request fields choose among variants, and a request's
+// values for them as one canonical text.
+// The text is what a variant is keyed by, so it is injective: other values, another count of lines'
+// joined content, or a field that is absent and not empty, give another text.
+//
+// Always give the request *as received*. A field that the client's Connection names is dropped on
+// the way to the origin and still selects: keyed by what was forwarded, two clients that differ in
+// it would share a variant.
+
+#include "proxy/http/fields.hpp"
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace reprise::proxy::http {
+
+/// The selecting field names of one response, from all its Vary lines.
+struct vary_spec {
+    static constexpr std::size_t most_names = 32;
+    static constexpr std::size_t most_bytes = 1024;
+
+    /// Lower case, sorted, each once, separated by commas: equal sets are equal texts.
+    std::string names;
+    /// Nothing can match: "*" among the names, a name that is no token, or more of them than the
+    /// bounds above.
+    bool any = false;
+
+    /// The response has one variant for all requests.
+    [[nodiscard]] bool empty() const noexcept { return names.empty() && !any; }
+    bool operator==(const vary_spec&) const = default;
+};
+
+/// Reads every Vary line. Allocates only if there is one.
+[[nodiscard]] vary_spec read_vary(field_list response);
+
+/// True if read_vary(response).any; no allocation. Vary lines with many names cost the most:
+/// most_names squared comparisons.
+[[nodiscard]] bool varies_by_anything(field_list response) noexcept;
+
+/// The request's values for the names of `spec`, in canonical text. Lines of one name are joined
+/// by a comma; white space around commas outside quoted strings goes; Accept-Language,
+/// Accept-Encoding and Accept-Charset are lower-cased, since their members have no case
+/// (RFC 9110 12.5). Order is kept: it can mean preference.
+/// @pre field values contain no line feed (the head's parser refuses them)
+[[nodiscard]] std::string selecting_values(const vary_spec& spec, field_list request);
+
+/// selecting_values(spec, request) == stored_values, and `spec.any` is false. No allocation;
+/// O(names x lines).
+[[nodiscard]] bool matches(const vary_spec& spec,
+                           std::string_view stored_values,
+                           field_list request) noexcept;
+
+}  // namespace reprise::proxy::http
