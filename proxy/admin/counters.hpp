@@ -104,7 +104,7 @@ struct basic_counters {
     Cell bytes_to_clients{};
     Cell bytes_from_origins{};
     Cell bytes_to_origins{};
-    Cell body_bytes_to_clients{};       ///< of responses, without tunnels and error pages
+    Cell body_bytes_to_clients{};       ///< of answered requests: no tunnels, no error pages
     Cell body_bytes_from_store{};       ///< of those, from a stored response
     Cell body_bytes_from_collapsing{};  ///< of those, to followers of another request's fetch
 
@@ -279,9 +279,10 @@ private:
     std::unique_ptr<thread_counters[]> blocks_;
 };
 
-/// Requests that the hit ratio looks at: those that a store could have answered. Tunnels, local
-/// answers, refusals and mistakes of clients are none.
-[[nodiscard]] std::uint64_t cacheable_requests(const totals& counts) noexcept;
+/// Requests that the hit ratio looks at: all that were answered in full from the store or by an
+/// origin (hit, revalidated, stale, miss, collapsed, pass). Tunnels, local answers, refusals,
+/// errors and what was broken off say nothing about a cache.
+[[nodiscard]] std::uint64_t answered_requests(const totals& counts) noexcept;
 
 /// Of those, answered from the store: hit, revalidated, stale.
 [[nodiscard]] std::uint64_t hits(const totals& counts) noexcept;

@@ -18,7 +18,7 @@ namespace reprise::proxy {
 /// What came to pass within some span of time.
 struct window_figures {
     std::chrono::nanoseconds span{0};
-    std::uint64_t requests = 0;  ///< cacheable_requests
+    std::uint64_t requests = 0;  ///< answered_requests
     std::uint64_t hits = 0;
     std::uint64_t body_bytes = 0;  ///< to clients, of proxied responses
     std::uint64_t body_bytes_from_store = 0;
@@ -49,12 +49,13 @@ public:
 
 private:
     struct reading {
-        steady_time at;
+        steady_time at{};
         std::uint64_t requests = 0, hits = 0, body_bytes = 0, body_bytes_from_store = 0;
     };
     static reading read(steady_time at, const totals& counts) noexcept;
     static window_figures between(const reading& first, const reading& second) noexcept;
 
+    steady_time start_;
     std::array<reading, longest / every + 2> ring_{};
     std::size_t newest_ = 0;
     std::size_t kept_ = 1;  ///< how many of the ring are filled; the first is the start
