@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# Chromium, headless: a page with pictures through the proxy, three times with a new profile each,
+# then through CONNECT. What the screenshots show is read back by the browser itself (look.html).
+# shellcheck source=harness.sh
+. "$(dirname "$0")/harness.sh"
+needs chromium openssl
+
+site=$work/site
+cp -r "$here/../data/site" "$site"
+start_origin pages --root "$site"
+pages=127.0.0.1:$port
+openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=127.0.0.1 \
+    -addext subjectAltName=IP:127.0.0.1 -keyout "$work/key.pem" -out "$work/cert.pem" 2>/dev/null
+start_origin secret --root "$site" --certificate "$work/cert.pem" --key "$work/key.pem"
+secret=127.0.0.1:$port
+start_proxy '' "${secret#*:}"
+
+# browse PROXY OPTION... URL: in a profile of its own.
+browse() {
+    local profile
+    profile=$(mktemp -d "$work/profile.XXXXXX")
+    timeout -k 5 60 chromium --headless --no-sandbox --disable-gpu --disable-quic --no-first-run \
+        --disable-background-networking --disable-component-update --disable-sync \
+        --disable-dev-shm-usage --disable-extensions --hide-scrollbars --window-size=600,300 \
+        --force-device-scale-factor=1 --ignore-certificate-errors --user-data-dir="$profile" "$@" \
+        2>>"$work/chromium.log" </dev/null
+    rm -rf "$profile"
+}
+through=("--proxy-server=http://$proxy" '--proxy-bypass-list=<-loopback>')
+
+# look: what the last screenshot shows, by a browser that asks the origin itself.
+look() {
+    browse --no-proxy-server --virtual-time-budget=5000 --dump-dom "http://$pages/look.html" |
+        sed -n 's/.*<p id="colours">\(.*\)<\/p>.*/\1/p'
+}
+colours="200,0,0 0,160,0 0,0,220 noise"
+
+for number in 1 2 3; do
+    browse "${through[@]}" --screenshot="$site/screenshot.png" "http://$pages/index.html"
+    for picture in red green blue noise; do
+        most=$((number < 2 ? number : 2))
+        check "load $number: the origin sent $picture.png so often" $most "$(asked pages "^GET /$picture\.png 200 ")"
+    done
+    check "load $number: the pictures are on the screen" "$colours" "$(look)"
+done
+
+rm "$site/screenshot.png"
+browse "${through[@]}" --screenshot="$site/screenshot.png" "https://$secret/index.html"
+check "through CONNECT: the pictures are on the screen" "$colours" "$(look)"
+check "through CONNECT: the origin sent them" 1 "$(asked secret '^GET /noise\.png 200 ')"
+stop_proxy

@@ -1,0 +1,149 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2034  # some of what is set here is for the scripts alone
+# What every test with a real client needs: an origin, a DNS server that knows no name, the proxy on
+# ports the system picked, and checks that say what was expected. Sourced by the scripts beside it,
+# which ctest runs with REPRISE, ORIGIN and NO_NAMES naming the programs (see CMakeLists.txt).
+#
+# The proxy may reach loopback alone and resolves nothing, so whatever else a client asks for
+# (browsers phone home) ends there. Everything is written below $work, which goes at the end; what
+# was started ends with this script, however that ends.
+set -euo pipefail
+
+: "${REPRISE:?names the program reprise}" "${ORIGIN:?names demo_origin}" "${NO_NAMES:?names no_names}"
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+work=$(mktemp -d)
+started=()
+
+# No setting of the machine's owner takes part.
+unset http_proxy https_proxy ftp_proxy all_proxy no_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY
+export HOME=$work/home LC_ALL=C TZ=UTC
+mkdir -p "$HOME"
+
+finish() {
+    local status=$? pid
+    if ((status != 0 && status != 77)); then
+        printf -- '--- %s\n' "test failed with status $status"
+        for log in "$work"/*.log; do
+            [[ -s $log ]] && printf -- '--- %s\n' "${log##*/}" && tail -n 40 "$log"
+        done
+    fi >&2
+    for pid in "${started[@]}"; do
+        kill "$pid" 2>/dev/null || true
+    done
+    for pid in "${started[@]}"; do
+        wait "$pid" 2>/dev/null || true
+    done
+    rm -rf "$work"
+    exit "$status"
+}
+trap finish EXIT
+trap 'echo "line $LINENO: $BASH_COMMAND: status $?" >&2' ERR
+
+# needs PROGRAM...: skips the test by name when one is missing.
+needs() {
+    local program
+    for program in "$@"; do
+        if ! command -v "$program" >/dev/null; then
+            echo "skipped: $program is not installed"
+            exit 77
+        fi
+    done
+}
+
+fail() {
+    echo "failed: $*" >&2
+    exit 1
+}
+
+# check WHAT EXPECTED ACTUAL
+check() {
+    [[ $2 == "$3" ]] || fail "$1: expected '$2', got '$3'"
+    echo "ok: $1"
+}
+
+# check_matches WHAT PATTERN ACTUAL: an extended regular expression.
+check_matches() {
+    [[ $3 =~ $2 ]] || fail "$1: expected something like '$2', got '$3'"
+    echo "ok: $1"
+}
+
+# await FILE PID: until the program has written the file.
+await() {
+    local deadline=$((SECONDS + 20))
+    until [[ -s $1 ]]; do
+        kill -0 "$2" 2>/dev/null || fail "a program ended before it was ready: $1"
+        ((SECONDS < deadline)) || fail "a program was not ready in time: $1"
+        sleep 0.02
+    done
+}
+
+# start NAME PROGRAM...: in the background, output to $work/NAME.log, pid in $pid. Should this script
+# be killed outright, the kernel ends the program.
+start() {
+    setpriv --pdeathsig KILL "${@:2}" </dev/null >>"$work/$1.log" 2>&1 &
+    pid=$!
+    started+=("$pid")
+}
+
+# start_origin NAME [option...]: demo_origin; its port in $port, its requests in $work/NAME.requests.
+start_origin() {
+    start "$1" "$ORIGIN" --port-file "$work/$1.port" --log "$work/$1.requests" "${@:2}"
+    : >>"$work/$1.requests"
+    await "$work/$1.port" "$pid"
+    port=$(<"$work/$1.port")
+}
+
+# asked NAME PATTERN: how many requests that match reached this origin.
+asked() {
+    grep -cE -- "$2" "$work/$1.requests" || true
+}
+
+# start_proxy MEMBERS [CONNECT_PORT...]: with further members of the settings (JSON text, may be
+# empty). $proxy and $admin are the addresses it picked, $proxy_pid the process.
+start_proxy() {
+    local members=$1 connect_ports
+    connect_ports=$(IFS=,; echo "${*:2}")
+    if [[ ! -s $work/names.port ]]; then
+        start names "$NO_NAMES" "$work/names.port"
+        await "$work/names.port" "$pid"
+    fi
+    cat >"$work/reprise.json" <<END
+{
+  "listeners": [{ "address": "127.0.0.1:0" }],
+  "admin": { "address": "127.0.0.1:0" },
+  "threads": 2,
+  "memory": { "size": "64MiB" },
+  "access": {
+    "clients": ["127.0.0.0/8"],
+    "connect_ports": [${connect_ports:-443}],
+    "allow_destinations": ["127.0.0.0/8"],
+    "deny_destinations": [
+      "0.0.0.0/2", "64.0.0.0/3", "96.0.0.0/4", "112.0.0.0/5", "120.0.0.0/6", "124.0.0.0/7",
+      "126.0.0.0/8", "128.0.0.0/1", "2000::/3", "fc00::/7"
+    ]
+  },
+  "dns": { "servers": ["127.0.0.1:$(<"$work/names.port")"] },
+  "log": { "access": "$work/access.log", "level": "info" }${members:+, $members}
+}
+END
+    rm -f "$work/ports"
+    start proxy "$REPRISE" --config "$work/reprise.json" --ports-file "$work/ports"
+    proxy_pid=$pid
+    await "$work/ports" "$pid"
+    proxy=$(sed -n 's/.*"listeners": *\["\([^"]*\)".*/\1/p' "$work/ports")
+    admin=$(sed -n 's/.*"admin": *"\([^"]*\)".*/\1/p' "$work/ports")
+    [[ -n $proxy && -n $admin ]] || fail "the ports file is not as expected: $(<"$work/ports")"
+}
+
+# stop_proxy: as a service manager does; a status other than 0 fails the test.
+stop_proxy() {
+    local status=0
+    kill -TERM "$proxy_pid"
+    wait "$proxy_pid" || status=$?
+    check "the proxy ends well when it is told to" 0 "$status"
+}
+
+# cache_status HEAD: the member that Reprise added to a saved response head.
+cache_status() {
+    tr -d '\r' <"$1" | sed -n 's/^[Cc]ache-[Ss]tatus: *//p' | tail -n 1
+}
