@@ -21,6 +21,7 @@ enum class failure_code : std::uint8_t {
     url_too_long,
     unsupported_version,
     unsupported_expectation,
+    unsupported_coding,       ///< 501: a transfer coding other than chunked
     https_absolute_form,      ///< 501: an https: URL without CONNECT
     unsupported_scheme,       ///< 400 (ftp: and the like: 501)
     request_timeout,          ///< 408
