@@ -39,6 +39,11 @@ struct admission_settings {
     bool operator==(const admission_settings&) const = default;
 };
 
+/// Blocks that each layer of each generation takes for these settings: each generation errs with
+/// 1 - sqrt(1 - rate), so that both together err with the rate, and has room for the keys that come
+/// while the other one is being cleared. @pre as admission_filter's constructor
+[[nodiscard]] std::uint64_t admission_blocks(const admission_settings& settings) noexcept;
+
 /// What an operator reads about the filter. Estimates are of layer 0, from a sample of its blocks.
 struct admission_figures {
     struct generation {
@@ -61,9 +66,8 @@ struct admission_figures {
     std::uint64_t memory = 0;  ///< bytes
 };
 
-/// Memory    fixed at construction: 2 * layers * blocks * 64 bytes, blocks being
-///           blocks_for(capacity, 1 - sqrt(1 - false_positive_rate)); see README.md for figures:
-///           1,000,000 objects at 0.001 take 4.5 MB a layer.
+/// Memory    fixed at construction: 2 * layers * admission_blocks(settings) * 64 bytes. 1,000,000
+///           objects at 0.001 take 4.5 MB a layer (README.md has a table).
 /// Threads   any number, every member. Nothing locks, nothing waits. A race between two notes of
 ///           one key may answer both "first" (one late admission), never loses the key.
 /// Time      an argument, from the caller's wall clock, so that it means something after a restart.
@@ -107,28 +111,38 @@ public:
 private:
     friend struct admission_state_access;  // encode and decode, in admission_state.cpp
 
-    // Written by nearly every note: a line of its own, away from what readers need.
     struct alignas(64) generation {
-        std::atomic<std::uint64_t> keys{0};  // distinct, of layer 0
-        std::atomic<std::int64_t> since{0};  // seconds since the epoch
         std::vector<blocked_bloom> layers;
+        // Written by nearly every note: a line of its own, away from what a hit must read.
+        alignas(64) std::atomic<std::uint64_t> keys{0};  // distinct, of layer 0
+        std::atomic<std::int64_t> since{0};              // seconds since the epoch
     };
 
     // One word says which generation is young and how far clearing the other has come: roles change
     // by one store, and a thread that slept through a change can't claim a slice of the next one.
     struct phase {
-        std::uint32_t epoch;    // changes of roles so far; its lowest bit is the young one's index
-        std::uint32_t claimed;  // slices of the old one that somebody clears or has cleared
+        std::uint32_t epoch = 0;    // changes of roles so far; the lowest bit picks the young one
+        std::uint32_t claimed = 0;  // slices of the old one that somebody clears or has cleared
+
+        static phase unpack(std::uint64_t word) noexcept;
+        [[nodiscard]] std::uint64_t pack() const noexcept;
+    };
+    struct roles {
+        generation& young;
+        generation& old;
     };
 
-    [[nodiscard]] phase current() const noexcept;
+    [[nodiscard]] roles roles_in(std::uint32_t epoch) noexcept;
+    [[nodiscard]] const generation& young_now() const noexcept;
+    [[nodiscard]] bool is_spent(const generation& young,
+                                std::chrono::sys_seconds now) const noexcept;
     void make_room(std::chrono::sys_seconds now) noexcept;
-    void clear_slice(std::uint32_t slice, generation& old) noexcept;
-    [[nodiscard]] admission_figures::generation describe(const generation& one) const noexcept;
+    void clear_slice(generation& old, std::uint32_t slice) noexcept;
 
     admission_settings settings_;
     std::uint64_t blocks_;  // of each layer of each generation
-    std::uint32_t slices_;  // of each generation
+    std::uint32_t slices_a_layer_;
+    std::uint32_t slices_;  // of each generation, all layers
     std::array<generation, 2> generations_;
     alignas(64) std::atomic<std::uint64_t> phase_{0};
     alignas(64) std::atomic<std::uint32_t> cleared_{0};  // slices done, of those claimed

@@ -28,7 +28,7 @@ enum class admission_errc {
     trailing_bytes,   ///< longer than its header says
     bad_magic,        ///< not an admission state at all
     unknown_version,  ///< made by another version of the format
-    corrupt,          ///< the checksum does not match: damaged, or written in part
+    corrupt,          ///< damaged: a checksum does not match
     bad_times,        ///< a generation's start is out of range, or old was begun after young
     objects_differ,   ///< made for another `objects`
     rate_differs,     ///< made for another `false_positive_rate`
@@ -49,20 +49,22 @@ struct admission_state {
 using byte_sink = std::function<bool(std::span<const std::byte>)>;
 
 /// Hands the state to `sink` in order, in pieces of at most 64 KiB. Returns false when the sink
-/// did. Other threads may go on noting: every key noted before the call is in the state, of those
-/// noted during it some. O(memory of the filter); not for an event loop.
+/// did. Other threads may go on noting: what is remembered throughout the call is in the state, of
+/// what is noted during it some. O(memory of the filter); not for an event loop.
 bool encode(const admission_filter& filter, const hash_seed& seed, const byte_sink& sink);
 
 /// The same in one piece. @throws std::bad_alloc
 [[nodiscard]] std::vector<std::byte> encode(const admission_filter& filter, const hash_seed& seed);
 
-/// How many bytes encode makes.
+/// How many bytes encode makes of a filter, or of any with these settings. Who reads a file for
+/// decode need read no more than one byte beyond that: more is refused all the same.
 [[nodiscard]] std::uint64_t encoded_size(const admission_filter& filter) noexcept;
+[[nodiscard]] std::uint64_t encoded_size(const admission_settings& settings) noexcept;
 
 /// Every input yields a state or a reason. Reads nothing past `wire`; allocates nothing until the
-/// parameters are those of `settings`, and then what a filter of those settings takes. `age` is
-/// not part of the state and may differ. A start later than `now` (the clock was set back) is taken
-/// as `now`: keys are remembered for longer, never shorter.
+/// checksums are right and the parameters those of `settings`, and then what such a filter takes.
+/// `age` is not part of the state and may differ. A start later than `now` (the clock was set back)
+/// is taken as `now`: keys are remembered for longer, never shorter.
 /// @throws std::bad_alloc
 [[nodiscard]] boost::system::result<admission_state> decode(std::span<const std::byte> wire,
                                                             const admission_settings& settings,

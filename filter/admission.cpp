@@ -1,0 +1,202 @@
+// See admission.hpp. How the old generation is cleared without anybody waiting:
+//
+//   1. A note that finds the young generation spent (full, or old enough) claims slice 0 of the old
+//      one; each note after it claims the next. A claim is a compare-exchange on the phase word.
+//   2. The claimer clears its slice and counts it done. Notes go on writing to the young one.
+//   3. Who counts the last slice resets the old one's counters and stores the next epoch, claimed
+//      0: the roles have changed.
+//
+// The release in step 3 follows every clearing store (the counts of slices done chain them), and a
+// note acquires the phase before it writes: no clearing store can undo an insertion. A note that
+// read the phase before the change writes to what is now the old generation; its key then lives
+// for one generation instead of two, which is what the contract promises.
+
+#include "filter/admission.hpp"
+
+#include "filter/sizing.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+namespace reprise::filter {
+
+namespace {
+
+constexpr std::uint64_t blocks_a_slice = 16 * 1024 / block_bytes;
+constexpr std::uint64_t figures_sample = 4096;  // blocks
+
+std::uint32_t slices_for(std::uint64_t blocks) noexcept {
+    return static_cast<std::uint32_t>((blocks + blocks_a_slice - 1) / blocks_a_slice);
+}
+
+std::chrono::sys_seconds time_of(std::int64_t seconds) noexcept {
+    return std::chrono::sys_seconds{std::chrono::seconds{seconds}};
+}
+
+}  // namespace
+
+std::uint64_t admission_blocks(const admission_settings& settings) noexcept {
+    // Both generations together err with 1 - (1 - each)^2.
+    const double each = -std::expm1(std::log1p(-settings.false_positive_rate) / 2);
+    // While the old generation is cleared the young one takes a key a slice, and as many again as
+    // threads are between their note and their claim.
+    constexpr std::uint64_t most_threads = 64;
+    const auto bare = blocks_for(settings.objects, each);
+    const auto meanwhile = std::uint64_t{slices_for(bare)} * settings.layers + most_threads;
+    return blocks_for(settings.objects + meanwhile, each);
+}
+
+admission_filter::phase admission_filter::phase::unpack(std::uint64_t word) noexcept {
+    return {.epoch = static_cast<std::uint32_t>(word >> 32),
+            .claimed = static_cast<std::uint32_t>(word)};
+}
+
+std::uint64_t admission_filter::phase::pack() const noexcept {
+    return std::uint64_t{epoch} << 32 | claimed;
+}
+
+admission_filter::admission_filter(const admission_settings& settings, std::chrono::sys_seconds now)
+    : settings_{settings},
+      blocks_{admission_blocks(settings)},
+      slices_a_layer_{slices_for(blocks_)},
+      slices_{slices_a_layer_ * settings.layers} {
+    assert(settings.objects > 0 && settings.age.count() > 0);
+    assert(settings.layers > 0 && settings.layers <= max_layers);
+    for (auto& one : generations_) {
+        one.since.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+        one.layers.reserve(settings.layers);
+        for (unsigned layer = 0; layer < settings.layers; ++layer) {
+            one.layers.emplace_back(blocks_);
+        }
+    }
+}
+
+admission_filter::roles admission_filter::roles_in(std::uint32_t epoch) noexcept {
+    return {.young = generations_[epoch & 1], .old = generations_[(epoch & 1) ^ 1]};
+}
+
+const admission_filter::generation& admission_filter::young_now() const noexcept {
+    return generations_[phase::unpack(phase_.load(std::memory_order_acquire)).epoch & 1];
+}
+
+bool admission_filter::is_spent(const generation& young,
+                                std::chrono::sys_seconds now) const noexcept {
+    return young.keys.load(std::memory_order_relaxed) >= settings_.objects ||
+           now - time_of(young.since.load(std::memory_order_relaxed)) >= settings_.age;
+}
+
+void admission_filter::make_room(std::chrono::sys_seconds now) noexcept {
+    auto word = phase_.load(std::memory_order_acquire);
+    const auto found = phase::unpack(word);
+    const auto [young, old] = roles_in(found.epoch);
+    if (found.claimed == 0 && !is_spent(young, now)) {
+        return;
+    }
+    // Claim one slice. Whoever is quicker makes progress in our place, so this ends; and it ends
+    // when the roles change meanwhile, since then there is room.
+    auto claim = found;
+    do {
+        claim = phase::unpack(word);
+        if (claim.epoch != found.epoch || claim.claimed == slices_) {
+            return;
+        }
+    } while (!phase_.compare_exchange_weak(
+        word, word + 1, std::memory_order_acq_rel, std::memory_order_acquire));
+    clear_slice(old, claim.claimed);
+    if (cleared_.fetch_add(1, std::memory_order_acq_rel) + 1 != slices_) {
+        return;
+    }
+    cleared_.store(0, std::memory_order_relaxed);
+    old.keys.store(0, std::memory_order_relaxed);
+    old.since.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+    phase_.store(phase{.epoch = found.epoch + 1, .claimed = 0}.pack(), std::memory_order_release);
+}
+
+void admission_filter::clear_slice(generation& old, std::uint32_t slice) noexcept {
+    const auto first = (slice % slices_a_layer_) * blocks_a_slice;
+    old.layers[slice / slices_a_layer_].clear(first, std::min(first + blocks_a_slice, blocks_));
+}
+
+unsigned admission_filter::note(key_hash key, std::chrono::sys_seconds now) noexcept {
+    make_room(now);
+    const auto [young, old] = roles_in(phase::unpack(phase_.load(std::memory_order_acquire)).epoch);
+    // Walk up to the first layer that did not hold the key, writing all on the way to the young
+    // generation: what the old one knew of the key is carried over whole.
+    unsigned before = 0;
+    for (; before < settings_.layers; ++before) {
+        const bool in_young = young.layers[before].insert_and_test(key);
+        if (before == 0 && !in_young) {
+            young.keys.fetch_add(1, std::memory_order_relaxed);
+        }
+        if (!in_young && !old.layers[before].may_contain(key)) {
+            break;
+        }
+    }
+    (before == 0 ? first_sights_ : repeats_).fetch_add(1, std::memory_order_relaxed);
+    return before;
+}
+
+unsigned admission_filter::peek(key_hash key) const noexcept {
+    const auto epoch = phase::unpack(phase_.load(std::memory_order_acquire)).epoch;
+    const auto& young = generations_[epoch & 1];
+    const auto& old = generations_[(epoch & 1) ^ 1];
+    unsigned before = 0;
+    while (before < settings_.layers &&
+           (young.layers[before].may_contain(key) || old.layers[before].may_contain(key))) {
+        ++before;
+    }
+    return before;
+}
+
+void admission_filter::refresh(key_hash key, std::chrono::sys_seconds now) noexcept {
+    // A key in the highest layer is in those below it too: note and refresh write upwards.
+    if (young_now().layers.back().may_contain(key)) {
+        return;
+    }
+    make_room(now);
+    const auto [young, old] = roles_in(phase::unpack(phase_.load(std::memory_order_acquire)).epoch);
+    for (unsigned layer = 0; layer < settings_.layers; ++layer) {
+        if (!young.layers[layer].insert_and_test(key) && layer == 0) {
+            young.keys.fetch_add(1, std::memory_order_relaxed);
+        }
+    }
+    refreshes_.fetch_add(1, std::memory_order_relaxed);
+}
+
+admission_figures admission_filter::figures(std::chrono::sys_seconds now) const noexcept {
+    const auto describe = [](const generation& one) {
+        const auto measured = one.layers.front().measure(figures_sample);
+        return admission_figures::generation{
+            .since = time_of(one.since.load(std::memory_order_relaxed)),
+            .keys = one.keys.load(std::memory_order_relaxed),
+            .estimated_keys = measured.keys,
+            .fill = measured.fill,
+            .false_positive_rate = measured.false_positive_rate};
+    };
+    const auto epoch = phase::unpack(phase_.load(std::memory_order_acquire)).epoch;
+    admission_figures made;
+    made.young = describe(generations_[epoch & 1]);
+    made.old = describe(generations_[(epoch & 1) ^ 1]);
+    made.false_positive_rate = 1 - (1 - made.young.false_positive_rate) *
+                                       (1 - made.old.false_positive_rate);
+    made.first_sights = first_sights_.load(std::memory_order_relaxed);
+    made.repeats = repeats_.load(std::memory_order_relaxed);
+    made.refreshes = refreshes_.load(std::memory_order_relaxed);
+    made.swaps = epoch;
+    made.memory = 2 * settings_.layers * blocks_ * block_bytes;
+
+    made.remembers_for = settings_.age;
+    const auto keys = static_cast<double>(made.young.keys + made.old.keys);
+    const auto since = made.old.keys > 0 ? made.old.since : made.young.since;
+    const auto elapsed = static_cast<double>((now - since).count());
+    const double to_fill = keys > 0 && elapsed > 0
+                               ? static_cast<double>(settings_.objects) * elapsed / keys
+                               : static_cast<double>(settings_.age.count());
+    if (to_fill < static_cast<double>(settings_.age.count())) {
+        made.remembers_for = std::chrono::seconds{static_cast<std::int64_t>(to_fill)};
+    }
+    return made;
+}
+
+}  // namespace reprise::filter

@@ -1,0 +1,122 @@
+// See bloom.hpp. Relaxed order everywhere: a bit carries no other data with it, so there is nothing
+// that a stronger order would publish.
+
+#include "filter/bloom.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <cmath>
+
+namespace reprise::filter {
+
+namespace {
+
+__extension__ typedef unsigned __int128 uint128;  // not ISO C++, and on every platform we build for
+
+constexpr unsigned lane_shift = std::countr_zero(lane_bits);  // hash bits that pick a lane's bit
+static_assert(lanes * lane_shift <= 64, "one hash word must serve all lanes");
+
+/// The bit that a key sets in its block's word `lane`.
+constexpr std::uint64_t bit_of(key_hash key, unsigned lane) noexcept {
+    return std::uint64_t{1} << ((key.high >> (lane * lane_shift)) % lane_bits);
+}
+
+}  // namespace
+
+blocked_bloom::blocked_bloom(std::uint64_t blocks)
+    : blocks_{blocks},
+      lines_{std::make_unique<line[]>(blocks)} {
+    assert(blocks > 0 && blocks <= UINT32_MAX);
+}
+
+std::uint64_t blocked_bloom::block_of(key_hash key) const noexcept {
+    // Lemire's range reduction: the word read as a fraction of one, times the blocks. No division,
+    // and any number of blocks.
+    return static_cast<std::uint64_t>((uint128{key.low} * blocks_) >> 64);
+}
+
+bool blocked_bloom::may_contain(key_hash key) const noexcept {
+    const auto& words = lines_[block_of(key)].words;
+    // Most questions of a first sight end at the first lanes, but a branch a lane mispredicts; all
+    // eight words are in one line anyway.
+    std::uint64_t missing = 0;
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+        missing |= ~words[lane].load(std::memory_order_relaxed) & bit_of(key, lane);
+    }
+    return missing == 0;
+}
+
+bool blocked_bloom::insert_and_test(key_hash key) noexcept {
+    auto& words = lines_[block_of(key)].words;
+    bool all_on = true;
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+        const auto bit = bit_of(key, lane);
+        if ((words[lane].load(std::memory_order_relaxed) & bit) != 0) {
+            continue;
+        }
+        // Another thread may have been quicker; then the bit was on before ours.
+        all_on &= (words[lane].fetch_or(bit, std::memory_order_relaxed) & bit) != 0;
+    }
+    return all_on;
+}
+
+void blocked_bloom::clear(std::uint64_t first, std::uint64_t last) noexcept {
+    assert(first <= last && last <= blocks_);
+    for (auto block = first; block < last; ++block) {
+        write_block(block, {});
+    }
+}
+
+std::uint64_t blocked_bloom::bits_on() const noexcept {
+    std::uint64_t on = 0;
+    for (std::uint64_t block = 0; block < blocks_; ++block) {
+        for (const auto& word : lines_[block].words) {
+            on += static_cast<unsigned>(std::popcount(word.load(std::memory_order_relaxed)));
+        }
+    }
+    return on;
+}
+
+blocked_bloom::estimate blocked_bloom::measure(std::uint64_t sample) const noexcept {
+    const auto asked = std::clamp<std::uint64_t>(sample, 1, blocks_);
+    std::uint64_t on = 0;
+    double rates = 0;
+    for (std::uint64_t i = 0; i < asked; ++i) {
+        const auto block = static_cast<std::uint64_t>(uint128{i} * blocks_ / asked);
+        double rate = 1;
+        for (const auto& word : lines_[block].words) {
+            const auto set = static_cast<unsigned>(
+                std::popcount(word.load(std::memory_order_relaxed)));
+            on += set;
+            rate *= static_cast<double>(set) / lane_bits;
+        }
+        rates += rate;
+    }
+    const auto bits = static_cast<double>(asked * block_bits);
+    // A filter with every bit on says only "very many"; one bit off is the most it can tell.
+    const double off = std::max(1.0, bits - static_cast<double>(on)) / bits;
+    const double places = static_cast<double>(blocks_) * lane_bits;  // of a key in one lane
+    return {.fill = static_cast<double>(on) / bits,
+            .keys = std::log(off) / std::log1p(-1.0 / places),
+            .false_positive_rate = rates / static_cast<double>(asked)};
+}
+
+std::array<std::uint64_t, lanes> blocked_bloom::read_block(std::uint64_t block) const noexcept {
+    assert(block < blocks_);
+    std::array<std::uint64_t, lanes> read{};
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+        read[lane] = lines_[block].words[lane].load(std::memory_order_relaxed);
+    }
+    return read;
+}
+
+void blocked_bloom::write_block(std::uint64_t block,
+                                const std::array<std::uint64_t, lanes>& words) noexcept {
+    assert(block < blocks_);
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+        lines_[block].words[lane].store(words[lane], std::memory_order_relaxed);
+    }
+}
+
+}  // namespace reprise::filter
