@@ -39,7 +39,7 @@ for number in 1 2 3; do
     browse "${through[@]}" --screenshot="$site/screenshot.png" "http://$pages/index.html"
     for picture in red green blue noise; do
         most=$((number < 2 ? number : 2))
-        check "load $number: the origin sent $picture.png so often" $most "$(asked pages "^GET /$picture\.png 200 ")"
+        check "load $number: the origin sent $picture.png $most times" $most "$(asked pages "^GET /$picture\.png 200 ")"
     done
     check "load $number: the pictures are on the screen" "$colours" "$(look)"
 done

@@ -7,7 +7,7 @@
 # The proxy may reach loopback alone and resolves nothing, so whatever else a client asks for
 # (browsers phone home) ends there. Everything is written below $work, which goes at the end; what
 # was started ends with this script, however that ends.
-set -euo pipefail
+set -Eeuo pipefail
 
 : "${REPRISE:?names the program reprise}" "${ORIGIN:?names demo_origin}" "${NO_NAMES:?names no_names}"
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
