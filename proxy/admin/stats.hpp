@@ -40,10 +40,12 @@ struct admission_view {
     std::uint64_t generations = 0;  ///< turned over since start
 };
 
+/// All since start.
 struct access_log_figures {
-    std::uint64_t lines = 0;    ///< since start
-    std::uint64_t dropped = 0;  ///< since start: the writer did not keep up, or the disk is full
-    std::uint64_t write_errors = 0;  ///< since start
+    std::uint64_t lines = 0;  ///< handed over
+    std::uint64_t dropped =
+        0;  ///< of those: no room, since the writer did not keep up, or not written
+    std::uint64_t errors = 0;  ///< writes and reopenings that failed
 };
 
 /// This process, as the kernel sees it; zeros where /proc does not say.

@@ -11,8 +11,8 @@ namespace reprise::proxy {
 /// append_redacted_url. Total; O(length); never more bytes than `url` has.
 template <class Each>
 void for_each_public_piece(std::string_view url, bool query_values, Each&& each) {
-    // A target that begins with "/" or is "*" has no authority; "//" after a scheme begins one;
-    // what is neither is CONNECT's "host:port".
+    // A target that begins with "/" or is "*" has no authority; slashes after "scheme:" begin one
+    // (however many: what is malformed is logged too); what is neither is CONNECT's "host:port".
     if (!url.empty() && url.front() != '/') {
         const auto end_of = [&](std::size_t from) {
             const auto found = url.find_first_of("/?#", from);
@@ -20,8 +20,9 @@ void for_each_public_piece(std::string_view url, bool query_values, Each&& each)
         };
         std::size_t authority = 0;
         auto end = end_of(0);
-        if (end > 0 && url[end - 1] == ':' && url.substr(end, 2) == "//") {
-            authority = end + 2;
+        if (end > 0 && url[end - 1] == ':' && end < url.size() && url[end] == '/') {
+            const auto after = url.find_first_not_of('/', end);
+            authority = after == std::string_view::npos ? url.size() : after;
             end = end_of(authority);
         }
         // The last "@": a password may hold one.

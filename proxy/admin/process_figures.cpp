@@ -1,0 +1,39 @@
+// What the kernel says of this process, read from /proc: getrusage knows only the largest resident
+// size there ever was, and nothing counts open descriptors but their directory.
+
+#include "proxy/admin/stats.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <sys/resource.h>
+#include <unistd.h>
+
+namespace reprise::proxy {
+
+namespace {
+
+double seconds_of(const timeval& time) noexcept {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+}
+
+}  // namespace
+
+process_figures read_process_figures() {
+    process_figures figures;
+    rusage used{};
+    if (getrusage(RUSAGE_SELF, &used) == 0) {
+        figures.cpu_seconds = seconds_of(used.ru_utime) + seconds_of(used.ru_stime);
+    }
+    std::uint64_t pages = 0, resident_pages = 0;
+    if (std::ifstream statm{"/proc/self/statm"}; statm >> pages >> resident_pages) {
+        figures.resident_bytes = resident_pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+    }
+    std::error_code ignored;
+    auto at = std::filesystem::directory_iterator{"/proc/self/fd", ignored};
+    for (; !ignored && at != std::filesystem::directory_iterator{}; at.increment(ignored)) {
+        ++figures.open_files;
+    }
+    return figures;
+}
+
+}  // namespace reprise::proxy
