@@ -31,6 +31,11 @@ bool origin_connection::send(std::string_view bytes, std::chrono::milliseconds l
     return open_ && stream_.send(bytes, limit);
 }
 
+std::size_t origin_connection::send_until_stalled(std::string_view bytes,
+                                                  std::chrono::milliseconds stalled) {
+    return open_ ? stream_.send_until_stalled(bytes, stalled) : 0;
+}
+
 void origin_connection::close() {
     open_ = false;
 }

@@ -45,6 +45,8 @@ class fake_origin;
 class origin_connection {
 public:
     bool send(std::string_view bytes, std::chrono::milliseconds limit = patience);
+    /// How much of it went out before the proxy stopped reading for so long.
+    std::size_t send_until_stalled(std::string_view bytes, std::chrono::milliseconds stalled);
     /// Ends the connection with FIN once the handler returns.
     void close();
     /// Ends it with RST, now.

@@ -1,0 +1,185 @@
+// The folder tree is the architecture, and this keeps it true: reads every #include of ours and
+// fails on an arrow that points backwards. It keeps the tests' own names in order too.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+TEST_SUITE("layering") {
+
+    namespace {
+
+    namespace fs = std::filesystem;
+
+    const fs::path root = REPRISE_SOURCE_DIR;
+
+    struct inclusion {
+        std::string from, to;  ///< relative to the root
+        int line = 0;
+    };
+
+    bool is_source(const fs::path& path) {
+        return path.extension() == ".hpp" || path.extension() == ".cpp";
+    }
+
+    /// Every source file in these folders.
+    std::vector<fs::path> sources(std::initializer_list<const char*> folders) {
+        std::vector<fs::path> out;
+        for (const auto* folder : folders) {
+            if (!fs::exists(root / folder)) {
+                continue;
+            }
+            for (const auto& entry : fs::recursive_directory_iterator{root / folder}) {
+                if (entry.is_regular_file() && is_source(entry.path())) {
+                    out.push_back(entry.path());
+                }
+            }
+        }
+        std::sort(out.begin(), out.end());
+        return out;
+    }
+
+    /// The #include lines in quotes, which are ours, or those in angle brackets.
+    std::vector<inclusion> inclusions(const fs::path& file, char open = '"') {
+        std::vector<inclusion> out;
+        std::ifstream in{file};
+        const auto start = std::string{"#include "} + open;
+        int number = 0;
+        for (std::string line; std::getline(in, line);) {
+            ++number;
+            if (line.rfind(start, 0) == 0) {
+                const auto end = line.find(open == '"' ? '"' : '>', start.size());
+                out.push_back({fs::relative(file, root).string(),
+                               line.substr(start.size(), end - start.size()),
+                               number});
+            }
+        }
+        return out;
+    }
+
+    /// "proxy/http", "proxy/net", "proxy" for what lies in proxy itself, else the top folder.
+    std::string layer_of(const std::string& path) {
+        const fs::path parts{path};
+        auto part = parts.begin();
+        std::string layer = *part++;
+        if (layer == "proxy" && std::distance(part, parts.end()) > 1) {
+            layer += "/" + part->string();
+        }
+        return layer;
+    }
+
+    // What each layer may include, beside itself. A layer that is not here is new: decide and add
+    // it.
+    const std::map<std::string, std::set<std::string>> allowed{
+        {"config", {}},
+        {"filter", {}},
+        {"proxy/http", {"config"}},
+        {"proxy/net", {"config", "proxy/http"}},
+        {"proxy/cache", {"config", "filter", "proxy/http", "proxy/net"}},
+        {"proxy/admin", {"config", "filter", "proxy/http", "proxy/net", "proxy/cache"}},
+        {"proxy", {"config", "filter", "proxy/http", "proxy/net", "proxy/cache", "proxy/admin"}},
+    };
+
+    // Headers that every layer of proxy/ may use: values without behaviour, and what a thread
+    // counts.
+    const std::set<std::string> shared_in_proxy{
+        "proxy/clock.hpp", "proxy/failure.hpp", "proxy/admin/counters.hpp", "proxy/admin/log.hpp"};
+
+    }  // namespace
+
+    TEST_CASE("no include points up the layers") {
+        for (const auto& file : sources({"config", "filter", "proxy"})) {
+            for (const auto& one : inclusions(file)) {
+                const auto from = layer_of(one.from);
+                const auto to = layer_of(one.to);
+                CAPTURE(one.from);
+                CAPTURE(one.line);
+                CAPTURE(one.to);
+                REQUIRE_MESSAGE(allowed.count(from) == 1, "a layer that no rule names");
+                const bool shared = from.rfind("proxy", 0) == 0 &&
+                                    shared_in_proxy.count(one.to) == 1;
+                CHECK((from == to || shared || allowed.at(from).count(to) == 1));
+            }
+        }
+    }
+
+    TEST_CASE("what is pure includes no network and no event loop") {
+        for (const auto& file : sources({"config", "filter", "proxy/http"})) {
+            if (file.filename() == "pch.hpp") {
+                continue;
+            }
+            for (const auto& one : inclusions(file, '<')) {
+                CAPTURE(one.from);
+                CAPTURE(one.line);
+                CAPTURE(one.to);
+                CHECK(one.to.rfind("boost/asio", 0) != 0);
+                CHECK(one.to != "sys/socket.h");
+            }
+        }
+    }
+
+    TEST_CASE("an include in quotes names an existing file from the root") {
+        for (const auto& file : sources({"config", "filter", "proxy", "tools", "tests"})) {
+            for (const auto& one : inclusions(file)) {
+                CAPTURE(one.from);
+                CAPTURE(one.line);
+                CAPTURE(one.to);
+                CHECK(fs::is_regular_file(root / one.to));
+            }
+        }
+    }
+
+    TEST_CASE("nothing includes a .cpp, and nothing but tests includes tests") {
+        for (const auto& file : sources({"config", "filter", "proxy", "tools", "tests"})) {
+            for (const auto& one : inclusions(file)) {
+                CAPTURE(one.from);
+                CAPTURE(one.line);
+                CHECK(fs::path{one.to}.extension() == ".hpp");
+                CHECK((layer_of(one.to) != "tests" || layer_of(one.from) == "tests"));
+            }
+        }
+    }
+
+    TEST_CASE("every header says #pragma once") {
+        for (const auto& file : sources({"config", "filter", "proxy", "tools", "tests"})) {
+            if (file.extension() != ".hpp" || file.filename() == "pch.hpp") {
+                continue;
+            }
+            std::ifstream in{file};
+            std::string line;
+            std::getline(in, line);
+            CAPTURE(file.string());
+            CHECK(line == "#pragma once");
+        }
+    }
+
+    TEST_CASE("a test file names its suite after its place, so that ctest's filters find it") {
+        for (const auto& file : sources({"tests"})) {
+            const auto place = fs::relative(file, root / "tests");
+            const auto folder = place.begin()->string();
+            std::string suite;
+            if (folder == "scenario" && file.extension() == ".cpp") {
+                suite = "scenario/" + file.stem().string();
+            } else if (folder == "unit" && file.stem().string().ends_with("_test")) {
+                const auto name = file.stem().string();
+                suite = fs::relative(file.parent_path(), root / "tests/unit").string() + "/" +
+                        name.substr(0, name.size() - std::string_view{"_test"}.size());
+            } else {
+                continue;
+            }
+            std::ifstream in{file};
+            const std::string text{std::istreambuf_iterator<char>{in}, {}};
+            CAPTURE(place.string());
+            CAPTURE(suite);
+            CHECK(text.find("TEST_SUITE(\"" + suite + "\")") != std::string::npos);
+        }
+    }
+
+}  // TEST_SUITE

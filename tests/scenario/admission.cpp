@@ -1,0 +1,199 @@
+// Who decides what may enter the store, and what is remembered over a restart.
+
+#include "tests/scenario/figures.hpp"
+#include "tests/scenario/world.hpp"
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+TEST_SUITE("scenario/admission") {
+
+    using namespace reprise::tests;
+
+    namespace {
+
+    const std::string fresh_hello = ok("Cache-Control: max-age=60\r\n", "hello");
+
+    bool stores(const response& answer) {
+        return cache_status_of(answer).stored;
+    }
+
+    }  // namespace
+
+    TEST_CASE("always stores at the first request") {
+        world w{storing_settings()};
+        w.origin.on("/a", fresh_hello);
+        CHECK(stores(w.get("/a")));
+        CHECK(is_hit(w.get("/a")));
+    }
+
+    TEST_CASE("never stores nothing, however often it is asked") {
+        auto settings = basic_settings();
+        settings["admission"] = {{"policy", "never"}};
+        world w{settings};
+        w.origin.on("/a", fresh_hello);
+        for (int i = 0; i < 4; ++i) {
+            CHECK_FALSE(stores(w.get("/a")));
+        }
+        CHECK(w.origin.count("/a") == 4);
+        CHECK(figure(w.proxy.stats(), figure_name::store_objects) == 0);
+    }
+
+    TEST_CASE("nth-hit stores at the request it says") {
+        auto settings = basic_settings();
+        settings["admission"] = {{"policy", "nth-hit"}, {"hits", 3}};
+        world w{settings};
+        w.origin.on("/a", fresh_hello);
+        CHECK_FALSE(stores(w.get("/a")));
+        CHECK_FALSE(stores(w.get("/a")));
+        CHECK(stores(w.get("/a")));
+        CHECK(is_hit(w.get("/a")));
+    }
+
+    TEST_CASE("a URL rule overrides the policy, and the first that matches decides") {
+        fake_origin origin;
+        auto settings = basic_settings();
+        settings["admission"] = {
+            {"policy", "second-hit"},
+            {"rules",
+             json::array({json{{"url", origin.url("/always/but/not/*")}, {"policy", "never"}},
+                          json{{"url", origin.url("/always/*")}, {"policy", "always"}}})}};
+        const proxy_process proxy{settings};
+        for (const auto* path : {"/always/a", "/always/but/not/a", "/other"}) {
+            origin.on(path, fresh_hello);
+        }
+        CHECK(stores(proxy.get(origin.url("/always/a"))));
+        CHECK_FALSE(stores(proxy.get(origin.url("/always/but/not/a"))));
+        CHECK_FALSE(stores(proxy.get(origin.url("/always/but/not/a"))));
+        CHECK_FALSE(stores(proxy.get(origin.url("/other"))));
+        CHECK(stores(proxy.get(origin.url("/other"))));
+    }
+
+    TEST_CASE("a listener's own admission overrides policy and rules, for the same store") {
+        fake_origin origin;
+        auto settings = basic_settings();
+        settings["listeners"].push_back({{"address", "127.0.0.1:0"}, {"admission", "always"}});
+        settings["admission"] = {{"policy", "never"},
+                                 {"rules", json::array({json{{"url", "*"}, {"policy", "never"}}})}};
+        const proxy_process proxy{settings};
+        origin.on("/a", fresh_hello);
+        CHECK_FALSE(stores(proxy.get(origin.url("/a"))));
+        CHECK_FALSE(stores(proxy.get(origin.url("/a"))));
+        client by_the_other{proxy.port(1)};
+        CHECK(stores(by_the_other.ask(absolute_request("GET", origin.url("/a")))));
+        CHECK(is_hit(proxy.get(origin.url("/a"))));
+    }
+
+    TEST_CASE("two requests that wait for one fetch are two sights") {
+        auto settings = basic_settings();
+        settings["admission"] = {{"policy", "nth-hit"}, {"hits", 3}};
+        world w{settings};
+        auto& go = w.origin.make_gate();
+        w.origin.on("/a", [&](origin_request&, origin_connection& connection) {
+            go.wait();
+            connection.send(fresh_hello);
+        });
+        auto one = w.proxy.connect();
+        auto two = w.proxy.connect();
+        one.send(w.request("/a"));
+        REQUIRE(eventually([&] { return w.origin.count("/a") == 1; }));
+        two.send(w.request("/a"));
+        CHECK(never_within_a_moment([&] { return w.origin.count("/a") > 1; }));
+        go.open();
+        CHECK(one.read().body == "hello");
+        CHECK(two.read().body == "hello");
+        CHECK(w.origin.count("/a") == 1);
+        CHECK(stores(w.get("/a")));
+    }
+
+    TEST_CASE("replacing a stale object never asks admission") {
+        auto settings = storing_settings();
+        world w{settings};
+        w.origin.on("/a", ok("Cache-Control: max-age=1\r\n", "old"));
+        REQUIRE(stores(w.get("/a")));
+        settings["admission"] = "never";
+        w.proxy.rewrite_settings(settings);
+        w.proxy.signal(SIGHUP);
+        w.origin.on("/b", fresh_hello);
+        REQUIRE(eventually([&] {  // the new policy is in force
+            static int asked = 0;
+            return !stores(w.get("/b?" + std::to_string(asked++)));
+        }));
+        w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "new"));
+        response answer;
+        REQUIRE(eventually([&] {
+            answer = w.get("/a");
+            return answer.body == "new";
+        }));
+        CHECK(stores(answer));
+        CHECK(is_hit(w.get("/a")));
+    }
+
+    TEST_CASE("what was seen before a restart is admitted at its next request") {
+        fake_origin origin;
+        origin.on("/seen", fresh_hello);
+        origin.on("/unseen", fresh_hello);
+        const temp_dir directory;
+        auto settings = basic_settings();
+        settings["admission"] = {{"policy", "second-hit"}, {"state", directory.file("admission")}};
+        {
+            proxy_process before{settings};
+            CHECK(cache_status_of(before.get(origin.url("/seen"))).detail == "first-request");
+            CHECK(before.stop() == 0);
+        }
+        const auto mode = std::filesystem::status(directory.file("admission")).permissions();
+        CHECK(mode == (std::filesystem::perms::owner_read | std::filesystem::perms::owner_write));
+
+        const proxy_process after{settings};
+        CHECK(stores(after.get(origin.url("/seen"))));
+        CHECK(cache_status_of(after.get(origin.url("/unseen"))).detail == "first-request");
+    }
+
+    TEST_CASE("a damaged state file is refused with a log line, and the filter starts empty") {
+        fake_origin origin;
+        origin.on("/seen", fresh_hello);
+        const temp_dir directory;
+        const auto state = directory.file("admission");
+        auto settings = basic_settings();
+        settings["admission"] = {{"policy", "second-hit"}, {"state", state}};
+        {
+            const proxy_process before{settings};
+            CHECK(before.get(origin.url("/seen")).status == 200);
+        }
+        const auto whole = read_file(state);
+        REQUIRE(whole.size() > 64);
+
+        std::string damaged = whole;
+        SUBCASE("one bit of the middle") {
+            damaged[damaged.size() / 2] ^= 1;
+        }
+        SUBCASE("one bit of the end") {
+            damaged.back() ^= 1;
+        }
+        SUBCASE("cut short") {
+            damaged.resize(damaged.size() / 2);
+        }
+        SUBCASE("something else") {
+            damaged = "not a filter\n";
+        }
+        SUBCASE("empty") {
+            damaged.clear();
+        }
+        directory.write("admission", damaged);
+
+        const proxy_process after{settings};
+        CHECK(eventually([&] { return after.errors().find(state) != std::string::npos; }));
+        CHECK(cache_status_of(after.get(origin.url("/seen"))).detail == "first-request");
+    }
+
+    TEST_CASE("a state file that is not there yet is no trouble") {
+        const temp_dir directory;
+        auto settings = basic_settings();
+        settings["admission"] = {{"policy", "second-hit"}, {"state", directory.file("admission")}};
+        proxy_process proxy{settings};
+        CHECK(proxy.stop() == 0);
+        CHECK(std::filesystem::exists(directory.file("admission")));
+    }
+
+}  // TEST_SUITE

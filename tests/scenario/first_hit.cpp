@@ -1,0 +1,193 @@
+// The reason for this proxy: an object enters the store at its second request, not its first.
+
+#include "tests/scenario/figures.hpp"
+#include "tests/scenario/world.hpp"
+
+TEST_SUITE("scenario/first_hit") {
+
+    using namespace reprise::tests;
+
+    TEST_CASE("the first request stores nothing, the second stores, the third is a hit") {
+        world w{basic_settings()};
+        w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
+
+        const auto first = w.get("/a");
+        CHECK(first.status == 200);
+        CHECK(first.body == "hello");
+        CHECK(cache_status_of(first).present);
+        CHECK(cache_status_of(first).fwd == "uri-miss");
+        CHECK(cache_status_of(first).detail == "first-request");
+        CHECK_FALSE(cache_status_of(first).stored);
+        CHECK_FALSE(cache_status_of(first).hit);
+
+        const auto second = w.get("/a");
+        CHECK(second.body == "hello");
+        CHECK(cache_status_of(second).fwd == "uri-miss");
+        CHECK(cache_status_of(second).stored);
+        CHECK(cache_status_of(second).detail.empty());
+
+        const auto third = w.get("/a");
+        CHECK(third.body == "hello");
+        CHECK(is_hit(third));
+        REQUIRE_FALSE(cache_status_of(third).ttl.empty());
+        CHECK(std::stoi(cache_status_of(third).ttl) <= 60);
+        CHECK(std::stoi(cache_status_of(third).ttl) > 30);
+        CHECK(w.origin.count("/a") == 2);
+    }
+
+    TEST_CASE("a hit has the origin's body and fields, and an Age") {
+        world w;
+        const auto body = patterned(300 * kib);
+        w.origin.on("/a",
+                    ok("Cache-Control: max-age=60\r\nContent-Type: image/png\r\nETag: \"v1\"\r\n"
+                       "X-Twice: one\r\nX-Twice: two\r\n",
+                       body));
+        CHECK(w.get("/a").body == body);
+        const auto hit = w.get("/a");
+        CHECK(is_hit(hit));
+        CHECK(hit.body == body);
+        CHECK(hit.framed_by == framing::length);
+        CHECK(hit.get("Content-Type") == "image/png");
+        CHECK(hit.get("ETag") == "\"v1\"");
+        CHECK(hit.fields.all("X-Twice") == "one, two");
+        CHECK(hit.has("Date"));
+        CHECK(hit.has("Via"));
+        REQUIRE(hit.has("Age"));
+        CHECK(std::stoi(hit.get("Age")) < 30);
+    }
+
+    TEST_CASE("a hundred different URLs asked once store nothing") {
+        world w{basic_settings()};
+        w.origin.otherwise([](origin_request& request, origin_connection& connection) {
+            connection.send(ok("Cache-Control: max-age=60\r\n", "body of " + request.target));
+        });
+        auto one = w.proxy.connect();
+        for (int i = 0; i < 100; ++i) {
+            const auto answer = one.ask(w.request("/page/" + std::to_string(i)));
+            CHECK(cache_status_of(answer).detail == "first-request");
+        }
+        CHECK(w.origin.requests().size() == 100);
+        const auto figures = w.proxy.stats();
+        CHECK(figure(figures, figure_name::store_objects) == 0);
+        CHECK(figure(figures, figure_name::store_bytes) == 0);
+        CHECK(figure(figures, figure_name::admission_refused) == 100);
+    }
+
+    TEST_CASE("a hit is anybody's: every connection on every thread has it") {
+        world w;
+        w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
+        CHECK(w.get("/a").status == 200);
+        for (int i = 0; i < 16; ++i) {
+            CHECK(is_hit(w.get("/a")));
+        }
+        CHECK(w.origin.count("/a") == 1);
+    }
+
+    TEST_CASE("one URL written in two ways is one object") {
+        world w;
+        w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
+        CHECK(w.get("/a").status == 200);
+        auto one = w.proxy.connect();
+        const auto again = one.ask("GET HTTP://" + w.origin.authority() +
+                                   "/a HTTP/1.1\r\nhost: " + w.origin.authority() + "\r\n\r\n");
+        CHECK(is_hit(again));
+    }
+
+    TEST_CASE("another query is another object") {
+        world w;
+        w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
+        CHECK_FALSE(is_hit(w.get("/a?x=1")));
+        CHECK_FALSE(is_hit(w.get("/a?x=2")));
+        CHECK_FALSE(is_hit(w.get("/a")));
+        CHECK(is_hit(w.get("/a?x=1")));
+    }
+
+    TEST_CASE("HEAD of a stored object is a hit without a body") {
+        world w;
+        w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
+        CHECK(w.get("/a").status == 200);
+        auto one = w.proxy.connect();
+        const auto head = one.ask(absolute_request("HEAD", w.origin.url("/a")));
+        CHECK(is_hit(head));
+        CHECK(head.get("Content-Length") == "5");
+        const auto after = one.ask(w.request("/a"));  // no body bytes are left in between
+        CHECK(after.body == "hello");
+        CHECK(w.origin.count("/a") == 1);
+    }
+
+    TEST_CASE("HEAD is no sight and stores nothing") {
+        world w{basic_settings()};
+        w.origin.on("/a", [](origin_request& request, origin_connection& connection) {
+            connection.send(
+                request.method == "HEAD"
+                    ? raw_head("200 OK", "Cache-Control: max-age=60\r\nContent-Length: 5\r\n")
+                    : ok("Cache-Control: max-age=60\r\n", "hello"));
+        });
+        CHECK(w.ask("HEAD", "/a").status == 200);
+        CHECK(w.ask("HEAD", "/a").status == 200);
+        CHECK(cache_status_of(w.get("/a")).detail == "first-request");
+        CHECK(cache_status_of(w.get("/a")).stored);
+    }
+
+    TEST_CASE("only-if-cached without a stored object is 504, and no sight") {
+        world w{basic_settings()};
+        w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
+        CHECK(w.get("/a", "Cache-Control: only-if-cached\r\n").status == 504);
+        CHECK(w.origin.count("/a") == 0);
+        CHECK(cache_status_of(w.get("/a")).detail == "first-request");
+    }
+
+    TEST_CASE("a fetch that failed is no sight") {
+        world w{basic_settings()};
+        w.origin.on("/a",
+                    [](origin_request&, origin_connection& connection) { connection.reset(); });
+        CHECK(w.get("/a").status == 502);
+        w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
+        CHECK(cache_status_of(w.get("/a")).detail == "first-request");
+    }
+
+    TEST_CASE("a response that may not be stored is no sight") {
+        world w{basic_settings()};
+        w.origin.on("/a", ok("Cache-Control: no-store\r\n", "hello"));
+        CHECK(cache_status_of(w.get("/a")).detail == "no-store");
+        w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
+        CHECK(cache_status_of(w.get("/a")).detail == "first-request");
+    }
+
+    TEST_CASE("a range is a sight, and what it gave is not taken for the whole") {
+        world w{basic_settings()};
+        w.origin.on("/a", [](origin_request& request, origin_connection& connection) {
+            if (request.has("Range")) {
+                connection.send(
+                    answer("206 Partial Content",
+                           "Cache-Control: max-age=60\r\nContent-Range: bytes 0-1/5\r\n",
+                           "he"));
+            } else {
+                connection.send(ok("Cache-Control: max-age=60\r\n", "hello"));
+            }
+        });
+        const auto part = w.get("/a", "Range: bytes=0-1\r\n");
+        CHECK(part.status == 206);
+        CHECK(part.body == "he");
+        const auto whole = w.get("/a");
+        CHECK(whole.status == 200);
+        CHECK(whole.body == "hello");
+        CHECK(cache_status_of(whole).stored);
+    }
+
+    TEST_CASE("a conditional request that the origin answers with 304 is a sight") {
+        world w{basic_settings()};
+        w.origin.on("/a", [](origin_request& request, origin_connection& connection) {
+            if (request.get("If-None-Match") == "\"v1\"") {
+                connection.send(
+                    raw_head("304 Not Modified", "Cache-Control: max-age=60\r\nETag: \"v1\"\r\n"));
+            } else {
+                connection.send(ok("Cache-Control: max-age=60\r\nETag: \"v1\"\r\n", "hello"));
+            }
+        });
+        CHECK(w.get("/a", "If-None-Match: \"v1\"\r\n").status == 304);
+        CHECK(cache_status_of(w.get("/a")).stored);
+        CHECK(is_hit(w.get("/a")));
+    }
+
+}  // TEST_SUITE

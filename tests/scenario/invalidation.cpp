@@ -1,0 +1,82 @@
+// An unsafe method that succeeded makes what was stored of its URL unusable (RFC 9111 4.4).
+
+#include "tests/scenario/world.hpp"
+
+TEST_SUITE("scenario/invalidation") {
+
+    using namespace reprise::tests;
+
+    namespace {
+
+    /// GET is fresh for a minute; every other method gets `unsafe_answer`.
+    void put_page(world& w, const std::string& path, const std::string& unsafe_answer) {
+        w.origin.on(path, [unsafe_answer](origin_request& request, origin_connection& connection) {
+            connection.send(request.method == "GET" ? ok("Cache-Control: max-age=60\r\n", "hello")
+                                                    : unsafe_answer);
+        });
+        CHECK(w.get(path).status == 200);
+        REQUIRE(is_hit(w.get(path)));
+    }
+
+    }  // namespace
+
+    TEST_CASE("POST, PUT, DELETE and PATCH invalidate") {
+        world w;
+        for (const auto* method : {"POST", "PUT", "DELETE", "PATCH", "X-UNKNOWN"}) {
+            CAPTURE(method);
+            const auto path = std::string{"/"} + method;
+            put_page(w, path, raw_head("204 No Content", ""));
+            CHECK(w.ask(method, path, "Content-Length: 0\r\n").status == 204);
+            CHECK_FALSE(is_hit(w.get(path)));
+        }
+    }
+
+    TEST_CASE("OPTIONS and HEAD do not invalidate") {
+        world w;
+        for (const auto* method : {"OPTIONS", "HEAD"}) {
+            CAPTURE(method);
+            const auto path = std::string{"/"} + method;
+            put_page(w, path, raw_head("200 OK", "Content-Length: 0\r\n"));
+            CHECK(w.ask(method, path).status == 200);
+            CHECK(is_hit(w.get(path)));
+        }
+    }
+
+    TEST_CASE("an unsafe method that failed invalidates nothing") {
+        world w;
+        put_page(w, "/a", answer("500 Internal Server Error", "", "no"));
+        CHECK(w.ask("POST", "/a", "Content-Length: 0\r\n").status == 500);
+        CHECK(is_hit(w.get("/a")));
+    }
+
+    TEST_CASE("Location and Content-Location of the same origin are invalidated, others are not") {
+        world w;
+        fake_origin other;
+        other.on("/c", ok("Cache-Control: max-age=60\r\n", "hello"));
+        put_page(w, "/b", ok("", ""));
+        put_page(w, "/d", ok("", ""));
+        CHECK(w.proxy.get(other.url("/c")).status == 200);
+        put_page(w,
+                 "/a",
+                 answer("201 Created",
+                        "Location: /b\r\nContent-Location: " + w.origin.url("/d") + "\r\n",
+                        ""));
+        CHECK(w.ask("POST", "/a", "Content-Length: 0\r\n").status == 201);
+        CHECK_FALSE(is_hit(w.get("/b")));
+        CHECK_FALSE(is_hit(w.get("/d")));
+
+        put_page(w, "/e", answer("201 Created", "Location: " + other.url("/c") + "\r\n", ""));
+        CHECK(w.ask("POST", "/e", "Content-Length: 0\r\n").status == 201);
+        CHECK(is_hit(w.proxy.get(other.url("/c"))));
+    }
+
+    TEST_CASE("an invalidated object enters again without being a stranger") {
+        world w{basic_settings()};
+        w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
+        CHECK(w.get("/a").status == 200);
+        CHECK(cache_status_of(w.get("/a")).stored);
+        CHECK(w.ask("DELETE", "/a").status == 200);
+        CHECK(cache_status_of(w.get("/a")).stored);
+    }
+
+}  // TEST_SUITE

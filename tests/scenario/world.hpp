@@ -1,0 +1,43 @@
+#pragma once
+// One origin and one proxy: what nearly every scenario starts from.
+
+#include "tests/support/fake_origin.hpp"
+#include "tests/support/proxy_process.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <string_view>
+
+namespace reprise::tests {
+
+/// The proxy goes first, so that it is asked to stop while the origin still stands.
+struct world {
+    fake_origin origin;
+    proxy_process proxy;
+
+    explicit world(const json& settings = storing_settings()) : proxy{settings} {}
+
+    [[nodiscard]] response get(std::string_view path, std::string_view fields = "") const {
+        return proxy.get(origin.url(path), fields);
+    }
+    [[nodiscard]] response ask(std::string_view method,
+                               std::string_view path,
+                               std::string_view fields = "") const {
+        return proxy.ask(method, origin.url(path), fields);
+    }
+    /// The bytes of a GET of this path.
+    [[nodiscard]] std::string request(std::string_view path, std::string_view fields = "") const {
+        return absolute_request("GET", origin.url(path), fields);
+    }
+};
+
+/// An origin's answer whose framing is none of the usual: head and body as they stand.
+[[nodiscard]] inline std::string raw_head(std::string_view status_line, std::string_view fields) {
+    return "HTTP/1.1 " + std::string{status_line} + "\r\n" + std::string{fields} + "\r\n";
+}
+
+inline constexpr std::size_t kib = std::size_t{1} << 10;
+inline constexpr std::size_t mib = std::size_t{1} << 20;
+
+}  // namespace reprise::tests
