@@ -4,21 +4,15 @@
 // what would be right; to_string gives text that parses to the same value again.
 
 #include "config/options.hpp"
+#include "config/parsed.hpp"
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
 
 namespace reprise::config {
-
-/// Why a text is refused: what is wrong with it and what would be right.
-struct refusal {
-    std::string right;
-};
-template <class T>
-using parsed = std::variant<T, refusal>;
 
 /// A numeric IPv4 or IPv6 address, without brackets, in its mapped form; none for anything else
 /// (names, zones such as %eth0, octal or short forms).

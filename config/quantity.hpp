@@ -3,7 +3,8 @@
 // A unit is always written, since a bare "10" has been read as seconds, minutes and milliseconds
 // by different programs; only sizes may be plain JSON numbers, then in bytes.
 
-#include "config/address.hpp"
+#include "config/options.hpp"
+#include "config/parsed.hpp"
 
 #include <chrono>
 #include <string>

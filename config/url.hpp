@@ -1,7 +1,7 @@
 #pragma once
 // The two kinds of URL an operator writes: an accelerator's upstream, and a rule's pattern.
 
-#include "config/address.hpp"
+#include "config/parsed.hpp"
 
 #include <string>
 #include <string_view>

@@ -1,0 +1,100 @@
+#include "config/checks.hpp"
+
+#include <map>
+#include <string>
+
+namespace reprise::config {
+
+void check_hits(const admission_choice& choice, const given& members, const place& here) {
+    if (!members.is_sound("policy")) {
+        return;
+    }
+    const bool counts = choice.policy == admission_policy::nth_hit;
+    if (counts && !members.has("hits")) {
+        here.member("hits").wrong("missing: write { \"policy\": \"nth-hit\", \"hits\": 3 } to "
+                                  "store at the third request");
+    }
+    if (!counts && members.has("hits")) {
+        here.member("hits").wrong("belongs to the policy \"nth-hit\" alone: leave it out, or write "
+                                  "that policy");
+    }
+}
+
+void check_listener(listener& into, const given& members, const place& here) {
+    if (!members.is_sound("address")) {
+        into.address.port = 0;
+    }
+    if (!members.is_sound("mode")) {
+        return;
+    }
+    const bool accelerates = into.mode == listener_mode::accelerator;
+    if (accelerates && !members.has("upstream")) {
+        here.member("upstream")
+            .wrong("missing: an accelerator needs the server that it stands in "
+                   "front of: write http://host[:port]");
+    }
+    if (!accelerates && members.has("upstream")) {
+        here.member("upstream")
+            .wrong("a forward listener has no upstream: leave it out, or write "
+                   "\"mode\": \"accelerator\"");
+    }
+}
+
+void check_memory(const memory_options& into, const given& members, const place& here) {
+    // With a small store the default bound on one object is above it, which does no harm.
+    if (members.has("max_object") && members.is_sound("max_object") && members.is_sound("size") &&
+        into.max_object > into.size) {
+        here.member("max_object")
+            .wrong("must not be above memory.size, " + size_to_string(into.size));
+    }
+}
+
+void check_limits(const limit_options& into, const given& members, const place& here) {
+    if (members.has("url_length") && members.is_sound("url_length") &&
+        members.is_sound("head_size") && into.url_length > into.head_size) {
+        here.member("url_length")
+            .wrong("must not be above limits.head_size, " + size_to_string(into.head_size));
+    }
+}
+
+void check_origins(const origin_options& into, const given& members, const place& here) {
+    if (members.has("idle") && members.is_sound("idle") && members.is_sound("connections") &&
+        into.idle > into.connections) {
+        here.member("idle").wrong("must not be above origins.connections, " +
+                                  std::to_string(into.connections));
+    }
+}
+
+void check_dns(const dns_options& into, const given& members, const place& here) {
+    if (members.is_sound("min_ttl") && members.is_sound("max_ttl") && into.min_ttl > into.max_ttl) {
+        here.member(members.has("min_ttl") ? "min_ttl" : "max_ttl")
+            .wrong("dns.min_ttl must not be above dns.max_ttl: here " +
+                   duration_to_string(into.min_ttl) + " and " + duration_to_string(into.max_ttl));
+    }
+}
+
+void check_options(const options& into, const given& members, const place& here) {
+    std::map<std::string, std::string> taken;  // address to the setting that has it
+    const auto take =
+        [&taken](const endpoint& address, const std::string& path, const place& there) {
+            if (address.port == 0) {
+                return;
+            }
+            const auto [other, is_new] = taken.emplace(to_string(address), path);
+            if (!is_new) {
+                there.wrong(to_string(address) + " is already the address of " + other->second +
+                            ": write another port");
+            }
+        };
+    for (std::size_t i = 0; i < into.listeners.size(); ++i) {
+        const auto index = std::to_string(i);
+        take(into.listeners[i].address,
+             "listeners[" + index + ']',
+             here.member("listeners").element(i).member("address"));
+    }
+    if (into.admin.address && members.is_sound("admin")) {
+        take(*into.admin.address, "admin", here.member("admin").member("address"));
+    }
+}
+
+}  // namespace reprise::config

@@ -1,0 +1,26 @@
+#pragma once
+// What must hold between settings, beyond the bounds of each.
+// A check speaks up only about members that were read without a mistake, so that one slip is
+// reported once; and about a default only where the file cannot have meant it.
+
+#include "config/options.hpp"
+#include "config/table.hpp"
+
+namespace reprise::config {
+
+/// "nth-hit" needs "hits", which no other policy has.
+void check_hits(const admission_choice& choice, const given& members, const place& here);
+
+/// An accelerator needs an upstream, a forward listener has none. An address that was wrong is put
+/// aside, so that it is not taken for another listener's.
+void check_listener(listener& into, const given& members, const place& here);
+
+void check_memory(const memory_options& into, const given& members, const place& here);
+void check_limits(const limit_options& into, const given& members, const place& here);
+void check_origins(const origin_options& into, const given& members, const place& here);
+void check_dns(const dns_options& into, const given& members, const place& here);
+
+/// No address is listened on twice, port 0 excepted.
+void check_options(const options& into, const given& members, const place& here);
+
+}  // namespace reprise::config

@@ -1,0 +1,60 @@
+#include "config/load.hpp"
+
+#include "config/json.hpp"
+#include "config/settings.hpp"
+
+#include <cerrno>
+#include <fstream>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace reprise::config {
+namespace {
+
+mistake syntax_mistake(const json_error& error) {
+    if (error.line == 0) {
+        return {"", "", error.reason};
+    }
+    return {"line " + std::to_string(error.line) + ", column " + std::to_string(error.column),
+            "",
+            error.reason};
+}
+
+}  // namespace
+
+loaded load(std::string_view json_text) {
+    const auto parsed_text = parse_json(json_text, {.bytes = most_file_bytes});
+    if (const auto* error = std::get_if<json_error>(&parsed_text)) {
+        return std::vector{syntax_mistake(*error)};
+    }
+    report found;
+    options wanted;
+    read_object(settings_table(), std::get<json_value>(parsed_text), wanted, place{found});
+    if (found.count() > 0) {
+        return std::move(found).take();
+    }
+    return wanted;
+}
+
+loaded load_file(const std::string& path) {
+    const auto unreadable = [&path] {
+        const auto why = std::error_code{errno, std::generic_category()}.message();
+        return std::vector{mistake{"", "", "cannot read " + quoted(path, 300) + ": " + why}};
+    };
+    errno = 0;
+    std::ifstream file{path, std::ios::binary};
+    if (!file) {
+        return unreadable();
+    }
+    // One byte more than is taken, so that a longer file is told from one that just fits.
+    std::string text(most_file_bytes + 1, '\0');
+    file.read(text.data(), static_cast<std::streamsize>(text.size()));
+    if (file.bad() || (file.gcount() == 0 && errno != 0)) {
+        return unreadable();  // a directory opens and cannot be read
+    }
+    text.resize(static_cast<std::size_t>(file.gcount()));
+    return load(text);
+}
+
+}  // namespace reprise::config

@@ -1,0 +1,287 @@
+#include "config/settings.hpp"
+
+#include "config/admission_settings.hpp"
+#include "config/checks.hpp"
+#include "config/connection_settings.hpp"
+
+#include <chrono>
+#include <utility>
+
+namespace reprise::config {
+namespace {
+
+using namespace std::chrono_literals;
+using enum change;
+
+constexpr byte_count KiB = 1ull << 10;
+constexpr byte_count MiB = 1ull << 20;
+constexpr byte_count GiB = 1ull << 30;
+constexpr byte_count TiB = 1ull << 40;
+constexpr auto day = 24h;
+
+object_table<listener> listener_table() {
+    return {{
+                value("address",
+                      &listener::address,
+                      listening_address(),
+                      restart,
+                      "Where clients connect; port 0 lets the system pick one. What is not "
+                      "loopback can be reached by others: see access.clients."),
+                value("mode",
+                      &listener::mode,
+                      one_of<listener_mode>({{"forward", listener_mode::forward},
+                                             {"accelerator", listener_mode::accelerator}}),
+                      restart,
+                      "\"forward\" takes whole URLs and CONNECT, as clients send them to a proxy; "
+                      "\"accelerator\" stands in front of one upstream."),
+                value("upstream",
+                      &listener::upstream,
+                      upstream(),
+                      restart,
+                      "The server behind an accelerator, which needs one; a forward listener has "
+                      "none."),
+                optional_object("admission",
+                                &listener::admission,
+                                choice_table(),
+                                "admission.policy and its rules",
+                                "What this listener does instead of the top's admission.policy and "
+                                "admission.rules. Text is short for its \"policy\"."),
+            },
+            {},
+            check_listener};
+}
+
+object_table<admin_options> admin_table() {
+    return {{
+        value("address",
+              &admin_options::address,
+              listening_address_or_off(),
+              restart,
+              "Where the admin listener answers /healthz, /stats, /metrics and the "
+              "like. It tells what clients ask for: keep it to the machine."),
+        value("token_file",
+              &admin_options::token_file,
+              path_or_off(),
+              live,
+              "The file with the bearer token for what changes something; \"off\": "
+              "all of that is refused."),
+        value("host_names",
+              &admin_options::host_names,
+              list_of(host_name(), 0, 100),
+              live,
+              "Further Host names that it answers to, beside its address and "
+              "localhost. Others get 421, so that no web page can rebind to it."),
+    }};
+}
+
+object_table<memory_options> memory_table() {
+    return {{
+                value("size",
+                      &memory_options::size,
+                      size_between(1 * MiB, 4 * TiB),
+                      live,
+                      "What stored responses may take, heads and bookkeeping included. More holds "
+                      "more hits; the process is larger by as much."),
+                value("max_object",
+                      &memory_options::max_object,
+                      size_between(1 * KiB, 1 * TiB),
+                      live,
+                      "A larger body is passed on and not stored. More lets a few "
+                      "large objects push many small ones out."),
+            },
+            {},
+            check_memory};
+}
+
+object_table<collapsing_options> collapsing_table() {
+    return {{
+        value("window",
+              &collapsing_options::window,
+              size_between(64 * KiB, 1 * GiB),
+              live,
+              "Bytes of one response held for readers that are behind. More "
+              "lets later and slower clients share one fetch; each shared "
+              "fetch may take as much memory."),
+        value("finish",
+              &collapsing_options::finish,
+              size_between(0, 1 * GiB),
+              live,
+              "A fetch that no client waits for any more goes on when at most "
+              "this is missing. More stores more of what clients gave up, and "
+              "loads origins for nobody."),
+    }};
+}
+
+object_table<access_options> access_table() {
+    return {{
+        value("clients",
+              &access_options::clients,
+              list_of(network_kind(), 0, 10'000),
+              live,
+              "The networks whose clients are served. A proxy open to everybody is "
+              "abused within hours."),
+        value("connect_ports",
+              &access_options::connect_ports,
+              list_of(port(), 0, 1'000),
+              live,
+              "The ports that CONNECT may reach. Port 25 sends mail for strangers."),
+        value("request_ports",
+              &access_options::request_ports,
+              list_of(ports(), 0, 1'000),
+              live,
+              "The ports that requests other than CONNECT may reach."),
+        value("allow_destinations",
+              &access_options::allow_destinations,
+              list_of(destination_kind(), 0, 10'000),
+              live,
+              "Exceptions to what is always refused (loopback, link-local, this machine, cloud "
+              "metadata): host, *.host, network or address, each perhaps with :port."),
+        value("deny_destinations",
+              &access_options::deny_destinations,
+              list_of(destination_kind(), 0, 10'000),
+              live,
+              "Further destinations to refuse, written as in allow_destinations."),
+    }};
+}
+
+object_table<log_options> log_table() {
+    return {{
+        value("access",
+              &log_options::access,
+              log_destination(),
+              live,
+              "Where each request leaves a JSON line: \"-\" for standard output, "
+              "\"off\", or a file, opened anew on SIGUSR1."),
+        value("level",
+              &log_options::level,
+              one_of<log_level>({{"trace", log_level::trace},
+                                 {"debug", log_level::debug},
+                                 {"info", log_level::info},
+                                 {"warn", log_level::warn},
+                                 {"error", log_level::error},
+                                 {"off", log_level::off}}),
+              live,
+              "How much the program says of itself on standard error."),
+        value("query_values",
+              &log_options::query_values,
+              yes_or_no(),
+              live,
+              "Whether the values in a URL's query are logged as they are. Signed "
+              "URLs are credentials, and a log is read by many."),
+    }};
+}
+
+object_table<forwarding_options> forwarding_table() {
+    return {{
+        value("pseudonym",
+              &forwarding_options::pseudonym,
+              pseudonym(),
+              restart,
+              "This instance's name in Via and Cache-Status, by which it knows "
+              "a loop: no two may share one. Empty: \"reprise-\" and random "
+              "letters, new at each start."),
+        value(
+            "client_address",
+            &forwarding_options::client_address,
+            one_of<forwarded_field>({{"off", forwarded_field::off},
+                                     {"forwarded", forwarded_field::forwarded},
+                                     {"x-forwarded-for", forwarded_field::x_forwarded_for},
+                                     {"both", forwarded_field::both}}),
+            live,
+            "Which fields tell origins a client's address: Forwarded (RFC 7239), X-Forwarded-For, "
+            "both, or none of them."),
+    }};
+}
+
+object_table<freshness_options> freshness_table() {
+    return {{
+        value("heuristic_fraction",
+              &freshness_options::heuristic_fraction,
+              fraction_between(0, 1),
+              live,
+              "A response that does not say how long it is fresh is so for this "
+              "fraction of the time since its Last-Modified (RFC 9111 4.2.2). "
+              "More hits, and more of them out of date; 0: none."),
+        value("heuristic_most",
+              &freshness_options::heuristic_most,
+              seconds_between(0s, 366 * day),
+              live,
+              "But at most for so long."),
+    }};
+}
+
+object_table<options> make_table() {
+    return {
+        {
+            objects("listeners",
+                    &options::listeners,
+                    listener_table(),
+                    1,
+                    64,
+                    restart,
+                    "Where clients are served. Without any written there is one, forward, on "
+                    "127.0.0.1:3128."),
+            object("admin",
+                   &options::admin,
+                   admin_table(),
+                   "The listener for whoever runs the proxy."),
+            value("threads",
+                  &options::threads,
+                  small_count_between(0, 256, "threads"),
+                  restart,
+                  "Event loops, each with connections of its own; 0: one a processor. "
+                  "More than processors gains nothing."),
+            object("memory", &options::memory, memory_table(), "The store in memory."),
+            object("collapsing",
+                   &options::collapsing,
+                   collapsing_table(),
+                   "How requests for one object that come together share one fetch."),
+            object("admission",
+                   &options::admission,
+                   admission_table(),
+                   "Whether an object that is absent may enter the store. Text is short for "
+                   "its \"policy\"."),
+            object("access",
+                   &options::access,
+                   access_table(),
+                   "Who is served, and what may be reached."),
+            object("log", &options::log, log_table(), "What is written, and where."),
+            object(
+                "limits", &options::limits, limits_table(), "What one message or client may take."),
+            object(
+                "timeouts", &options::timeouts, timeouts_table(), "How long each wait may last."),
+            object("origins",
+                   &options::origins,
+                   origins_table(),
+                   "Connections to origins and upstreams."),
+            object("dns", &options::dns, dns_table(), "How names are resolved."),
+            object("forwarding",
+                   &options::forwarding,
+                   forwarding_table(),
+                   "What origins are told of the proxy and its clients."),
+            object("freshness",
+                   &options::freshness,
+                   freshness_table(),
+                   "For how long a response is fresh that does not say so."),
+        },
+        {},
+        check_options};
+}
+
+}  // namespace
+
+const object_table<options>& settings_table() {
+    static const auto table = make_table();
+    return table;
+}
+
+const std::vector<setting>& all_settings() {
+    static const auto settings = [] {
+        std::vector<setting> all;
+        describe_object(settings_table(), options{}, "", all);
+        return all;
+    }();
+    return settings;
+}
+
+}  // namespace reprise::config

@@ -1,0 +1,319 @@
+#pragma once
+// Rows that join a setting's name to a member of the options, and all that is done with rows.
+// A table describes one JSON object and the struct it becomes. Reading, checking, telling what
+// changed and describing are one walk each over the rows, so a new row is known to all four.
+// Tables nest: a row may be an object with a table of its own, or a list of such objects.
+
+#include "config/json.hpp"
+#include "config/kinds.hpp"
+#include "config/mistake.hpp"
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace reprise::config {
+
+/// Whether SIGHUP can change a setting.
+enum class change { live, restart };
+
+/// What people are told of one setting.
+struct setting {
+    std::string path;      ///< "timeouts.client_head", "listeners[].address"
+    std::string type;      ///< "size"; "object" and "list of objects" have their members after them
+    std::string unit;      ///< "bytes"; empty where the type says it all
+    std::string standard;  ///< the default as JSON; empty: none, it must be written
+    std::string bounds;    ///< "1KiB to 1MiB"; empty: none
+    config::change changes = change::live;
+    std::string_view why;  ///< what it is, what a larger value buys and what it costs
+};
+
+/// Which members an object had, for the checks that look at several.
+class given {
+public:
+    void note(std::string_view name, bool well) { members_.emplace_back(name, well); }
+    /// It was there, right or wrong.
+    [[nodiscard]] bool has(std::string_view name) const {
+        for (const auto& member : members_) {
+            if (member.first == name) {
+                return true;
+            }
+        }
+        return false;
+    }
+    /// It was read without a mistake, or left at its default: a check may rely on it.
+    [[nodiscard]] bool is_sound(std::string_view name) const {
+        for (const auto& member : members_) {
+            if (member.first == name && !member.second) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+private:
+    std::vector<std::pair<std::string_view, bool>> members_;
+};
+
+/// One member of an object that becomes a T.
+template <class T>
+struct row {
+    std::string_view name;
+    bool required = false;
+    std::function<void(const json_value& from, T& into, const place& here)> read;
+    std::function<void(const T& before,
+                       const T& after,
+                       const std::string& path,
+                       std::vector<std::string>& differing)>
+        compare;  ///< adds what differs and wants a restart
+    std::function<void(const T& standard, const std::string& path, std::vector<setting>& out)>
+        describe;
+};
+
+/// One object that becomes a T.
+template <class T>
+struct object_table {
+    std::vector<row<T>> rows;
+    /// The member that a plain text in the object's place stands for; empty: none.
+    std::string_view short_for{};
+    /// What must hold between members, after each was read. May change `into` where a wrong member
+    /// would lead a check further out to a mistake that is none.
+    std::function<void(T& into, const given& members, const place& here)> check{};
+};
+
+/// Reports a name that no row has, with the nearest that one has.
+void report_unknown(std::string_view name,
+                    const std::vector<std::string_view>& known,
+                    const place& here);
+
+template <class T>
+void read_object(const object_table<T>& table, const json_value& from, T& into, const place& here) {
+    given members;
+    const auto read_row = [&](const row<T>& one, const json_value& value, const place& there) {
+        const auto before = here.found().count();
+        one.read(value, into, there);
+        members.note(one.name, here.found().count() == before);
+    };
+    if (from.kind == json_kind::text && !table.short_for.empty()) {
+        for (const auto& one : table.rows) {
+            if (one.name == table.short_for) {
+                read_row(one, from, here);
+            }
+        }
+    } else if (from.kind == json_kind::object) {
+        for (std::size_t i = 0; i < from.items.size(); ++i) {
+            const auto& name = from.names[i];
+            const row<T>* match = nullptr;
+            std::vector<std::string_view> known;
+            for (const auto& one : table.rows) {
+                known.push_back(one.name);
+                match = one.name == name ? &one : match;
+            }
+            if (!match) {
+                report_unknown(name, known, here);
+            } else if (members.has(name)) {
+                here.member(name).wrong(from.items[i], "given twice in one object; keep one");
+            } else {
+                read_row(*match, from.items[i], here.member(name));
+            }
+        }
+        for (const auto& one : table.rows) {
+            if (one.required && !members.has(one.name)) {
+                here.member(one.name).wrong("missing: it must be written");
+            }
+        }
+    } else {
+        here.wrong(from,
+                   table.short_for.empty()
+                       ? "must be an object: { ... }"
+                       : "must be an object, or text: its \"" + std::string{table.short_for} + '"');
+        return;
+    }
+    if (table.check) {
+        table.check(into, members, here);
+    }
+}
+
+template <class T>
+void compare_objects(const object_table<T>& table,
+                     const T& before,
+                     const T& after,
+                     const std::string& path,
+                     std::vector<std::string>& differing) {
+    for (const auto& one : table.rows) {
+        one.compare(
+            before, after, (path.empty() ? "" : path + '.') + std::string{one.name}, differing);
+    }
+}
+
+template <class T>
+void describe_object(const object_table<T>& table,
+                     const T& standard,
+                     const std::string& path,
+                     std::vector<setting>& out) {
+    for (const auto& one : table.rows) {
+        one.describe(standard, (path.empty() ? "" : path + '.') + std::string{one.name}, out);
+        if (one.required) {
+            out.back().standard.clear();
+        }
+    }
+}
+
+/// A single value. `member` is a pointer to a member of T, or a function from T& to the value that
+/// also takes a const T&.
+template <class T, class Member>
+row<T> value(std::string_view name,
+             Member member,
+             kind<std::remove_cvref_t<std::invoke_result_t<Member, T&>>> of,
+             change changes,
+             std::string_view why) {
+    row<T> made;
+    made.name = name;
+    made.read = [member, read = of.read](const json_value& from, T& into, const place& here) {
+        if (auto found = read(from, here)) {
+            std::invoke(member, into) = std::move(*found);
+        }
+    };
+    made.compare = [member, changes](const T& before,
+                                     const T& after,
+                                     const std::string& path,
+                                     std::vector<std::string>& differing) {
+        if (changes == change::restart &&
+            std::invoke(member, before) != std::invoke(member, after)) {
+            differing.push_back(path);
+        }
+    };
+    made.describe = [member, of, changes, why](
+                        const T& standard, const std::string& path, std::vector<setting>& out) {
+        out.push_back({path,
+                       of.type,
+                       of.unit,
+                       of.show(std::invoke(member, standard)),
+                       of.bounds,
+                       changes,
+                       why});
+    };
+    return made;
+}
+
+template <class T, class M>
+row<T> value(std::string_view name,
+             M T::*member,
+             std::type_identity_t<kind<M>> of,
+             change changes,
+             std::string_view why) {
+    return value<T, M T::*>(name, member, std::move(of), changes, why);
+}
+
+template <class T>
+row<T> required(row<T> one) {
+    one.required = true;
+    return one;
+}
+
+/// An object within the object.
+template <class T, class Inner>
+row<T> object(std::string_view name,
+              Inner T::*member,
+              object_table<Inner> table,
+              std::string_view why) {
+    row<T> made;
+    made.name = name;
+    made.read = [member, table](const json_value& from, T& into, const place& here) {
+        read_object(table, from, into.*member, here);
+    };
+    made.compare = [member, table](const T& before,
+                                   const T& after,
+                                   const std::string& path,
+                                   std::vector<std::string>& differing) {
+        compare_objects(table, before.*member, after.*member, path, differing);
+    };
+    made.describe = [member, table, why](
+                        const T& standard, const std::string& path, std::vector<setting>& out) {
+        out.push_back({path, "object", "", "{}", "", change::live, why});
+        describe_object(table, standard.*member, path, out);
+    };
+    return made;
+}
+
+/// An object that may be left out, and then nothing stands in its place. Its members change live.
+template <class T, class Inner>
+row<T> optional_object(std::string_view name,
+                       std::optional<Inner> T::*member,
+                       object_table<Inner> table,
+                       std::string_view standard,
+                       std::string_view why) {
+    row<T> made;
+    made.name = name;
+    made.read = [member, table](const json_value& from, T& into, const place& here) {
+        read_object(table, from, (into.*member).emplace(), here);
+    };
+    made.compare = [](const T&, const T&, const std::string&, std::vector<std::string>&) {};
+    made.describe =
+        [table, standard, why](const T&, const std::string& path, std::vector<setting>& out) {
+            out.push_back({path, "object", "", std::string{standard}, "", change::live, why});
+            describe_object(table, Inner{}, path, out);
+        };
+    return made;
+}
+
+/// A list of objects. What the file writes takes the place of all that were there. When `changes`
+/// is restart another number of them wants one; each member says for itself.
+/// @pre by default the list is empty or has one object, which is Inner{}
+template <class T, class Inner>
+row<T> objects(std::string_view name,
+               std::vector<Inner> T::*member,
+               object_table<Inner> table,
+               std::size_t least,
+               std::size_t most,
+               change changes,
+               std::string_view why) {
+    row<T> made;
+    made.name = name;
+    made.read = [member, table, least, most](const json_value& from, T& into, const place& here) {
+        if (!detail::is_list(from, least, most, here)) {
+            return;
+        }
+        auto& list = into.*member;
+        list.clear();
+        for (std::size_t i = 0; i < from.items.size(); ++i) {
+            read_object(table, from.items[i], list.emplace_back(), here.element(i));
+        }
+    };
+    made.compare = [member, table, changes](const T& before,
+                                            const T& after,
+                                            const std::string& path,
+                                            std::vector<std::string>& differing) {
+        const auto& was = before.*member;
+        const auto& is = after.*member;
+        if (was.size() != is.size()) {
+            if (changes == change::restart) {
+                differing.push_back(path);
+            }
+            return;
+        }
+        for (std::size_t i = 0; i < was.size(); ++i) {
+            compare_objects(table, was[i], is[i], path + '[' + std::to_string(i) + ']', differing);
+        }
+    };
+    made.describe = [member, table, least, most, changes, why](
+                        const T& standard, const std::string& path, std::vector<setting>& out) {
+        const auto& list = standard.*member;
+        out.push_back({path,
+                       "list of objects",
+                       "",
+                       list.empty() ? "[]" : "[{}]",
+                       std::to_string(least) + " to " + std::to_string(most) + " of them",
+                       changes,
+                       why});
+        describe_object(table, Inner{}, path + "[]", out);
+    };
+    return made;
+}
+
+}  // namespace reprise::config

@@ -1,0 +1,121 @@
+#include "config/url.hpp"
+
+#include "config/address.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <optional>
+
+namespace reprise::config {
+namespace {
+
+constexpr std::string_view upstream_form = "write http://host[:port]";
+constexpr std::size_t most_pattern = 2048;
+
+std::string lower(std::string_view text) {
+    std::string out{text};
+    std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) {
+        return static_cast<char>(std::tolower(c));
+    });
+    return out;
+}
+
+std::optional<std::string> host_of(std::string_view text) {
+    if (text.size() > 2 && text.front() == '[' && text.back() == ']') {
+        const auto inner = text.substr(1, text.size() - 2);
+        const auto address = parse_ip(inner);
+        if (!address || inner.find(':') == inner.npos) {
+            return std::nullopt;
+        }
+        const auto shortest = ip_to_string(*address);
+        // A mapped address reaches the IPv4 host that it stands for.
+        return shortest.find(':') == shortest.npos ? shortest : '[' + shortest + ']';
+    }
+    const auto host = parse_host(text);
+    const auto* found = value_of(host);
+    return found ? std::optional{*found} : std::nullopt;
+}
+
+}  // namespace
+
+parsed<std::string> parse_upstream(std::string_view text) {
+    const auto refuse = [](std::string_view what) {
+        return refusal{std::string{what} + ": " + std::string{upstream_form}};
+    };
+    const auto scheme_end = text.find("://");
+    if (scheme_end == text.npos || lower(text.substr(0, scheme_end)) != "http") {
+        return refuse("the scheme must be http");
+    }
+    auto authority = text.substr(scheme_end + 3);
+    if (const auto end = authority.find_first_of("/?#"); end != authority.npos) {
+        if (authority.substr(end) != "/") {
+            return refuse("an upstream has no path, query or fragment");
+        }
+        authority = authority.substr(0, end);
+    }
+    if (authority.find('@') != authority.npos) {
+        return refuse("an upstream has no user information");
+    }
+    // The last colon outside brackets stands before the port.
+    const auto bracket = authority.rfind(']');
+    const auto colon = authority.rfind(':');
+    const bool has_port = colon != authority.npos && (bracket == authority.npos || colon > bracket);
+    const auto host = host_of(authority.substr(0, has_port ? colon : authority.npos));
+    if (!host) {
+        return refuse("the host is not a name or an address (IPv6 stands in brackets)");
+    }
+    std::string upstream = "http://" + *host;
+    if (has_port) {
+        const auto port = parse_port(authority.substr(colon + 1));
+        if (!port || *port == 0) {
+            return refuse("the port must be 1 to 65535");
+        }
+        if (*port != 80) {
+            upstream += ':' + std::to_string(*port);
+        }
+    }
+    return upstream;
+}
+
+parsed<std::string> parse_url_pattern(std::string_view text) {
+    if (text.empty() || text.size() > most_pattern) {
+        return refusal{"a pattern has 1 to " + std::to_string(most_pattern) + " characters"};
+    }
+    const bool has_space = std::any_of(
+        text.begin(), text.end(), [](unsigned char c) { return c <= 0x20 || c == 0x7f; });
+    if (has_space || text.find('#') != text.npos) {
+        return refusal{"no requested URL has spaces, control characters or a #fragment"};
+    }
+    const auto scheme_end = text.find("://");
+    if (scheme_end == text.npos) {
+        // "*.iso" and "*" begin anywhere; "deb.example.org/*" would never match.
+        if (text.front() != '*') {
+            return refusal{"begin the pattern with http:// or with *"};
+        }
+        return std::string{text};
+    }
+    const auto scheme = lower(text.substr(0, scheme_end));
+    if (scheme != "http" && scheme != "https" && scheme.find('*') == scheme.npos) {
+        return refusal{"the scheme must be http or https, or have a *"};
+    }
+    const auto rest = text.substr(scheme_end + 3);
+    const auto path_begin = std::min(rest.find_first_of("/?"), rest.size());
+    auto authority = lower(rest.substr(0, path_begin));
+    auto path = std::string{rest.substr(path_begin)};
+    if (authority.empty()) {
+        return refusal{"the host is missing after " + scheme + "://"};
+    }
+    if (authority.find('@') != authority.npos) {
+        return refusal{"no requested URL has user information"};
+    }
+    const std::string_view default_port = scheme == "http" ? ":80" : ":443";
+    if (scheme.find('*') == scheme.npos && authority.ends_with(default_port)) {
+        authority.resize(authority.size() - default_port.size());
+    }
+    if (path.starts_with('?') || (path.empty() && !authority.ends_with('*'))) {
+        path.insert(path.begin(), '/');
+    }
+    return scheme + "://" + authority + path;
+}
+
+}  // namespace reprise::config
