@@ -24,8 +24,9 @@ enum class forward_reason : std::uint8_t {
 };
 [[nodiscard]] std::string_view to_string(forward_reason reason) noexcept;
 
-/// RFC 9211's parameters. `hit` and a `forward` reason exclude each other; a response that was
-/// stale and validated is forward=stale with fwd_status=304.
+/// RFC 9211's parameters. `hit` and `forward` exclude each other (2.1): with `hit`, forward and
+/// forward_status are left out. What was stale and validated is forward=stale with
+/// forward_status=304.
 struct cache_status {
     bool hit = false;
     forward_reason forward = forward_reason::none;

@@ -55,8 +55,8 @@ struct range_verdict {
 };
 
 /// What to send of a stored complete 200 whose body has `length` bytes. Preconditions come first
-/// (RFC 9110 13.2.2). Whole unless the method is GET, there is exactly one Range line with exactly
-/// one range in it, and If-Range, if there is one, holds.
+/// (RFC 9110 13.2.2). Whole unless the method is GET, there is exactly one Range line of which
+/// exactly one range is satisfiable (or none), and If-Range, if there is one, holds.
 [[nodiscard]] range_verdict judge_range(std::string_view method,
                                         field_list request,
                                         field_list stored,

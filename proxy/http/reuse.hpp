@@ -27,8 +27,9 @@ enum class reuse_reason : std::uint8_t {
     request_no_cache,   ///< 5.2.1.4, or Pragma (5.4), or max-age=0, which means a reload
     request_max_age,    ///< 5.2.1.1: older than the client takes
     request_min_fresh,  ///< 5.2.1.3: not fresh for long enough
-    must_revalidate,    ///< 5.2.2.2, 5.2.2.8, 5.2.2.10: stale, and must-revalidate,
-                        ///< proxy-revalidate or s-maxage forbids what max-stale asked for
+    /// Stale, and must-revalidate, proxy-revalidate or s-maxage (5.2.2.2, 5.2.2.8, 5.2.2.10)
+    /// forbids sending it, whatever max-stale says.
+    must_revalidate,
 };
 [[nodiscard]] std::string_view to_string(reuse verdict) noexcept;
 [[nodiscard]] std::string_view to_string(reuse_reason reason) noexcept;
@@ -53,13 +54,15 @@ struct reuse_verdict {
 [[nodiscard]] wall_time reusable_until(const response_directives& allowed,
                                        const freshness_facts& facts) noexcept;
 
-/// It is stale, but may be sent while it is validated behind the client's back (RFC 5861 3).
-/// must-revalidate, proxy-revalidate, s-maxage and no-cache forbid it (RFC 9111 4.2.4).
+/// May be sent while it is validated behind the client's back (RFC 5861 3): within
+/// stale-while-revalidate of its end. must-revalidate, proxy-revalidate, s-maxage and no-cache
+/// forbid it (RFC 9111 4.2.4). To be asked when judge_reuse named `stale`, not when the client
+/// wanted the origin.
 [[nodiscard]] bool may_serve_while_revalidating(const response_directives& allowed,
                                                 const freshness_facts& facts,
                                                 wall_time now) noexcept;
 
-/// It is stale, but may be sent because the origin failed (RFC 5861 4: stale-if-error). The same
+/// May be sent because the origin failed (RFC 5861 4): within stale-if-error of its end. The same
 /// directives forbid it.
 [[nodiscard]] bool may_serve_on_error(const response_directives& allowed,
                                       const freshness_facts& facts,

@@ -1,0 +1,95 @@
+#include "proxy/http/cache_status.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+namespace reprise::proxy::http {
+
+namespace {
+
+constexpr bool is_alpha(char c) noexcept {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/// RFC 8941 3.3.4.
+bool is_token(std::string_view text) noexcept {
+    constexpr std::string_view marks = "!#$%&'*+-.^_`|~:/";
+    return !text.empty() && (is_alpha(text.front()) || text.front() == '*') &&
+           std::all_of(text.begin(), text.end(), [&](char c) {
+               return is_alpha(c) || (c >= '0' && c <= '9') ||
+                      marks.find(c) != std::string_view::npos;
+           });
+}
+
+/// A token as it is, anything else as a string (RFC 8941 3.3.3: printable ASCII).
+void append_text(std::string& out, std::string_view text) {
+    if (is_token(text)) {
+        out.append(text);
+        return;
+    }
+    out.push_back('"');
+    for (const char c : text) {
+        if (c == '"' || c == '\\') {
+            out.push_back('\\');
+        }
+        out.push_back(c >= ' ' && c <= '~' ? c : '?');
+    }
+    out.push_back('"');
+}
+
+/// RFC 8941 3.3.1: an integer has at most 15 digits.
+void append_integer(std::string& out, std::int64_t value) {
+    constexpr std::int64_t most = 999'999'999'999'999;
+    std::array<char, 20> digits;
+    const auto end =
+        std::to_chars(digits.data(), digits.data() + digits.size(), std::clamp(value, -most, most))
+            .ptr;
+    out.append(digits.data(), static_cast<std::size_t>(end - digits.data()));
+}
+
+}  // namespace
+
+std::string_view to_string(forward_reason reason) noexcept {
+    switch (reason) {
+    case forward_reason::none: return "none";
+    case forward_reason::bypass: return "bypass";
+    case forward_reason::method: return "method";
+    case forward_reason::uri_miss: return "uri-miss";
+    case forward_reason::vary_miss: return "vary-miss";
+    case forward_reason::miss: return "miss";
+    case forward_reason::request: return "request";
+    case forward_reason::stale: return "stale";
+    case forward_reason::partial: return "partial";
+    }
+    return "none";
+}
+
+void append_cache_status(std::string& out, std::string_view name, const cache_status& status) {
+    append_text(out, name);
+    if (status.hit) {
+        out.append("; hit");
+    } else if (status.forward != forward_reason::none) {
+        out.append("; fwd=").append(to_string(status.forward));
+        if (status.forward_status != 0) {
+            out.append("; fwd-status=");
+            append_integer(out, status.forward_status);
+        }
+    }
+    if (status.ttl) {
+        out.append("; ttl=");
+        append_integer(out, status.ttl->count());
+    }
+    if (status.stored) {
+        out.append("; stored");
+    }
+    if (status.collapsed) {
+        out.append("; collapsed");
+    }
+    if (!status.detail.empty()) {
+        out.append("; detail=");
+        append_text(out, status.detail);
+    }
+}
+
+}  // namespace reprise::proxy::http

@@ -1,0 +1,173 @@
+#include "proxy/http/range.hpp"
+
+#include "proxy/http/conditional.hpp"
+#include "proxy/http/date.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+namespace reprise::proxy::http {
+
+namespace {
+
+constexpr auto beyond = std::numeric_limits<std::uint64_t>::max();
+
+/// Takes digits from the front; none if there are none. What doesn't fit is `beyond`.
+std::optional<std::uint64_t> take_number(std::string_view& text) noexcept {
+    std::size_t used = 0;
+    std::uint64_t value = 0;
+    for (; used < text.size() && text[used] >= '0' && text[used] <= '9'; ++used) {
+        const auto digit = static_cast<std::uint64_t>(text[used] - '0');
+        value = value > (beyond - digit) / 10 ? beyond : value * 10 + digit;
+    }
+    text.remove_prefix(used);
+    return used == 0 ? std::nullopt : std::optional{value};
+}
+
+/// One member of a byte range set as written (RFC 9110 14.1.2).
+struct range_spec {
+    std::optional<std::uint64_t> first;  ///< none: `last` is a suffix's length
+    std::optional<std::uint64_t> last;
+};
+
+std::optional<range_spec> read_spec(std::string_view text) noexcept {
+    range_spec spec;
+    spec.first = take_number(text);
+    if (!text.starts_with('-')) {
+        return std::nullopt;
+    }
+    text.remove_prefix(1);
+    spec.last = take_number(text);
+    const bool backwards = spec.first && spec.last && *spec.last < *spec.first;
+    if (!text.empty() || (!spec.first && !spec.last) || backwards) {
+        return std::nullopt;
+    }
+    return spec;
+}
+
+std::optional<byte_range> resolve(const range_spec& spec, std::uint64_t length) noexcept {
+    if (length == 0) {
+        return std::nullopt;
+    }
+    if (!spec.first) {
+        const auto suffix = std::min(*spec.last, length);
+        return suffix == 0 ? std::nullopt : std::optional{byte_range{length - suffix, length - 1}};
+    }
+    if (*spec.first >= length) {
+        return std::nullopt;
+    }
+    return byte_range{*spec.first, std::min(spec.last.value_or(beyond), length - 1)};
+}
+
+std::string_view trimmed(std::string_view text) noexcept {
+    constexpr std::string_view blanks = " \t";
+    const auto begin = std::min(text.find_first_not_of(blanks), text.size());
+    text.remove_prefix(begin);
+    return text.substr(0, text.find_last_not_of(blanks) + 1);
+}
+
+/// The only line with this id, or null; `several` says which of the two nulls.
+const field* only(field_list fields, field_id id, bool& several) noexcept {
+    several = count(fields, id) > 1;
+    return several ? nullptr : find(fields, id);
+}
+
+}  // namespace
+
+std::string_view to_string(range_answer answer) noexcept {
+    switch (answer) {
+    case range_answer::whole: return "whole";
+    case range_answer::part: return "part";
+    case range_answer::unsatisfiable: return "unsatisfiable";
+    }
+    return "whole";
+}
+
+range_set parse_ranges(std::string_view text, std::uint64_t length) noexcept {
+    const auto equals = text.find('=');
+    if (equals == std::string_view::npos || !iequals(text.substr(0, equals), "bytes")) {
+        return {};
+    }
+    text.remove_prefix(equals + 1);
+
+    range_set set;
+    std::size_t asked = 0;
+    bool wants_suffix = false;
+    while (!text.empty()) {
+        const auto comma = std::min(text.find(','), text.size());
+        const auto member = trimmed(text.substr(0, comma));
+        text.remove_prefix(std::min(comma + 1, text.size()));
+        if (member.empty()) {
+            continue;
+        }
+        const auto spec = read_spec(member);
+        if (!spec || ++asked > most_ranges) {
+            return {};
+        }
+        wants_suffix = wants_suffix || (!spec->first && *spec->last > 0);
+        if (const auto part = resolve(*spec, length)) {
+            set.parts[set.count++] = *part;
+        }
+    }
+    if (asked == 0 || (length == 0 && wants_suffix)) {
+        return {};
+    }
+    set.answer = set.count > 0 ? range_answer::part : range_answer::unsatisfiable;
+    return set;
+}
+
+bool if_range_holds(field_list request, field_list stored, wall_time now) noexcept {
+    bool several = false;
+    const auto* condition = only(request, field_id::if_range, several);
+    if (!condition) {
+        return !several;
+    }
+    const auto* etag = find(stored, field_id::etag);
+    if (is_strong(condition->value)) {
+        return etag && equal_strong(condition->value, etag->value);
+    }
+    const auto* modified_line = find(stored, field_id::last_modified);
+    const auto* date_line = find(stored, field_id::date);
+    if (!modified_line || !date_line) {
+        return false;
+    }
+    const auto wanted = parse_date(condition->value, now);
+    const auto modified = parse_date(modified_line->value, now);
+    const auto date = parse_date(date_line->value, now);
+    return wanted && modified && date && *wanted == *modified &&
+           *date - *modified >= std::chrono::seconds{1};
+}
+
+range_verdict judge_range(std::string_view method,
+                          field_list request,
+                          field_list stored,
+                          std::uint64_t length,
+                          wall_time now) noexcept {
+    bool several = false;
+    const auto* range = only(request, field_id::range, several);
+    if (!range || method != "GET") {
+        return {};
+    }
+    const auto set = parse_ranges(range->value, length);
+    if (set.answer == range_answer::whole || set.count > 1 ||
+        !if_range_holds(request, stored, now)) {
+        return {};
+    }
+    return {set.answer, set.parts[0]};
+}
+
+void append_content_range(std::string& out, byte_range part, std::uint64_t length) {
+    out.append("bytes ")
+        .append(std::to_string(part.first))
+        .append("-")
+        .append(std::to_string(part.last))
+        .append("/")
+        .append(std::to_string(length));
+}
+
+void append_unsatisfied_range(std::string& out, std::uint64_t length) {
+    out.append("bytes */").append(std::to_string(length));
+}
+
+}  // namespace reprise::proxy::http

@@ -1,0 +1,120 @@
+#include "proxy/http/storability.hpp"
+
+#include "proxy/http/conditional.hpp"
+#include "proxy/http/reuse.hpp"
+#include "proxy/http/vary.hpp"
+
+namespace reprise::proxy::http {
+
+namespace {
+
+/// Final answers that say something of the exchange, not of what the URL stands for: 304 and 412
+/// answer this request's preconditions, 407 is between the client and a proxy; a status of 600 and
+/// above is none (RFC 9110 15).
+bool is_about_the_exchange(unsigned status) noexcept {
+    return status < 200 || status == 304 || status == 407 || status == 412 || status >= 600;
+}
+
+/// RFC 9111 3.5: what lets a shared cache keep the answer to an authorised request.
+bool allows_authorized(const response_directives& allowed) noexcept {
+    return allowed.public_ || allowed.must_revalidate || allowed.s_maxage.has_value();
+}
+
+bool is_worth_storing(field_list response,
+                      const response_directives& allowed,
+                      const freshness_facts& facts) noexcept {
+    const bool arrives_fresh = facts.lifetime > facts.initial_age && !allowed.no_cache;
+    if (arrives_fresh) {
+        return true;
+    }
+    const seconds none{0};
+    const bool usable_stale = !forbids_stale(allowed) &&
+                              (facts.lifetime > none ||
+                               allowed.stale_while_revalidate.value_or(none) > none ||
+                               allowed.stale_if_error.value_or(none) > none);
+    return usable_stale || !validators_of(response, facts.response_time).empty();
+}
+
+}  // namespace
+
+std::string_view to_string(storability verdict) noexcept {
+    switch (verdict) {
+    case storability::storable: return "storable";
+    case storability::method: return "method";
+    case storability::no_store_request: return "no-store-request";
+    case storability::partial: return "partial";
+    case storability::status: return "status";
+    case storability::must_understand: return "must-understand";
+    case storability::no_store: return "no-store";
+    case storability::private_response: return "private";
+    case storability::authorization: return "authorization";
+    case storability::vary_any: return "vary-any";
+    case storability::set_cookie: return "set-cookie";
+    case storability::no_lifetime: return "no-lifetime";
+    case storability::useless: return "no-lifetime-or-validator";
+    }
+    return "status";
+}
+
+bool is_understood(unsigned status) noexcept {
+    switch (status) {
+    case 206:
+    case 304:
+    case 418: return false;
+    case 421:
+    case 422:
+    case 426: return true;
+    default:
+        return (status >= 200 && status <= 205) || (status >= 300 && status <= 308) ||
+               (status >= 400 && status <= 417) || (status >= 500 && status <= 505);
+    }
+}
+
+storability judge_storable(std::string_view method,
+                           unsigned status,
+                           field_list request,
+                           const request_directives& asked,
+                           field_list response,
+                           const response_directives& allowed,
+                           const freshness_facts& facts) noexcept {
+    if (method != "GET") {
+        return storability::method;
+    }
+    if (asked.no_store) {
+        return storability::no_store_request;
+    }
+    if (status == 206 || (status == 416 && find(request, field_id::range))) {
+        return storability::partial;
+    }
+    if (is_about_the_exchange(status)) {
+        return storability::status;
+    }
+    if (allowed.must_understand && !is_understood(status)) {
+        return storability::must_understand;
+    }
+    if (allowed.no_store && !allowed.must_understand) {
+        return storability::no_store;
+    }
+    if (allowed.private_) {
+        return storability::private_response;
+    }
+    if (find(request, field_id::authorization) && !allows_authorized(allowed)) {
+        return storability::authorization;
+    }
+    if (varies_by_anything(response)) {
+        return storability::vary_any;
+    }
+    const bool has_stated_lifetime = is_explicit(facts.source) && facts.lifetime > seconds{0};
+    if (find(response, field_id::set_cookie) && !has_stated_lifetime) {
+        return storability::set_cookie;
+    }
+    if (!is_explicit(facts.source) && !allowed.public_ && !is_heuristically_cacheable(status)) {
+        return storability::no_lifetime;
+    }
+    if (!is_worth_storing(response, allowed, facts)) {
+        return storability::useless;
+    }
+    return storability::storable;
+}
+
+}  // namespace reprise::proxy::http

@@ -1,0 +1,207 @@
+#include "proxy/http/vary.hpp"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <utility>
+
+namespace reprise::proxy::http {
+
+namespace {
+
+constexpr bool is_blank(char c) noexcept {
+    return c == ' ' || c == '\t';
+}
+
+constexpr char lower(char c) noexcept {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+}
+
+bool is_token(std::string_view text) noexcept {
+    constexpr std::string_view marks = "!#$%&'*+-.^_`|~";
+    return !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {
+        return (c >= '0' && c <= '9') || (lower(c) >= 'a' && lower(c) <= 'z') ||
+               marks.find(c) != std::string_view::npos;
+    });
+}
+
+bool is_before(std::string_view a, std::string_view b) noexcept {
+    return std::lexicographical_compare(
+        a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return lower(x) < lower(y); });
+}
+
+/// The names as they stand in the response, each once; `any` as in vary_spec.
+struct gathered_names {
+    std::array<std::string_view, vary_spec::most_names> names{};
+    std::size_t count = 0;
+    std::size_t bytes = 0;
+    bool any = false;
+
+    /// False when nothing more can change the outcome.
+    bool add(std::string_view name) noexcept {
+        if (name == "*" || !is_token(name)) {
+            any = true;
+            return false;
+        }
+        for (std::size_t i = 0; i < count; ++i) {
+            if (iequals(names[i], name)) {
+                return true;
+            }
+        }
+        bytes += name.size() + 1;
+        if (count == names.size() || bytes > vary_spec::most_bytes) {
+            any = true;
+            return false;
+        }
+        names[count++] = name;
+        return true;
+    }
+};
+
+gathered_names gather(field_list response) noexcept {
+    gathered_names found;
+    for (const auto& line : response) {
+        if (line.id == field_id::vary && !found.any) {
+            for_each_member(line.value, [&](std::string_view name) { return found.add(name); });
+        }
+    }
+    return found;
+}
+
+/// Fields whose list members have no case (RFC 9110 12.5.2 to 12.5.4).
+bool has_caseless_members(std::string_view name) noexcept {
+    return name == "accept-language" || name == "accept-encoding" || name == "accept-charset";
+}
+
+/// Gives `sink` the value without the white space around its unquoted commas, in pieces. False if
+/// the sink has heard enough.
+template <class Sink>
+bool emit_value(std::string_view value, bool caseless, Sink& sink) {
+    bool quoted = false;
+    std::size_t begin = 0;
+    for (std::size_t i = 0; i <= value.size(); ++i) {
+        if (i < value.size()) {
+            if (quoted && value[i] == '\\' && i + 1 < value.size()) {
+                ++i;
+                continue;
+            }
+            quoted = quoted != (value[i] == '"');
+            if (quoted || value[i] != ',') {
+                continue;
+            }
+        }
+        auto piece = value.substr(begin, i - begin);
+        while (!piece.empty() && is_blank(piece.front())) {
+            piece.remove_prefix(1);
+        }
+        while (!piece.empty() && is_blank(piece.back())) {
+            piece.remove_suffix(1);
+        }
+        if ((begin != 0 && !sink.put(",", false)) || !sink.put(piece, caseless)) {
+            return false;
+        }
+        begin = i + 1;
+    }
+    return true;
+}
+
+// For each name: "-" if the request lacks it, else "=" and the joined value; then a line feed,
+// which no value contains. So a value can never imitate the end of its field or the absence of the
+// next.
+template <class Sink>
+void emit(const vary_spec& spec, field_list request, Sink& sink) {
+    std::string_view names = spec.names;
+    while (!names.empty()) {
+        const auto comma = names.find(',');
+        const auto name = names.substr(0, comma);
+        names = comma == std::string_view::npos ? std::string_view{} : names.substr(comma + 1);
+
+        const bool caseless = has_caseless_members(name);
+        bool present = false;
+        for (const auto& line : request) {
+            if (!iequals(line.name, name)) {
+                continue;
+            }
+            if (!sink.put(present ? "," : "=", false) || !emit_value(line.value, caseless, sink)) {
+                return;
+            }
+            present = true;
+        }
+        if (!sink.put(present ? "\n" : "-\n", false)) {
+            return;
+        }
+    }
+}
+
+struct appender {
+    std::string text;
+    bool put(std::string_view piece, bool caseless) {
+        const auto old_size = text.size();
+        text.append(piece);
+        if (caseless) {
+            std::transform(text.begin() + static_cast<std::ptrdiff_t>(old_size),
+                           text.end(),
+                           text.begin() + static_cast<std::ptrdiff_t>(old_size),
+                           lower);
+        }
+        return true;
+    }
+};
+
+struct comparer {
+    std::string_view rest;
+    bool same = true;
+    bool put(std::string_view piece, bool caseless) noexcept {
+        const auto expected = rest.substr(0, piece.size());
+        same = caseless ? std::equal(piece.begin(),
+                                     piece.end(),
+                                     expected.begin(),
+                                     expected.end(),
+                                     [](char x, char y) { return lower(x) == y; })
+                        : piece == expected;
+        rest.remove_prefix(expected.size());
+        return same;
+    }
+};
+
+}  // namespace
+
+vary_spec read_vary(field_list response) {
+    auto found = gather(response);
+    vary_spec spec;
+    spec.any = found.any;
+    if (found.any || found.count == 0) {
+        return spec;
+    }
+    const auto end = found.names.begin() + static_cast<std::ptrdiff_t>(found.count);
+    std::sort(found.names.begin(), end, is_before);
+    spec.names.reserve(found.bytes);
+    for (auto name = found.names.begin(); name != end; ++name) {
+        if (!spec.names.empty()) {
+            spec.names.push_back(',');
+        }
+        std::transform(name->begin(), name->end(), std::back_inserter(spec.names), lower);
+    }
+    return spec;
+}
+
+bool varies_by_anything(field_list response) noexcept {
+    return gather(response).any;
+}
+
+std::string selecting_values(const vary_spec& spec, field_list request) {
+    appender out;
+    emit(spec, request, out);
+    return std::move(out.text);
+}
+
+bool matches(const vary_spec& spec, std::string_view stored_values, field_list request) noexcept {
+    if (spec.any) {
+        return false;
+    }
+    comparer out{stored_values};
+    emit(spec, request, out);
+    return out.same && out.rest.empty();
+}
+
+}  // namespace reprise::proxy::http
