@@ -7,10 +7,12 @@
 
 #include "proxy/clock.hpp"
 #include "proxy/net/asio.hpp"
+#include "proxy/net/list_link.hpp"
 
 #include <boost/asio/steady_timer.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 
@@ -18,37 +20,21 @@ namespace reprise::proxy {
 
 class deadlines;
 
-namespace detail {
-/// A place in a circular list; alone when it points at itself.
-struct deadline_link {
-    deadline_link* next = this;
-    deadline_link* previous = this;
-
-    deadline_link() = default;
-    deadline_link(const deadline_link&) = delete;
-    deadline_link& operator=(const deadline_link&) = delete;
-
-    [[nodiscard]] bool alone() const noexcept { return next == this; }
-    void unlink() noexcept;
-    void insert_before(deadline_link& place) noexcept;
-};
-}  // namespace detail
-
 /// One deadline: a member, or a local in a coroutine, of whoever waits.
 ///
 /// Threads   the one of its `deadlines`, for everything, construction and destruction included.
-/// Cost      expire_at: two stores and a comparison (the first one also enters a list); clear: one
-///           store; destruction O(1).
+/// Cost      expire_at: two stores and a comparison (the first one also enters a list); clear and
+///           destruction O(1).
 /// The action runs at most once for each expire_at, on the loop, never inside a call of ours. It
 /// may arm and destroy any deadline, this one included. It should *end* what waits (close the
 /// socket) rather than cancel it: between two operations there is nothing to cancel, and the second
 /// would wait forever unless it asks expired() first.
-class deadline : detail::deadline_link {
+class deadline : list_link {
 public:
     using action = std::function<void()>;
 
     deadline(deadlines& all, action on_expiry);
-    ~deadline() { unlink(); }
+    ~deadline() { clear(); }
     deadline(const deadline&) = delete;
     deadline& operator=(const deadline&) = delete;
 
@@ -58,7 +44,7 @@ public:
     void expire_after(std::chrono::steady_clock::duration wait) { expire_at(steady_now() + wait); }
 
     /// Disarms. expired() stays as it is, so that it can be asked after the wait.
-    void clear() noexcept { armed_ = false; }
+    void clear() noexcept;
 
     /// True from the moment the action runs until the next expire_at.
     [[nodiscard]] bool expired() const noexcept { return expired_; }
@@ -90,7 +76,7 @@ class deadlines {
 public:
     explicit deadlines(net::io_context& io,
                        std::chrono::milliseconds tick = std::chrono::milliseconds{100});
-    ~deadlines() { stop(); }
+    ~deadlines();
     deadlines(const deadlines&) = delete;
     deadlines& operator=(const deadlines&) = delete;
 
@@ -102,18 +88,20 @@ public:
     /// One tick as if it were `now`: runs the actions due. The timer calls it; tests may.
     void tick(steady_time now);
 
+    /// Deadlines armed now.
+    [[nodiscard]] std::size_t armed() const noexcept { return armed_count_; }
     [[nodiscard]] net::io_context& io() const noexcept { return io_; }
 
 private:
     friend class deadline;
     void note(deadline& armed);
-    void expire_all_until(steady_time now);
     void start_ticking();
 
     net::io_context& io_;
     net::steady_timer timer_;
     std::chrono::milliseconds tick_;
-    detail::deadline_link armed_;  // the list's head; also holds those cleared since the last scan
+    list_link armed_;  // the list's head; also holds those cleared since the last scan
+    std::size_t armed_count_ = 0;
     steady_time earliest_ = steady_time::max();  // no armed deadline is earlier
     bool ticking_ = false;
     bool stopped_ = false;

@@ -17,7 +17,6 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string_view>
 
 namespace reprise::proxy {
@@ -34,7 +33,6 @@ struct origin_figures {
 
 namespace detail {
 struct pool_state;
-struct pool_group;
 struct pool_connection;
 }  // namespace detail
 
@@ -64,9 +62,9 @@ public:
 
 private:
     friend class origin_pool;
-    friend struct detail::pool_state;
+    origin_lease(std::shared_ptr<detail::pool_state> pool,
+                 std::unique_ptr<detail::pool_connection> connection) noexcept;
     std::shared_ptr<detail::pool_state> pool_;
-    detail::pool_group* group_ = nullptr;
     std::unique_ptr<detail::pool_connection> connection_;
 };
 
@@ -88,7 +86,7 @@ public:
 
     /// An idle connection (the most recently used) or a new one, or, at the limit, the next that
     /// comes free before `until`: else origin_connection_limit. dial's errors otherwise.
-    /// @param host        lower case, without brackets; copied before the first suspension
+    /// @param host        lower case, without brackets; must live until the call is awaited
     /// @param exempt      a configured upstream, which the guard lets pass
     /// @param fresh_only  never an idle one: for a retry after a reused connection failed, and for
     ///                    requests that can't be sent twice

@@ -53,6 +53,7 @@ public:
 
 private:
     using handler = net::async_result<net::use_awaitable_t<executor>, void(bool)>::handler_type;
+    static void notify(const std::shared_ptr<shared>& to);
     void deliver();
     void give_up();
     void complete(bool signalled);

@@ -1,0 +1,268 @@
+#include "proxy/net/dial.hpp"
+
+#include "proxy/net/deadlines.hpp"
+#include "proxy/net/io.hpp"
+#include "proxy/net/wakeup.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+namespace reprise::proxy {
+namespace {
+
+constexpr std::chrono::milliseconds attempt_delay{250};  // RFC 8305 5
+
+std::string shown(const tcp::endpoint& target) {
+    const auto host = target.address().to_string();
+    const auto port = std::to_string(target.port());
+    return target.address().is_v6() ? '[' + host + "]:" + port : host + ':' + port;
+}
+
+failure_code code_of(const error_code& error) {
+    if (error == net::error::connection_refused || error == net::error::connection_reset) {
+        return failure_code::connect_refused;
+    }
+    if (error == net::error::timed_out) {
+        return failure_code::connect_timeout;
+    }
+    if (error == net::error::no_descriptors || error == net::error::no_buffer_space ||
+        error == net::error::no_memory ||
+        error == boost::system::errc::too_many_files_open_in_system) {
+        return failure_code::internal;
+    }
+    return failure_code::connect_unreachable;
+}
+
+failure failure_of(const error_code& error, const tcp::endpoint& target) {
+    const auto code = code_of(error);
+    return {code,
+            code != failure_code::internal,
+            "connecting to " + shown(target) + ": " + error.message()};
+}
+
+failure too_late(const tcp::endpoint& target) {
+    return {failure_code::connect_timeout,
+            true,
+            "connecting to " + shown(target) + ": no answer in time"};
+}
+
+/// A connection to a port of this machine that nobody listens on may be picked that very port as
+/// its own and so meet itself; what we then send would come back to us.
+bool meets_itself(tcp_socket& socket, const tcp::endpoint& target) {
+    if (!target.address().is_loopback()) {
+        return false;
+    }
+    error_code error;
+    return socket.local_endpoint(error) == target && !error;
+}
+
+/// What the guard leaves of the addresses, in the order to try them; or why it left none.
+attempt<std::vector<tcp::endpoint>> permitted(const resolution& found,
+                                              const destination_guard& guard,
+                                              const std::string& host,
+                                              std::uint16_t port,
+                                              bool exempt) {
+    std::vector<tcp::endpoint> targets;
+    std::optional<failure> refused;
+    for (const auto& each : interleaved(found.addresses)) {
+        const auto verdict = guard.check(host, each, port, exempt);
+        if (verdict == destination_verdict::allowed) {
+            targets.emplace_back(each, port);
+        } else if (!refused) {
+            const auto target = shown({each, port});
+            refused = failure{failure_code::destination_refused,
+                              false,
+                              verdict == destination_verdict::denied
+                                  ? target + " is refused by access.deny_destinations"
+                                  : target + " is " + std::string{to_string(verdict)} +
+                                        "; access.allow_destinations can make an exception"};
+        }
+    }
+    if (targets.empty() && refused) {
+        return std::move(*refused);
+    }
+    return targets;
+}
+
+/// Several addresses at once. Shared by the handlers of all attempts, of which the last may come
+/// back after the race was decided.
+struct race {
+    struct runner {
+        runner(deadlines& timer, const tcp::endpoint& to) : socket(timer.io()), target(to) {}
+        tcp_socket socket;
+        tcp::endpoint target;
+        error_code error;
+    };
+
+    explicit race(deadlines& timer) : changed(timer) {}
+
+    void start(deadlines& timer, const tcp::endpoint& target, const std::shared_ptr<race>& self);
+    void came_back(std::size_t index, const error_code& error);
+    void end();
+
+    std::vector<std::unique_ptr<runner>> runners;
+    std::size_t running = 0;
+    std::optional<std::size_t> winner;
+    std::optional<failure> worst;  // the failure to report: the first that says something
+    wakeup changed;
+};
+
+void race::start(deadlines& timer, const tcp::endpoint& target, const std::shared_ptr<race>& self) {
+    const auto index = runners.size();
+    runners.push_back(std::make_unique<runner>(timer, target));
+    auto& each = *runners.back();
+    ++running;
+    error_code error;
+    each.socket.open(target.protocol(), error);
+    if (error) {
+        came_back(index, error);
+        return;
+    }
+    prepare_socket(each.socket);
+    each.socket.async_connect(
+        target, [self, index](const error_code& result) { self->came_back(index, result); });
+}
+
+void race::came_back(std::size_t index, const error_code& error) {
+    auto& each = *runners[index];
+    each.error = error;
+    --running;
+    if (!error && !meets_itself(each.socket, each.target)) {
+        if (!winner) {
+            winner = index;
+        }
+    } else {
+        auto failed = failure_of(error ? error : make_error_code(net::error::connection_refused),
+                                 each.target);
+        // A refusal says that the host is there; "no route" is often only our own lack of IPv6.
+        if (!worst || (worst->code == failure_code::connect_unreachable &&
+                       failed.code != failure_code::connect_unreachable)) {
+            worst = std::move(failed);
+        }
+        error_code ignored;
+        each.socket.close(ignored);
+    }
+    changed.notify();
+}
+
+void race::end() {
+    for (auto& each : runners) {
+        error_code ignored;
+        each->socket.close(ignored);
+    }
+}
+
+awaitable<attempt<tcp_socket>> run_race(deadlines& timer,
+                                        std::vector<tcp::endpoint> targets,
+                                        steady_time until) {
+    const auto shared = std::make_shared<race>(timer);
+    std::size_t next = 0;
+    bool late = false;
+    while (!shared->winner && !late && (next < targets.size() || shared->running > 0)) {
+        auto wait_until = until;
+        auto running = shared->running;
+        if (next < targets.size()) {
+            shared->start(timer, targets[next++], shared);
+            ++running;  // fewer than this, and one has failed: on to the next at once
+            if (next < targets.size()) {
+                wait_until = std::min(until, steady_now() + attempt_delay);
+            }
+        }
+        while (!shared->winner && shared->running > 0 && shared->running >= running) {
+            const bool signalled = co_await shared->changed.wait(wait_until);
+            if (!signalled) {
+                late = timer.stopped() || wait_until == until || steady_now() >= until;
+                break;
+            }
+        }
+    }
+    if (shared->winner) {
+        auto socket = std::move(shared->runners[*shared->winner]->socket);
+        shared->end();
+        co_return std::move(socket);
+    }
+    shared->end();
+    if (late || !shared->worst) {
+        co_return too_late(targets.front());
+    }
+    co_return std::move(*shared->worst);
+}
+
+}  // namespace
+
+std::vector<net::ip::address> interleaved(const std::vector<net::ip::address>& addresses) {
+    std::vector<net::ip::address> ordered;
+    ordered.reserve(addresses.size());
+    const auto next_of = [&](std::size_t from, bool v6) {
+        while (from < addresses.size() && addresses[from].is_v6() != v6) {
+            ++from;
+        }
+        return from;
+    };
+    auto six = next_of(0, true);
+    auto four = next_of(0, false);
+    while (six < addresses.size() || four < addresses.size()) {
+        if (six < addresses.size()) {
+            ordered.push_back(addresses[six]);
+            six = next_of(six + 1, true);
+        }
+        if (four < addresses.size()) {
+            ordered.push_back(addresses[four]);
+            four = next_of(four + 1, false);
+        }
+    }
+    return ordered;
+}
+
+awaitable<attempt<tcp_socket>> dial(resolver& names,
+                                    std::shared_ptr<const destination_guard> guard,
+                                    std::string host,
+                                    std::uint16_t port,
+                                    bool exempt,
+                                    steady_time until) {
+    auto& timer = names.timer();
+    auto found = names.known(host);
+    if (!found) {
+        found = co_await names.resolve(host, until);
+    }
+    if (found->has_error()) {
+        co_return found->error();
+    }
+    auto targets = permitted(***found, *guard, host, port, exempt);
+    if (targets.has_error()) {
+        co_return targets.error();
+    }
+    if (targets->size() > 1) {
+        co_return co_await run_race(timer, std::move(*targets), until);
+    }
+
+    const auto target = targets->front();
+    tcp_socket socket{timer.io()};
+    error_code open_error;
+    socket.open(target.protocol(), open_error);
+    if (open_error) {
+        co_return failure_of(open_error, target);
+    }
+    prepare_socket(socket);
+    deadline limit{timer, [&socket] {
+                       error_code ignored;
+                       socket.close(ignored);
+                   }};
+    limit.expire_at(until);
+    const auto [error] = co_await socket.async_connect(target, use_tuple);
+    limit.clear();
+    if (limit.expired()) {
+        co_return too_late(target);
+    }
+    if (error) {
+        co_return failure_of(error, target);
+    }
+    if (meets_itself(socket, target)) {
+        co_return failure_of(net::error::connection_refused, target);
+    }
+    co_return std::move(socket);
+}
+
+}  // namespace reprise::proxy

@@ -1,0 +1,168 @@
+#include "proxy/net/origin_pool.hpp"
+
+#include "proxy/net/dial.hpp"
+#include "proxy/net/pool_state.hpp"
+
+#include <string>
+#include <utility>
+
+namespace reprise::proxy {
+
+using namespace detail;
+
+origin_lease::origin_lease() noexcept = default;
+origin_lease::origin_lease(origin_lease&& other) noexcept = default;
+
+origin_lease& origin_lease::operator=(origin_lease&& other) noexcept {
+    if (this != &other) {
+        close();
+        pool_ = std::move(other.pool_);
+        connection_ = std::move(other.connection_);
+    }
+    return *this;
+}
+
+origin_lease::origin_lease(std::shared_ptr<pool_state> pool, connection_ptr connection) noexcept
+    : pool_(std::move(pool)),
+      connection_(std::move(connection)) {}
+
+origin_lease::~origin_lease() {
+    close();
+}
+
+tcp_socket& origin_lease::socket() noexcept {
+    return connection_->socket;
+}
+read_buffer& origin_lease::buffer() noexcept {
+    return connection_->buffer;
+}
+bool origin_lease::reused() const noexcept {
+    return connection_->reused;
+}
+const net::ip::address& origin_lease::address() const noexcept {
+    return connection_->address;
+}
+
+void origin_lease::give_back() {
+    if (connection_) {
+        pool_->put_back(std::move(connection_));
+    }
+    pool_.reset();
+}
+
+void origin_lease::close() noexcept {
+    if (connection_) {
+        pool_->discard(std::move(connection_));
+    }
+    pool_.reset();
+}
+
+origin_pool::origin_pool(deadlines& timer,
+                         resolver& names,
+                         std::shared_ptr<const destination_guard> guard,
+                         const config::origin_options& options)
+    : state_(std::make_shared<pool_state>(timer, names, std::move(guard), options)) {}
+
+origin_pool::~origin_pool() {
+    stop();
+}
+
+void origin_pool::stop() {
+    state_->stop();
+}
+
+void origin_pool::set_guard(std::shared_ptr<const destination_guard> guard) {
+    state_->guard = std::move(guard);
+}
+
+void origin_pool::set_options(const config::origin_options& options) {
+    auto& mine = *state_;
+    mine.options = options;
+    mine.close_expired();
+    for (auto& [key, group] : mine.groups) {
+        while (!group->waiting.empty() && group->open < options.connections) {
+            ++group->open;
+            mine.release_slot(*group);
+        }
+    }
+}
+
+const origin_figures& origin_pool::figures() const noexcept {
+    return state_->figures;
+}
+
+origin_lease origin_pool::try_acquire(std::string_view host, std::uint16_t port, bool exempt) {
+    if (auto connection = state_->take_idle({host, port, exempt})) {
+        return {state_, std::move(connection)};
+    }
+    return {};
+}
+
+awaitable<attempt<origin_lease>> origin_pool::acquire(
+    std::string_view host, std::uint16_t port, bool exempt, bool fresh_only, steady_time until) {
+    const auto mine = state_;  // the pool may go while we wait
+    if (!fresh_only) {
+        if (auto connection = mine->take_idle({host, port, exempt})) {
+            co_return origin_lease{mine, std::move(connection)};
+        }
+    }
+    if (mine->stopped) {
+        co_return failure{failure_code::draining, false, "the proxy is shutting down"};
+    }
+    const std::string name{host};
+    auto& group = mine->group_for({host, port, exempt});
+
+    // Each way to a slot: a free one, that of an idle connection we may not use, or our turn.
+    if (group.open < mine->options.connections) {
+        ++group.open;
+    } else if (!group.idle.empty()) {
+        mine->close_keeping_slot(mine->unlist(group, 0));
+    } else {
+        using handed = pool_waiter::handed;
+        pool_waiter me{*mine, group, mine->timer, fresh_only};
+        while (me.has == handed::nothing && !mine->stopped) {
+            const bool signalled = co_await me.freed.wait(until);
+            if (!signalled) {
+                break;
+            }
+        }
+        if (me.has == handed::nothing) {
+            co_return failure{failure_code::origin_connection_limit,
+                              true,
+                              "all " + std::to_string(mine->options.connections) +
+                                  " connections to " + name + ':' + std::to_string(port) +
+                                  " are in use"};
+        }
+        if (std::exchange(me.has, handed::taken) == handed::connection) {
+            if (mine->usable(*me.connection)) {
+                me.connection->reused = true;
+                mine->add(mine->figures.reuses, 1);
+                co_return origin_lease{mine, std::move(me.connection)};
+            }
+            mine->close_keeping_slot(std::move(me.connection));
+        }
+    }
+
+    pool_slot slot{*mine, group};
+    const auto judge = mine->guard;
+    mine->add(mine->figures.dials, 1);
+    auto socket = co_await dial(mine->names, judge, name, port, exempt, until);
+    if (socket.has_error()) {
+        mine->add(mine->figures.failures, 1);
+        co_return std::move(socket.error());
+    }
+    error_code gone;
+    const auto peer = socket->remote_endpoint(gone);
+    if (gone) {
+        mine->add(mine->figures.failures, 1);
+        co_return failure{
+            failure_code::connect_refused, true, name + " closed the connection at once"};
+    }
+    auto connection = std::make_unique<pool_connection>(std::move(*socket), peer.address(), group);
+    slot.hand_over();
+    connection->judged_by = judge;
+    mine->add(mine->figures.open, 1);
+    co_return origin_lease{mine, std::move(connection)};
+}
+
+}  // namespace reprise::proxy

@@ -1,0 +1,198 @@
+#include "proxy/net/pool_state.hpp"
+
+#include <cerrno>
+#include <sys/socket.h>
+#include <utility>
+
+namespace reprise::proxy::detail {
+namespace {
+
+constexpr std::size_t idle_buffer_bytes = 16 << 10;  // what an idle connection may keep
+
+/// Nothing to read and no end: anything else on an idle connection makes it unusable.
+bool is_silent(tcp_socket& socket) {
+    char byte = 0;
+    const auto count = ::recv(socket.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    return count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+}
+
+}  // namespace
+
+pool_waiter::pool_waiter(pool_state& in, pool_group& at, deadlines& timer, bool fresh)
+    : pool(in),
+      group(at),
+      fresh_only(fresh),
+      freed(timer) {
+    group.waiting.push_back(this);
+}
+
+pool_waiter::~pool_waiter() {
+    switch (has) {
+    case handed::nothing:
+        group.waiting.remove(this);
+        pool.forget_if_unused(group);
+        break;
+    case handed::slot: pool.release_slot(group); break;
+    case handed::connection: pool.discard(std::move(connection)); break;
+    case handed::taken: break;
+    }
+}
+
+pool_group& pool_state::group_for(const pool_key& key) {
+    const auto found = groups.find(key);
+    if (found != groups.end()) {
+        return *found->second;
+    }
+    auto fresh = std::make_unique<pool_group>(key);
+    auto& group = *fresh;
+    groups.emplace(pool_key{group.host, key.port, key.exempt}, std::move(fresh));
+    return group;
+}
+
+void pool_state::forget_if_unused(pool_group& group) {
+    if (group.open == 0 && group.waiting.empty()) {
+        groups.erase(groups.find(pool_key{group.host, group.port, group.exempt}));
+    }
+}
+
+connection_ptr pool_state::unlist(pool_group& group, std::size_t index) {
+    auto connection = std::move(group.idle[index]);
+    group.idle.erase(group.idle.begin() + static_cast<std::ptrdiff_t>(index));
+    connection->unlink();
+    --idle_count;
+    add(figures.idle, -1);
+    return connection;
+}
+
+connection_ptr pool_state::unlist_oldest() {
+    // The longest unused of all is the longest unused of its group.
+    return unlist(*static_cast<pool_connection&>(*oldest_first.next).group, 0);
+}
+
+bool pool_state::usable(pool_connection& each) {
+    if (each.judged_by != guard) {
+        if (guard->check(each.group->host, each.address, each.group->port, each.group->exempt) !=
+            destination_verdict::allowed) {
+            return false;
+        }
+        each.judged_by = guard;
+    }
+    if (!is_silent(each.socket)) {
+        add(figures.stale, 1);
+        return false;
+    }
+    return true;
+}
+
+connection_ptr pool_state::take_idle(const pool_key& key) {
+    auto found = groups.find(key);
+    while (found != groups.end() && !found->second->idle.empty()) {
+        auto& group = *found->second;
+        auto connection = unlist(group, group.idle.size() - 1);
+        if (usable(*connection)) {
+            connection->reused = true;
+            add(figures.reuses, 1);
+            return connection;
+        }
+        discard(std::move(connection));
+        found = groups.find(key);  // the group may have gone with its last connection
+    }
+    return nullptr;
+}
+
+void pool_state::put_back(connection_ptr connection) {
+    auto& group = *connection->group;
+    if (stopped || !connection->buffer.empty() || group.open > options.connections) {
+        discard(std::move(connection));
+        return;
+    }
+    connection->buffer.release(idle_buffer_bytes);
+    if (!group.waiting.empty()) {
+        auto& first = *group.waiting.front();
+        if (first.fresh_only) {
+            discard(std::move(connection));  // its slot goes to the one who waits
+            return;
+        }
+        group.waiting.pop_front();
+        first.has = pool_waiter::handed::connection;
+        first.connection = std::move(connection);
+        first.freed.notify();
+        return;
+    }
+    if (options.idle == 0) {
+        discard(std::move(connection));
+        return;
+    }
+    if (group.idle.size() >= options.idle) {
+        discard(unlist(group, 0));
+    } else if (idle_count >= origin_pool::most_idle) {
+        discard(unlist_oldest());
+    }
+    connection->idle_since = steady_now();
+    connection->insert_before(oldest_first);
+    group.idle.push_back(std::move(connection));
+    ++idle_count;
+    add(figures.idle, 1);
+    if (!sweep.armed()) {
+        sweep.expire_after(options.idle_timeout);
+    }
+}
+
+void pool_state::close_keeping_slot(connection_ptr connection) {
+    connection.reset();
+    add(figures.open, -1);
+}
+
+void pool_state::discard(connection_ptr connection) {
+    auto& group = *connection->group;
+    close_keeping_slot(std::move(connection));
+    release_slot(group);
+}
+
+void pool_state::release_slot(pool_group& group) {
+    if (!group.waiting.empty() && group.open <= options.connections) {
+        auto& first = *group.waiting.front();
+        group.waiting.pop_front();
+        first.has = pool_waiter::handed::slot;
+        first.freed.notify();
+        return;
+    }
+    --group.open;
+    forget_if_unused(group);
+}
+
+void pool_state::close_expired() {
+    const auto now = steady_now();
+    while (!oldest_first.alone()) {
+        const auto due = static_cast<pool_connection&>(*oldest_first.next).idle_since +
+                         options.idle_timeout;
+        if (due > now && !timer.stopped()) {
+            sweep.expire_at(due);
+            return;
+        }
+        discard(unlist_oldest());
+    }
+}
+
+void pool_state::stop() {
+    if (std::exchange(stopped, true)) {
+        return;
+    }
+    sweep.clear();
+    while (!oldest_first.alone()) {
+        discard(unlist_oldest());
+    }
+    for (auto& [key, group] : groups) {
+        for (auto* each : group->waiting) {
+            each->freed.notify();  // it sees `stopped` and leaves the line itself
+        }
+    }
+}
+
+pool_slot::~pool_slot() {
+    if (group_ != nullptr) {
+        pool_.release_slot(*group_);
+    }
+}
+
+}  // namespace reprise::proxy::detail

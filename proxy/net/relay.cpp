@@ -1,0 +1,137 @@
+#include "proxy/net/relay.hpp"
+
+#include "proxy/net/io.hpp"
+
+#include <boost/asio/experimental/awaitable_operators.hpp>
+
+#include <array>
+#include <vector>
+
+namespace reprise::proxy {
+namespace {
+
+constexpr std::size_t scratch_bytes = 64 << 10;
+constexpr unsigned most_rounds = 16;  // blocks moved before the loop's other work has its turn
+
+/// Filled and emptied between two suspensions only, so that all tunnels of a thread can share it.
+std::array<char, scratch_bytes>& scratch() {
+    static thread_local std::array<char, scratch_bytes> block;
+    return block;
+}
+
+struct tunnel {
+    tcp_socket& a;
+    tcp_socket& b;
+    deadline quiet;
+    std::chrono::milliseconds idle;
+    bool broken = false;
+
+    tunnel(tcp_socket& first, tcp_socket& second, deadlines& timer, std::chrono::milliseconds wait)
+        : a(first),
+          b(second),
+          quiet(timer, [this] { close(); }),
+          idle(wait) {}
+
+    void close() {
+        error_code ignored;
+        a.close(ignored);
+        b.close(ignored);
+    }
+    void break_off() {
+        broken = true;
+        close();
+    }
+    void note_progress() {
+        if (!quiet.expired()) {
+            quiet.expire_after(idle);
+        }
+    }
+};
+
+/// Hands everything to the kernel, piece by piece so that a slow receiver counts as progress.
+awaitable<bool> push(tunnel& whole, tcp_socket& to, std::string_view bytes, std::uint64_t& moved) {
+    while (!bytes.empty()) {
+        const auto [error, count] = co_await to.async_write_some(net::buffer(bytes), use_tuple);
+        if (error) {
+            co_return false;
+        }
+        moved += count;
+        bytes.remove_prefix(count);
+        whole.note_progress();
+    }
+    co_return true;
+}
+
+/// One direction, until its source ends or either side breaks off.
+awaitable<void> pump(
+    tunnel& whole, tcp_socket& from, tcp_socket& to, std::string_view first, std::uint64_t& moved) {
+    const bool sent = co_await push(whole, to, first, moved);
+    if (!sent) {
+        whole.break_off();
+        co_return;
+    }
+    for (unsigned rounds = 0;; ++rounds) {
+        error_code error;
+        const auto count = try_read(from, net::buffer(scratch()), error);
+        if (error == net::error::eof) {
+            to.shutdown(tcp_socket::shutdown_send, error);
+            co_return;
+        }
+        if (error) {
+            whole.break_off();
+            co_return;
+        }
+        if (count > 0) {
+            whole.note_progress();
+            const auto taken = try_write(to, net::buffer(scratch().data(), count), error);
+            if (error) {
+                whole.break_off();
+                co_return;
+            }
+            moved += taken;
+            if (taken < count) {
+                const std::vector<char> rest(scratch().data() + taken, scratch().data() + count);
+                const std::string_view left{rest.data(), rest.size()};
+                const bool pushed = co_await push(whole, to, left, moved);
+                if (!pushed) {
+                    whole.break_off();
+                    co_return;
+                }
+                rounds = 0;
+            }
+        }
+        if (count == 0 || rounds >= most_rounds) {
+            rounds = 0;
+            const auto [wait_error] = co_await from.async_wait(tcp_socket::wait_read, use_tuple);
+            if (wait_error) {
+                whole.break_off();
+                co_return;
+            }
+        }
+    }
+}
+
+}  // namespace
+
+awaitable<relay_result> relay(tcp_socket& a,
+                              tcp_socket& b,
+                              std::string_view from_a,
+                              std::string_view from_b,
+                              std::chrono::milliseconds idle,
+                              deadlines& timer) {
+    using namespace net::experimental::awaitable_operators;
+    relay_result result;
+    tunnel whole{a, b, timer, idle};
+    prepare_socket(a);
+    prepare_socket(b);
+    whole.quiet.expire_after(idle);
+    co_await (pump(whole, a, b, from_a, result.a_to_b) && pump(whole, b, a, from_b, result.b_to_a));
+    whole.quiet.clear();
+    whole.close();
+    result.end = whole.quiet.expired() ? relay_end::timed_out
+                 : whole.broken        ? relay_end::reset
+                                       : relay_end::finished;
+    co_return result;
+}
+
+}  // namespace reprise::proxy

@@ -1,0 +1,393 @@
+#include "proxy/net/resolver.hpp"
+
+#include "proxy/net/address.hpp"
+#include "proxy/net/dns_channel.hpp"
+#include "proxy/net/hosts.hpp"
+#include "proxy/net/wakeup.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <optional>
+#include <utility>
+
+// The life of a question: it is started by the first who asks, joined by others, answered when both
+// families have been heard or the grace after the first addresses is over, and ended when both
+// families have been heard. What comes between answer and end still improves the cached answer.
+// Who waits polls nothing: an answer signals each waiter's wakeup, and the coroutine then finds the
+// answer in the question that it holds.
+
+namespace reprise::proxy {
+namespace {
+
+using asked_answer = attempt<resolved>;
+
+constexpr std::chrono::milliseconds grace_for_second_family{50};  // RFC 8305 3
+constexpr std::chrono::seconds longest_hold_of_failures{1};  // servers that fail are asked again
+
+constexpr std::size_t longest_name = 253;
+constexpr std::size_t longest_label = 63;
+
+/// Lower case and without the final dot.
+std::string name_key(std::string_view host) {
+    if (host.size() > 1 && host.back() == '.') {
+        host.remove_suffix(1);
+    }
+    std::string key{host};
+    std::transform(key.begin(), key.end(), key.begin(), [](char c) {
+        return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    });
+    return key;
+}
+
+bool is_host_character(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+}
+
+/// Letters, digits, - and _ in labels of 1 to 63. The last one must not look like a number: 127.1
+/// and 0x7f000001 are addresses to some and names to nobody.
+bool is_host_name(std::string_view name) {
+    if (name.empty() || name.size() > longest_name) {
+        return false;
+    }
+    std::string_view label;
+    for (;;) {
+        const auto dot = name.find('.');
+        label = name.substr(0, dot);
+        if (label.empty() || label.size() > longest_label ||
+            !std::all_of(label.begin(), label.end(), is_host_character)) {
+            return false;
+        }
+        if (dot == std::string_view::npos) {
+            break;
+        }
+        name.remove_prefix(dot + 1);
+    }
+    const bool hex = label.substr(0, 2) == "0x" &&
+                     label.find_first_not_of("0123456789abcdef", 2) == std::string_view::npos;
+    return !hex && label.find_first_not_of("0123456789") != std::string_view::npos;
+}
+
+bool is_localhost(std::string_view name) {
+    constexpr std::string_view suffix = ".localhost";
+    return name == "localhost" ||
+           (name.size() > suffix.size() && name.substr(name.size() - suffix.size()) == suffix);
+}
+
+resolved as_resolved(std::vector<net::ip::address> addresses, steady_time valid_until) {
+    return std::make_shared<const resolution>(resolution{std::move(addresses), valid_until});
+}
+
+asked_answer failed(failure_code code, std::string_view host, std::string_view why) {
+    return failure{code, true, "no address for \"" + std::string{host} + "\": " + std::string{why}};
+}
+
+}  // namespace
+
+struct resolver::state {
+    struct question {
+        question(state& of, std::string asked)
+            : name(std::move(asked)),
+              grace(of.timer, [this, &of] { of.settle(*this); }) {}
+
+        std::string name;
+        std::vector<net::ip::address> addresses;
+        std::chrono::seconds ttl{std::chrono::seconds::max()};
+        dns_answer heard[2];  // by family, as far as it was
+        unsigned open = 2;    // families not heard yet
+        bool current = true;  // false: settings have changed since, so it is not cached
+        steady_time give_up;
+        deadline grace;
+        std::optional<asked_answer> answer;
+        std::vector<wakeup*> waiters;
+    };
+    using question_ptr = std::shared_ptr<question>;
+
+    struct cached {
+        asked_answer answer;
+        steady_time valid_until;
+    };
+    using cache = std::map<std::string, cached, std::less<>>;
+
+    state(deadlines& with, const config::dns_options& wanted)
+        : timer(with),
+          options(wanted),
+          hosts(wanted.hosts_file),
+          channel(std::make_unique<dns_channel>(with, wanted)) {}
+
+    std::optional<asked_answer> known(const std::string& name, steady_time now);
+    question_ptr join_or_ask(const std::string& name, steady_time now);
+    void hear(const question_ptr& asked, std::size_t family, dns_answer brought);
+    void settle(question& asked);
+    asked_answer conclude(const question& asked, steady_time now, std::chrono::seconds& keep) const;
+    void keep_answer(const std::string& name, const asked_answer& answer, steady_time until);
+    const cached* look_up(const std::string& name, steady_time now);
+    void stop();
+
+    deadlines& timer;
+    config::dns_options options;
+    hosts_file hosts;
+    std::unique_ptr<dns_channel> channel;
+    std::vector<std::unique_ptr<dns_channel>> retired;  // until what they were asked is answered
+    std::map<std::string, question_ptr, std::less<>> questions;
+    cache young, old;  // two generations, each half of most_names: bounded without a list of uses
+    std::atomic<std::uint64_t> asked{0};
+    bool stopped = false;
+};
+
+/// What is known without a server.
+std::optional<asked_answer> resolver::state::known(const std::string& name, steady_time now) {
+    if (const auto numeric = parse_numeric_host(name)) {
+        return as_resolved({*numeric}, steady_time::max());
+    }
+    if (!is_host_name(name)) {
+        return failed(
+            failure_code::dns_not_found, name.substr(0, longest_name), "this is not a host name");
+    }
+    if (const auto* listed = hosts.find(name, now)) {
+        return as_resolved(*listed, now + hosts_file::check_every);
+    }
+    if (is_localhost(name)) {
+        return as_resolved({net::ip::address_v6::loopback(), net::ip::address_v4::loopback()},
+                           steady_time::max());
+    }
+    if (stopped) {
+        return failed(failure_code::dns_error, name, "the proxy is shutting down");
+    }
+    if (const auto* kept = look_up(name, now)) {
+        return kept->answer;
+    }
+    return std::nullopt;
+}
+
+const resolver::state::cached* resolver::state::look_up(const std::string& name, steady_time now) {
+    if (const auto found = young.find(name); found != young.end()) {
+        return found->second.valid_until > now ? &found->second : nullptr;
+    }
+    const auto found = old.find(name);
+    if (found == old.end() || found->second.valid_until <= now) {
+        return nullptr;
+    }
+    auto still_used = std::move(found->second);
+    old.erase(found);
+    keep_answer(name, still_used.answer, still_used.valid_until);
+    return &young.find(name)->second;
+}
+
+void resolver::state::keep_answer(const std::string& name,
+                                  const asked_answer& answer,
+                                  steady_time until) {
+    if (young.size() >= most_names / 2 && !young.contains(name)) {
+        old = std::exchange(young, {});
+    }
+    young.insert_or_assign(name, cached{answer, until});
+}
+
+/// Null when too many questions are under way.
+resolver::state::question_ptr resolver::state::join_or_ask(const std::string& name,
+                                                           steady_time now) {
+    const auto found = questions.find(name);
+    if (found != questions.end() && !found->second->answer) {
+        return found->second;
+    }
+    if (channel->under_way() >= 2 * most_questions) {
+        return nullptr;
+    }
+    std::erase_if(retired, [](const auto& each) { return each->under_way() == 0; });
+
+    auto asking = std::make_shared<question>(*this, name);
+    asking->give_up = now + options.timeout;
+    questions.insert_or_assign(name, asking);
+    asked.fetch_add(1, std::memory_order_relaxed);
+    constexpr std::array families{ip_family::v6, ip_family::v4};  // RFC 8305 3: AAAA first
+    for (std::size_t family = 0; family < families.size(); ++family) {
+        channel->ask(name, families[family], [this, asking, family](dns_answer brought) {
+            hear(asking, family, std::move(brought));
+        });
+    }
+    return asking;
+}
+
+void resolver::state::hear(const question_ptr& asking, std::size_t family, dns_answer brought) {
+    const auto has_addresses = brought.what == dns_answer::outcome::addresses;
+    if (has_addresses) {
+        asking->ttl = std::min(asking->ttl, brought.ttl);
+        for (const auto& each : brought.addresses) {
+            if (asking->addresses.size() < most_addresses) {
+                asking->addresses.push_back(each);
+            }
+        }
+    }
+    const auto no_name = brought.what == dns_answer::outcome::no_name;
+    asking->heard[family] = std::move(brought);
+    --asking->open;
+
+    if (asking->open == 0 || (no_name && asking->addresses.empty())) {
+        settle(*asking);
+    } else if (has_addresses) {
+        // The other family gets a little longer: a server that loses AAAA questions must not hold
+        // up every connection for its whole timeout.
+        asking->grace.expire_after(grace_for_second_family);
+    }
+    if (asking->open == 0) {
+        asking->grace.clear();
+        const auto found = questions.find(asking->name);
+        if (found != questions.end() && found->second == asking) {
+            questions.erase(found);
+        }
+    }
+}
+
+asked_answer resolver::state::conclude(const question& asking,
+                                       steady_time now,
+                                       std::chrono::seconds& keep) const {
+    if (!asking.addresses.empty()) {
+        keep = std::clamp(asking.ttl, options.min_ttl, std::max(options.min_ttl, options.max_ttl));
+        return as_resolved(asking.addresses, now + keep);
+    }
+    using outcome = dns_answer::outcome;
+    const auto heard = [&](outcome what) -> const dns_answer* {
+        const auto found = std::find_if(std::begin(asking.heard),
+                                        std::end(asking.heard),
+                                        [=](const dns_answer& each) { return each.what == what; });
+        return found == std::end(asking.heard) ? nullptr : found;
+    };
+    // Not found is a conclusion only when a server says so of the name, or of both families.
+    keep = options.negative_ttl;
+    if (heard(outcome::no_name) != nullptr) {
+        return failed(failure_code::dns_not_found, asking.name, "the name does not exist");
+    }
+    if (asking.heard[0].what == outcome::no_address &&
+        asking.heard[1].what == outcome::no_address) {
+        return failed(
+            failure_code::dns_not_found, asking.name, "the name exists but has no address");
+    }
+    keep = std::min(options.negative_ttl, longest_hold_of_failures);
+    if (heard(outcome::cancelled) != nullptr) {
+        keep = std::chrono::seconds{0};
+        return failed(failure_code::dns_error, asking.name, "the question was given up");
+    }
+    if (heard(outcome::timed_out) != nullptr) {
+        return failed(failure_code::dns_timeout, asking.name, "the name servers do not answer");
+    }
+    const auto* reason = heard(outcome::failed);
+    return failed(failure_code::dns_error,
+                  asking.name,
+                  reason != nullptr ? reason->why : "the name servers failed");
+}
+
+void resolver::state::settle(question& asking) {
+    const auto now = steady_now();
+    std::chrono::seconds keep{0};
+    auto answer = conclude(asking, now, keep);
+    if (keep.count() > 0 && asking.current) {
+        keep_answer(asking.name, answer, now + keep);
+    }
+    if (asking.answer) {
+        return;  // the second family came late: the cache has learnt it, the waiters have gone
+    }
+    asking.answer.emplace(std::move(answer));
+    for (auto* each : asking.waiters) {
+        each->notify();
+    }
+}
+
+void resolver::state::stop() {
+    if (std::exchange(stopped, true)) {
+        return;
+    }
+    retired.clear();  // each question under way hears `cancelled` and tells its waiters
+    channel.reset();
+}
+
+resolver::resolver(deadlines& timer, const config::dns_options& options)
+    : state_(std::make_shared<state>(timer, options)) {}
+
+resolver::~resolver() {
+    stop();
+}
+
+void resolver::stop() {
+    state_->stop();
+}
+
+deadlines& resolver::timer() const noexcept {
+    return state_->timer;
+}
+
+std::uint64_t resolver::asked() const noexcept {
+    return state_->asked.load(std::memory_order_relaxed);
+}
+
+std::optional<attempt<resolved>> resolver::known(std::string_view host) {
+    return state_->known(name_key(host), steady_now());
+}
+
+void resolver::reconfigure(const config::dns_options& options) {
+    auto& mine = *state_;
+    if (mine.stopped || options == mine.options) {
+        return;
+    }
+    auto fresh = std::make_unique<dns_channel>(mine.timer, options);
+    mine.retired.push_back(std::exchange(mine.channel, std::move(fresh)));
+    mine.options = options;
+    mine.hosts = hosts_file{options.hosts_file};
+    mine.young.clear();
+    mine.old.clear();
+    for (auto& [name, asking] : mine.questions) {
+        asking->current = false;
+    }
+    mine.questions.clear();  // who waits for one holds it; the next asks the new servers
+}
+
+namespace {
+/// One coroutine's place among those who wait for a question.
+template <class Question>
+class place_in_line {
+public:
+    place_in_line(Question& asking, deadlines& timer) : asking_(asking), arrived_(timer) {
+        asking_->waiters.push_back(&arrived_);
+    }
+    ~place_in_line() { std::erase(asking_->waiters, &arrived_); }
+    place_in_line(const place_in_line&) = delete;
+    place_in_line& operator=(const place_in_line&) = delete;
+
+    [[nodiscard]] awaitable<bool> wait(steady_time until) { return arrived_.wait(until); }
+
+private:
+    Question asking_;
+    wakeup arrived_;
+};
+}  // namespace
+
+awaitable<attempt<resolved>> resolver::resolve(std::string host, steady_time until) {
+    const auto mine = state_;  // the resolver may go while we wait
+    const auto now = steady_now();
+    const auto name = name_key(host);
+    if (auto answer = mine->known(name, now)) {
+        co_return std::move(*answer);
+    }
+    auto asking = mine->join_or_ask(name, now);
+    if (!asking) {
+        co_return failed(failure_code::dns_error, name, "too many names are being asked for");
+    }
+    if (!asking->answer) {
+        place_in_line line{asking, mine->timer};
+        const auto patience = std::min(until, asking->give_up);
+        while (!asking->answer) {
+            const bool signalled = co_await line.wait(patience);
+            if (!signalled) {
+                break;
+            }
+        }
+    }
+    if (!asking->answer) {
+        co_return failed(failure_code::dns_timeout,
+                         name,
+                         mine->timer.stopped() ? "the proxy is shutting down"
+                                               : "the name servers do not answer in time");
+    }
+    co_return *asking->answer;
+}
+
+}  // namespace reprise::proxy
