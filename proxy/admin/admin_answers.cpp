@@ -1,0 +1,149 @@
+#include "proxy/admin/admin_answers.hpp"
+
+#include "proxy/admin/log.hpp"
+
+#include <boost/beast/http/field.hpp>
+#include <boost/beast/http/verb.hpp>
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace reprise::proxy {
+
+namespace {
+
+namespace http = boost::beast::http;
+
+std::string_view view(boost::beast::string_view text) noexcept {
+    return {text.data(), text.size()};
+}
+
+admin_http_response make(admin_response from) {
+    admin_http_response response{http::int_to_status(from.status), 11};
+    response.result(from.status);
+    response.set(http::field::content_type, from.content_type);
+    // Figures are of the moment, and pages here are for the operator's own tab: nothing is cached,
+    // guessed at, framed, or lent to another site's page.
+    response.set(http::field::cache_control, "no-store");
+    response.set("X-Content-Type-Options", "nosniff");
+    response.set("Content-Security-Policy", "default-src 'self'; frame-ancestors 'none'");
+    response.set("Cross-Origin-Resource-Policy", "same-origin");
+    response.body() = std::move(from.body);
+    return response;
+}
+
+// The target's authority, empty in origin-form; path and query in `rest`.
+struct split_target {
+    std::string_view authority, path, query;
+    bool valid = false;
+};
+
+split_target split(std::string_view target) {
+    split_target parts;
+    constexpr std::string_view scheme = "http://";
+    if (target.starts_with(scheme)) {
+        target.remove_prefix(scheme.size());
+        const auto end = std::min(target.find_first_of("/?"), target.size());
+        parts.authority = target.substr(0, end);
+        target = target.substr(end);
+        if (parts.authority.empty()) {
+            return parts;
+        }
+    } else if (!target.starts_with('/')) {
+        return parts;
+    }
+    const auto mark = std::min(target.find('?'), target.size());
+    parts.path = mark == 0 ? std::string_view{"/"} : target.substr(0, mark);
+    parts.query = target.substr(std::min(mark + 1, target.size()));
+    parts.valid = true;
+    return parts;
+}
+
+std::string_view value_of(const admin_http_request& request, http::field name) {
+    const auto found = request.find(name);
+    return found == request.end() ? std::string_view{} : view(found->value());
+}
+
+std::string allowed_methods(const std::vector<admin_route>& routes, std::string_view path) {
+    std::string allowed;
+    for (const auto& route : routes) {
+        if (route.path == path) {
+            allowed.append(allowed.empty() ? "" : ", ").append(view(to_string(route.method)));
+            allowed.append(route.method == http::verb::get ? ", HEAD" : "");
+        }
+    }
+    return allowed;
+}
+
+}  // namespace
+
+void admin_answers::add_route(admin_route route) {
+    if (route.needs_token && route.method != http::verb::post) {
+        throw std::invalid_argument{"a route that needs a token must be a POST: " + route.path};
+    }
+    routes_.push_back(std::move(route));
+}
+
+admin_http_response admin_answers::plain(unsigned status, std::string_view text) {
+    return make({.status = status, .body = std::string{text} + "\n"});
+}
+
+admin_http_response admin_answers::answer(const admin_http_request& request,
+                                          const boost::asio::ip::tcp::endpoint& local) const {
+    const auto target = split(view(request.target()));
+    if (!target.valid) {
+        return plain(400, "the request's target must be a path");
+    }
+    if (request.count(http::field::host) > 1 || request.count(http::field::origin) > 1 ||
+        request.count(http::field::authorization) > 1) {
+        return plain(400, "a field that must stand alone is there twice");
+    }
+    // RFC 9112 3.2.2: an absolute target's authority takes the place of Host.
+    const auto host = target.authority.empty() ? value_of(request, http::field::host)
+                                               : target.authority;
+    if (!gate_.is_own_host(host, local)) {
+        return plain(421,
+                     "this is Reprise's admin listener, and it does not answer to this Host name; "
+                     "admin.host_names can add names");
+    }
+    if (gate_.is_cross_site(
+            value_of(request, http::field::origin), view(request["Sec-Fetch-Site"]), local)) {
+        return plain(403, "another site's page sent this request");
+    }
+
+    const auto wanted = request.method() == http::verb::head ? http::verb::get : request.method();
+    const auto route = std::find_if(routes_.begin(), routes_.end(), [&](const admin_route& one) {
+        return one.path == target.path && one.method == wanted;
+    });
+    if (route == routes_.end()) {
+        auto allowed = allowed_methods(routes_, target.path);
+        if (allowed.empty()) {
+            return plain(404, "no such page; / lists them all");
+        }
+        auto response = plain(405, "this page wants another method: " + allowed);
+        response.set(http::field::allow, allowed);
+        return response;
+    }
+    if (route->needs_token) {
+        switch (gate_.check_token(value_of(request, http::field::authorization))) {
+        case admin_gate::token_verdict::right: break;
+        case admin_gate::token_verdict::none_set: return plain(403, gate_.token_problem());
+        case admin_gate::token_verdict::wrong: {
+            auto response = plain(401, "this wants \"Authorization: Bearer ...\" with the token");
+            response.set(http::field::www_authenticate, "Bearer realm=\"reprise\"");
+            return response;
+        }
+        }
+    }
+    try {
+        const admin_request asked{request.method(), target.path, target.query, request.body()};
+        return make(route->handler(asked));
+    } catch (const std::exception& thrown) {
+        log::error("admin: ", target.path, " failed: ", std::string_view{thrown.what()});
+        return plain(500, "this failed; the log says more");
+    }
+}
+
+}  // namespace reprise::proxy
