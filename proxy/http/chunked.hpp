@@ -52,7 +52,7 @@ public:
 private:
     enum class state : std::uint8_t { size_line, data, data_cr, data_lf, trailers, done, failed };
 
-    const char* take_line(std::string_view& in, std::size_t most, bool& whole);
+    const char* take_line(std::string_view& in, std::string_view& line, std::size_t most);
     const char* begin_chunk(std::string_view line);
     const char* take_trailers(std::string_view& in);
     step fail(const char* why) noexcept;

@@ -11,6 +11,7 @@
 #include <boost/beast/http/verb.hpp>
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -82,6 +83,9 @@ struct head_result {
 [[nodiscard]] const char* parse_field_lines(std::string_view bytes,
                                             std::vector<field>& out,
                                             unsigned most);
+
+/// "name: value" and CRLF.
+void append_field_line(std::string& out, std::string_view name, std::string_view value);
 
 /// True when `text` is a token (RFC 9110 5.6.2): not empty, tchar only.
 [[nodiscard]] bool is_token(std::string_view text) noexcept;

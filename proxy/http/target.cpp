@@ -1,0 +1,324 @@
+#include "proxy/http/target.hpp"
+
+#include "proxy/http/fields.hpp"
+
+#include <algorithm>
+#include <arpa/inet.h>
+#include <array>
+#include <charconv>
+#include <cstddef>
+#include <cstring>
+
+namespace reprise::proxy::http {
+
+namespace {
+
+constexpr std::size_t most_host_bytes = 255;  // a DNS name's own bound (RFC 1035 2.3.4)
+constexpr std::string_view http_prefix = "http://";
+
+enum class host_char : std::uint8_t { refused, plain, upper };
+
+// RFC 3986's reg-name without percent-encoding and sub-delims: no name that DNS resolves has them,
+// and other software reads them in other ways.
+constexpr std::array<host_char, 256> make_host_chars() {
+    std::array<host_char, 256> table{};
+    for (const char c : std::string_view{"abcdefghijklmnopqrstuvwxyz0123456789-._~"}) {
+        table[static_cast<unsigned char>(c)] = host_char::plain;
+    }
+    for (const char c : std::string_view{"ABCDEFGHIJKLMNOPQRSTUVWXYZ"}) {
+        table[static_cast<unsigned char>(c)] = host_char::upper;
+    }
+    return table;
+}
+constexpr auto host_chars = make_host_chars();
+
+char lower(char c) noexcept {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+}
+
+void append_lower(std::string& out, std::string_view text) {
+    const auto begin = out.size();
+    out += text;
+    std::transform(out.begin() + static_cast<std::ptrdiff_t>(begin),
+                   out.end(),
+                   out.begin() + static_cast<std::ptrdiff_t>(begin),
+                   lower);
+}
+
+// host[":"[port]] taken apart. `why` is null when it is well-formed.
+struct authority {
+    std::string_view host;
+    std::uint16_t port = 80;
+    bool has_port = false;  // digits stand behind the colon
+    bool lower_host = true;
+    bool normal = true;  // lower case, and no port where 80 is meant
+    const char* why = nullptr;
+};
+
+authority refused(const char* why) noexcept {
+    authority out;
+    out.why = why;
+    return out;
+}
+
+bool is_ipv6(std::string_view text) noexcept {
+    std::array<char, INET6_ADDRSTRLEN> copy{};
+    if (text.size() >= copy.size()) {
+        return false;
+    }
+    std::copy(text.begin(), text.end(), copy.begin());
+    std::array<unsigned char, 16> address{};
+    return ::inet_pton(AF_INET6, copy.data(), address.data()) == 1;
+}
+
+const char* read_port(std::string_view text, authority& out) noexcept {
+    constexpr const char* malformed = "a port that is not a number from 1 to 65535";
+    if (text.empty()) {  // "host:" is allowed by RFC 3986 3.2.3 and means the default
+        out.normal = false;
+        return nullptr;
+    }
+    if (text.front() < '1' || text.front() > '9') {
+        return text.front() == '0' ? "a port that begins with 0" : malformed;
+    }
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out.port);
+    if (error != std::errc{} || end != text.data() + text.size()) {
+        return malformed;
+    }
+    out.has_port = true;
+    out.normal = out.normal && out.port != 80;
+    return nullptr;
+}
+
+authority parse_authority(std::string_view text) noexcept {
+    authority out;
+    std::size_t host_end = 0;
+    if (text.starts_with('[')) {
+        const auto close = text.find(']');
+        if (close == std::string_view::npos || !is_ipv6(text.substr(1, close - 1))) {
+            return refused("a bracketed host that is no IPv6 address");
+        }
+        host_end = close + 1;
+        out.lower_host = std::none_of(text.begin(),
+                                      text.begin() + static_cast<std::ptrdiff_t>(host_end),
+                                      [](char c) { return c >= 'A' && c <= 'F'; });
+    } else {
+        for (; host_end < text.size(); ++host_end) {
+            const auto kind = host_chars[static_cast<unsigned char>(text[host_end])];
+            if (kind == host_char::refused) {
+                break;
+            }
+            out.lower_host = out.lower_host && kind == host_char::plain;
+        }
+    }
+    if (host_end < text.size() && text[host_end] != ':') {
+        return refused(text.find('@') != std::string_view::npos
+                           ? "user information in front of the host"
+                           : "a character that a host name cannot have");
+    }
+    if (host_end == 0) {
+        return refused("an empty host");
+    }
+    if (host_end > most_host_bytes) {
+        return refused("a host name of more than 255 bytes");
+    }
+    out.host = text.substr(0, host_end);
+    out.normal = out.lower_host;
+    if (host_end < text.size()) {
+        const auto port = text.substr(host_end + 1);
+        out.why = read_port(port, out);
+        if (out.why != nullptr && port.find('@') != std::string_view::npos) {
+            out.why = "user information in front of the host";
+        }
+    }
+    return out;
+}
+
+// The part of an absolute-form target between "//" and the path.
+std::string_view authority_of(std::string_view behind_slashes) noexcept {
+    return behind_slashes.substr(0, behind_slashes.find_first_of("/?"));
+}
+
+failure bad(const char* why) {
+    return {failure_code::bad_request, false, why};
+}
+
+// Letters, digits, "+-." and a colon in front of "//": what is refused by its name.
+std::string_view scheme_of(std::string_view raw) noexcept {
+    const auto colon = raw.find(':');
+    if (colon == std::string_view::npos || !raw.substr(colon + 1).starts_with("//")) {
+        return {};
+    }
+    const auto scheme = raw.substr(0, colon);
+    const auto is_letter = [](char c) { return lower(c) >= 'a' && lower(c) <= 'z'; };
+    const auto is_scheme_char = [&](char c) {
+        return is_letter(c) || (c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.';
+    };
+    const bool well_formed = !scheme.empty() && is_letter(scheme.front()) &&
+                             std::all_of(scheme.begin(), scheme.end(), is_scheme_char);
+    return well_formed ? scheme : std::string_view{};
+}
+
+attempt<target> parse_absolute(std::string_view raw) {
+    const auto scheme = scheme_of(raw);
+    if (scheme.empty()) {
+        return bad("the request target is neither a URL (http://host/path) nor a path");
+    }
+    if (iequals(scheme, "https")) {
+        return failure{failure_code::https_absolute_form, false, "use CONNECT host:443"};
+    }
+    if (!iequals(scheme, "http")) {
+        return failure{failure_code::unsupported_scheme,
+                       false,
+                       "the URL's scheme is " + std::string{scheme.substr(0, 32)}};
+    }
+    const auto rest = raw.substr(http_prefix.size());
+    const auto host_and_port = authority_of(rest);
+    const auto parts = parse_authority(host_and_port);
+    if (parts.why != nullptr) {
+        return bad(parts.why);
+    }
+    target out;
+    out.raw = raw;
+    out.host = parts.host;
+    out.port = parts.port;
+    out.path_and_query = rest.substr(host_and_port.size());
+    out.lower_host = parts.lower_host;
+    out.normal = parts.normal && raw.starts_with(http_prefix) &&
+                 out.path_and_query.starts_with('/');
+    return out;
+}
+
+attempt<target> parse_connect(std::string_view raw) {
+    const auto parts = parse_authority(raw);
+    if (parts.why != nullptr) {
+        return bad(parts.why);
+    }
+    if (!parts.has_port) {
+        return bad("CONNECT wants host:port");
+    }
+    target out;
+    out.form = target_form::authority;
+    out.raw = raw;
+    out.host = parts.host;
+    out.port = parts.port;
+    out.lower_host = parts.lower_host;
+    return out;
+}
+
+const char* refused_character(std::string_view raw) noexcept {
+    for (const char c : raw) {
+        const auto byte = static_cast<unsigned char>(c);
+        if (byte <= 0x20 || byte == 0x7f) {
+            return "a control character or space in the request target";
+        }
+    }
+    return raw.find('#') == std::string_view::npos ? nullptr
+                                                   : "a fragment (#) in the request target";
+}
+
+}  // namespace
+
+attempt<target> parse_target(boost::beast::http::verb method,
+                             std::string_view raw,
+                             target_forms allowed) {
+    using boost::beast::http::verb;
+    if (raw.empty()) {
+        return bad("an empty request target");
+    }
+    if (const char* why = refused_character(raw)) {
+        return bad(why);
+    }
+    if (method == verb::connect) {
+        return allowed.has(target_form::authority)
+                   ? parse_connect(raw)
+                   : attempt<target>{bad("CONNECT is not served on this listener")};
+    }
+    if (raw == "*") {
+        if (method != verb::options || !allowed.has(target_form::asterisk)) {
+            return bad("the request target * is for OPTIONS alone");
+        }
+        target out;
+        out.form = target_form::asterisk;
+        out.raw = raw;
+        return out;
+    }
+    if (raw.front() == '/') {
+        if (!allowed.has(target_form::origin)) {
+            return bad("this is a proxy: the request target must be a URL, http://host/path");
+        }
+        target out;
+        out.form = target_form::origin;
+        out.raw = raw;
+        out.path_and_query = raw;
+        return out;
+    }
+    if (!allowed.has(target_form::absolute)) {
+        return bad("the request target must be a path");
+    }
+    return parse_absolute(raw);
+}
+
+attempt<target> with_authority(const target& origin_form, std::string_view host_and_port) {
+    const auto parts = parse_authority(host_and_port);
+    if (parts.why != nullptr) {
+        return bad(parts.why);
+    }
+    target out = origin_form;
+    out.host = parts.host;
+    out.port = parts.port;
+    out.lower_host = parts.lower_host;
+    out.normal = false;
+    return out;
+}
+
+const char* check_authority(std::string_view text) noexcept {
+    return parse_authority(text).why;
+}
+
+void append_key(std::string& out, const target& t) {
+    if (t.normal) {
+        out += t.raw;
+        return;
+    }
+    out += t.form == target_form::absolute ? http_prefix : "//";
+    append_authority(out, t);
+    if (!t.path_and_query.starts_with('/')) {
+        out += '/';
+    }
+    out += t.path_and_query;
+}
+
+bool is_normal(std::string_view raw) noexcept {
+    if (!raw.starts_with(http_prefix) || refused_character(raw) != nullptr) {
+        return false;
+    }
+    const auto rest = raw.substr(http_prefix.size());
+    const auto slash = rest.find_first_of("/?");
+    if (slash == std::string_view::npos || rest[slash] != '/') {
+        return false;
+    }
+    const auto parts = parse_authority(rest.substr(0, slash));
+    return parts.why == nullptr && parts.normal;
+}
+
+void append_authority(std::string& out, const target& t) {
+    if (t.lower_host) {
+        out += t.host;
+    } else {
+        append_lower(out, t.host);
+    }
+    if (t.port != 80) {
+        std::array<char, 6> text{':'};
+        const auto end = std::to_chars(text.data() + 1, text.data() + text.size(), t.port).ptr;
+        out.append(text.data(), end);
+    }
+}
+
+std::string connect_host(const target& t) {
+    const auto bare = t.host.starts_with('[') ? t.host.substr(1, t.host.size() - 2) : t.host;
+    std::string out;
+    append_lower(out, bare);
+    return out;
+}
+
+}  // namespace reprise::proxy::http
