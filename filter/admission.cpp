@@ -26,6 +26,7 @@ namespace {
 constexpr std::uint64_t blocks_a_slice = 16 * 1024 / block_bytes;
 constexpr std::uint64_t figures_sample = 4096;  // blocks
 
+/// @pre at most 15 layers of fewer than 2^32 blocks: the answer fits
 std::uint32_t slices_for(std::uint64_t blocks) noexcept {
     return static_cast<std::uint32_t>((blocks + blocks_a_slice - 1) / blocks_a_slice);
 }
@@ -43,7 +44,7 @@ std::uint64_t admission_blocks(const admission_settings& settings) noexcept {
     // threads are between their note and their claim.
     constexpr std::uint64_t most_threads = 64;
     const auto bare = blocks_for(settings.objects, each);
-    const auto meanwhile = std::uint64_t{slices_for(bare)} * settings.layers + most_threads;
+    const auto meanwhile = slices_for(bare * settings.layers) + most_threads;
     return blocks_for(settings.objects + meanwhile, each);
 }
 
@@ -59,8 +60,7 @@ std::uint64_t admission_filter::phase::pack() const noexcept {
 admission_filter::admission_filter(const admission_settings& settings, std::chrono::sys_seconds now)
     : settings_{settings},
       blocks_{admission_blocks(settings)},
-      slices_a_layer_{slices_for(blocks_)},
-      slices_{slices_a_layer_ * settings.layers} {
+      slices_{slices_for(blocks_ * settings.layers)} {
     assert(settings.objects > 0 && settings.age.count() > 0);
     assert(settings.layers > 0 && settings.layers <= max_layers);
     for (auto& one : generations_) {
@@ -114,8 +114,15 @@ void admission_filter::make_room(std::chrono::sys_seconds now) noexcept {
 }
 
 void admission_filter::clear_slice(generation& old, std::uint32_t slice) noexcept {
-    const auto first = (slice % slices_a_layer_) * blocks_a_slice;
-    old.layers[slice / slices_a_layer_].clear(first, std::min(first + blocks_a_slice, blocks_));
+    // Slices are cut from all layers laid end to end, so that small layers share one.
+    auto first = slice * blocks_a_slice;
+    const auto last = std::min(first + blocks_a_slice, blocks_ * settings_.layers);
+    while (first < last) {
+        const auto begin = first % blocks_;
+        const auto count = std::min(last - first, blocks_ - begin);
+        old.layers[first / blocks_].clear(begin, begin + count);
+        first += count;
+    }
 }
 
 unsigned admission_filter::note(key_hash key, std::chrono::sys_seconds now) noexcept {

@@ -141,7 +141,6 @@ private:
 
     admission_settings settings_;
     std::uint64_t blocks_;  // of each layer of each generation
-    std::uint32_t slices_a_layer_;
     std::uint32_t slices_;  // of each generation, all layers
     std::array<generation, 2> generations_;
     alignas(64) std::atomic<std::uint64_t> phase_{0};
