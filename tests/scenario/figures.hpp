@@ -12,10 +12,12 @@ namespace reprise::tests {
 namespace figure_name {
 inline constexpr const char* store_objects = "/store/objects";
 inline constexpr const char* store_bytes = "/store/bytes";
-inline constexpr const char* admission_refused = "/admission/refused";
+inline constexpr const char* admission_refused = "/admission/first_sights_refused";
+inline constexpr const char* ledger_objects = "/admission/ledger/objects";
+inline constexpr const char* ledger_bytes = "/admission/ledger/bytes";
 inline constexpr const char* joined = "/collapsing/joined";
-inline constexpr const char* hits = "/requests/by_outcome/hit";
-inline constexpr const char* misses = "/requests/by_outcome/miss";
+inline constexpr const char* hits = "/requests/hit";
+inline constexpr const char* misses = "/requests/miss";
 }  // namespace figure_name
 
 /// @throws std::runtime_error when /stats has no such number

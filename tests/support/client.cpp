@@ -90,37 +90,50 @@ void client::finish(response& into, ending end) {
     into.chunk_lines_are_canonical = body_.chunk_lines_are_canonical();
 }
 
+bool client::take_one_head(response& into) {
+    body_ = body_reader{framing::length, 1};  // an end of the stream here is never complete
+    auto head = take_head(buffer_);
+    while (!head) {
+        if (!fill(into, patience)) {
+            return false;
+        }
+        head = take_head(buffer_);
+    }
+    const std::string_view line = head->start_line;
+    into.version = line.substr(0, line.find(' '));
+    const auto code = line.substr(std::min(line.find(' ') + 1, line.size())).substr(0, 3);
+    std::from_chars(code.data(), code.data() + code.size(), into.status);
+    into.reason = line.substr(std::min(into.version.size() + 5, line.size()));
+    into.fields = head->fields;
+    into.head = std::move(*head);
+    return true;
+}
+
+response client::read_one_head() {
+    response out;
+    if (take_one_head(out)) {
+        out.end = ending::complete;
+    }
+    return out;
+}
+
 response client::read_head(std::string_view method) {
     response out;
-    body_ = body_reader{framing::length, 1};  // an end of the stream here is never complete
     for (;;) {
-        auto head = take_head(buffer_);
-        if (!head) {
-            if (!fill(out, patience)) {
-                return out;
-            }
-            continue;
+        if (!take_one_head(out)) {
+            return out;
         }
-        const std::string_view line = head->start_line;
-        out.version = line.substr(0, line.find(' '));
-        const auto code = line.substr(std::min(line.find(' ') + 1, line.size())).substr(0, 3);
-        std::from_chars(code.data(), code.data() + code.size(), out.status);
-        out.reason = line.size() > out.version.size() + 5 ? line.substr(out.version.size() + 5)
-                                                          : std::string_view{};
-        out.fields = head->fields;
-        out.head = std::move(*head);
-        if (out.status / 100 == 1 && out.status != 101) {
-            auto before = std::move(out.interim);
-            out.interim.clear();
-            before.push_back(std::move(out));
-            out = response{};
-            out.interim = std::move(before);
-            continue;
+        if (out.status / 100 != 1 || out.status == 101) {
+            break;
         }
-        break;
+        auto before = std::move(out.interim);
+        out.interim.clear();
+        before.push_back(std::move(out));
+        out = response{};
+        out.interim = std::move(before);
     }
-    body_ = body_of_response(
-        out.status == 101 ? "CONNECT" : method, out.status == 101 ? 200 : out.status, out.fields);
+    // What follows a 101 is no body: it stays for read_raw, as after a CONNECT.
+    body_ = out.status == 101 ? body_reader{} : body_of_response(method, out.status, out.fields);
     out.framed_by = body_.how();
     body_.feed(buffer_, out.body);
     if (body_.is_complete()) {

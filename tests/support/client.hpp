@@ -66,6 +66,8 @@ public:
 
     /// Reads one head (and the 1xx before it); the body's start may be in hand already.
     [[nodiscard]] response read_head(std::string_view method = "GET");
+    /// Reads one head and nothing else, were it a 1xx.
+    [[nodiscard]] response read_one_head();
     /// Reads on until at least `bytes` of the body are in `into.body`, or its end.
     void read_body(response& into, std::size_t bytes, std::chrono::milliseconds limit = patience);
 
@@ -84,6 +86,7 @@ public:
     [[nodiscard]] stream& connection() { return stream_; }
 
 private:
+    [[nodiscard]] bool take_one_head(response& into);
     void finish(response& into, ending end);
     [[nodiscard]] bool fill(response& into, std::chrono::milliseconds limit);
 

@@ -1,0 +1,522 @@
+// Concurrent misses of one key are one fetch, shared between threads, and it streams to all.
+
+#include "tests/scenario/figures.hpp"
+#include "tests/scenario/world.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <vector>
+
+TEST_SUITE("scenario/collapsing") {
+
+    using namespace reprise::tests;
+
+    namespace {
+
+    // Enough that SO_REUSEPORT gives both threads some: all on one has a chance of 2 to the -11.
+    constexpr std::size_t followers = 12;
+
+    /// A leader whose request has reached the origin, and followers that have joined its fetch.
+    struct crowd {
+        client leader;
+        std::vector<client> rest;
+    };
+
+    /// `fields` makes each follower's own field lines.
+    template <class Fields>
+    crowd gather(world& w, std::size_t size, Fields&& fields) {
+        crowd all{w.proxy.connect(), {}};
+        const auto before = figure(w.proxy.stats(), figure_name::joined);
+        all.leader.send(w.request("/a", fields(0)));
+        REQUIRE(eventually([&] { return w.origin.count("/a") == 1; }));
+        for (std::size_t i = 1; i <= size; ++i) {
+            all.rest.push_back(w.proxy.connect());
+            all.rest.back().send(w.request("/a", fields(i)));
+        }
+        REQUIRE(eventually([&] {
+            return figure(w.proxy.stats(), figure_name::joined) ==
+                   before + static_cast<std::int64_t>(size);
+        }));
+        return all;
+    }
+
+    crowd gather(world& w, std::size_t size = followers) {
+        return gather(w, size, [](std::size_t) { return std::string{}; });
+    }
+
+    /// Lets its visitors through when `expected` of them have come; says whether they all came.
+    class meeting {
+    public:
+        explicit meeting(std::size_t expected) : left_{expected} {}
+        bool arrive() {
+            std::unique_lock lock{mutex_};
+            if (left_ > 0 && --left_ == 0) {
+                all_.notify_all();
+            }
+            return all_.wait_for(lock, patience, [&] { return left_ == 0; });
+        }
+
+    private:
+        std::mutex mutex_;
+        std::condition_variable all_;
+        std::size_t left_;
+    };
+
+    }  // namespace
+
+    TEST_CASE("concurrent misses make one fetch, and all have its answer") {
+        for (const bool stored : {false, true}) {
+            CAPTURE(stored);
+            world w{stored ? storing_settings() : basic_settings()};
+            const auto body = patterned(500 * kib);
+            auto& go = w.origin.make_gate();
+            w.origin.on("/a", [&](origin_request&, origin_connection& connection) {
+                go.wait();
+                connection.send(ok("Cache-Control: max-age=60\r\n", body));
+            });
+            auto all = gather(w);
+            go.open();
+            const auto first = all.leader.read();
+            CHECK(first.body == body);
+            CHECK(first.complete());
+            for (auto& one : all.rest) {
+                const auto answer = one.read();
+                CHECK(answer.status == 200);
+                CHECK(answer.body == body);
+                CHECK(answer.complete());
+                CHECK(cache_status_of(answer).collapsed);
+            }
+            CHECK(w.origin.count("/a") == 1);
+        }
+    }
+
+    TEST_CASE("followers have their first bytes before the origin has sent its last") {
+        world w{basic_settings()};
+        auto& head = w.origin.make_gate();
+        auto& rest = w.origin.make_gate();
+        w.origin.on("/a", [&](origin_request&, origin_connection& connection) {
+            head.wait();
+            connection.send(
+                raw_head("200 OK", "Cache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n") +
+                chunk("first "));
+            rest.wait();
+            connection.send(chunk("last") + chunk(""));
+        });
+        auto all = gather(w);
+        head.open();
+        std::vector<response> answers;
+        for (auto& one : all.rest) {
+            answers.push_back(one.read_head());
+            one.read_body(answers.back(), 6);
+            CHECK(answers.back().body == "first ");
+        }
+        rest.open();
+        for (std::size_t i = 0; i < answers.size(); ++i) {
+            all.rest[i].read_body(answers[i], 11);
+            CHECK(answers[i].body == "first last");
+            CHECK(answers[i].complete());
+        }
+        CHECK(all.leader.read().body == "first last");
+    }
+
+    TEST_CASE("who joins in the middle of the body has it from its start") {
+        world w;
+        auto& rest = w.origin.make_gate();
+        w.origin.on("/a", [&](origin_request&, origin_connection& connection) {
+            connection.send(
+                raw_head("200 OK", "Cache-Control: max-age=60\r\nContent-Length: 10\r\n") +
+                "first");
+            rest.wait();
+            connection.send(" last");
+        });
+        auto leader = w.proxy.connect();
+        leader.send(w.request("/a"));
+        auto first = leader.read_head();
+        leader.read_body(first, 5);
+        REQUIRE(first.body == "first");
+        auto late = w.proxy.connect();
+        late.send(w.request("/a"));
+        auto second = late.read_head();
+        late.read_body(second, 5);
+        CHECK(second.body == "first");
+        rest.open();
+        late.read_body(second, 11);
+        CHECK(second.body == "first last");
+        CHECK(second.complete());
+        CHECK(w.origin.count("/a") == 1);
+    }
+
+    TEST_CASE("an HTTP/1.0 follower of a chunked fetch gets no chunks") {
+        world w;
+        auto& go = w.origin.make_gate();
+        w.origin.on("/a", [&](origin_request&, origin_connection& connection) {
+            go.wait();
+            connection.send(
+                raw_head("200 OK", "Cache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n") +
+                chunk("hello ") + chunk("world") + chunk(""));
+        });
+        auto all = gather(w, 1);
+        auto old = w.proxy.connect();
+        old.send("GET " + w.origin.url("/a") + " HTTP/1.0\r\n\r\n");
+        REQUIRE(eventually([&] { return figure(w.proxy.stats(), figure_name::joined) == 2; }));
+        go.open();
+        const auto answer = old.read();
+        CHECK_FALSE(answer.has("Transfer-Encoding"));
+        CHECK(answer.body == "hello world");
+        CHECK(answer.complete());
+        CHECK(all.leader.read().body == "hello world");
+        CHECK(all.rest[0].read().body == "hello world");
+    }
+
+    TEST_CASE("followers of what is not theirs are released to fetches of their own, all at once") {
+        struct row {
+            const char* what;
+            const char* fields;
+        };
+        const row rows[] = {
+            {"no-store", "Cache-Control: no-store\r\n"},
+            {"private", "Cache-Control: private, max-age=60\r\n"},
+            {"no-cache", "Cache-Control: no-cache, max-age=60\r\n"},
+            {"Vary mismatch", "Cache-Control: max-age=60\r\nVary: X-Id\r\n"},
+            {"Vary: *", "Cache-Control: max-age=60\r\nVary: *\r\n"},
+        };
+        for (const auto& row : rows) {
+            CAPTURE(row.what);
+            world w;
+            auto& go = w.origin.make_gate();
+            meeting at_origin{followers};
+            std::atomic<int> alone{0};
+            w.origin.on("/a", [&](origin_request& request, origin_connection& connection) {
+                if (request.get("X-Id") == "0") {
+                    go.wait();
+                } else if (!at_origin.arrive()) {
+                    ++alone;  // they came one after the other
+                }
+                connection.send(ok(row.fields, request.get("X-Id")));
+            });
+            auto all = gather(
+                w, followers, [](std::size_t i) { return "X-Id: " + std::to_string(i) + "\r\n"; });
+            go.open();
+            CHECK(all.leader.read().body == "0");
+            for (std::size_t i = 0; i < followers; ++i) {
+                CHECK(all.rest[i].read().body == std::to_string(i + 1));
+            }
+            CHECK(alone == 0);
+            CHECK(w.origin.count("/a") == followers + 1);
+        }
+    }
+
+    TEST_CASE("followers are released at the head, before the leader's body is there") {
+        world w;
+        auto& body = w.origin.make_gate();
+        auto& head = w.origin.make_gate();
+        w.origin.on("/a", [&](origin_request& request, origin_connection& connection) {
+            if (request.get("X-Id") == "0") {
+                head.wait();
+                connection.send(
+                    raw_head("200 OK", "Cache-Control: private\r\nContent-Length: 1\r\n"));
+                body.wait();
+                connection.send("0");
+            } else {
+                connection.send(ok("Cache-Control: private\r\n", request.get("X-Id")));
+            }
+        });
+        auto all = gather(
+            w, 3, [](std::size_t i) { return "X-Id: " + std::to_string(i) + "\r\n"; });
+        head.open();
+        for (std::size_t i = 0; i < 3; ++i) {
+            CHECK(all.rest[i].read().body == std::to_string(i + 1));
+        }
+        body.open();
+        CHECK(all.leader.read().body == "0");
+    }
+
+    TEST_CASE("followers whose Vary fields match stay with the fetch") {
+        world w;
+        auto& go = w.origin.make_gate();
+        w.origin.on("/a", [&](origin_request& request, origin_connection& connection) {
+            if (request.number == 0 && request.connection == 0) {
+                go.wait();
+            }
+            connection.send(ok("Cache-Control: max-age=60\r\nVary: Accept-Language\r\n",
+                               request.get("Accept-Language")));
+        });
+        auto all = gather(w, 8, [](std::size_t i) {
+            return i % 2 == 0 ? std::string{"Accept-Language: de\r\n"}
+                              : std::string{"Accept-Language: fr\r\n"};
+        });
+        go.open();
+        CHECK(all.leader.read().body == "de");
+        for (std::size_t i = 0; i < all.rest.size(); ++i) {
+            CHECK(all.rest[i].read().body == (i % 2 == 0 ? "fr" : "de"));
+        }
+        CHECK(w.origin.count("/a") <= 1 + 4);
+        CHECK(w.origin.count("/a") >= 2);
+    }
+
+    TEST_CASE("requests with Authorization or no-cache neither lead nor follow") {
+        world w;
+        meeting at_origin{7};
+        std::atomic<int> alone{0};
+        w.origin.on("/a", [&](origin_request& request, origin_connection& connection) {
+            if (!at_origin.arrive()) {
+                ++alone;
+            }
+            connection.send(ok("Cache-Control: max-age=60\r\n", request.get("X-Id")));
+        });
+        std::vector<client> all;
+        const std::string kinds[] = {"Authorization: Basic eDp5\r\n",
+                                     "Cache-Control: no-cache\r\n"};
+        for (std::size_t i = 0; i < 7; ++i) {
+            all.push_back(w.proxy.connect());
+            // The last one may be led by nobody and is a leader itself.
+            all.back().send(w.request("/a",
+                                      (i < 6 ? kinds[i % 2] : std::string{}) +
+                                          "X-Id: " + std::to_string(i) + "\r\n"));
+        }
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            CHECK(all[i].read().body == std::to_string(i));
+        }
+        CHECK(alone == 0);
+    }
+
+    TEST_CASE("a fetch that breaks in the middle looks complete to nobody and is not stored") {
+        struct row {
+            const char* what;
+            std::string head;
+            std::string part;
+            bool by_reset;
+        };
+        const row rows[] = {
+            {"length, FIN", "Content-Length: 1000\r\n", "part of it", false},
+            {"length, RST", "Content-Length: 1000\r\n", "part of it", true},
+            {"chunked, FIN", "Transfer-Encoding: chunked\r\n", chunk("part of it"), false},
+            {"chunked, RST", "Transfer-Encoding: chunked\r\n", chunk("part of it"), true},
+            {"chunked, nonsense",
+             "Transfer-Encoding: chunked\r\n",
+             chunk("part of it") + "zz\r\n",
+             false},
+            {"close, RST", "", "part of it", true},
+        };
+        for (const auto& row : rows) {
+            CAPTURE(row.what);
+            world w;
+            auto& head = w.origin.make_gate();
+            auto& end = w.origin.make_gate();
+            w.origin.on("/a", [&](origin_request&, origin_connection& connection) {
+                head.wait();
+                connection.send(raw_head("200 OK", "Cache-Control: max-age=60\r\n" + row.head) +
+                                row.part);
+                end.wait();
+                if (row.by_reset) {
+                    connection.reset();
+                } else {
+                    connection.close();
+                }
+            });
+            auto all = gather(w, 4);
+            head.open();
+            std::vector<response> answers;
+            answers.push_back(all.leader.read_head());
+            for (auto& one : all.rest) {
+                answers.push_back(one.read_head());
+            }
+            end.open();
+            for (std::size_t i = 0; i < answers.size(); ++i) {
+                auto& one = i == 0 ? all.leader : all.rest[i - 1];
+                one.read_body(answers[i], 2000);
+                CHECK(answers[i].end == ending::cut_short);
+                CHECK(answers[i].body.size() <= 10);
+            }
+            w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "whole"));
+            const auto after = w.get("/a");
+            CHECK_FALSE(is_hit(after));
+            CHECK(after.body == "whole");
+        }
+    }
+
+    TEST_CASE("a fetch that fails before its head is an error for all who waited") {
+        world w;
+        auto& go = w.origin.make_gate();
+        w.origin.on("/a", [&](origin_request&, origin_connection& connection) {
+            go.wait();
+            connection.reset();
+        });
+        auto all = gather(w, 4);
+        go.open();
+        CHECK(all.leader.read().status == 502);
+        for (auto& one : all.rest) {
+            const auto answer = one.read();
+            CHECK(answer.status == 502);
+            CHECK(answer.complete());
+        }
+    }
+
+    TEST_CASE("the leader may leave: those who followed go on") {
+        world w;
+        const auto body = patterned(4 * mib);
+        auto& head = w.origin.make_gate();
+        auto& rest = w.origin.make_gate();
+        w.origin.on("/a", [&](origin_request&, origin_connection& connection) {
+            head.wait();
+            connection.send(raw_head("200 OK",
+                                     "Cache-Control: max-age=60\r\nContent-Length: " +
+                                         std::to_string(body.size()) + "\r\n") +
+                            body.substr(0, mib));
+            rest.wait();
+            connection.send(std::string_view{body}.substr(mib));
+        });
+        SUBCASE("before the head") {
+            auto all = gather(w, 3);
+            all.leader.connection().reset();
+            head.open();
+            rest.open();
+            for (auto& one : all.rest) {
+                CHECK(one.read().body == body);
+            }
+        }
+        SUBCASE("in the middle of the body") {
+            auto all = gather(w, 3);
+            head.open();
+            auto first = all.leader.read_head();
+            all.leader.read_body(first, 1000);
+            std::vector<response> answers;
+            for (auto& one : all.rest) {
+                answers.push_back(one.read_head());
+            }
+            all.leader.connection().reset();
+            rest.open();
+            for (std::size_t i = 0; i < answers.size(); ++i) {
+                all.rest[i].read_body(answers[i], body.size() + 1);
+                CHECK(answers[i].complete());
+                CHECK(answers[i].body == body);
+            }
+        }
+        CHECK(w.origin.count("/a") == 1);
+        CHECK(is_hit(w.get("/a")));
+    }
+
+    TEST_CASE("a fetch that everybody left is given up when much of it is missing") {
+        world w;
+        std::atomic<bool> given_up{false};
+        w.origin.on("/a", [&](origin_request&, origin_connection& connection) {
+            connection.send(
+                raw_head("200 OK", "Cache-Control: max-age=60\r\nContent-Length: 16000000\r\n") +
+                std::string(1000, 'x'));
+            given_up = connection.is_closed_by_proxy();
+        });
+        {
+            auto one = w.proxy.connect();
+            one.send(w.request("/a"));
+            auto answer = one.read_head();
+            one.read_body(answer, 1000);
+            one.connection().reset();
+        }
+        CHECK(eventually([&] { return given_up.load(); }));
+        w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "whole"));
+        CHECK(w.get("/a").body == "whole");
+    }
+
+    TEST_CASE("a fetch that everybody left goes on when little of it is missing, and is stored") {
+        world w;
+        auto& rest = w.origin.make_gate();
+        const auto body = patterned(300 * kib);
+        w.origin.on("/a", [&](origin_request&, origin_connection& connection) {
+            connection.send(raw_head("200 OK",
+                                     "Cache-Control: max-age=60\r\nContent-Length: " +
+                                         std::to_string(body.size()) + "\r\n") +
+                            body.substr(0, 200 * kib));
+            rest.wait();
+            connection.send(std::string_view{body}.substr(200 * kib));
+        });
+        {
+            auto one = w.proxy.connect();
+            one.send(w.request("/a"));
+            auto answer = one.read_head();
+            one.read_body(answer, 1000);
+            one.connection().reset();
+        }
+        CHECK(never_within_a_moment([&] { return w.origin.open_connections() == 0; }));
+        rest.open();
+        response answer;
+        CHECK(eventually([&] {
+            answer = w.get("/a");
+            return is_hit(answer);
+        }));
+        CHECK(answer.body == body);
+        CHECK(w.origin.count("/a") == 1);
+    }
+
+    TEST_CASE("who comes after an unadmitted fetch let go of its start begins an admitted one") {
+        auto settings = basic_settings();
+        settings["collapsing"] = {{"window", "1MiB"}};
+        world w{settings};
+        const auto body = patterned(12 * mib);
+        auto& rest = w.origin.make_gate();
+        w.origin.on("/a", [&](origin_request&, origin_connection& connection) {
+            connection.send(raw_head("200 OK",
+                                     "Cache-Control: max-age=60\r\nContent-Length: " +
+                                         std::to_string(body.size()) + "\r\n") +
+                            body.substr(0, 8 * mib));
+            rest.wait();
+            connection.send(std::string_view{body}.substr(8 * mib));
+        });
+        auto one = w.proxy.connect();
+        one.send(w.request("/a"));
+        auto first = one.read_head();
+        one.read_body(first, 8 * mib);
+        REQUIRE(first.body.size() == 8 * mib);
+
+        auto two = w.proxy.connect();
+        two.send(w.request("/a"));
+        auto second = two.read_head();
+        two.read_body(second, 8 * mib);
+        CHECK(w.origin.count("/a") == 2);
+
+        auto three = w.proxy.connect();
+        three.send(w.request("/a"));
+        auto third = three.read_head();
+        three.read_body(third, 8 * mib);
+        CHECK(third.body.size() == 8 * mib);
+        CHECK(w.origin.count("/a") == 2);
+
+        rest.open();
+        one.read_body(first, body.size() + 1);
+        two.read_body(second, body.size() + 1);
+        three.read_body(third, body.size() + 1);
+        for (const auto* answer : {&first, &second, &third}) {
+            CHECK(answer->complete());
+            CHECK(answer->body == body);
+        }
+        CHECK(is_hit(w.get("/a")));
+    }
+
+    TEST_CASE("followers of a validation share its result") {
+        world w;
+        w.origin.on("/a", ok("Cache-Control: max-age=0\r\nETag: \"v1\"\r\n", "hello"));
+        CHECK(w.get("/a").status == 200);
+        auto& go = w.origin.make_gate();
+        std::atomic<int> asked{0};
+        w.origin.on("/a", [&](origin_request& request, origin_connection& connection) {
+            ++asked;
+            go.wait();
+            CHECK(request.get("If-None-Match") == "\"v1\"");
+            connection.send(
+                raw_head("304 Not Modified", "Cache-Control: max-age=60\r\nETag: \"v1\"\r\n"));
+        });
+        std::vector<client> all;
+        for (int i = 0; i < 6; ++i) {
+            all.push_back(w.proxy.connect());
+            all.back().send(w.request("/a"));
+        }
+        REQUIRE(eventually([&] { return asked > 0; }));
+        CHECK(never_within_a_moment([&] { return asked == 6; }));
+        go.open();
+        for (auto& one : all) {
+            CHECK(one.read().body == "hello");
+        }
+    }
+
+}  // TEST_SUITE
