@@ -58,6 +58,21 @@ void collapse_table::remove(const filter::key_hash& key, const std::shared_ptr<f
     }
 }
 
+void collapse_table::forget(const filter::key_hash& key, std::string_view url) {
+    std::shared_ptr<fetch> removed;
+    {
+        auto& home = stripes_[key.high % stripe_count];
+        const std::lock_guard lock{home.guard};
+        const auto it = home.listed.find(key);
+        if (it == home.listed.end() || it->second.url != url) {
+            return;
+        }
+        removed = std::move(it->second.under_way);
+        home.listed.erase(it);
+    }
+    removed->keep_no_more();
+}
+
 std::size_t collapse_table::size() const {
     std::size_t all = 0;
     for (std::size_t i = 0; i < stripe_count; ++i) {

@@ -33,6 +33,10 @@ public:
     /// Removes `over` if it is still the one listed under its key.
     void remove(const filter::key_hash& key, const std::shared_ptr<fetch>& over);
 
+    /// The object changed (an unsafe method went through): the fetch under way is not stored, and nobody joins it any
+    /// more.
+    void forget(const filter::key_hash& key, std::string_view url);
+
     [[nodiscard]] std::size_t size() const;
 
 private:

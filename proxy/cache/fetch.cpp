@@ -94,6 +94,16 @@ std::size_t fetch::producer_head(head_ptr head) {
     return readers_.size();
 }
 
+std::size_t fetch::readers() const {
+    const std::lock_guard lock{guard_};
+    return readers_.size();
+}
+
+head_ptr fetch::head() const {
+    const std::lock_guard lock{guard_};
+    return head_;
+}
+
 bool fetch::keep_whole() {
     const std::lock_guard lock{guard_};
     if (base_ != 0 || phase_ > phase::streaming || abandoned_) {

@@ -45,7 +45,11 @@ struct fetched_head {
     std::string selecting;  ///< of the request that began the fetch
     http::storability verdict = http::storability::storable;
     bool cookies = false;
+    bool stored = false;        ///< it is being stored (Cache-Status)
+    std::string_view detail;    ///< why it is not, as Cache-Status has it; static text
     std::string strong_etag;   ///< empty: a reader that fell out cannot go on by a range request
+    std::uint64_t range_begin = 0;  ///< of a 206's Content-Range
+    std::vector<std::string> locations;  ///< Location and Content-Location of an answer to an unsafe method
     std::string origin;        ///< address connected to, for the log
     std::chrono::microseconds origin_time{0};  ///< request sent to head read
 };
@@ -77,6 +81,8 @@ public:
     void producer_interim(std::string head);
     /// Publishes the head. Returns how many readers wait for it now: each is a sight; later ones note their own.
     std::size_t producer_head(head_ptr head);
+    [[nodiscard]] std::size_t readers() const;
+    [[nodiscard]] head_ptr head() const;
     /// From here on (or from the start, before producer_head) the body is kept whole, for the store.
     /// False when its first bytes are gone, or the fetch has ended.
     bool keep_whole();

@@ -18,44 +18,11 @@ void index_head(stored_response& response) noexcept {
     response.length_at = at == std::string::npos ? response.head.size() : at + 2;
 }
 
-std::shared_ptr<stored_response> stored_response::with_head(std::string new_head) const {
-    auto next = std::make_shared<stored_response>();
-    next->head = std::move(new_head);
-    next->status = status;
-    next->freshness = freshness;
-    next->directives = directives;
-    next->vary = vary;
-    next->selecting = selecting;
-    next->content = content;
-    next->cookies = cookies;
-    next->authorized = authorized;
-    index_head(*next);
-    return next;
-}
-
 std::vector<http::field> stored_response::fields() const {
-    // The stored head was written by us from a parsed one, so lines are "name: value\r\n" and nothing else.
+    // The head was written by us from a parsed one, so it cannot fail to parse.
     std::vector<http::field> lines;
-    std::string_view rest{head};
-    rest.remove_prefix(status_line_size);
-    while (!rest.empty()) {
-        const auto end = rest.find("\r\n");
-        const auto line = rest.substr(0, end);
-        const auto colon = line.find(':');
-        if (colon != std::string_view::npos) {
-            auto value = line.substr(colon + 1);
-            while (!value.empty() && (value.front() == ' ' || value.front() == '\t')) {
-                value.remove_prefix(1);
-            }
-            const auto name = line.substr(0, colon);
-            lines.push_back(
-                {boost::beast::http::string_to_field({name.data(), name.size()}), name, value});
-        }
-        if (end == std::string_view::npos) {
-            break;
-        }
-        rest.remove_prefix(end + 2);
-    }
+    const auto bytes = std::string_view{head}.substr(status_line_size);
+    (void)http::parse_field_lines(bytes, lines, std::numeric_limits<unsigned>::max());
     return lines;
 }
 

@@ -30,16 +30,12 @@ struct stored_response {
     http::vary_spec vary;
     std::string selecting;  ///< the request's values for `vary` (http::selecting_values)
     body_ptr content;
-    bool cookies = false;     ///< has Set-Cookie
-    bool authorized = false;  ///< came of a request with Authorization
+    wall_time reusable_until{};  ///< before it, a request without directives is a hit (http::reusable_until)
 
-    /// The admission filter's generation that was last told of a hit; a hit writes it at most once a generation.
-    mutable std::atomic<std::uint32_t> told_generation{0};
+    /// When the admission filter was last told of a hit, in minutes: a hit asks it at most once in each.
+    mutable std::atomic<std::uint32_t> told_at{0};
 
     stored_response() = default;
-
-    /// The same response with another head and freshness (a 304's work); shares the body.
-    [[nodiscard]] std::shared_ptr<stored_response> with_head(std::string new_head) const;
 
     /// Field lines of `head`, parsed anew: for conditional answers and freshening, not for plain hits.
     [[nodiscard]] std::vector<http::field> fields() const;

@@ -1,0 +1,491 @@
+#include "proxy/exchange.hpp"
+
+#include "proxy/admin/log.hpp"
+#include "proxy/http/conditional.hpp"
+#include "proxy/http/date.hpp"
+#include "proxy/http/error_page.hpp"
+#include "proxy/http/forwarding.hpp"
+#include "proxy/http/range.hpp"
+#include "proxy/net/access.hpp"
+
+#include <charconv>
+
+// What needs no waiting: reading the request's facts, the look-up, answers from the store and refusals. Going further is
+// in exchange_forward.cpp.
+
+namespace reprise::proxy {
+
+namespace {
+
+using boost::beast::http::verb;
+using http::field_id;
+
+void append_number(std::string& out, std::int64_t number) {
+    char digits[24];
+    const auto end = std::to_chars(digits, digits + sizeof digits, number).ptr;
+    out.append(digits, end);
+}
+
+}  // namespace
+
+session_state::session_state(worker& in, tcp_socket socket, std::size_t listener_index)
+    : w{in}, client{std::move(socket), in.timer}, arrived{in.timer}, listener{listener_index} {
+    head.fields.reserve(32);
+    parts.reserve(8);
+}
+
+exchange::exchange(session_state& state, steady_time started)
+    : s_{state}, w_{state.w}, settings_{state.w.current}, started_{started},
+      head_bytes_{state.client.input().data().substr(0, state.head.bytes)}, head_{&state.head},
+      out_before_{state.client.bytes_out()},
+      in_before_{state.client.bytes_in() - state.client.input().size()} {}
+
+exchange::~exchange() {
+    if (!consumed_) {
+        s_.client.input().consume(head_bytes_.size());
+    }
+}
+
+const config::listener& exchange::listener() const {
+    return settings_->options.listeners[s_.listener];
+}
+
+void exchange::take_field_facts() {
+    for (const auto& line : s_.head.fields) {
+        switch (line.id) {
+            case field_id::authorization: has_authorization_ = true; break;
+            case field_id::cookie: has_cookie_ = true; break;
+            case field_id::cache_control:
+            case field_id::pragma: has_cache_control_ = true; break;
+            case field_id::if_match:
+            case field_id::if_none_match:
+            case field_id::if_modified_since:
+            case field_id::if_unmodified_since: has_conditions_ = true; break;
+            case field_id::range: has_range_ = true; break;
+            case field_id::via: has_via_ = true; break;
+            default: break;  // every other field is the origin's business
+        }
+    }
+    if (has_cache_control_) {
+        asked_ = http::read_request_directives(s_.head.fields);
+    }
+}
+
+std::optional<failure> exchange::read_request() {
+    auto& head = s_.head;
+    const auto framing = http::request_framing(head);
+    if (!framing) {
+        return framing.error();
+    }
+    body_ = *framing;
+    if (body_.kind == http::body_kind::length && body_.length == 0 &&
+        (head.method == verb::get || head.method == verb::head)) {
+        body_.kind = http::body_kind::none;  // says nothing, and would keep it from the store
+    }
+    keep_ = http::keep_alive(head.version, head.fields) &&
+            !w_.common.draining.load(std::memory_order_relaxed);
+    if (s_.client_refused) {
+        keep_ = false;
+        return failure{failure_code::client_refused, false, s_.client_address};
+    }
+    const auto& own = listener();
+    accelerator_ = own.mode == config::listener_mode::accelerator;
+    const auto forms = accelerator_ ? http::accelerator_forms : http::forward_forms;
+    auto parsed = http::parse_target(head.method, head.target, forms);
+    if (!parsed) {
+        return parsed.error();
+    }
+    target_ = *parsed;
+    const auto continues = http::expects_continue(head, body_);
+    if (!continues) {
+        return continues.error();
+    }
+    if (accelerator_) {
+        if (target_.form == http::target_form::absolute) {
+            target_.form = http::target_form::origin;
+            target_.normal = false;
+        } else {
+            const auto* host = http::find(head.fields, field_id::host);
+            const auto authority = host != nullptr ? host->value
+                                                   : std::string_view{own.upstream}.substr(7);  // behind "http://"
+            auto with_host = http::with_authority(target_, authority);
+            if (!with_host) {
+                return with_host.error();
+            }
+            target_ = *with_host;
+        }
+    }
+    is_get_ = head.method == verb::get;
+    is_head_ = head.method == verb::head;
+    websocket_ = http::asks_websocket(head);
+    http::strip_hop_by_hop(head.fields);
+    take_field_facts();
+    return std::nullopt;
+}
+
+exchange::next exchange::begin() {
+    if (auto wrong = read_request()) {
+        if (facts_of(wrong->code).whose == fault::client && wrong->code != failure_code::client_refused) {
+            keep_ = false;
+        }
+        return answer_failure(*wrong);
+    }
+    const auto method = head_->method;
+    if (method == verb::connect) {
+        path_ = path::tunnel;
+        return next::wait;
+    }
+    if (method == verb::options || method == verb::trace) {
+        auto hops = http::judge_hops(*head_);
+        if (!hops) {
+            keep_ = false;
+            return answer_failure(hops.error());
+        }
+        const bool of_proxy = target_.form == http::target_form::asterisk && !accelerator_;
+        if (hops->what == http::hops::answer_here || of_proxy) {
+            if (method == verb::trace) {
+                std::string echo;
+                http::append_trace(echo, *head_);
+                return answer_local(echo, "message/http");
+            }
+            return answer_local("", "");
+        }
+    }
+    if ((!is_get_ && !is_head_) || body_.kind != http::body_kind::none || websocket_) {
+        path_ = path::pass;
+    }
+    if (target_.normal) {
+        url_ = target_.raw;
+    } else {
+        s_.url.clear();
+        http::append_key(s_.url, target_);
+        if (accelerator_) {
+            // A space stands in no target, so this can be no other listener's key.
+            s_.url.append(" ").append(listener().upstream);
+        }
+        url_ = s_.url;
+    }
+    key_ = filter::hash_of(url_, w_.common.admission.secret());
+    if (path_ == path::pass) {
+        forward_ = http::forward_reason::method;
+        return next::wait;
+    }
+    const auto now = wall_now();
+    if (look_up(now)) {
+        return send_composed();
+    }
+    return next::wait;
+}
+
+// True when the store answers: the reply is composed.
+bool exchange::look_up(wall_time now) {
+    stored_ = w_.common.store.find(key_, url_, head_->fields);
+    if (stored_.what != cache::lookup::present) {
+        forward_ = stored_.what == cache::lookup::absent ? http::forward_reason::uri_miss
+                                                         : http::forward_reason::vary_miss;
+        return false;
+    }
+    const auto& stored = *stored_.response;
+    if (!has_cache_control_ && now < stored.reusable_until) {
+        reuse_.what = http::reuse::fresh;
+        reuse_.age = http::current_age(stored.freshness, now);
+        reuse_.ttl = stored.freshness.lifetime - reuse_.age;
+    } else {
+        reuse_ = http::judge_reuse(stored.directives, stored.freshness, asked_, now);
+    }
+    if (reuse_.what == http::reuse::must_validate) {
+        switch (reuse_.why) {
+            case http::reuse_reason::request_no_cache:
+            case http::reuse_reason::request_max_age:
+            case http::reuse_reason::request_min_fresh: forward_ = http::forward_reason::request; break;
+            case http::reuse_reason::fresh:
+            case http::reuse_reason::max_stale:
+            case http::reuse_reason::stale:
+            case http::reuse_reason::response_no_cache:
+            case http::reuse_reason::must_revalidate: forward_ = http::forward_reason::stale; break;
+        }
+        return false;
+    }
+    if (has_conditions_) {
+        const auto fields = stored.fields();
+        if (http::judge_preconditions(head_->fields, stored.status, fields, stored.freshness.response_time,
+                                      now) == http::precondition::forward) {
+            forward_ = http::forward_reason::request;
+            return false;
+        }
+    }
+    const auto minute = static_cast<std::uint32_t>(now.time_since_epoch().count() / 60'000);
+    if (stored.told_at.load(std::memory_order_relaxed) != minute) {
+        stored.told_at.store(minute, std::memory_order_relaxed);
+        w_.common.admission.hit(key_, now);
+    }
+    how_ = reuse_.what == http::reuse::fresh ? outcome::hit : outcome::stale;
+    sending_ = stored_.response;
+    http::cache_status how;
+    how.hit = true;
+    how.ttl = reuse_.ttl;
+    compose_stored(stored, now, how);
+    return true;
+}
+
+void exchange::append_connection(std::string& out) {
+    if (!keep_) {
+        out.append("Connection: close\r\n");
+    } else if (head_->version == 10) {
+        out.append("Connection: keep-alive\r\n");
+    }
+}
+
+// Fills parts with a whole reply made of a stored response: 200 as stored, 304, 206 or 416 as the request's fields ask.
+void exchange::compose_stored(const cache::stored_response& stored,
+                              wall_time now,
+                              const http::cache_status& how) {
+    auto& tail = s_.tail;
+    tail.assign("Age: ");
+    append_number(tail, http::current_age(stored.freshness, now).count());
+    tail.append("\r\nCache-Status: ");
+    http::append_cache_status(tail, "reprise", how);
+    tail.append("\r\n");
+    append_connection(tail);
+    tail.append("\r\n");
+
+    s_.parts.clear();
+    status_ = stored.status;
+    const std::string_view head{stored.head};
+    const auto add = [&](std::string_view bytes) {
+        if (!bytes.empty()) {
+            s_.parts.emplace_back(bytes.data(), bytes.size());
+        }
+    };
+    if (has_conditions_ || has_range_) {
+        const auto fields = stored.fields();
+        if (has_conditions_ &&
+            http::judge_preconditions(head_->fields, stored.status, fields, stored.freshness.response_time,
+                                      now) == http::precondition::not_modified) {
+            status_ = 304;
+            held_.assign("HTTP/1.1 304 Not Modified\r\n");
+            for (const auto& line : fields) {
+                if (http::belongs_in_not_modified(line)) {
+                    held_.append(line.name).append(": ").append(line.value).append("\r\n");
+                }
+            }
+            add(held_);
+            add(tail);
+            return;
+        }
+        if (has_range_ && stored.status == 200) {
+            const auto asked = http::judge_range(head_->method_text, head_->fields, fields,
+                                                 stored.content->size, now);
+            if (asked.answer == http::range_answer::unsatisfiable) {
+                status_ = 416;
+                const auto date = http::format_date(now);
+                held_.assign("HTTP/1.1 416 Range Not Satisfiable\r\nContent-Range: ");
+                http::append_unsatisfied_range(held_, stored.content->size);
+                held_.append("\r\nDate: ").append(date.data(), date.size());
+                held_.append("\r\nContent-Length: 0\r\n");
+                add(held_);
+                add(tail);
+                return;
+            }
+            if (asked.answer == http::range_answer::part) {
+                status_ = 206;
+                held_.assign("Content-Range: ");
+                http::append_content_range(held_, asked.part, stored.content->size);
+                held_.append("\r\nContent-Length: ");
+                append_number(held_, static_cast<std::int64_t>(asked.part.size()));
+                held_.append("\r\n");
+                add("HTTP/1.1 206 Partial Content\r\n");
+                add(head.substr(stored.status_line_size, stored.length_at - stored.status_line_size));
+                add(held_);
+                add(tail);
+                std::uint64_t at = 0;
+                for (const auto& slice : stored.content->slices) {
+                    const auto begin = std::max(asked.part.first, at);
+                    const auto end = std::min(asked.part.last + 1, at + slice.size);
+                    if (begin < end) {
+                        add(slice.view().substr(static_cast<std::size_t>(begin - at),
+                                                static_cast<std::size_t>(end - begin)));
+                    }
+                    at += slice.size;
+                }
+                w_.counts.body_bytes_from_store.add(asked.part.size());
+                w_.counts.body_bytes_to_clients.add(asked.part.size());
+                return;
+            }
+        }
+    }
+    add(head);
+    add(tail);
+    if (!is_head_ && stored.content) {
+        for (const auto& slice : stored.content->slices) {
+            add(slice.view());
+        }
+        w_.counts.body_bytes_from_store.add(stored.content->size);
+        w_.counts.body_bytes_to_clients.add(stored.content->size);
+    }
+}
+
+exchange::next exchange::send_composed() {
+    const bool all = s_.client.send_now(s_.parts);
+    first_byte();
+    if (!all) {
+        path_ = path::finish_sending;
+        return next::wait;
+    }
+    if (s_.client.failed()) {
+        how_ = outcome::client_gone;
+        keep_ = false;
+    }
+    finish(how_, status_, reason_);
+    return keep_ ? next::keep : next::close;
+}
+
+exchange::next exchange::answer_failure(const failure& why) {
+    const auto& facts = facts_of(why.code);
+    note_failure(w_.counts, why.code);
+    const auto date = http::format_date(wall_now());
+    // A body that nobody reads must not be taken for the next request: small ones are drained, others end the
+    // connection.
+    const bool waits_for_continue = http::has_token(head_->fields, field_id::expect, "100-continue");
+    if (body_.kind != http::body_kind::none && !upload_ &&
+        (waits_for_continue || body_.kind != http::body_kind::length || body_.length > (64u << 10))) {
+        keep_ = false;
+    }
+    std::string status;
+    if (forward_ != http::forward_reason::none) {
+        http::cache_status how;
+        how.forward = forward_;
+        how.detail = facts.name;
+        http::append_cache_status(status, "reprise", how);
+    }
+    const auto* accept = http::find(head_->fields, field_id::accept);
+    held_.clear();
+    http::append_error_page(held_, why,
+                            {.pseudonym = w_.common.pseudonym,
+                             .accept = accept != nullptr ? accept->value : std::string_view{},
+                             .date = std::string_view{date.data(), date.size()},
+                             .cache_status = status,
+                             .head = is_head_,
+                             .close = !keep_});
+    switch (why.code) {
+        case failure_code::only_if_cached_miss: how_ = outcome::only_if_cached; break;
+        case failure_code::client_refused:
+        case failure_code::port_refused:
+        case failure_code::destination_refused:
+        case failure_code::too_many_connections:
+        case failure_code::loop_detected:
+        case failure_code::draining: how_ = outcome::refused; break;
+        default: how_ = facts.whose == fault::client ? outcome::client_error : outcome::error; break;
+    }
+    status_ = facts.status;
+    reason_ = facts.name;
+    error_ = why.detail;
+    s_.parts.clear();
+    s_.parts.emplace_back(held_.data(), held_.size());
+    return send_composed();
+}
+
+exchange::next exchange::answer_local(std::string_view body, std::string_view type) {
+    const auto date = http::format_date(wall_now());
+    held_.assign("HTTP/1.1 200 OK\r\nDate: ").append(date.data(), date.size());
+    if (!type.empty()) {
+        held_.append("\r\nContent-Type: ").append(type);
+    } else {
+        held_.append("\r\nAllow: GET, HEAD, POST, PUT, DELETE, PATCH, OPTIONS, TRACE, CONNECT");
+    }
+    held_.append("\r\nContent-Length: ");
+    append_number(held_, static_cast<std::int64_t>(body.size()));
+    held_.append("\r\nCache-Control: no-store\r\n");
+    append_connection(held_);
+    held_.append("\r\n").append(body);
+    how_ = outcome::local;
+    status_ = 200;
+    s_.parts.clear();
+    s_.parts.emplace_back(held_.data(), held_.size());
+    if (body_.kind != http::body_kind::none) {
+        keep_ = false;
+    }
+    return send_composed();
+}
+
+void exchange::refuse_head(session_state& state, const failure& why, steady_time started) {
+    // Nothing of the head can be relied on, so there is no exchange: one page, one count, one line.
+    const auto& facts = facts_of(why.code);
+    auto& w = state.w;
+    note_failure(w.counts, why.code);
+    const auto date = http::format_date(wall_now());
+    std::string page;
+    http::append_error_page(page, why,
+                            {.pseudonym = w.common.pseudonym,
+                             .accept = {},
+                             .date = std::string_view{date.data(), date.size()},
+                             .cache_status = {},
+                             .head = false,
+                             .close = true});
+    error_code ignored;
+    const auto sent = try_write(state.client.socket(), net::buffer(page), ignored);
+    note_request(w.counts, outcome::client_error, facts.status);
+    w.counts.bytes_to_clients.add(sent);
+    if (w.common.access.enabled()) {
+        access_record record;
+        record.time = wall_now();
+        record.request_id = w.next_request_id();
+        const auto client = state.client_address + ":" + std::to_string(state.client_port);
+        record.client = client;
+        record.status = facts.status;
+        record.how = outcome::client_error;
+        record.reason = facts.name;
+        record.error = why.detail;
+        record.bytes_out = sent;
+        record.total = steady_now() - started;
+        w.common.access.write(record);
+    }
+}
+
+void exchange::first_byte() {
+    if (!first_byte_) {
+        first_byte_ = steady_now() - started_;
+    }
+}
+
+void exchange::finish(outcome how, unsigned status, std::string_view reason) {
+    if (finished_) {
+        return;
+    }
+    finished_ = true;
+    const auto total = steady_now() - started_;
+    const auto out = s_.client.bytes_out() - out_before_;
+    const auto in = s_.client.bytes_in() - s_.client.input().size() - in_before_ +
+                    (consumed_ ? 0 : head_bytes_.size());
+    w_.counts.bytes_to_clients.add(out);
+    w_.counts.bytes_from_clients.add(in);
+    note_request(w_.counts, how, status);
+    note_latency(w_.counts, how, first_byte_.value_or(total), total);
+    if (!w_.common.access.enabled()) {
+        return;
+    }
+    access_record record;
+    record.time = wall_now();
+    record.request_id = w_.next_request_id();
+    const auto client = s_.client_address + ":" + std::to_string(s_.client_port);
+    record.client = client;
+    record.http_version = head_->version;
+    record.method = head_->method_text;
+    record.url = head_->target;
+    record.status = status;
+    record.how = how;
+    record.reason = reason;
+    record.error = error_;
+    record.bytes_in = in;
+    record.bytes_out = out;
+    record.total = total;
+    record.first_byte = first_byte_;
+    record.origin_time = origin_time_;
+    record.origin = origin_;
+    if (const auto* agent = http::find(head_->fields, field_id::user_agent)) {
+        record.user_agent = agent->value;
+    }
+    w_.common.access.write(record);
+}
+
+}  // namespace reprise::proxy

@@ -1,0 +1,152 @@
+#pragma once
+// One request and its answer.
+//
+//     begin()   without waiting: what is refused at once, what is answered here, what the store answers
+//     run()     the rest: join a fetch or begin one, relay it; tunnels; request bodies
+//
+// A hit never leaves begin(): it looks up, composes three pieces (stored head, per-reply fields, body) and hands them to
+// the kernel. Everything that may suspend is in run(). The line order of run() is the order of a request's life.
+
+#include "proxy/cache/fetch.hpp"
+#include "proxy/client_stream.hpp"
+#include "proxy/http/cache_status.hpp"
+#include "proxy/http/framing.hpp"
+#include "proxy/http/message_head.hpp"
+#include "proxy/http/reuse.hpp"
+#include "proxy/http/target.hpp"
+#include "proxy/producer.hpp"
+#include "proxy/worker.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace reprise::proxy {
+
+/// What a session lends to each of its exchanges, and its memory for the next one.
+struct session_state {
+    session_state(worker& in, tcp_socket socket, std::size_t listener_index);
+
+    worker& w;
+    client_stream client;
+    wakeup arrived;  ///< news from a fetch, or the client's leaving
+    std::size_t listener;
+    std::string client_address;    ///< numeric
+    std::uint16_t client_port = 0;
+    bool client_refused = false;   ///< by access.clients
+    bool client_gone = false;      ///< seen by the watch
+    bool waiting = false;          ///< the watch looks at this session
+
+    // Scratch that lives from request to request, so that a hit allocates nothing.
+    http::request_head head;
+    std::string url;
+    std::string tail;
+    std::vector<net::const_buffer> parts;
+    cache::fetch_reader::report report;
+};
+
+class exchange {
+public:
+    enum class next : std::uint8_t {
+        keep,   ///< done; the connection goes on
+        close,  ///< done; it does not
+        wait,   ///< run() has to go on
+    };
+
+    /// `head` is state.head, parsed from the first head.bytes of the client's input, which this exchange consumes.
+    exchange(session_state& state, steady_time started);
+    ~exchange();
+    exchange(const exchange&) = delete;
+    exchange& operator=(const exchange&) = delete;
+
+    [[nodiscard]] next begin();
+    /// True: keep the connection.
+    [[nodiscard]] awaitable<bool> run();
+
+    /// The answer to bytes that are no request head: written, logged, and the connection is to be closed.
+    static void refuse_head(session_state& state, const failure& why, steady_time started);
+
+private:
+    enum class path : std::uint8_t { store_or_fetch, pass, tunnel, finish_sending };
+
+    // Deciding
+    std::optional<failure> read_request();
+    std::optional<failure> judge_destination() const;
+    [[nodiscard]] const config::listener& listener() const;
+    void take_field_facts();
+    bool look_up(wall_time now);
+
+    // Answering without an origin
+    next answer_failure(const failure& why);
+    next answer_local(std::string_view body, std::string_view type);
+    void compose_stored(const cache::stored_response& stored, wall_time now, const http::cache_status& how);
+    next send_composed();
+
+    // Going further
+    std::shared_ptr<fetch_order> make_order();
+    awaitable<bool> serve_from_fetch();
+    awaitable<bool> pass_through();
+    awaitable<bool> relay_fetch(cache::fetch_reader& reader, bool follows, bool& released);
+    awaitable<bool> relay_body(cache::fetch_reader& reader, cache::head_ptr head);
+    awaitable<bool> resume_alone(cache::head_ptr head, std::uint64_t offset);
+    awaitable<bool> tunnel_connect();
+    awaitable<bool> tunnel_upgrade(fetch_order& order);
+    awaitable<bool> finish_upload();
+    awaitable<bool> wait_for_news();
+    awaitable<bool> send_rest();
+    [[nodiscard]] bool may_follow(const cache::fetched_head& head, wall_time now) const;
+    void note_late_sight(cache::fetch& joined);
+    void compose_head(const cache::fetched_head& head, const http::cache_status& how);
+    void append_connection(std::string& out);
+    void invalidate_after(unsigned status, const cache::fetched_head& head);
+
+    void first_byte();
+    void finish(outcome how, unsigned status, std::string_view reason);
+
+    session_state& s_;
+    worker& w_;
+    settings_ptr settings_;
+    steady_time started_;
+    std::string_view head_bytes_;
+    std::shared_ptr<const request_copy> copy_;
+    const http::request_head* head_;  ///< state.head, later the copy's
+    http::target target_;
+    http::body_framing body_;
+    http::request_directives asked_;
+    std::string_view url_;            ///< primary key text: the target itself or state.url
+    filter::key_hash key_;
+    path path_ = path::store_or_fetch;
+
+    bool keep_ = false;
+    bool is_get_ = false, is_head_ = false;
+    bool has_authorization_ = false, has_conditions_ = false, has_range_ = false,
+         has_cache_control_ = false, has_via_ = false, has_cookie_ = false;
+    bool accelerator_ = false;
+    bool websocket_ = false;
+    bool consumed_ = false;
+    bool chunked_reply_ = false;
+
+    cache::found stored_;
+    http::reuse_verdict reuse_;
+    http::forward_reason forward_ = http::forward_reason::none;
+    cache::stored_ptr sending_;
+    std::string held_;  ///< a composed reply's own text that must live while it is sent
+    std::shared_ptr<fetch_order> order_;
+    std::shared_ptr<upload> upload_;
+
+    // For the log and the counters
+    std::uint64_t out_before_ = 0;
+    std::uint64_t in_before_ = 0;
+    std::optional<std::chrono::nanoseconds> first_byte_;
+    outcome how_ = outcome::error;
+    unsigned status_ = 0;
+    std::string_view reason_;
+    std::string error_;
+    std::string origin_;
+    std::optional<std::chrono::nanoseconds> origin_time_;
+    bool finished_ = false;
+};
+
+}  // namespace reprise::proxy

@@ -1,0 +1,743 @@
+#include "proxy/exchange.hpp"
+
+#include "proxy/http/chunked.hpp"
+#include "proxy/http/conditional.hpp"
+#include "proxy/http/forwarding.hpp"
+#include "proxy/http/vary.hpp"
+#include "proxy/net/dial.hpp"
+#include "proxy/net/relay.hpp"
+
+#include <algorithm>
+#include <array>
+
+// What goes further than the store: fetches joined or begun, their relay to the client, request bodies, tunnels.
+
+namespace reprise::proxy {
+
+namespace {
+
+using boost::beast::http::verb;
+using http::body_kind;
+using http::field_id;
+using news = cache::fetch_reader::news;
+
+constexpr std::size_t batch = 128u << 10;       // of a body, handed to the kernel at once
+constexpr std::uint64_t drain_most = 256u << 10;  // of a request body that nobody wanted
+
+// RFC 9110 9.2.1; methods we do not know count as unsafe (RFC 9111 4.4).
+bool is_safe(verb method) noexcept {
+    switch (method) {
+        case verb::get:
+        case verb::head:
+        case verb::options:
+        case verb::trace:
+        case verb::propfind:
+        case verb::report:
+        case verb::search: return true;
+        default: return false;
+    }
+}
+
+}  // namespace
+
+awaitable<bool> exchange::run() {
+    bool keep = false;
+    switch (path_) {
+        case path::finish_sending: {
+            keep = co_await send_rest();
+            finish(keep || status_ != 0 ? how_ : outcome::client_gone, status_, reason_);
+            break;
+        }
+        case path::tunnel: co_return co_await tunnel_connect();
+        case path::pass: keep = co_await pass_through(); break;
+        case path::store_or_fetch: keep = co_await serve_from_fetch(); break;
+    }
+    co_return keep && keep_;
+}
+
+// Sends what is in parts. False: the client is gone.
+awaitable<bool> exchange::send_rest() {
+    const auto& options = settings_->options;
+    const bool sent = co_await s_.client.send(
+        s_.parts, options.limits.body_rate, options.timeouts.client_body);
+    first_byte();
+    if (!sent) {
+        keep_ = false;
+        how_ = outcome::client_gone;
+    }
+    co_return sent;
+}
+
+std::optional<failure> exchange::judge_destination() const {
+    if (has_via_ && http::via_has(head_->fields, w_.common.pseudonym)) {
+        return failure{failure_code::loop_detected, false, "Via names this proxy already"};
+    }
+    if (!accelerator_ && !port_allowed(settings_->options.access.request_ports, target_.port)) {
+        return failure{failure_code::port_refused, false, "port " + std::to_string(target_.port)};
+    }
+    return std::nullopt;
+}
+
+std::shared_ptr<fetch_order> exchange::make_order() {
+    auto order = std::make_shared<fetch_order>();
+    if (!copy_) {
+        copy_ = copy_request(*head_, head_bytes_);
+        // The views move from the input buffer to the copy, and the buffer is free for the body or the next request.
+        const auto offset = copy_->bytes.data() - head_bytes_.data();
+        const auto moved = [&](std::string_view view) {
+            const bool inside = view.data() >= head_bytes_.data() &&
+                                view.data() < head_bytes_.data() + head_bytes_.size();
+            return inside ? std::string_view{view.data() + offset, view.size()} : view;
+        };
+        target_.raw = moved(target_.raw);
+        target_.host = moved(target_.host);
+        target_.path_and_query = moved(target_.path_and_query);
+        url_ = moved(url_);
+        head_ = &copy_->head;
+        s_.client.input().consume(head_bytes_.size());
+        consumed_ = true;
+    }
+    auto& o = *order;
+    o.now_settings = settings_;
+    o.request = copy_;
+    o.destination = target_;
+    if (accelerator_) {
+        // "http://host[:port]": checked when the settings were loaded.
+        o.authority = listener().upstream.substr(7);
+        const auto upstream = http::with_authority(http::target{.form = http::target_form::origin}, o.authority);
+        o.connect_host = http::connect_host(*upstream);
+        o.connect_port = upstream->port;
+        o.exempt = true;
+        const auto in_authority = target_.host.data() >= listener().upstream.data() &&
+                                  target_.host.data() < listener().upstream.data() + listener().upstream.size();
+        if (in_authority) {
+            o.destination.host = std::string_view{o.authority}.substr(0, target_.host.size());
+        }
+    } else {
+        o.connect_host = http::connect_host(target_);
+        o.connect_port = target_.port;
+    }
+    o.client_address = s_.client_address;
+    o.asked = asked_;
+    o.key = key_;
+    o.url = url_;
+    o.is_get = is_get_;
+    o.admission = cache::choice_for(settings_->options.admission, listener().admission, url_);
+    o.head_is_http10 = head_->version == 10;
+    o.body_framing = body_;
+    o.websocket = websocket_;
+    o.retryable = is_safe(head_->method) && body_.kind == body_kind::none && !websocket_;
+    return order;
+}
+
+awaitable<bool> exchange::serve_from_fetch() {
+    if (asked_.only_if_cached) {
+        if (answer_failure(failure{failure_code::only_if_cached_miss, false, ""}) == next::wait) {
+            const bool sent = co_await send_rest();
+            finish(how_, status_, reason_);
+            co_return sent;
+        }
+        co_return true;
+    }
+    if (auto refused = judge_destination()) {
+        if (answer_failure(*refused) == next::wait) {
+            const bool sent = co_await send_rest();
+            finish(how_, status_, reason_);
+            co_return sent;
+        }
+        co_return true;
+    }
+    order_ = make_order();
+    order_->may_store = is_get_ && !asked_.no_store;
+    order_->replaces = stored_.what == cache::lookup::present;
+    const bool preconditions_of_origin = forward_ == http::forward_reason::request && has_conditions_ &&
+                                         reuse_.what != http::reuse::must_validate;
+    if (order_->replaces && is_get_ && !preconditions_of_origin) {
+        const auto fields = stored_.response->fields();
+        if (!http::validators_of(fields, wall_now()).empty()) {
+            order_->validating = stored_.response;
+        }
+    }
+    order_->own_range = has_range_ && !order_->validating;
+    order_->own_conditions = has_conditions_ && !order_->validating;
+    const bool alone = !is_get_ || has_authorization_ || asked_.no_cache || asked_.no_store ||
+                       order_->own_range || order_->own_conditions;
+    bool released = false;
+    if (!alone) {
+        auto place =
+            w_.common.fetches.join_or_lead(key_, url_, s_.arrived.handle(), settings_->fetches);
+        if (place.leads) {
+            // Another fetch may have ended between the look-up and now.
+            const auto again = w_.common.store.peek(key_, url_, head_->fields);
+            const bool came = again.what == cache::lookup::present && again.response != stored_.response &&
+                              http::judge_reuse(again.response->directives, again.response->freshness, asked_,
+                                                wall_now())
+                                      .what == http::reuse::fresh;
+            if (came) {
+                const auto into = place.reader->source();
+                place.reader.reset();
+                w_.common.fetches.remove(key_, into);
+                if (look_up(wall_now())) {
+                    how_ = outcome::collapsed;
+                    if (send_composed() == next::wait) {
+                        const bool sent = co_await send_rest();
+                        finish(how_, status_, reason_);
+                        co_return sent;
+                    }
+                    co_return true;
+                }
+            } else {
+                order_->into = place.reader->source();
+                order_->listed = true;
+                start_producer(w_, order_);
+            }
+        } else {
+            w_.counts.collapsed_joined.add();
+            if (place.head_known) {
+                note_late_sight(*place.reader->source());
+            }
+        }
+        if (place.reader) {
+            const bool kept = co_await relay_fetch(*place.reader, !place.leads, released);
+            if (!released) {
+                co_return kept;
+            }
+            w_.counts.collapsed_released.add();
+            order_->validating = nullptr;
+        }
+    }
+    order_->into = std::make_shared<cache::fetch>(settings_->fetches);
+    order_->listed = false;
+    bool head_known = false;
+    const auto reader = cache::fetch::join(order_->into, s_.arrived.handle(), head_known);
+    start_producer(w_, order_);
+    co_return co_await relay_fetch(*reader, false, released);
+}
+
+awaitable<bool> exchange::pass_through() {
+    if (auto refused = judge_destination()) {
+        if (answer_failure(*refused) == next::wait) {
+            co_await send_rest();
+            finish(how_, status_, reason_);
+        }
+        co_return co_await finish_upload();
+    }
+    order_ = make_order();
+    order_->own_range = has_range_;
+    order_->own_conditions = has_conditions_;
+    const auto& options = settings_->options;
+    const bool has_body = body_.kind == body_kind::chunked ||
+                          (body_.kind == body_kind::length && body_.length > 0);
+    if (has_body) {
+        const http::chunked_limits limits{options.limits.head_size, options.limits.fields};
+        upload_ = std::make_shared<upload>(s_.client, body_, limits, options.limits.body_rate,
+                                           options.timeouts.client_body, w_.timer);
+        order_->body = upload_;
+    }
+    order_->into = std::make_shared<cache::fetch>(settings_->fetches);
+    bool head_known = false;
+    auto reader = cache::fetch::join(order_->into, s_.arrived.handle(), head_known);
+    start_producer(w_, order_);
+    bool released = false;
+    const bool kept = co_await relay_fetch(*reader, false, released);
+    reader.reset();
+    const bool body_over = co_await finish_upload();
+    co_return kept && body_over;
+}
+
+// What is left of a request's body after the reply: drained when it is little, else the connection ends.
+awaitable<bool> exchange::finish_upload() {
+    if (!upload_) {
+        if (body_.kind != body_kind::length || body_.length == 0 || !keep_) {
+            co_return body_.kind == body_kind::none || (body_.kind == body_kind::length && body_.length == 0);
+        }
+        if (!consumed_) {
+            s_.client.input().consume(head_bytes_.size());
+            consumed_ = true;
+        }
+        const auto& options = settings_->options;
+        const http::chunked_limits limits{options.limits.head_size, options.limits.fields};
+        upload_ = std::make_shared<upload>(s_.client, body_, limits, options.limits.body_rate,
+                                           options.timeouts.client_body, w_.timer);
+    }
+    if (upload_->state() == upload::phase::running) {
+        upload_->stop();
+        co_await upload_->ended(upload::waiter::exchange);
+    }
+    if (upload_->state() == upload::phase::done) {
+        co_return true;
+    }
+    const bool may_drain = keep_ && !s_.client.failed() &&
+                           upload_->state() != upload::phase::bad_framing &&
+                           upload_->state() != upload::phase::client_failed &&
+                           !http::has_token(head_->fields, field_id::expect, "100-continue");
+    if (!may_drain) {
+        co_return false;
+    }
+    co_return co_await upload::drain(upload_, drain_most);
+}
+
+// False: the client has left, or the process is ending.
+awaitable<bool> exchange::wait_for_news() {
+    if (s_.client_gone) {
+        co_return false;
+    }
+    s_.waiting = true;
+    if (w_.watched++ == 0) {
+        w_.watch.expire_after(std::chrono::milliseconds{250});
+    }
+    const bool signalled = co_await s_.arrived.wait(steady_time::max());
+    s_.waiting = false;
+    --w_.watched;
+    co_return signalled && !s_.client_gone;
+}
+
+// A follower is judged as if the head were a stored response's (RFC 9111 4): what could not answer it from the store
+// cannot answer it now.
+bool exchange::may_follow(const cache::fetched_head& head, wall_time now) const {
+    if (head.verdict != http::storability::storable || !http::matches(head.vary, head.selecting, head_->fields)) {
+        return false;
+    }
+    return http::judge_reuse(head.directives, head.freshness, asked_, now).what != http::reuse::must_validate;
+}
+
+// A follower that came after the head was known is a sight of its own, and may be the one that admits.
+void exchange::note_late_sight(cache::fetch& joined) {
+    const auto head = joined.head();
+    if (!head || head->verdict != http::storability::storable || !is_get_) {
+        return;
+    }
+    const auto choice = cache::choice_for(settings_->options.admission, listener().admission, url_);
+    const auto ruling = w_.common.admission.note(key_, choice, wall_now());
+    const bool fits = !head->length || *head->length <= settings_->options.memory.max_object;
+    if (ruling.admitted && fits && !joined.kept_whole() && joined.keep_whole()) {
+        note_admission(w_.counts, ruling.policy, ruling.rule, true);
+    }
+}
+
+// Relays a fetch from its beginning. `released`: nothing was sent; the caller fetches for this client alone.
+awaitable<bool> exchange::relay_fetch(cache::fetch_reader& reader, bool follows, bool& released) {
+    auto& report = s_.report;
+    for (;;) {
+        reader.next(report, batch);
+        switch (report.what) {
+            case news::nothing: {
+                const bool more = co_await wait_for_news();
+                if (!more) {
+                    keep_ = false;
+                    finish(outcome::client_gone, 0, "");
+                    co_return false;
+                }
+                break;
+            }
+            case news::interim: {
+                if (head_->version == 11) {
+                    held_ = std::move(report.interim);
+                    s_.parts.clear();
+                    s_.parts.emplace_back(held_.data(), held_.size());
+                    const bool sent = co_await send_rest();
+                    if (!sent) {
+                        finish(outcome::client_gone, 0, "");
+                        co_return false;
+                    }
+                    first_byte_.reset();
+                }
+                break;
+            }
+            case news::head: {
+                if (follows && !may_follow(*report.head, wall_now())) {
+                    released = true;
+                    co_return true;
+                }
+                const auto head = report.head;
+                origin_ = head->origin;
+                origin_time_ = head->origin_time;
+                if (!is_safe(head_->method)) {
+                    invalidate_after(head->status, *head);
+                }
+                if (is_get_ && head->verdict == http::storability::storable) {
+                    how_ = follows ? outcome::collapsed : outcome::miss;
+                } else {
+                    how_ = outcome::pass;
+                }
+                http::cache_status how;
+                how.forward = forward_ == http::forward_reason::none ? http::forward_reason::uri_miss : forward_;
+                how.forward_status = head->status;
+                how.collapsed = follows;
+                how.stored = head->stored || (follows && reader.source()->kept_whole());
+                how.detail = how.stored ? std::string_view{} : head->detail;
+                reason_ = how.detail;
+                compose_head(*head, how);
+                co_return co_await relay_body(reader, head);
+            }
+            case news::validated: {
+                const auto now = wall_now();
+                const auto fresh = report.fresh;
+                if (follows && !http::matches(fresh->vary, fresh->selecting, head_->fields)) {
+                    released = true;
+                    co_return true;
+                }
+                sending_ = fresh;
+                how_ = outcome::revalidated;
+                http::cache_status how;
+                how.forward = forward_ == http::forward_reason::none ? http::forward_reason::stale : forward_;
+                how.forward_status = 304;
+                how.stored = true;
+                how.collapsed = follows;
+                how.ttl = http::remaining(fresh->freshness, now);
+                compose_stored(*fresh, now, how);
+                if (send_composed() == next::wait) {
+                    const bool sent = co_await send_rest();
+                    finish(how_, status_, reason_);
+                    co_return sent;
+                }
+                co_return !s_.client.failed();
+            }
+            case news::failed: {
+                auto why = std::move(report.why);
+                if (why.code == failure_code::bad_request) {
+                    keep_ = false;
+                }
+                if (answer_failure(why) == next::wait) {
+                    const bool sent = co_await send_rest();
+                    finish(how_, status_, reason_);
+                    co_return sent;
+                }
+                co_return !s_.client.failed();
+            }
+            case news::upgraded: co_return co_await tunnel_upgrade(*order_);
+            case news::data:
+            case news::end:
+            case news::fell_out: {
+                // The head always comes first.
+                keep_ = false;
+                finish(outcome::error, 0, "internal");
+                co_return false;
+            }
+        }
+    }
+}
+
+// Status line to empty line, into tail and parts.
+void exchange::compose_head(const cache::fetched_head& head, const http::cache_status& how) {
+    status_ = head.status;
+    auto& tail = s_.tail;
+    tail.assign(head.head);
+    http::body_framing framing;
+    chunked_reply_ = false;
+    if (!head.has_body) {
+        if (head.length && head.status != 204) {
+            framing.has_stated_length = true;
+            framing.stated_length = *head.length;
+        }
+    } else if (head.length) {
+        framing.kind = body_kind::length;
+        framing.length = *head.length;
+    } else if (head_->version == 11) {
+        framing.kind = body_kind::chunked;
+        chunked_reply_ = true;
+    } else {
+        framing.kind = body_kind::until_close;
+        keep_ = false;
+    }
+    http::append_framing(tail, framing, head_->version);
+    const auto age = http::current_age(head.freshness, wall_now());
+    if (age.count() > 0) {
+        tail.append("Age: ").append(std::to_string(age.count())).append("\r\n");
+    }
+    tail.append("Cache-Status: ");
+    http::append_cache_status(tail, "reprise", how);
+    tail.append("\r\n");
+    append_connection(tail);
+    tail.append("\r\n");
+    s_.parts.clear();
+    s_.parts.emplace_back(tail.data(), tail.size());
+}
+
+awaitable<bool> exchange::relay_body(cache::fetch_reader& reader, cache::head_ptr head) {
+    auto& report = s_.report;
+    std::string chunk_line;
+    std::uint64_t body = 0;
+    const auto note_body = [&] {
+        w_.counts.body_bytes_to_clients.add(body);
+        if (how_ == outcome::collapsed) {
+            w_.counts.body_bytes_from_collapsing.add(body);
+        }
+    };
+    bool head_unsent = true;
+    for (;;) {
+        reader.next(report, batch);
+        bool over = false;
+        switch (report.what) {
+            case news::nothing: {
+                if (!s_.parts.empty()) {
+                    const bool sent = co_await send_rest();
+                    head_unsent = false;
+                    if (!sent) {
+                        note_body();
+                        finish(outcome::client_gone, status_, reason_);
+                        co_return false;
+                    }
+                }
+                const bool more = co_await wait_for_news();
+                if (!more) {
+                    note_body();
+                    keep_ = false;
+                    s_.client.break_off();
+                    finish(outcome::client_gone, status_, reason_);
+                    co_return false;
+                }
+                continue;
+            }
+            case news::data: {
+                std::size_t size = 0;
+                for (const auto& slice : report.slices) {
+                    size += slice.size;
+                }
+                body += size;
+                if (is_head_ || !head->has_body) {
+                    continue;
+                }
+                if (chunked_reply_) {
+                    chunk_line.clear();
+                    http::append_chunk_header(chunk_line, size);
+                    s_.parts.emplace_back(chunk_line.data(), chunk_line.size());
+                }
+                for (const auto& slice : report.slices) {
+                    s_.parts.emplace_back(slice.view().data(), slice.size);
+                }
+                if (chunked_reply_) {
+                    s_.parts.emplace_back("\r\n", 2);
+                }
+                break;
+            }
+            case news::end: {
+                over = true;
+                if (chunked_reply_) {
+                    chunk_line = "0\r\n" + report.trailers + "\r\n";
+                    s_.parts.emplace_back(chunk_line.data(), chunk_line.size());
+                }
+                break;
+            }
+            case news::failed: {
+                error_ = report.why.detail;
+                if (head_unsent) {
+                    // Nothing has gone out: an honest error instead of half a response.
+                    auto why = std::move(report.why);
+                    if (answer_failure(why) == next::wait) {
+                        const bool sent = co_await send_rest();
+                        finish(how_, status_, reason_);
+                        co_return sent;
+                    }
+                    co_return !s_.client.failed();
+                }
+                note_body();
+                reason_ = facts_of(report.why.code).name;
+                keep_ = false;
+                s_.client.break_off();
+                finish(outcome::cut_short, status_, reason_);
+                co_return false;
+            }
+            case news::fell_out: {
+                const bool whole = co_await resume_alone(head, reader.offset());
+                note_body();
+                finish(whole ? how_ : outcome::cut_short, status_, whole ? reason_ : "fell-behind");
+                co_return whole;
+            }
+            case news::interim: continue;  // too late for it
+            case news::head:
+            case news::validated:
+            case news::upgraded: break;  // seen before the body
+        }
+        if (!s_.parts.empty()) {
+            const bool sent = co_await send_rest();
+            head_unsent = false;
+            if (!sent) {
+                note_body();
+                finish(outcome::client_gone, status_, reason_);
+                co_return false;
+            }
+        }
+        if (over) {
+            note_body();
+            finish(how_, status_, reason_);
+            co_return true;
+        }
+    }
+}
+
+// This client fell out of a shared fetch: it goes on with a range request of its own, under the strong ETag of what it
+// has had so far (RFC 9110 13.1.5). Without one, what was sent cannot be continued and the connection breaks.
+awaitable<bool> exchange::resume_alone(cache::head_ptr head, std::uint64_t offset) {
+    const auto break_off = [this] {
+        keep_ = false;
+        s_.client.break_off();
+        return false;
+    };
+    if (head->strong_etag.empty() || head->status != 200) {
+        co_return break_off();
+    }
+    auto order = make_order();
+    order->resume_at = offset;
+    order->resume_etag = head->strong_etag;
+    order->into = std::make_shared<cache::fetch>(settings_->fetches);
+    bool head_known = false;
+    const auto reader = cache::fetch::join(order->into, s_.arrived.handle(), head_known);
+    start_producer(w_, order);
+    auto& report = s_.report;
+    std::string chunk_line;
+    for (;;) {
+        reader->next(report, batch);
+        if (report.what == news::nothing) {
+            const bool more = co_await wait_for_news();
+            if (!more) {
+                co_return break_off();
+            }
+            continue;
+        }
+        if (report.what == news::head) {
+            // Another representation, or another part of it, must not be spliced in.
+            const bool same = report.head->status == 206 && report.head->strong_etag == head->strong_etag &&
+                              report.head->range_begin == offset;
+            if (!same) {
+                co_return break_off();
+            }
+            continue;
+        }
+        s_.parts.clear();
+        if (report.what == news::data) {
+            std::size_t size = 0;
+            for (const auto& slice : report.slices) {
+                size += slice.size;
+            }
+            if (chunked_reply_) {
+                chunk_line.clear();
+                http::append_chunk_header(chunk_line, size);
+                s_.parts.emplace_back(chunk_line.data(), chunk_line.size());
+            }
+            for (const auto& slice : report.slices) {
+                s_.parts.emplace_back(slice.view().data(), slice.size);
+            }
+            if (chunked_reply_) {
+                s_.parts.emplace_back("\r\n", 2);
+            }
+        } else if (report.what == news::end) {
+            if (chunked_reply_) {
+                s_.parts.emplace_back("0\r\n\r\n", 5);
+            }
+        } else if (report.what != news::interim) {
+            co_return break_off();
+        }
+        const bool over = report.what == news::end;
+        const bool sent = co_await send_rest();
+        if (!sent) {
+            co_return false;
+        }
+        if (over) {
+            co_return true;
+        }
+    }
+}
+
+void exchange::invalidate_after(unsigned status, const cache::fetched_head& head) {
+    if (status < 200 || status >= 400) {
+        return;
+    }
+    // RFC 9111 4.4: the target, and what Location and Content-Location name of the same origin.
+    w_.counts.store_invalidated.add(w_.common.store.invalidate(key_, url_));
+    w_.common.fetches.forget(key_, url_);
+    if (accelerator_) {
+        return;
+    }
+    for (const auto& location : head.locations) {
+        std::string key_text;
+        if (location.starts_with('/') && !location.starts_with("//")) {
+            http::target other = target_;
+            other.path_and_query = std::string_view{location}.substr(0, location.find('#'));
+            http::append_key(key_text, other);
+        } else {
+            const auto whole = std::string_view{location}.substr(0, location.find('#'));
+            const auto other = http::parse_target(verb::get, whole);
+            if (!other || other->port != target_.port || !http::iequals(other->host, target_.host)) {
+                continue;
+            }
+            http::append_key(key_text, *other);
+        }
+        const auto key = filter::hash_of(key_text, w_.common.admission.secret());
+        w_.counts.store_invalidated.add(w_.common.store.invalidate(key, key_text));
+        w_.common.fetches.forget(key, key_text);
+    }
+}
+
+awaitable<bool> exchange::tunnel_connect() {
+    std::optional<failure> refused;
+    if (has_via_ && http::via_has(head_->fields, w_.common.pseudonym)) {
+        refused = failure{failure_code::loop_detected, false, "Via names this proxy already"};
+    } else if (!port_allowed(settings_->options.access.connect_ports, target_.port)) {
+        refused = failure{failure_code::port_refused, false,
+                          "CONNECT to port " + std::to_string(target_.port)};
+    }
+    std::optional<tcp_socket> origin;
+    if (!refused) {
+        const auto until = steady_now() + settings_->options.timeouts.origin_connect;
+        auto dialled = co_await dial(w_.names, settings_->guard, http::connect_host(target_), target_.port,
+                                     false, until);
+        if (dialled) {
+            origin.emplace(std::move(*dialled));
+        } else {
+            refused = dialled.error();
+        }
+    }
+    if (refused) {
+        if (answer_failure(*refused) == next::wait) {
+            co_await send_rest();
+            finish(how_, status_, reason_);
+        }
+        co_return keep_ && !s_.client.failed();
+    }
+    error_code ignored;
+    const auto peer = origin->remote_endpoint(ignored);
+    origin_ = peer.address().to_string() + ":" + std::to_string(peer.port());
+    held_ = "HTTP/1.1 200 Connection established\r\n\r\n";
+    s_.parts.clear();
+    s_.parts.emplace_back(held_.data(), held_.size());
+    status_ = 200;
+    const bool sent = co_await send_rest();
+    if (sent) {
+        const std::string early{s_.client.input().data().substr(head_bytes_.size())};
+        const auto end = co_await relay(s_.client.socket(), *origin, early, "",
+                                        settings_->options.timeouts.tunnel_idle, w_.timer);
+        w_.counts.bytes_to_origins.add(end.a_to_b);
+        w_.counts.bytes_from_origins.add(end.b_to_a);
+        s_.client.note_relayed(end.a_to_b - std::min<std::uint64_t>(end.a_to_b, early.size()), end.b_to_a);
+    }
+    keep_ = false;
+    finish(outcome::tunnel, 200, "");
+    co_return false;
+}
+
+awaitable<bool> exchange::tunnel_upgrade(fetch_order& order) {
+    held_ = order.upgrade_bytes;
+    s_.parts.clear();
+    s_.parts.emplace_back(held_.data(), held_.size());
+    status_ = 101;
+    const bool sent = co_await send_rest();
+    keep_ = false;
+    if (sent) {
+        auto lease = std::move(order.upgraded);
+        origin_ = lease.address().to_string();
+        const std::string from_client{s_.client.input().data()};
+        const std::string from_origin{lease.buffer().data()};
+        s_.client.input().clear();
+        const auto end = co_await relay(s_.client.socket(), lease.socket(), from_client, from_origin,
+                                        settings_->options.timeouts.tunnel_idle, w_.timer);
+        w_.counts.bytes_to_origins.add(end.a_to_b);
+        w_.counts.bytes_from_origins.add(end.b_to_a);
+        s_.client.note_relayed(end.a_to_b - std::min<std::uint64_t>(end.a_to_b, from_client.size()),
+                               end.b_to_a);
+    }
+    finish(outcome::tunnel, 101, "");
+    co_return false;
+}
+
+}  // namespace reprise::proxy

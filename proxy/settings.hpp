@@ -1,0 +1,29 @@
+#pragma once
+// The settings in force, as one immutable snapshot.
+// Made at start and at each reload, then handed to every thread, which keeps its own reference: reading a setting
+// costs no atomic operation, and a request sees one version from its first byte to its last.
+
+#include "config/options.hpp"
+#include "proxy/cache/fetch.hpp"
+#include "proxy/http/freshness.hpp"
+#include "proxy/http/message_head.hpp"
+#include "proxy/net/guard.hpp"
+
+#include <memory>
+
+namespace reprise::proxy {
+
+struct settings {
+    config::options options;
+    std::shared_ptr<const destination_guard> guard;
+    http::head_limits request_limits;
+    http::head_limits response_limits;
+    http::freshness_rules freshness;
+    cache::fetch_limits fetches;
+};
+using settings_ptr = std::shared_ptr<const settings>;
+
+/// Asks the kernel for this machine's addresses; not for an event loop.
+[[nodiscard]] settings_ptr make_settings(config::options options);
+
+}  // namespace reprise::proxy

@@ -1,0 +1,155 @@
+#include "proxy/upload.hpp"
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+namespace reprise::proxy {
+
+namespace {
+constexpr std::size_t piece_size = 64u << 10;
+}
+
+upload::upload(client_stream& client,
+               const http::body_framing& framing,
+               const http::chunked_limits& limits,
+               std::uint64_t bytes_per_second,
+               std::chrono::milliseconds timeout,
+               deadlines& timer)
+    : client_{client}, framing_{framing}, decoder_{limits}, bytes_per_second_{bytes_per_second},
+      timeout_{timeout}, patience_{timer, [this] { cancel_.emit(net::cancellation_type::total); }},
+      over_for_producer_{timer}, over_for_exchange_{timer}, left_{framing.kind == http::body_kind::length ? framing.length : 0} {}
+
+awaitable<bool> upload::fill() {
+    if (stopping_ || patience_.expired()) {
+        co_return false;
+    }
+    const auto room = client_.input().prepare(1);
+    const auto into = net::buffer(room.data(), std::min(room.size(), piece_size));
+    const auto token = net::bind_cancellation_slot(cancel_.slot(), use_tuple);
+    const auto [error, got] = co_await client_.socket().async_read_some(into, token);
+    if (got > 0) {
+        client_.note_read(got);
+        patience_.progress(got);
+        co_return true;
+    }
+    co_return false;
+}
+
+// One loop for both uses: with an origin the body is sent on, without one it is dropped.
+awaitable<void> upload::pass(tcp_socket* origin, std::uint64_t most) {
+    phase_ = phase::running;
+    patience_.guard_rate(bytes_per_second_, timeout_);
+    auto& input = client_.input();
+    std::uint64_t taken = 0;
+    for (;;) {
+        if (framing_.kind == http::body_kind::length && left_ == 0) {
+            end(phase::done);
+            break;
+        }
+        if (stopping_) {
+            end(phase::stopped);
+            break;
+        }
+        if (taken > most) {
+            end(phase::stopped);
+            break;
+        }
+        if (input.empty()) {
+            const bool more = co_await fill();
+            if (!more) {
+                end(stopping_ ? phase::stopped : phase::client_failed);
+                break;
+            }
+        }
+        if (framing_.kind == http::body_kind::length) {
+            // Consumed before it is sent: nobody else touches the buffer meanwhile, and what the origin did
+            // not take is lost to it either way.
+            const auto piece = input.data().substr(
+                0, static_cast<std::size_t>(std::min<std::uint64_t>(left_, piece_size)));
+            input.consume(piece.size());
+            left_ -= piece.size();
+            taken += piece.size();
+            if (origin != nullptr) {
+                const auto error = co_await write_all(*origin, net::buffer(piece));
+                if (error) {
+                    end(phase::origin_failed);
+                    break;
+                }
+                patience_.guard_rate(bytes_per_second_, timeout_);
+            }
+            sent_ += piece.size();
+            continue;
+        }
+        const auto step = decoder_.feed(input.data().substr(0, piece_size));
+        if (step.error != nullptr) {
+            why_ = failure{failure_code::bad_request, false, step.error};
+            end(phase::bad_framing);
+            break;
+        }
+        input.consume(step.consumed);
+        taken += step.consumed;
+        if (origin != nullptr && (!step.data.empty() || step.done)) {
+            std::string frame;
+            std::string last;
+            if (!step.data.empty()) {
+                http::append_chunk_header(frame, step.data.size());
+                last = "\r\n";
+            }
+            if (step.done) {
+                http::append_last_chunk(last, decoder_.trailers());
+            }
+            const std::array<net::const_buffer, 3> parts{
+                net::buffer(frame), net::buffer(step.data.data(), step.data.size()), net::buffer(last)};
+            const auto error = co_await write_all(*origin, parts);
+            if (error) {
+                end(phase::origin_failed);
+                break;
+            }
+            patience_.guard_rate(bytes_per_second_, timeout_);
+        }
+        sent_ += step.data.size();
+        if (step.done) {
+            end(phase::done);
+            break;
+        }
+    }
+    patience_.clear();
+    over_for_producer_.notify();
+    over_for_exchange_.notify();
+}
+
+awaitable<void> upload::run(std::shared_ptr<upload> self, tcp_socket& origin) {
+    co_await self->pass(&origin, ~std::uint64_t{0});
+}
+
+void upload::stop() {
+    stopping_ = true;
+    cancel_.emit(net::cancellation_type::total);
+}
+
+awaitable<void> upload::ended(waiter who) {
+    auto& over = who == waiter::producer ? over_for_producer_ : over_for_exchange_;
+    while (phase_ == phase::running) {
+        const bool signalled = co_await over.wait(steady_time::max());
+        if (!signalled && phase_ == phase::running) {
+            co_await net::post(client_.socket().get_executor(), net::use_awaitable_t<executor>{});
+        }
+    }
+}
+
+awaitable<bool> upload::drain(std::shared_ptr<upload> self, std::uint64_t most) {
+    if (self->phase_ == phase::stopped || self->phase_ == phase::origin_failed) {
+        // What was taken is gone, and the framing knows how much is left: go on from there.
+        self->phase_ = phase::untouched;
+    }
+    if (self->phase_ == phase::untouched) {
+        self->stopping_ = false;
+        co_await self->pass(nullptr, most);
+    }
+    co_return self->phase_ == phase::done;
+}
+
+}  // namespace reprise::proxy

@@ -1,0 +1,94 @@
+#pragma once
+// What one thread owns, and what all threads share.
+// A connection never leaves its worker: nothing in a worker is locked. Shared are the store, the fetches under way, the
+// admission filter (each with its own short locks or atomics), and the counters, where a thread writes its own block.
+
+#include "proxy/admin/access_log.hpp"
+#include "proxy/admin/counters.hpp"
+#include "proxy/cache/admission_gate.hpp"
+#include "proxy/cache/collapse.hpp"
+#include "proxy/cache/store.hpp"
+#include "proxy/net/address.hpp"
+#include "proxy/net/deadlines.hpp"
+#include "proxy/net/origin_pool.hpp"
+#include "proxy/net/resolver.hpp"
+#include "proxy/settings.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+namespace reprise::proxy {
+
+/// Client connections by address, for limits.connections_per_client. Any thread.
+class client_census {
+public:
+    /// Counts a new connection; false, and nothing is counted, when either limit is reached.
+    [[nodiscard]] bool enter(const address_bytes& client, unsigned most_of_client, unsigned most);
+    void leave(const address_bytes& client);
+
+private:
+    struct hash_of_address {
+        std::size_t operator()(const address_bytes& address) const noexcept;
+    };
+    std::mutex guard_;
+    std::unordered_map<address_bytes, unsigned, hash_of_address> by_client_;
+    unsigned all_ = 0;
+};
+
+/// What all workers share.
+struct common_state {
+    common_state(const config::options& options, std::size_t threads, wall_time now);
+
+    cache::admission_gate admission;
+    cache::response_store store;
+    cache::collapse_table fetches;
+    counters_registry counters;
+    access_log access;
+    client_census clients;
+    std::string pseudonym;  ///< in Via; unique to this instance
+    std::atomic<bool> draining{false};
+};
+
+class session;
+
+/// Everything one thread owns.
+struct worker {
+    worker(std::size_t index, common_state& shared, settings_ptr initial);
+    ~worker();
+    worker(const worker&) = delete;
+    worker& operator=(const worker&) = delete;
+
+    /// New settings, from this worker's own thread.
+    void adopt(settings_ptr next);
+
+    /// Ends idle client connections at once and lets the others finish their request. This thread.
+    void drain();
+    /// Closes everything. This thread.
+    void abort();
+
+    /// Sessions that wait for an origin and cannot notice that their client left: looked at a few times a second.
+    void watch_clients();
+
+    [[nodiscard]] std::uint64_t next_request_id() noexcept { return ++request_id_; }
+
+    net::io_context io{1};
+    common_state& common;
+    thread_counters& counts;
+    settings_ptr current;
+    deadlines timer;
+    resolver names;
+    origin_pool origins;
+    std::list<session*> sessions;
+    unsigned watched = 0;  ///< sessions that wait now; the watch runs while there are any
+    deadline watch;
+
+private:
+    std::uint64_t request_id_;
+};
+
+}  // namespace reprise::proxy
