@@ -1,0 +1,187 @@
+#include "proxy/http/freshness.hpp"
+#include "tests/unit/http/field_lines.hpp"
+
+#include <doctest/doctest.h>
+
+namespace reprise::proxy::http {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+freshness_facts facts_of(std::initializer_list<std::string_view> texts,
+                         unsigned status = 200,
+                         std::chrono::milliseconds round_trip = 0ms) {
+    const auto response = lines(texts);
+    return freshness_of(status,
+                        response,
+                        read_response_directives(response),
+                        sunday - round_trip,
+                        sunday,
+                        freshness_rules{});
+}
+
+TEST_SUITE("http/freshness") {
+    TEST_CASE("a lifetime is s-maxage, else max-age, else Expires, else the heuristic") {
+        struct row {
+            std::initializer_list<std::string_view> texts;
+            seconds lifetime;
+            lifetime_source source;
+        };
+        const auto* date = "Date: Sun, 06 Nov 1994 08:49:37 GMT";
+        const auto* expires = "Expires: Sun, 06 Nov 1994 09:49:37 GMT";
+        const auto* modified = "Last-Modified: Sun, 06 Nov 1994 08:32:57 GMT";
+        const row rows[] = {
+            {{"Cache-Control: max-age=5, s-maxage=7", date, expires, modified},
+             7s,
+             lifetime_source::s_maxage},
+            {{"Cache-Control: max-age=5", date, expires, modified}, 5s, lifetime_source::max_age},
+            {{"Cache-Control: max-age=0", date, expires}, 0s, lifetime_source::max_age},
+            {{"Cache-Control: max-age=x", date, expires}, 0s, lifetime_source::max_age},
+            {{date, expires, modified}, 3600s, lifetime_source::expires},
+            {{date, modified}, 100s, lifetime_source::heuristic},
+            {{date}, 0s, lifetime_source::none},
+            {{}, 0s, lifetime_source::none},
+        };
+        for (const auto& each : rows) {
+            const auto found = facts_of(each.texts);
+            CAPTURE(to_string(each.source));
+            CHECK(found.lifetime == each.lifetime);
+            CHECK(found.source == each.source);
+        }
+    }
+
+    TEST_CASE("Expires is measured from the response's own Date") {
+        CHECK(facts_of(
+                  {"Date: Sun, 06 Nov 1994 09:49:37 GMT", "Expires: Sun, 06 Nov 1994 09:49:47 GMT"})
+                  .lifetime == 10s);
+        CHECK(facts_of(
+                  {"Date: Sun, 06 Nov 1994 07:49:37 GMT", "Expires: Sun, 06 Nov 1994 08:49:47 GMT"})
+                  .lifetime == 3610s);
+        CHECK(facts_of(
+                  {"Date: Sun, 06 Nov 1994 09:49:37 GMT", "Expires: Sun, 06 Nov 1994 09:29:37 GMT"})
+                  .lifetime == 0s);
+    }
+
+    TEST_CASE("Expires without a valid Date is measured from the arrival") {
+        CHECK(facts_of({"Expires: Sun, 06 Nov 1994 08:49:47 GMT"}).lifetime == 10s);
+        CHECK(facts_of({"Date: foo", "Expires: Sun, 06 Nov 1994 08:49:47 GMT"}).lifetime == 10s);
+    }
+
+    TEST_CASE("an invalid Expires is in the past and rules out the heuristic") {
+        for (const auto* expires : {"Expires: 0",
+                                    "Expires: -1",
+                                    "Expires:",
+                                    "Expires: Sun, 06 Nov 2050 08:49:47 UTC",
+                                    "Expires: never"}) {
+            CAPTURE(expires);
+            const auto found = facts_of({expires, "Last-Modified: Sun, 06 Nov 1993 08:32:57 GMT"});
+            CHECK(found.lifetime == 0s);
+            CHECK(found.source == lifetime_source::expires);
+        }
+    }
+
+    TEST_CASE("the first of several Expires counts") {
+        CHECK(facts_of({"Expires: Sun, 06 Nov 1994 08:49:47 GMT",
+                        "Expires: Sun, 06 Nov 1994 08:59:47 GMT"})
+                  .lifetime == 10s);
+    }
+
+    TEST_CASE("the heuristic serves the statuses that allow it, and public") {
+        const auto* modified = "Last-Modified: Sun, 06 Nov 1994 08:32:57 GMT";
+        for (unsigned status :
+             {200u, 203u, 204u, 206u, 300u, 301u, 308u, 404u, 405u, 410u, 414u, 501u}) {
+            CAPTURE(status);
+            CHECK(facts_of({modified}, status).source == lifetime_source::heuristic);
+        }
+        for (unsigned status :
+             {201u, 202u, 299u, 302u, 303u, 307u, 400u, 403u, 500u, 502u, 503u, 504u, 599u}) {
+            CAPTURE(status);
+            CHECK(facts_of({modified}, status).source == lifetime_source::none);
+            CHECK(facts_of({modified, "Cache-Control: public"}, status).source ==
+                  lifetime_source::heuristic);
+        }
+    }
+
+    TEST_CASE("the heuristic is bounded and needs a Last-Modified before Date") {
+        CHECK(facts_of({"Last-Modified: Sun, 06 Nov 1984 08:32:57 GMT"}).lifetime == 24h);
+        CHECK(facts_of({"Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT"}).source ==
+              lifetime_source::none);
+        CHECK(facts_of({"Last-Modified: Sun, 06 Nov 2004 08:49:37 GMT"}).source ==
+              lifetime_source::none);
+        CHECK(facts_of({"Last-Modified: yesterday"}).source == lifetime_source::none);
+    }
+
+    TEST_CASE("Age is the first member that is an integer, or nothing") {
+        struct row {
+            std::initializer_list<std::string_view> texts;
+            seconds expected;
+        };
+        const row rows[] = {
+            {{"Age: 7200"}, 7200s},
+            {{"Age: 7200, 0"}, 7200s},
+            {{"Age: 0, 7200"}, 0s},
+            {{"Age: 7200", "Age: 0"}, 7200s},
+            {{"Age: 0", "Age: 7200"}, 0s},
+            {{"Age: 2147483647"}, 2147483647s},
+            {{"Age: 99999999999999999999"}, longest_delta},
+            {{"Age: 7200.0"}, 0s},
+            {{"Age: -7200"}, 0s},
+            {{"Age: abc"}, 0s},
+            {{"Age: 7200;foo=bar"}, 0s},
+            {{"Age: \"7200\""}, 0s},
+            {{"Age:"}, 0s},
+            {{"Age: ,7200"}, 0s},
+        };
+        for (const auto& each : rows) {
+            CAPTURE(each.texts.begin()[0]);
+            CHECK(facts_of(each.texts).initial_age == each.expected);
+        }
+    }
+
+    TEST_CASE("the initial age is the larger of Age and the distance from Date") {
+        CHECK(facts_of({"Date: Sun, 06 Nov 1994 08:49:07 GMT", "Age: 10"}).initial_age == 30s);
+        CHECK(facts_of({"Date: Sun, 06 Nov 1994 08:49:07 GMT", "Age: 40"}).initial_age == 40s);
+    }
+
+    TEST_CASE("a Date ahead of our clock makes no negative age") {
+        CHECK(facts_of({"Date: Sun, 06 Nov 1994 10:49:07 GMT"}).initial_age == 0s);
+    }
+
+    TEST_CASE("the round trip counts as age, fractions of it only in sum") {
+        CHECK(facts_of({"Age: 10"}, 200, 5s).initial_age == 15s);
+        CHECK(facts_of({}, 200, 999ms).initial_age == 0s);
+        CHECK(facts_of({"Age: 10"}, 200, 1500ms).initial_age == 11s);
+        CHECK(facts_of({"Age: 10"}, 200, -5s).initial_age == 10s);
+    }
+
+    TEST_CASE("age grows with the time in store") {
+        const auto facts = facts_of({"Cache-Control: max-age=100", "Age: 30"});
+        CHECK(current_age(facts, sunday) == 30s);
+        CHECK(current_age(facts, sunday + 999ms) == 30s);
+        CHECK(current_age(facts, sunday + 12s) == 42s);
+        CHECK(remaining(facts, sunday + 12s) == 58s);
+        CHECK(remaining(facts, sunday + 100s) == -30s);
+    }
+
+    TEST_CASE("a clock that steps back makes nobody younger than at arrival") {
+        const auto facts = facts_of({"Cache-Control: max-age=20", "Age: 30"});
+        CHECK(current_age(facts, sunday - 10h) == 30s);
+        CHECK(fresh_until(facts) == wall_time::min());
+    }
+
+    TEST_CASE("fresh_until is the moment from which age has reached the lifetime") {
+        for (const auto* age : {"Age: 0", "Age: 40", "Age: 99", "Age: 100", "Age: 2000"}) {
+            const auto facts = facts_of({"Cache-Control: max-age=100", age}, 200, 700ms);
+            for (auto now = sunday - 5s; now < sunday + 120s; now += 250ms) {
+                CAPTURE(age);
+                CAPTURE((now - sunday).count());
+                REQUIRE((now < fresh_until(facts)) == (current_age(facts, now) < facts.lifetime));
+            }
+        }
+    }
+}
+
+}  // namespace
+
+}  // namespace reprise::proxy::http
