@@ -32,12 +32,14 @@ std::vector<row<T>> choice_rows(Choice choice) {
                  live,
                  "At which request an object is stored. \"always\" stores what is never asked for "
                  "again; \"second-hit\" costs one more fetch of what is."),
-        value<T>("hits",
-                 hits,
-                 small_count_between(1, 15, "requests"),
-                 live,
-                 "With \"nth-hit\" alone, and then needed: the request that stores. More keeps "
-                 "out what is seldom asked for and costs as many fetches."),
+        by_default(
+            "none",
+            value<T>("hits",
+                     hits,
+                     small_count_between(1, 15, "requests"),
+                     live,
+                     "With \"nth-hit\" alone, and then needed: the request that stores. More keeps "
+                     "out what is seldom asked for and costs as many fetches.")),
     };
 }
 
@@ -54,8 +56,8 @@ object_table<admission_options> admission_table() {
               &remember_options::objects,
               count_between(1'000, 1'000'000'000, "objects"),
               restart,
-              "How many distinct objects the filter remembers. More recognises "
-              "rarer ones; at a rate of 0.001 a million take about 4 MiB."),
+              "How many distinct objects the filter remembers. More recognises rarer ones; its "
+              "memory grows in proportion."),
         value("age",
               &remember_options::age,
               seconds_between(1min, 366 * day),
@@ -91,9 +93,8 @@ object_table<admission_options> admission_table() {
                   &admission_options::false_positive_rate,
                   fraction_between(1e-6, 0.5),
                   restart,
-                  "How often a first sight is stored by mistake when the filter "
-                  "is full. Less costs memory: about 5 bits an object for each "
-                  "factor of ten."),
+                  "How often a first sight is stored by mistake when the filter is full. Less "
+                  "costs memory, in proportion to its logarithm."),
             objects("rules",
                     &admission_options::rules,
                     rule,

@@ -41,8 +41,7 @@ object_table<limit_options> limits_table() {
                       &limit_options::client_connections,
                       small_count_between(1, 1'000'000, "connections"),
                       live,
-                      "From all clients together. Each costs a file descriptor and some "
-                      "10 KiB."),
+                      "From all clients together. Each costs a file descriptor and buffers."),
                 value("connections_per_client",
                       &limit_options::connections_per_client,
                       small_count_between(1, 1'000'000, "connections"),

@@ -291,7 +291,9 @@ kind<destination> destination_kind() {
 }
 
 kind<std::uint16_t> port() {
-    return whole_between<std::uint16_t>(1, 65535, "");
+    auto made = whole_between<std::uint16_t>(1, 65535, "");
+    made.type = "port";
+    return made;
 }
 
 kind<port_range> ports() {

@@ -23,7 +23,7 @@ namespace reprise::config {
 /// One kind of value, for settings of type M.
 template <class M>
 struct kind {
-    std::string type;    ///< "size", "list of networks"
+    std::string type;    ///< "size", "list (network)"
     std::string unit;    ///< "bytes", "connections"; empty where the type says it all
     std::string bounds;  ///< "1KiB to 1MiB"; empty: none
     /// The value, or none and a mistake reported.
@@ -138,7 +138,7 @@ kind<E> one_of(std::vector<std::pair<std::string_view, E>> words) {
 template <class M>
 kind<std::vector<M>> list_of(kind<M> each, std::size_t least, std::size_t most) {
     kind<std::vector<M>> made;
-    made.type = "list of " + each.type;
+    made.type = "list (" + each.type + ')';
     made.unit = each.unit;
     made.bounds = (least > 0 ? std::to_string(least) : "at most") + (least > 0 ? " to " : " ") +
                   std::to_string(most) + " of them";

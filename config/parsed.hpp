@@ -10,6 +10,7 @@ namespace reprise::config {
 /// Why a text is refused: what is wrong with it and what would be right.
 struct refusal {
     std::string right;
+    bool operator==(const refusal&) const = default;
 };
 
 template <class T>

@@ -97,6 +97,9 @@ std::string size_to_string(byte_count size) {
 }
 
 std::string duration_to_string(std::chrono::milliseconds time) {
+    if (time.count() == 0) {
+        return "0s";
+    }
     const bool in_days = time >= std::chrono::hours{100};
     const auto units = std::span{time_units}.first(in_days ? 5 : 4);
     return in_largest_unit(static_cast<std::uint64_t>(time.count()), units);

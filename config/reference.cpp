@@ -31,10 +31,6 @@ std::string values_of(const setting& shown) {
     return text;
 }
 
-std::string default_of(const setting& shown) {
-    return shown.standard.empty() ? "must be written" : shown.standard;
-}
-
 std::string_view effect_of(const setting& shown) {
     return shown.changes == change::live ? "at reload" : "at restart";
 }
@@ -90,8 +86,8 @@ not mention keeps its default. `reprise --check-config --config FILE` reports ev
 )";
 
 constexpr std::string_view text_head =
-    R"(The settings, one JSON object; // and /* */ comments are allowed. What a file does
-not mention keeps its default.
+    R"(The settings, one JSON object; // and /* */ comments are allowed. What a file
+does not mention keeps its default.
 
   size         text with a unit: B, KB, MB, GB, TB, KiB, MiB, GiB, TiB; or bytes
   duration     text with a unit: ms, s, m, h, d
@@ -124,8 +120,7 @@ std::string reference_markdown() {
             out += "| setting | value | default | changes | |\n|---|---|---|---|---|\n";
             in_table = true;
         }
-        const auto standard = shown.standard.empty() ? "must be written"
-                                                     : '`' + shown.standard + '`';
+        const auto standard = shown.in_words ? shown.standard : '`' + shown.standard + '`';
         out += "| `" + shown.path + "` | " + cell(values_of(shown)) + " | " + standard + " | " +
                std::string{effect_of(shown)} + " | " + cell(shown.why) + " |\n";
     }
@@ -137,7 +132,7 @@ std::string reference_text() {
     for (const auto& shown : all_settings()) {
         out += '\n' + shown.path + '\n';
         if (!is_group(shown) || shown.type != "object" || !is_top(shown)) {
-            out += wrapped(values_of(shown) + "; default " + default_of(shown) + "; changes " +
+            out += wrapped(values_of(shown) + "; default " + shown.standard + "; changes " +
                                std::string{effect_of(shown)},
                            4);
         }

@@ -20,35 +20,39 @@ constexpr byte_count TiB = 1ull << 40;
 constexpr auto day = 24h;
 
 object_table<listener> listener_table() {
-    return {{
-                value("address",
-                      &listener::address,
-                      listening_address(),
-                      restart,
-                      "Where clients connect; port 0 lets the system pick one. What is not "
-                      "loopback can be reached by others: see access.clients."),
-                value("mode",
-                      &listener::mode,
-                      one_of<listener_mode>({{"forward", listener_mode::forward},
-                                             {"accelerator", listener_mode::accelerator}}),
-                      restart,
-                      "\"forward\" takes whole URLs and CONNECT, as clients send them to a proxy; "
-                      "\"accelerator\" stands in front of one upstream."),
+    return {
+        {
+            value("address",
+                  &listener::address,
+                  listening_address(),
+                  restart,
+                  "Where clients connect; port 0 lets the system pick one. What is not "
+                  "loopback can be reached by others: see access.clients."),
+            value("mode",
+                  &listener::mode,
+                  one_of<listener_mode>({{"forward", listener_mode::forward},
+                                         {"accelerator", listener_mode::accelerator}}),
+                  restart,
+                  "\"forward\" takes whole URLs and CONNECT, as clients send them to a proxy; "
+                  "\"accelerator\" stands in front of one upstream."),
+            by_default(
+                "none",
                 value("upstream",
                       &listener::upstream,
                       upstream(),
                       restart,
                       "The server behind an accelerator, which needs one; a forward listener has "
-                      "none."),
+                      "none.")),
+            by_default(
+                "as at the top",
                 optional_object("admission",
                                 &listener::admission,
                                 choice_table(),
-                                "admission.policy and its rules",
                                 "What this listener does instead of the top's admission.policy and "
-                                "admission.rules. Text is short for its \"policy\"."),
-            },
-            {},
-            check_listener};
+                                "admission.rules. Text is short for its \"policy\".")),
+        },
+        {},
+        check_listener};
 }
 
 object_table<admin_options> admin_table() {

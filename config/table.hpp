@@ -27,8 +27,9 @@ struct setting {
     std::string path;      ///< "timeouts.client_head", "listeners[].address"
     std::string type;      ///< "size"; "object" and "list of objects" have their members after them
     std::string unit;      ///< "bytes"; empty where the type says it all
-    std::string standard;  ///< the default as JSON; empty: none, it must be written
-    std::string bounds;    ///< "1KiB to 1MiB"; empty: none
+    std::string standard;  ///< the default as JSON, or in words
+    bool in_words = false;
+    std::string bounds;  ///< "1KiB to 1MiB"; empty: none
     config::change changes = change::live;
     std::string_view why;  ///< what it is, what a larger value buys and what it costs
 };
@@ -65,6 +66,7 @@ template <class T>
 struct row {
     std::string_view name;
     bool required = false;
+    std::string_view standard_in_words{};  ///< where JSON has no word for the default; else empty
     std::function<void(const json_value& from, T& into, const place& here)> read;
     std::function<void(const T& before,
                        const T& after,
@@ -157,9 +159,11 @@ void describe_object(const object_table<T>& table,
                      const std::string& path,
                      std::vector<setting>& out) {
     for (const auto& one : table.rows) {
+        const auto at = out.size();
         one.describe(standard, (path.empty() ? "" : path + '.') + std::string{one.name}, out);
-        if (one.required) {
-            out.back().standard.clear();
+        if (!one.standard_in_words.empty()) {
+            out[at].standard = one.standard_in_words;
+            out[at].in_words = true;
         }
     }
 }
@@ -194,6 +198,7 @@ row<T> value(std::string_view name,
                        of.type,
                        of.unit,
                        of.show(std::invoke(member, standard)),
+                       false,
                        of.bounds,
                        changes,
                        why});
@@ -213,6 +218,14 @@ row<T> value(std::string_view name,
 template <class T>
 row<T> required(row<T> one) {
     one.required = true;
+    one.standard_in_words = "must be written";
+    return one;
+}
+
+/// A row whose default, left unwritten, means what no JSON says.
+template <class T>
+row<T> by_default(std::string_view words, row<T> one) {
+    one.standard_in_words = words;
     return one;
 }
 
@@ -235,7 +248,7 @@ row<T> object(std::string_view name,
     };
     made.describe = [member, table, why](
                         const T& standard, const std::string& path, std::vector<setting>& out) {
-        out.push_back({path, "object", "", "{}", "", change::live, why});
+        out.push_back({path, "object", "", "{}", false, "", change::live, why});
         describe_object(table, standard.*member, path, out);
     };
     return made;
@@ -246,7 +259,6 @@ template <class T, class Inner>
 row<T> optional_object(std::string_view name,
                        std::optional<Inner> T::*member,
                        object_table<Inner> table,
-                       std::string_view standard,
                        std::string_view why) {
     row<T> made;
     made.name = name;
@@ -254,11 +266,10 @@ row<T> optional_object(std::string_view name,
         read_object(table, from, (into.*member).emplace(), here);
     };
     made.compare = [](const T&, const T&, const std::string&, std::vector<std::string>&) {};
-    made.describe =
-        [table, standard, why](const T&, const std::string& path, std::vector<setting>& out) {
-            out.push_back({path, "object", "", std::string{standard}, "", change::live, why});
-            describe_object(table, Inner{}, path, out);
-        };
+    made.describe = [table, why](const T&, const std::string& path, std::vector<setting>& out) {
+        out.push_back({path, "object", "", "", false, "", change::live, why});
+        describe_object(table, Inner{}, path, out);
+    };
     return made;
 }
 
@@ -308,6 +319,7 @@ row<T> objects(std::string_view name,
                        "list of objects",
                        "",
                        list.empty() ? "[]" : "[{}]",
+                       false,
                        std::to_string(least) + " to " + std::to_string(most) + " of them",
                        changes,
                        why});

@@ -1,0 +1,58 @@
+#include "config/changes.hpp"
+#include "tests/unit/config/loading.hpp"
+
+using namespace reprise::config;
+
+namespace {
+
+std::vector<std::string> changes_to(std::string_view text) {
+    return needs_restart(options{}, good(text));
+}
+using names = std::vector<std::string>;
+
+}  // namespace
+
+TEST_SUITE("config/changes") {
+    TEST_CASE("what differs in nothing needs no restart") {
+        CHECK(needs_restart(options{}, options{}) == names{});
+    }
+
+    TEST_CASE("what can change live is not named") {
+        CHECK(changes_to(R"({
+            "admin": {"token_file": "/x", "host_names": ["a"]},
+            "memory": {"size": "1GiB", "max_object": "1MiB"},
+            "collapsing": {"window": "1MiB", "finish": "1MiB"},
+            "admission": {"policy": "always", "rules": [{"url": "*", "policy": "never"}]},
+            "access": {"clients": [], "connect_ports": [], "request_ports": [],
+                       "allow_destinations": ["a"], "deny_destinations": ["b"]},
+            "log": {"access": "off", "level": "debug", "query_values": true},
+            "limits": {"fields": 10}, "timeouts": {"drain": "1s"}, "origins": {"idle": 1},
+            "freshness": {"heuristic_fraction": 0},
+            "listeners": [{"admission": "never"}]})") == names{});
+    }
+
+    TEST_CASE("what is built into what runs is named, in the table's order") {
+        CHECK(needs_restart(options{}, good(text_of("tests/unit/config/every_setting.json"))) ==
+              names{"listeners",
+                    "admin.address",
+                    "threads",
+                    "admission.remember.objects",
+                    "admission.remember.age",
+                    "admission.false_positive_rate",
+                    "admission.state",
+                    "dns.servers",
+                    "dns.hosts_file",
+                    "dns.min_ttl",
+                    "dns.max_ttl",
+                    "dns.negative_ttl",
+                    "dns.timeout",
+                    "forwarding.pseudonym"});
+    }
+
+    TEST_CASE("of as many listeners the one that differs is named") {
+        CHECK(changes_to(R"({"listeners": [{"address": "127.0.0.1:1"}]})") ==
+              names{"listeners[0].address"});
+        CHECK(changes_to(R"({"listeners": [{"mode": "accelerator", "upstream": "http://a"}]})") ==
+              names{"listeners[0].mode", "listeners[0].upstream"});
+    }
+}

@@ -1,0 +1,175 @@
+#include "config/settings.hpp"
+#include "tests/unit/config/loading.hpp"
+
+#include <algorithm>
+#include <set>
+
+using namespace reprise::config;
+using namespace std::chrono_literals;
+
+namespace {
+
+network net(std::string_view text) {
+    return std::get<network>(parse_network(text));
+}
+
+options every_setting() {
+    return good(text_of("tests/unit/config/every_setting.json"));
+}
+
+}  // namespace
+
+// The structured bindings stop compiling when a struct gains a member, so that nobody adds one
+// that no row, or not this file, knows.
+TEST_SUITE("config/settings") {
+    TEST_CASE("every group of options is reached by the table") {
+        const auto wanted = every_setting();
+        const options standard;
+        const auto& [listeners,
+                     admin,
+                     threads,
+                     memory,
+                     collapsing,
+                     admission,
+                     access,
+                     log,
+                     limits,
+                     timeouts,
+                     origins,
+                     dns,
+                     forwarding,
+                     freshness] = wanted;
+        CHECK(listeners != standard.listeners);
+        CHECK(admin != standard.admin);
+        CHECK(threads == 3);
+        CHECK(memory != standard.memory);
+        CHECK(collapsing != standard.collapsing);
+        CHECK(admission != standard.admission);
+        CHECK(access != standard.access);
+        CHECK(log != standard.log);
+        CHECK(limits != standard.limits);
+        CHECK(timeouts != standard.timeouts);
+        CHECK(origins != standard.origins);
+        CHECK(dns != standard.dns);
+        CHECK(forwarding != standard.forwarding);
+        CHECK(freshness != standard.freshness);
+    }
+
+    TEST_CASE("listeners and admin are read") {
+        const auto wanted = every_setting();
+        REQUIRE(wanted.listeners.size() == 2);
+        CHECK(wanted.listeners[0] == listener{{"127.0.0.2", 3129}, {}, "", {}});
+        const auto& [address, mode, upstream, admission] = wanted.listeners[1];
+        CHECK(address == endpoint{"::1", 8080});
+        CHECK(mode == listener_mode::accelerator);
+        CHECK(upstream == "http://origin.example:8000");
+        CHECK(admission == admission_choice{admission_policy::nth_hit, 5});
+
+        const auto& [admin_address, token_file, host_names] = wanted.admin;
+        CHECK(admin_address == endpoint{"127.0.0.1", 3181});
+        CHECK(token_file == "/run/reprise/token");
+        CHECK(host_names == std::vector<std::string>{"proxy.example"});
+    }
+
+    TEST_CASE("memory, collapsing, admission and freshness are read") {
+        const auto wanted = every_setting();
+        const auto& [size, max_object] = wanted.memory;
+        CHECK(size == 1ull << 30);
+        CHECK(max_object == 64ull << 20);
+        const auto& [window, finish] = wanted.collapsing;
+        CHECK(window == 4ull << 20);
+        CHECK(finish == 1'000'000);
+        const auto& [choice, remember, rate, rules, state, save_every] = wanted.admission;
+        CHECK(choice == admission_choice{admission_policy::nth_hit, 3});
+        CHECK(remember == remember_options{2'000'000, 48h});
+        CHECK(rate == 0.01);
+        CHECK(rules == std::vector<admission_rule>{
+                           {"http://deb.example.org/*", {admission_policy::always, 2}}});
+        CHECK(state == "/var/lib/reprise/admission");
+        CHECK(save_every == 1min);
+        const auto& [fraction, most] = wanted.freshness;
+        CHECK(fraction == 0.2);
+        CHECK(most == 12h);
+    }
+
+    TEST_CASE("access, log and forwarding are read") {
+        const auto wanted = every_setting();
+        const auto& [clients, connect_ports, request_ports, allowed, denied] = wanted.access;
+        CHECK(clients == std::vector{net("192.0.2.0/24")});
+        CHECK(connect_ports == std::vector<std::uint16_t>{443, 8443});
+        CHECK(request_ports == std::vector<port_range>{{80, 80}, {8000, 8999}});
+        CHECK(allowed ==
+              std::vector<destination>{{"localhost", {}, 8000}, {"*.corp.example", {}, {}}});
+        CHECK(denied ==
+              std::vector<destination>{{"", net("10.0.0.0/8"), 8080}, {"", net("::1"), 80}});
+        const auto& [log_access, level, query_values] = wanted.log;
+        CHECK(log_access == "/var/log/reprise/access");
+        CHECK(level == log_level::debug);
+        CHECK(query_values);
+        const auto& [pseudonym, client_address] = wanted.forwarding;
+        CHECK(pseudonym == "edge-1");
+        CHECK(client_address == forwarded_field::both);
+    }
+
+    TEST_CASE("limits, timeouts, origins and dns are read") {
+        const auto wanted = every_setting();
+        const auto& [head, fields, url, connections, per_client, rate] = wanted.limits;
+        CHECK(head == 32ull << 10);
+        CHECK(fields == 100);
+        CHECK(url == 8192);
+        CHECK(connections == 5000);
+        CHECK(per_client == 50);
+        CHECK(rate == 1000);
+        const auto& [c_head, c_idle, c_body, o_connect, o_head, o_body, tunnel, drain] =
+            wanted.timeouts;
+        CHECK(c_head == 1s);
+        CHECK(c_idle == 2s);
+        CHECK(c_body == 3s);
+        CHECK(o_connect == 4s);
+        CHECK(o_head == 5s);
+        CHECK(o_body == 6s);
+        CHECK(tunnel == 7s);
+        CHECK(drain == 500ms);
+        const auto& [at_once, idle, idle_timeout] = wanted.origins;
+        CHECK(at_once == 64);
+        CHECK(idle == 16);
+        CHECK(idle_timeout == 5s);
+        const auto& [servers, hosts_file, min_ttl, max_ttl, negative_ttl, timeout] = wanted.dns;
+        CHECK(servers == std::vector<endpoint>{{"127.0.0.1", 5353}, {"::1", 53}});
+        CHECK(hosts_file.empty());
+        CHECK(min_ttl == 2s);
+        CHECK(max_ttl == 2h);
+        CHECK(negative_ttl == 20s);
+        CHECK(timeout == 2s);
+    }
+
+    TEST_CASE("no two settings share a path, and each is explained") {
+        std::set<std::string> paths;
+        for (const auto& shown : all_settings()) {
+            CAPTURE(shown.path);
+            CHECK(paths.insert(shown.path).second);
+            CHECK_FALSE(shown.why.empty());
+            CHECK_FALSE(shown.type.empty());
+            CHECK_FALSE(shown.standard.empty());
+        }
+    }
+
+    TEST_CASE("every default is within its own bounds") {
+        // Each default, written as the reference shows it at its own path, loads to the defaults.
+        for (const auto& shown : all_settings()) {
+            if (shown.in_words || shown.path.find("[]") != std::string::npos) {
+                continue;
+            }
+            CAPTURE(shown.path);
+            std::string text = shown.standard;
+            std::string_view path = shown.path;
+            while (!path.empty()) {
+                const auto dot = path.rfind('.');
+                const auto name = dot == path.npos ? path : path.substr(dot + 1);
+                text = "{\"" + std::string{name} + "\": " + text + "}";
+                path = path.substr(0, dot == path.npos ? 0 : dot);
+            }
+            CHECK(good(text) == options{});
+        }
+    }
+}
