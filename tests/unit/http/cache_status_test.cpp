@@ -1,0 +1,110 @@
+#include "proxy/http/cache_status.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <utility>
+
+namespace reprise::proxy::http {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string written(const cache_status& status, std::string_view name = "reprise-k3f9") {
+    std::string text;
+    append_cache_status(text, name, status);
+    return text;
+}
+
+TEST_SUITE("http/cache_status") {
+    TEST_CASE("a hit says how long it stays fresh") {
+        cache_status status;
+        status.hit = true;
+        status.ttl = 376s;
+        CHECK(written(status) == "reprise-k3f9; hit; ttl=376");
+        status.ttl = -412s;
+        CHECK(written(status) == "reprise-k3f9; hit; ttl=-412");
+    }
+
+    TEST_CASE("a forwarded request says why, what came of it and what became of that") {
+        cache_status status;
+        status.forward = forward_reason::uri_miss;
+        CHECK(written(status) == "reprise-k3f9; fwd=uri-miss");
+        status.forward_status = 200;
+        status.stored = true;
+        status.collapsed = true;
+        status.detail = "first-request";
+        CHECK(
+            written(status) ==
+            "reprise-k3f9; fwd=uri-miss; fwd-status=200; stored; collapsed; detail=first-request");
+    }
+
+    TEST_CASE("a hit has no forward reason") {
+        cache_status status;
+        status.hit = true;
+        status.forward = forward_reason::stale;
+        status.forward_status = 304;
+        CHECK(written(status) == "reprise-k3f9; hit");
+    }
+
+    TEST_CASE("names and details that are no tokens are quoted") {
+        cache_status status;
+        status.detail = "a \"b\" \\ c";
+        CHECK(written(status, "proxy one") == "\"proxy one\"; detail=\"a \\\"b\\\" \\\\ c\"");
+        CHECK(written({}, "9lives") == "\"9lives\"");
+        CHECK(written({}, "") == "\"\"");
+        CHECK(written({}, "*a:/b") == "*a:/b");
+        status.detail = "504";
+        CHECK(written(status, "p") == "p; detail=\"504\"");
+    }
+
+    TEST_CASE("what no structured string can hold is written as a question mark") {
+        cache_status status;
+        status.detail = "a\r\nb\xc3\xa4";
+        CHECK(written(status, "p") == "p; detail=\"a??b??\"");
+    }
+
+    TEST_CASE("integers keep to fifteen digits") {
+        cache_status status;
+        status.ttl = std::chrono::seconds::min();
+        CHECK(written(status, "p") == "p; ttl=-999999999999999");
+        status.ttl = std::chrono::seconds::max();
+        CHECK(written(status, "p") == "p; ttl=999999999999999");
+    }
+
+    TEST_CASE("every reason has RFC 9211's name") {
+        const std::pair<forward_reason, const char*> names[] = {
+            {forward_reason::bypass, "bypass"},
+            {forward_reason::method, "method"},
+            {forward_reason::uri_miss, "uri-miss"},
+            {forward_reason::vary_miss, "vary-miss"},
+            {forward_reason::miss, "miss"},
+            {forward_reason::request, "request"},
+            {forward_reason::stale, "stale"},
+            {forward_reason::partial, "partial"},
+        };
+        for (const auto& [reason, name] : names) {
+            CHECK(to_string(reason) == name);
+        }
+    }
+
+    TEST_CASE("a buffer with room is not moved") {
+        std::string text;
+        text.reserve(512);
+        const auto* before = text.data();
+        cache_status status;
+        status.forward = forward_reason::vary_miss;
+        status.forward_status = 200;
+        status.ttl = std::chrono::seconds::min();
+        status.stored = status.collapsed = true;
+        status.detail = "first-request";
+        append_cache_status(text, "reprise", status);
+        CHECK(text.data() == before);
+        CHECK(text.size() <= 120 + 7 + 13);
+    }
+}
+
+}  // namespace
+
+}  // namespace reprise::proxy::http
