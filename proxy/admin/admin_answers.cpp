@@ -1,11 +1,14 @@
 #include "proxy/admin/admin_answers.hpp"
 
 #include "proxy/admin/log.hpp"
+#include "proxy/clock.hpp"
+#include "proxy/http/date.hpp"
 
 #include <boost/beast/http/field.hpp>
 #include <boost/beast/http/verb.hpp>
 
 #include <algorithm>
+#include <array>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -14,19 +17,25 @@ namespace reprise::proxy {
 
 namespace {
 
-namespace http = boost::beast::http;
+namespace beast_http = boost::beast::http;
 
 std::string_view view(boost::beast::string_view text) noexcept {
     return {text.data(), text.size()};
 }
 
+std::array<char, 29> http_date() noexcept {
+    return http::format_date(wall_now());
+}
+
 admin_http_response make(admin_response from) {
-    admin_http_response response{http::int_to_status(from.status), 11};
+    admin_http_response response{beast_http::int_to_status(from.status), 11};
     response.result(from.status);
-    response.set(http::field::content_type, from.content_type);
+    response.set(beast_http::field::content_type, from.content_type);
     // Figures are of the moment, and pages here are for the operator's own tab: nothing is cached,
     // guessed at, framed, or lent to another site's page.
-    response.set(http::field::cache_control, "no-store");
+    response.set(beast_http::field::cache_control, "no-store");
+    const auto date = http_date();
+    response.set(beast_http::field::date, boost::beast::string_view{date.data(), date.size()});
     response.set("X-Content-Type-Options", "nosniff");
     response.set("Content-Security-Policy", "default-src 'self'; frame-ancestors 'none'");
     response.set("Cross-Origin-Resource-Policy", "same-origin");
@@ -61,7 +70,7 @@ split_target split(std::string_view target) {
     return parts;
 }
 
-std::string_view value_of(const admin_http_request& request, http::field name) {
+std::string_view value_of(const admin_http_request& request, beast_http::field name) {
     const auto found = request.find(name);
     return found == request.end() ? std::string_view{} : view(found->value());
 }
@@ -71,7 +80,7 @@ std::string allowed_methods(const std::vector<admin_route>& routes, std::string_
     for (const auto& route : routes) {
         if (route.path == path) {
             allowed.append(allowed.empty() ? "" : ", ").append(view(to_string(route.method)));
-            allowed.append(route.method == http::verb::get ? ", HEAD" : "");
+            allowed.append(route.method == beast_http::verb::get ? ", HEAD" : "");
         }
     }
     return allowed;
@@ -80,7 +89,7 @@ std::string allowed_methods(const std::vector<admin_route>& routes, std::string_
 }  // namespace
 
 void admin_answers::add_route(admin_route route) {
-    if (route.needs_token && route.method != http::verb::post) {
+    if (route.needs_token && route.method != beast_http::verb::post) {
         throw std::invalid_argument{"a route that needs a token must be a POST: " + route.path};
     }
     routes_.push_back(std::move(route));
@@ -96,12 +105,13 @@ admin_http_response admin_answers::answer(const admin_http_request& request,
     if (!target.valid) {
         return plain(400, "the request's target must be a path");
     }
-    if (request.count(http::field::host) > 1 || request.count(http::field::origin) > 1 ||
-        request.count(http::field::authorization) > 1) {
+    if (request.count(beast_http::field::host) > 1 ||
+        request.count(beast_http::field::origin) > 1 ||
+        request.count(beast_http::field::authorization) > 1) {
         return plain(400, "a field that must stand alone is there twice");
     }
     // RFC 9112 3.2.2: an absolute target's authority takes the place of Host.
-    const auto host = target.authority.empty() ? value_of(request, http::field::host)
+    const auto host = target.authority.empty() ? value_of(request, beast_http::field::host)
                                                : target.authority;
     if (!gate_.is_own_host(host, local)) {
         return plain(421,
@@ -109,11 +119,12 @@ admin_http_response admin_answers::answer(const admin_http_request& request,
                      "admin.host_names can add names");
     }
     if (gate_.is_cross_site(
-            value_of(request, http::field::origin), view(request["Sec-Fetch-Site"]), local)) {
+            value_of(request, beast_http::field::origin), view(request["Sec-Fetch-Site"]), local)) {
         return plain(403, "another site's page sent this request");
     }
 
-    const auto wanted = request.method() == http::verb::head ? http::verb::get : request.method();
+    const auto wanted = request.method() == beast_http::verb::head ? beast_http::verb::get
+                                                                   : request.method();
     const auto route = std::find_if(routes_.begin(), routes_.end(), [&](const admin_route& one) {
         return one.path == target.path && one.method == wanted;
     });
@@ -123,16 +134,16 @@ admin_http_response admin_answers::answer(const admin_http_request& request,
             return plain(404, "no such page; / lists them all");
         }
         auto response = plain(405, "this page wants another method: " + allowed);
-        response.set(http::field::allow, allowed);
+        response.set(beast_http::field::allow, allowed);
         return response;
     }
     if (route->needs_token) {
-        switch (gate_.check_token(value_of(request, http::field::authorization))) {
+        switch (gate_.check_token(value_of(request, beast_http::field::authorization))) {
         case admin_gate::token_verdict::right: break;
         case admin_gate::token_verdict::none_set: return plain(403, gate_.token_problem());
         case admin_gate::token_verdict::wrong: {
             auto response = plain(401, "this wants \"Authorization: Bearer ...\" with the token");
-            response.set(http::field::www_authenticate, "Bearer realm=\"reprise\"");
+            response.set(beast_http::field::www_authenticate, "Bearer realm=\"reprise\"");
             return response;
         }
         }
@@ -142,8 +153,10 @@ admin_http_response admin_answers::answer(const admin_http_request& request,
         return make(route->handler(asked));
     } catch (const std::exception& thrown) {
         log::error("admin: ", target.path, " failed: ", std::string_view{thrown.what()});
-        return plain(500, "this failed; the log says more");
+    } catch (...) {
+        log::error("admin: ", target.path, " failed");
     }
+    return plain(500, "this failed; the log says more");
 }
 
 }  // namespace reprise::proxy

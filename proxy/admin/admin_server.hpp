@@ -79,7 +79,8 @@ public:
     [[nodiscard]] boost::system::result<config::endpoint> start(
         const config::admin_options& options);
 
-    /// After a reload: host names and token are read anew; the address stays. Any thread.
+    /// After a reload: host names and token are read anew; the address stays. A handler may call it
+    /// (POST /reload does, through its hook), and whoever calls start and stop.
     void reconfigure(const config::admin_options& options);
 
     /// Closes the listener and all connections, waits for the thread. Idempotent; not from a

@@ -3,6 +3,8 @@
 
 #include "proxy/admin/metrics_table.hpp"
 
+#include "proxy/http/storability.hpp"
+
 #include <algorithm>
 #include <string>
 
@@ -39,13 +41,12 @@ void draw_ratios(in from,
 }
 
 void draw_reasons(in from, out sink) {
-    const auto& counts = from.counts.not_stored_by_reason;
-    for (std::size_t i = 0; i < counts.size() && from.not_stored_reason; ++i) {
-        const auto name = from.not_stored_reason(i);
-        if (name.empty()) {
-            return;
+    constexpr auto last = static_cast<std::size_t>(http::storability::useless);
+    static_assert(last < counted_reasons);
+    for (std::size_t i = 0; i <= last; ++i) {
+        if (static_cast<http::storability>(i) != http::storability::storable) {
+            sink.number(from.counts.not_stored_by_reason[i], name_at<http::storability>(i));
         }
-        sink.number(counts[i], name);
     }
 }
 

@@ -59,10 +59,6 @@ struct process_figures {
 enum class readiness : std::uint8_t { ready, starting, draining };
 [[nodiscard]] std::string_view to_string(readiness value) noexcept;
 
-/// Name of a reason for not storing, by the value counted in `not_stored_by_reason`; empty from
-/// the first value that is no reason.
-using reason_name = std::string_view (*)(std::size_t reason);
-
 struct stats_inputs {
     std::string version;
     std::chrono::nanoseconds uptime{0};
@@ -73,7 +69,6 @@ struct stats_inputs {
     store_figures store;
     admission_view admission;
     std::vector<std::string> rules;  ///< the URL pattern of each admission rule, in order
-    reason_name not_stored_reason = nullptr;
     access_log_figures access_log;
     std::uint64_t log_dropped = 0;  ///< diagnostic lines overrun since start
     process_figures process;
