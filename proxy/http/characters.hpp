@@ -38,8 +38,8 @@ inline constexpr auto tchars = make_tchars();
     return p;
 }
 
-// The first byte below `Least`, or DEL, or `end`. The lowest flag of the word is exact, since
-// borrows only run upwards (Warren, Hacker's Delight, 6-1); hence little-endian only.
+/// The first byte below `Least`, or DEL, or `end`. The lowest flag of the word is exact, since
+/// borrows only run upwards (Warren, Hacker's Delight, 6-1); hence little-endian only.
 template <unsigned char Least>
 [[nodiscard]] inline const char* skip_above(const char* p, const char* end) noexcept {
     if constexpr (std::endian::native == std::endian::little) {
@@ -65,7 +65,7 @@ template <unsigned char Least>
     return p;
 }
 
-// The first control character but HTAB, or `end`: the end of a field value or reason phrase.
+/// The first control character but HTAB, or `end`: the end of a field value or reason phrase.
 [[nodiscard]] inline const char* skip_text(const char* p, const char* end) noexcept {
     p = skip_above<0x20>(p, end);
     while (p != end && *p == '\t') {
@@ -74,7 +74,7 @@ template <unsigned char Least>
     return p;
 }
 
-// The first control character, space or DEL, or `end`: the end of a target.
+/// The first control character, space or DEL, or `end`: the end of a target.
 [[nodiscard]] inline const char* skip_visible(const char* p, const char* end) noexcept {
     return skip_above<0x21>(p, end);
 }

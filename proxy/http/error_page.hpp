@@ -11,12 +11,12 @@
 namespace reprise::proxy::http {
 
 struct error_options {
-    std::string_view pseudonym;     ///< names us in Proxy-Status and on the page
-    std::string_view accept;        ///< the request's Accept value; text/html in it makes it HTML
-    std::string_view date;          ///< IMF-fixdate; empty: no Date
-    std::string_view cache_status;  ///< a whole Cache-Status value; empty: none
-    bool head = false;              ///< the answer to a HEAD: no content, but its length
-    bool close = false;             ///< Connection: close
+    std::string_view pseudonym{};     ///< names us in Proxy-Status and on the page
+    std::string_view accept{};        ///< the request's Accept value; text/html in it makes it HTML
+    std::string_view date{};          ///< IMF-fixdate; empty: no Date
+    std::string_view cache_status{};  ///< a whole Cache-Status value; empty: none
+    bool head = false;                ///< the answer to a HEAD: no content, but its length
+    bool close = false;               ///< Connection: close
 };
 
 /// Appends the response, content included. `error.detail` may hold any bytes: it is escaped for

@@ -49,20 +49,20 @@ private:
 void strip_hop_by_hop(std::vector<field>& fields);
 
 struct request_options {
-    std::string_view via;                       ///< our pseudonym; empty: no Via
-    std::string_view client_address;            ///< numeric, no brackets; needed by the next two
-    bool forwarded = false;                     ///< append to Forwarded (RFC 7239)
-    bool x_forwarded_for = false;               ///< append to X-Forwarded-For
-    body_framing body;                          ///< written as Content-Length or Transfer-Encoding
-    bool drop_conditionals = false;             ///< If-Match, If-None-Match, If-*-Since
-    bool drop_range = false;                    ///< Range, If-Range
-    bool drop_expect = false;                   ///< also dropped for an HTTP/1.0 client
-    bool websocket = false;                     ///< ask for the upgrade
-    bool trailers = false;                      ///< keep Trailer, since the body's trailers follow
-    bool te_trailers = false;                   ///< say TE: trailers
-    bool close = false;                         ///< Connection: close
-    std::optional<std::uint32_t> max_forwards;  ///< in place of the client's
-    std::string_view extra;                     ///< whole field lines, CRLF included
+    std::string_view via{};             ///< our pseudonym; empty: no Via
+    std::string_view client_address{};  ///< numeric, no brackets; needed by the next two
+    bool forwarded = false;             ///< append to Forwarded (RFC 7239)
+    bool x_forwarded_for = false;       ///< append to X-Forwarded-For
+    body_framing body{};                ///< written as Content-Length or Transfer-Encoding
+    bool drop_conditionals = false;     ///< If-Match, If-None-Match, If-*-Since
+    bool drop_range = false;            ///< Range, If-Range
+    bool drop_expect = false;           ///< also dropped for an HTTP/1.0 client
+    bool websocket = false;             ///< ask for the upgrade
+    bool trailers = false;              ///< keep Trailer, since the body's trailers follow
+    bool te_trailers = false;           ///< say TE: trailers
+    bool close = false;                 ///< Connection: close
+    std::optional<std::uint32_t> max_forwards{};  ///< in place of the client's
+    std::string_view extra{};                     ///< whole field lines, CRLF included
 };
 
 /// The head of a request to an origin, whole, empty line included: origin-form (or "*" for OPTIONS
@@ -75,11 +75,16 @@ void append_request_head(std::string& out,
                          const request_options& options);
 
 struct response_options {
-    std::string_view via;   ///< our pseudonym; empty: no Via
-    std::string_view date;  ///< IMF-fixdate, written when the response has no Date (RFC 9110 6.6.1)
-    bool keep_age = false;  ///< pass Age on; otherwise whoever replies states its own
-    bool trailers = false;  ///< keep Trailer, since trailers follow
-    bool websocket = false;  ///< a 101: write Connection and Upgrade again
+    std::string_view via{};   ///< our pseudonym; empty: no Via
+    std::string_view date{};  ///< IMF-fixdate for a response without Date (RFC 9110 6.6.1)
+    bool keep_age = false;    ///< pass Age on; otherwise whoever replies states its own
+    bool trailers = false;    ///< keep Trailer, since trailers follow
+    bool websocket = false;   ///< a 101: write Connection and Upgrade again
+};                            ///< our pseudonym; empty: no Via
+std::string_view date{};  ///< IMF-fixdate, written when the response has no Date (RFC 9110 6.6.1)
+bool keep_age = false;    ///< pass Age on; otherwise whoever replies states its own
+bool trailers = false;    ///< keep Trailer, since trailers follow
+bool websocket = false;   ///< a 101: write Connection and Upgrade again
 };
 
 /// Status line (HTTP/1.1) and end-to-end fields of a response, Via included; no framing field, no
@@ -100,7 +105,7 @@ void append_framing(std::string& out, const body_framing& body, unsigned client_
 enum class hops : std::uint8_t { forward, answer_here };
 struct hop_verdict {
     hops what = hops::forward;
-    std::optional<std::uint32_t> left;  ///< Max-Forwards to send on; none: there was none
+    std::optional<std::uint32_t> left{};  ///< Max-Forwards to send on; none: there was none
 };
 /// Max-Forwards of OPTIONS and TRACE (RFC 9110 7.6.2); other methods ignore it. bad_request when it
 /// is no number or stands twice. More than 2^31 hops are as good as 2^31.

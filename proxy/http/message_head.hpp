@@ -22,19 +22,19 @@ namespace reprise::proxy::http {
 /// first few requests of a connection nothing is allocated.
 struct request_head {
     boost::beast::http::verb method = boost::beast::http::verb::unknown;
-    std::string_view method_text;  ///< a token, case kept; also set for methods Beast knows
-    std::string_view target;       ///< as sent: not empty, no control character, space or DEL
-    unsigned version = 11;         ///< 10 or 11; a higher minor version of 1 is taken as 1.1
-    std::vector<field> fields;     ///< in wire order
-    std::size_t bytes = 0;         ///< of the whole head, empty lines before and after included
+    std::string_view method_text{};  ///< a token, case kept; also set for methods Beast knows
+    std::string_view target{};       ///< as sent: not empty, no control character, space or DEL
+    unsigned version = 11;           ///< 10 or 11; a higher minor version of 1 is taken as 1.1
+    std::vector<field> fields{};     ///< in wire order
+    std::size_t bytes = 0;           ///< of the whole head, empty lines before and after included
 };
 
 /// A response's head, in the same way.
 struct response_head {
-    unsigned version = 11;    ///< 10 or 11, as above
-    unsigned status = 0;      ///< 100 to 999
-    std::string_view reason;  ///< may be empty
-    std::vector<field> fields;
+    unsigned version = 11;      ///< 10 or 11, as above
+    unsigned status = 0;        ///< 100 to 999
+    std::string_view reason{};  ///< may be empty
+    std::vector<field> fields{};
     std::size_t bytes = 0;
 };
 

@@ -40,12 +40,12 @@ inline constexpr target_forms all_forms{1 | 2 | 4 | 8};
 /// Views into the text it was read from (and, after with_authority, into the Host value).
 struct target {
     target_form form = target_form::absolute;
-    std::string_view raw;     ///< the whole target as sent
-    std::string_view host;    ///< as sent; an IPv6 literal in its brackets; origin-form: empty
+    std::string_view raw{};   ///< the whole target as sent
+    std::string_view host{};  ///< as sent; an IPv6 literal in its brackets; origin-form: empty
     std::uint16_t port = 80;  ///< 80 when not said
-    std::string_view path_and_query;  ///< as sent: empty, or begins with '/' or '?'
-    bool lower_host = true;           ///< host has no upper-case letter
-    bool normal = false;              ///< absolute form, and raw is the cache key as it stands
+    std::string_view path_and_query{};  ///< as sent: empty, or begins with '/' or '?'
+    bool lower_host = true;             ///< host has no upper-case letter
+    bool normal = false;                ///< absolute form, and raw is the cache key as it stands
 };
 
 /// Reads a target, no longer than the caller's limit and without control characters or spaces
