@@ -1,0 +1,184 @@
+#include "proxy/net/deadlines.hpp"
+#include "tests/unit/net/loop.hpp"
+
+#include <memory>
+#include <thread>
+
+using namespace reprise::proxy;
+using namespace std::chrono_literals;
+
+TEST_SUITE_BEGIN("net/deadlines");
+
+TEST_CASE("a deadline acts when its time has come and not before") {
+    test_loop loop;
+    unsigned acted = 0;
+    deadline each{loop.timer, [&] { ++acted; }};
+    const auto start = steady_now();
+    each.expire_at(start + 10s);
+    loop.timer.tick(start + 9s);
+    CHECK(acted == 0);
+    CHECK(!each.expired());
+    loop.timer.tick(start + 10s);
+    CHECK(acted == 1);
+    CHECK(each.expired());
+    loop.timer.tick(start + 20s);
+    CHECK(acted == 1);
+}
+
+TEST_CASE("a deadline pushed on acts at the later time only") {
+    test_loop loop;
+    unsigned acted = 0;
+    deadline each{loop.timer, [&] { ++acted; }};
+    const auto start = steady_now();
+    each.expire_at(start + 1s);
+    each.expire_at(start + 5s);
+    loop.timer.tick(start + 2s);
+    CHECK(acted == 0);
+    loop.timer.tick(start + 5s);
+    CHECK(acted == 1);
+}
+
+TEST_CASE("a cleared deadline does not act and still says whether it had passed") {
+    test_loop loop;
+    unsigned acted = 0;
+    deadline each{loop.timer, [&] { ++acted; }};
+    const auto start = steady_now();
+    each.expire_at(start + 1s);
+    each.clear();
+    loop.timer.tick(start + 2s);
+    CHECK(acted == 0);
+    CHECK(!each.expired());
+    each.expire_at(start + 3s);
+    loop.timer.tick(start + 3s);
+    each.clear();
+    CHECK(each.expired());
+    each.expire_at(start + 9s);
+    CHECK(!each.expired());
+}
+
+TEST_CASE("an action may destroy its own deadline and others that are due") {
+    test_loop loop;
+    unsigned acted = 0;
+    std::unique_ptr<deadline> first, second;
+    const auto end_both = [&] {
+        ++acted;
+        first.reset();
+        second.reset();
+    };
+    first = std::make_unique<deadline>(loop.timer, end_both);
+    second = std::make_unique<deadline>(loop.timer, end_both);
+    const auto start = steady_now();
+    first->expire_at(start + 1s);
+    second->expire_at(start + 1s);
+    loop.timer.tick(start + 1s);
+    CHECK(acted == 1);
+    CHECK(loop.timer.armed() == 0);
+}
+
+TEST_CASE("an action may move on or clear a deadline that is due after it") {
+    test_loop loop;
+    const auto start = steady_now();
+    unsigned moved_acted = 0, cleared_acted = 0;
+    deadline moved{loop.timer, [&] { ++moved_acted; }};
+    deadline cleared{loop.timer, [&] { ++cleared_acted; }};
+    std::unique_ptr<deadline> first;
+    first = std::make_unique<deadline>(loop.timer, [&] {
+        moved.expire_at(start + 5s);
+        cleared.clear();
+    });
+    first->expire_at(start + 1s);
+    moved.expire_at(start + 1s);
+    cleared.expire_at(start + 1s);
+    loop.timer.tick(start + 2s);
+    CHECK(moved_acted == 0);
+    CHECK(cleared_acted == 0);
+    loop.timer.tick(start + 5s);
+    CHECK(moved_acted == 1);
+    CHECK(cleared_acted == 0);
+}
+
+TEST_CASE("an action may arm its own deadline again") {
+    test_loop loop;
+    const auto start = steady_now();
+    unsigned acted = 0;
+    std::unique_ptr<deadline> each;
+    each = std::make_unique<deadline>(loop.timer, [&] {
+        ++acted;
+        each->expire_at(start + 1s + std::chrono::seconds{acted});
+    });
+    each->expire_at(start + 1s);
+    for (int second = 1; second <= 3; ++second) {
+        loop.timer.tick(start + std::chrono::seconds{second});
+    }
+    CHECK(acted == 3);
+}
+
+TEST_CASE("the thread's timer sees a deadline pass and stops when nothing is armed") {
+    test_loop loop;
+    unsigned acted = 0;
+    deadline each{loop.timer, [&] { ++acted; }};
+    each.expire_after(10ms);
+    loop.io.run_for(test_patience);  // returns long before: nothing is left to do
+    CHECK(acted == 1);
+    CHECK(loop.io.stopped());
+    each.expire_after(10ms);
+    loop.io.restart();
+    loop.io.run_for(test_patience);
+    CHECK(acted == 2);
+}
+
+TEST_CASE("stop ends what is armed, even for ever, and what is armed later") {
+    test_loop loop;
+    unsigned acted = 0;
+    deadline each{loop.timer, [&] { ++acted; }};
+    deadline endless{loop.timer, [&] { ++acted; }};
+    each.expire_after(1h);
+    endless.expire_at(steady_time::max());
+    loop.timer.stop();
+    CHECK(acted == 2);
+    endless.expire_at(steady_time::max());
+    CHECK(acted == 2);
+    loop.io.run_for(test_patience);
+    CHECK(acted == 3);
+}
+
+TEST_CASE("a deadline may outlive its thread's deadlines") {
+    net::io_context io;
+    auto timer = std::make_unique<deadlines>(io);
+    unsigned acted = 0;
+    deadline* again = nullptr;
+    deadline each{*timer, [&] {
+                      ++acted;
+                      again->expire_after(1h);
+                  }};
+    again = &each;
+    each.expire_after(1h);
+    timer.reset();
+    CHECK(acted == 1);
+    CHECK(!each.armed());
+}
+
+TEST_CASE("the rate guard is pushed on by enough bytes and not by a drip") {
+    test_loop loop;
+    unsigned acted = 0;
+    deadline each{loop.timer, [&] { ++acted; }};
+    each.guard_rate(100, 10s);  // 1000 bytes in ten seconds
+    const auto start = steady_now();
+    each.progress(999);
+    loop.timer.tick(start + 9s);
+    CHECK(acted == 0);
+    SUBCASE("one byte more is enough") {
+        std::this_thread::sleep_for(2ms);  // so that pushing on is seen to be by the present time
+        each.progress(1);
+        loop.timer.tick(start + 10s);
+        CHECK(acted == 0);
+    }
+    SUBCASE("without it the time runs out") {
+        loop.timer.tick(start + 11s);
+        CHECK(acted == 1);
+        each.progress(1'000'000);  // too late
+        CHECK(each.expired());
+    }
+}
+
+TEST_SUITE_END();

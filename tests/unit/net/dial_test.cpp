@@ -1,0 +1,199 @@
+#include "proxy/net/dial.hpp"
+#include "tests/unit/net/fake_dns.hpp"
+#include "tests/unit/net/loop.hpp"
+
+#include <memory>
+
+using namespace reprise::proxy;
+using namespace reprise;
+using namespace std::chrono_literals;
+
+namespace {
+
+net::ip::address ip(const std::string& text) {
+    return net::ip::make_address(text);
+}
+
+steady_time late() {
+    return steady_now() + test_patience;
+}
+
+/// A loop, a name server, a resolver and a guard that lets loopback pass.
+struct dial_bench : test_loop {
+    fake_dns server{io};
+    resolver names{timer, server.options()};
+    std::shared_ptr<const destination_guard> guard = loopback_allowed();
+
+    static std::shared_ptr<const destination_guard> loopback_allowed() {
+        config::access_options access;
+        access.allow_destinations = {{"", config::network{canonical(ip("127.0.0.0")), 104}, {}},
+                                     {"", config::network{canonical(ip("::1")), 128}, {}}};
+        return make_guard(access);
+    }
+
+    attempt<tcp_socket> to(const std::string& host,
+                           std::uint16_t port,
+                           bool exempt = false,
+                           std::optional<steady_time> until = {}) {
+        return finish(dial(names, guard, host, port, exempt, until.value_or(late())));
+    }
+};
+
+/// An address of this machine where connections are neither accepted nor refused: the backlog is
+/// full, so that the first packet of a connection is dropped.
+struct silent_port {
+    explicit silent_port(net::io_context& io, const net::ip::address& at) : acceptor(io) {
+        acceptor.open(at.is_v6() ? tcp::v6() : tcp::v4());
+        acceptor.bind({at, 0});
+        acceptor.listen(0);
+        for (int i = 0; i < 4; ++i) {
+            auto& each = *fill.emplace_back(std::make_unique<tcp_socket>(io));
+            each.open(acceptor.local_endpoint().protocol());
+            each.non_blocking(true);
+            error_code ignored;
+            each.connect(acceptor.local_endpoint(), ignored);
+        }
+    }
+    std::uint16_t port() const { return acceptor.local_endpoint().port(); }
+    tcp::acceptor acceptor;
+    std::vector<std::unique_ptr<tcp_socket>> fill;
+};
+
+}  // namespace
+
+TEST_SUITE_BEGIN("net/dial");
+
+TEST_CASE("families take turns, IPv6 first, each in its own order") {
+    const std::vector mixed{ip("192.0.2.1"), ip("192.0.2.2"), ip("192.0.2.3"), ip("2001:db8::1")};
+    const std::vector expected{
+        ip("2001:db8::1"), ip("192.0.2.1"), ip("192.0.2.2"), ip("192.0.2.3")};
+    CHECK(interleaved(mixed) == expected);
+    CHECK(interleaved({}).empty());
+    const std::vector six{ip("2001:db8::2"), ip("2001:db8::1")};
+    CHECK(interleaved(six) == six);
+}
+
+TEST_CASE("a name and a numeric address are connected to") {
+    dial_bench bench;
+    auto origin = listen_on_loopback(bench.io);
+    bench.server.set_v4("origin.test", "127.0.0.1");
+    const auto port = origin.local_endpoint().port();
+    for (const auto* host : {"origin.test", "127.0.0.1"}) {
+        CAPTURE(host);
+        auto socket = bench.to(host, port);
+        REQUIRE(socket.has_value());
+        auto accepted = origin.accept();
+        CHECK(socket->remote_endpoint() == origin.local_endpoint());
+        CHECK(socket->non_blocking());
+        tcp::no_delay nagle;
+        socket->get_option(nagle);
+        CHECK(nagle.value());
+    }
+}
+
+TEST_CASE("the guard judges the address that a name leads to") {
+    dial_bench bench;
+    auto origin = listen_on_loopback(bench.io);
+    const auto port = origin.local_endpoint().port();
+    bench.guard = make_guard({});
+    bench.server.set_v4("rebind.test", "127.0.0.1");
+    auto refused = bench.to("rebind.test", port);
+    REQUIRE(refused.has_error());
+    CHECK(refused.error().code == failure_code::destination_refused);
+    CHECK(!refused.error().may_retry);
+    CHECK(refused.error().detail.find("127.0.0.1") != std::string::npos);
+    CHECK(refused.error().detail.find("access.allow_destinations") != std::string::npos);
+    CHECK(bench.to("rebind.test", port, true).has_value());
+}
+
+TEST_CASE("a name is connected to at the addresses that the guard allows only") {
+    dial_bench bench;
+    auto origin = listen_on_loopback(bench.io);
+    config::access_options access;
+    access.allow_destinations = {{"", config::network{canonical(ip("127.0.0.1")), 128}, {}}};
+    bench.guard = make_guard(access);
+    bench.server.set("mixed.test", dns_type::a, {0, {ip("127.0.0.2"), ip("127.0.0.1")}});
+    bench.server.set("mixed.test", dns_type::aaaa, {0, {ip("::1")}});
+    const auto socket = bench.to("mixed.test", origin.local_endpoint().port());
+    REQUIRE(socket.has_value());
+    CHECK(socket->remote_endpoint().address() == ip("127.0.0.1"));
+}
+
+TEST_CASE("nobody listening is a refusal, of one address and of all") {
+    dial_bench bench;
+    const closed_port closed{bench.io};
+    bench.server.set("many.test", dns_type::a, {0, {ip("127.0.0.1"), ip("127.0.0.2")}});
+    bench.server.set("many.test", dns_type::aaaa, {});
+    for (const auto* host : {"127.0.0.1", "many.test"}) {
+        CAPTURE(host);
+        const auto socket = bench.to(host, closed.port);
+        REQUIRE(socket.has_error());
+        CHECK(socket.error().code == failure_code::connect_refused);
+        CHECK(socket.error().may_retry);
+    }
+}
+
+TEST_CASE("an address that fails gives way to the next at once") {
+    dial_bench bench;
+    auto origin = listen_on_loopback(bench.io);  // on 127.0.0.1 only
+    bench.server.set(
+        "some.test", dns_type::a, {0, {ip("127.0.0.2"), ip("127.0.0.3"), ip("127.0.0.1")}});
+    bench.server.set("some.test", dns_type::aaaa, {0, {ip("::1")}});
+    const auto start = steady_now();
+    const auto socket = bench.to("some.test", origin.local_endpoint().port());
+    REQUIRE(socket.has_value());
+    CHECK(socket->remote_endpoint().address() == ip("127.0.0.1"));
+    CHECK(steady_now() - start < 750ms);  // three delays
+}
+
+TEST_CASE("an address that is silent is raced by the next") {
+    dial_bench bench;
+    const silent_port silent{bench.io, ip("127.0.0.9")};
+    tcp::acceptor origin{bench.io};
+    origin.open(tcp::v4());
+    origin.bind({net::ip::address_v4::loopback(), silent.port()});
+    origin.listen();
+    bench.server.set("slow.test", dns_type::a, {0, {ip("127.0.0.9"), ip("127.0.0.1")}});
+    bench.server.set("slow.test", dns_type::aaaa, {});
+    const auto socket = bench.to("slow.test", silent.port());
+    REQUIRE(socket.has_value());
+}
+
+TEST_CASE("silence until the deadline is a timeout") {
+    dial_bench bench;
+    const silent_port silent{bench.io, ip("127.0.0.1")};
+    bench.server.set("slow.test", dns_type::a, {0, {ip("127.0.0.1"), ip("127.0.0.1")}});
+    bench.server.set("slow.test", dns_type::aaaa, {});
+    for (const auto* host : {"127.0.0.1", "slow.test"}) {
+        CAPTURE(host);
+        const auto socket = bench.to(host, silent.port(), false, steady_now() + 100ms);
+        REQUIRE(socket.has_error());
+        CHECK(socket.error().code == failure_code::connect_timeout);
+    }
+}
+
+TEST_CASE("a name that does not exist is the resolver's error") {
+    dial_bench bench;
+    const auto socket = bench.to("missing.test", 80);
+    REQUIRE(socket.has_error());
+    CHECK(socket.error().code == failure_code::dns_not_found);
+}
+
+namespace {
+awaitable<void> dial_and_forget(dial_bench& bench, std::string host, std::uint16_t port) {
+    static_cast<void>(
+        co_await dial(bench.names, bench.guard, std::move(host), port, false, late()));
+}
+}  // namespace
+
+TEST_CASE("a loop may be destroyed with connections under way") {
+    dial_bench bench;
+    const silent_port silent{bench.io, ip("127.0.0.1")};
+    bench.server.set("slow.test", dns_type::a, {0, {ip("127.0.0.1"), ip("127.0.0.1")}});
+    bench.server.set("slow.test", dns_type::aaaa, {});
+    bench.start(dial_and_forget(bench, "slow.test", silent.port()));
+    bench.start(dial_and_forget(bench, "127.0.0.1", silent.port()));
+    bench.run_for(50ms);
+}
+
+TEST_SUITE_END();

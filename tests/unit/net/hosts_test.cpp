@@ -1,0 +1,71 @@
+#include "proxy/net/hosts.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <unistd.h>
+
+using namespace reprise::proxy;
+using namespace std::chrono_literals;
+
+namespace {
+
+net::ip::address ip(const std::string& text) {
+    return net::ip::make_address(text);
+}
+
+/// A file of this test's own, gone with it.
+struct scratch_file {
+    explicit scratch_file(const std::string& text)
+        : path((std::filesystem::temp_directory_path() /
+                ("reprise-hosts-" + std::to_string(::getpid())))
+                   .string()) {
+        write(text);
+    }
+    ~scratch_file() { std::filesystem::remove(path); }
+    void write(const std::string& text) const { std::ofstream{path} << text; }
+    std::string path;
+};
+
+}  // namespace
+
+TEST_SUITE_BEGIN("net/hosts");
+
+TEST_CASE("each name of a line has its address, both families in order") {
+    const auto table = parse_hosts("127.0.0.1 localhost\n"
+                                   "::1\tlocalhost ip6-localhost # comment\n"
+                                   "192.0.2.1 A.Test. alias\r\n"
+                                   "192.0.2.1 a.test");
+    CHECK(table.at("localhost") == std::vector{ip("127.0.0.1"), ip("::1")});
+    CHECK(table.at("ip6-localhost") == std::vector{ip("::1")});
+    CHECK(table.at("a.test") == std::vector{ip("192.0.2.1")});
+    CHECK(table.at("alias") == std::vector{ip("192.0.2.1")});
+    CHECK(table.size() == 4);
+}
+
+TEST_CASE("lines that make no sense are passed over") {
+    const auto table = parse_hosts("\n\n  \n# all comment\nnot-an-address name\n192.0.2.1\n"
+                                   "192.0.2.300 name\n#192.0.2.1 name\n");
+    CHECK(table.empty());
+    CHECK(parse_hosts("").empty());
+}
+
+TEST_CASE("a changed file is seen after a few seconds, a missing one is empty") {
+    const scratch_file file{"192.0.2.1 a.test\n"};
+    hosts_file hosts{file.path};
+    const auto start = steady_now();
+    REQUIRE(hosts.find("a.test", start) != nullptr);
+    CHECK(hosts.find("b.test", start) == nullptr);
+    file.write("192.0.2.1 a.test\n192.0.2.22 b.test\n");
+    CHECK(hosts.find("b.test", start + 1s) == nullptr);
+    REQUIRE(hosts.find("b.test", start + 6s) != nullptr);
+    CHECK(hosts.find("b.test", start + 6s)->front() == ip("192.0.2.22"));
+    std::filesystem::remove(file.path);
+    CHECK(hosts.find("b.test", start + 12s) == nullptr);
+    CHECK(hosts_file{""}.find("a.test", start) == nullptr);
+    CHECK(hosts_file{"/nonexistent/hosts"}.find("a.test", start) == nullptr);
+}
+
+TEST_SUITE_END();

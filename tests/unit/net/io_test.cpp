@@ -1,0 +1,68 @@
+#include "proxy/net/io.hpp"
+#include "tests/unit/net/loop.hpp"
+
+using namespace reprise::proxy;
+
+namespace {
+awaitable<error_code> send_pieces(tcp_socket& socket,
+                                  const std::string& first,
+                                  const std::string& second) {
+    const std::array pieces{net::const_buffer{net::buffer(first)},
+                            net::const_buffer{net::buffer(second)}};
+    co_return co_await write_all(socket, pieces);
+}
+}  // namespace
+
+TEST_SUITE_BEGIN("net/io");
+
+TEST_CASE("a small write is with the kernel before the loop has turned") {
+    test_loop loop;
+    auto pair = connected_pair(loop.io);
+    error_code error;
+    CHECK(try_write(pair.ours, net::buffer("hello", 5), error) == 5);
+    CHECK(!error);
+    CHECK(loop.finish(read_exactly(pair.theirs, 5)) == "hello");
+}
+
+TEST_CASE("a write larger than the kernel takes at once arrives whole") {
+    test_loop loop;
+    auto pair = connected_pair(loop.io);
+    const std::string first(7, 'a');
+    const std::string second(12 << 20, 'b');
+    std::optional<error_code> result;
+    net::co_spawn(loop.io,
+                  send_pieces(pair.ours, first, second),
+                  [&](std::exception_ptr, error_code error) { result = error; });
+    CHECK(loop.finish(read_exactly(pair.theirs, first.size() + second.size())) == first + second);
+    loop.run_until([&] { return result.has_value(); });
+    CHECK(!*result);
+}
+
+TEST_CASE("reading now tells nothing there from the end") {
+    test_loop loop;
+    auto pair = connected_pair(loop.io);
+    char block[16];
+    error_code error;
+    CHECK(try_read(pair.ours, net::buffer(block), error) == 0);
+    CHECK(!error);
+    pair.theirs.close();
+    loop.run_until([&] {
+        static_cast<void>(try_read(pair.ours, net::buffer(block), error));
+        return error.failed();
+    });
+    CHECK(error == net::error::eof);
+}
+
+TEST_CASE("writing to a connection that is gone is an error, not a signal") {
+    test_loop loop;
+    auto pair = connected_pair(loop.io);
+    pair.theirs.close();
+    error_code error;
+    loop.run_until([&] {
+        static_cast<void>(try_write(pair.ours, net::buffer("x", 1), error));
+        return error.failed();
+    });
+    CHECK(error.failed());
+}
+
+TEST_SUITE_END();

@@ -1,0 +1,119 @@
+#pragma once
+// An io_context with deadlines for one test, and sockets on loopback that the system numbers.
+
+#include "proxy/net/asio.hpp"
+#include "proxy/net/deadlines.hpp"
+#include "proxy/net/io.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/read.hpp>
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <exception>
+#include <optional>
+#include <string>
+
+namespace reprise::proxy {
+
+/// Longer than anything here takes, also under a sanitizer on a busy machine.
+inline constexpr std::chrono::seconds test_patience{20};
+
+struct test_loop {
+    net::io_context io{1};
+    deadlines timer{io, std::chrono::milliseconds{5}};
+
+    /// Starts a coroutine, the result of which nobody wants.
+    void start(awaitable<void> work) {
+        net::co_spawn(io, std::move(work), [](std::exception_ptr thrown) {
+            if (thrown) {
+                std::rethrow_exception(thrown);
+            }
+        });
+    }
+
+    /// Runs the loop until the coroutine is done.
+    template <class T>
+    T finish(awaitable<T> work) {
+        std::optional<T> result;
+        net::co_spawn(io, std::move(work), [&](std::exception_ptr thrown, T value) {
+            if (thrown) {
+                std::rethrow_exception(thrown);
+            }
+            result.emplace(std::move(value));
+        });
+        run_until([&] { return result.has_value(); });
+        REQUIRE(result.has_value());
+        return std::move(*result);
+    }
+
+    template <class Condition>
+    void run_until(Condition met) {
+        const auto give_up = steady_now() + test_patience;
+        while (!met() && steady_now() < give_up) {
+            io.restart();
+            io.run_one_for(std::chrono::milliseconds{20});
+        }
+    }
+
+    void run_for(std::chrono::milliseconds time) {
+        io.restart();
+        io.run_for(time);
+    }
+};
+
+struct socket_pair {
+    tcp_socket ours;
+    tcp_socket theirs;
+};
+
+inline tcp::acceptor listen_on_loopback(net::io_context& io, int backlog = 16) {
+    tcp::acceptor acceptor{io};
+    acceptor.open(tcp::v4());
+    acceptor.bind({net::ip::address_v4::loopback(), 0});
+    acceptor.listen(backlog);
+    return acceptor;
+}
+
+inline socket_pair connected_pair(net::io_context& io) {
+    auto acceptor = listen_on_loopback(io);
+    tcp_socket ours{io};
+    ours.connect(acceptor.local_endpoint());
+    auto theirs = acceptor.accept();
+    prepare_socket(ours);
+    prepare_socket(theirs);
+    return {std::move(ours), std::move(theirs)};
+}
+
+/// A port on which nobody listens: bound, so that nobody else gets it either.
+struct closed_port {
+    explicit closed_port(net::io_context& io) : holder(io) {
+        holder.open(tcp::v4());
+        holder.bind({net::ip::address_v4::loopback(), 0});
+        port = holder.local_endpoint().port();
+    }
+    tcp_socket holder;
+    std::uint16_t port = 0;
+};
+
+inline awaitable<std::string> read_to_end(tcp_socket& socket) {
+    std::string all;
+    for (;;) {
+        char block[4096];
+        const auto [error, count] = co_await read_some(socket, net::buffer(block));
+        all.append(block, count);
+        if (error) {
+            co_return all;
+        }
+    }
+}
+
+inline awaitable<std::string> read_exactly(tcp_socket& socket, std::size_t bytes) {
+    std::string all(bytes, '\0');
+    const auto [error, count] = co_await net::async_read(socket, net::buffer(all), use_tuple);
+    all.resize(count);
+    co_return all;
+}
+
+}  // namespace reprise::proxy

@@ -1,0 +1,329 @@
+#include "proxy/net/origin_pool.hpp"
+#include "tests/unit/net/fake_dns.hpp"
+#include "tests/unit/net/loop.hpp"
+
+#include <deque>
+#include <memory>
+
+using namespace reprise::proxy;
+using namespace reprise;
+using namespace std::chrono_literals;
+
+namespace {
+
+steady_time late() {
+    return steady_now() + test_patience;
+}
+
+config::access_options loopback_access() {
+    config::access_options access;
+    access.allow_destinations = {
+        {"", config::network{canonical(net::ip::address_v4::loopback()), 128}, {}}};
+    return access;
+}
+
+/// A pool, and an origin that accepts and says nothing.
+struct pool_bench : test_loop {
+    explicit pool_bench(config::origin_options wanted = {})
+        : origin(listen_on_loopback(io)),
+          port(origin.local_endpoint().port()),
+          pool(timer, names, make_guard(loopback_access()), wanted) {
+        accept();
+    }
+
+    void accept() {
+        origin.async_accept([this](const error_code& error, tcp_socket socket) {
+            if (!error) {
+                accepted.push_back(std::move(socket));
+                accept();
+            }
+        });
+    }
+
+    attempt<origin_lease> get(bool fresh_only = false, std::optional<steady_time> until = {}) {
+        return finish(pool.acquire("127.0.0.1", port, false, fresh_only, until.value_or(late())));
+    }
+    origin_lease lease(bool fresh_only = false) {
+        auto got = get(fresh_only);
+        REQUIRE(got.has_value());
+        return std::move(*got);
+    }
+    /// Until the origin has accepted so many, so that what it does is seen by the pool.
+    void await_accepted(std::size_t count) {
+        run_until([&] { return accepted.size() >= count; });
+        REQUIRE(accepted.size() == count);
+    }
+    std::uint64_t open() const { return pool.figures().open; }
+    std::uint64_t idle() const { return pool.figures().idle; }
+
+    fake_dns server{io};
+    resolver names{timer, server.options()};
+    tcp::acceptor origin;
+    std::uint16_t port;
+    std::deque<tcp_socket> accepted;
+    origin_pool pool;
+};
+
+awaitable<void> acquire_into(pool_bench& bench,
+                             bool fresh_only,
+                             steady_time until,
+                             std::optional<attempt<origin_lease>>& result) {
+    auto got = co_await bench.pool.acquire("127.0.0.1", bench.port, false, fresh_only, until);
+    result.emplace(std::move(got));
+}
+using waiting = std::optional<attempt<origin_lease>>;
+
+/// Until the kernel has brought what the origin did to our side.
+void await_readable(test_loop& loop, tcp_socket& socket) {
+    loop.run_until([&] {
+        error_code error;
+        char byte = 0;
+        const auto count = socket.receive(net::buffer(&byte, 1), tcp_socket::message_peek, error);
+        return count > 0 || error == net::error::eof || error == net::error::connection_reset;
+    });
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("net/origin_pool");
+
+TEST_CASE("a connection given back serves the next, the last used first") {
+    pool_bench bench;
+    auto first = bench.lease();
+    auto second = bench.lease();
+    CHECK(!first.reused());
+    CHECK(first.address() == net::ip::address_v4::loopback());
+    const auto second_port = second.socket().local_endpoint().port();
+    first.give_back();
+    second.give_back();
+    CHECK(!second);
+    CHECK(bench.idle() == 2);
+    const auto again = bench.pool.try_acquire("127.0.0.1", bench.port, false);
+    REQUIRE(again);
+    auto& same = const_cast<origin_lease&>(again);
+    CHECK(again.reused());
+    CHECK(same.socket().local_endpoint().port() == second_port);
+    CHECK(bench.pool.figures().dials == 2);
+    CHECK(bench.pool.figures().reuses == 1);
+    CHECK(bench.open() == 2);
+}
+
+TEST_CASE("a lease destroyed closes its connection") {
+    pool_bench bench;
+    {
+        const auto lease = bench.lease();
+        CHECK(bench.open() == 1);
+    }
+    CHECK(bench.open() == 0);
+    CHECK(!bench.pool.try_acquire("127.0.0.1", bench.port, false));
+    bench.await_accepted(1);
+    CHECK(bench.finish(read_to_end(bench.accepted[0])).empty());
+}
+
+TEST_CASE("an idle connection that ended or has bytes in it is never used again") {
+    pool_bench bench;
+    auto lease = bench.lease();
+    bench.await_accepted(1);
+    auto& socket = lease.socket();
+    SUBCASE("ended") {
+        bench.accepted[0].close();
+    }
+    SUBCASE("bytes") {
+        net::write(bench.accepted[0], net::buffer("H", 1));
+    }
+    await_readable(bench, socket);
+    lease.give_back();
+    auto next = bench.lease();
+    CHECK(!next.reused());
+    CHECK(bench.pool.figures().stale == 1);
+    CHECK(bench.open() == 1);
+}
+
+TEST_CASE("a connection whose buffer is not empty is closed instead of kept") {
+    pool_bench bench;
+    auto lease = bench.lease();
+    static_cast<void>(lease.buffer().prepare(16));
+    lease.buffer().commit(1);
+    lease.give_back();
+    CHECK(bench.idle() == 0);
+    CHECK(bench.open() == 0);
+}
+
+TEST_CASE("who wants a fresh connection gets one, though another is idle") {
+    pool_bench bench;
+    bench.lease().give_back();
+    auto fresh = bench.lease(true);
+    CHECK(!fresh.reused());
+    CHECK(bench.open() == 2);
+    CHECK(bench.idle() == 1);
+}
+
+TEST_CASE("exempt and other connections to one host are kept apart") {
+    pool_bench bench;
+    bench.lease().give_back();
+    CHECK(!bench.pool.try_acquire("127.0.0.1", bench.port, true));
+    CHECK(!bench.pool.try_acquire("127.0.0.2", bench.port, false));
+    CHECK(!bench.pool.try_acquire("127.0.0.1", static_cast<std::uint16_t>(bench.port + 1), false));
+    CHECK(bench.pool.try_acquire("127.0.0.1", bench.port, false));
+}
+
+TEST_CASE("at the limit one waits for a connection given back, in turn") {
+    pool_bench bench{{.connections = 1}};
+    auto held = bench.lease();
+    waiting first, second;
+    bench.start(acquire_into(bench, false, late(), first));
+    bench.start(acquire_into(bench, false, late(), second));
+    bench.run_for(5ms);
+    CHECK(!first);
+    held.give_back();
+    bench.run_until([&] { return first.has_value(); });
+    REQUIRE((first && first->has_value()));
+    CHECK((*first)->reused());
+    CHECK(!second);
+    (*first)->close();
+    bench.run_until([&] { return second.has_value(); });
+    REQUIRE((second && second->has_value()));
+    CHECK(!(*second)->reused());
+    CHECK(bench.open() == 1);
+}
+
+TEST_CASE("a waiter for a fresh connection takes the place of the one given back") {
+    pool_bench bench{{.connections = 1}};
+    auto held = bench.lease();
+    waiting fresh;
+    bench.start(acquire_into(bench, true, late(), fresh));
+    bench.run_for(5ms);
+    held.give_back();
+    bench.run_until([&] { return fresh.has_value(); });
+    REQUIRE((fresh && fresh->has_value()));
+    CHECK(!(*fresh)->reused());
+    CHECK(bench.open() == 1);
+}
+
+TEST_CASE("at the limit an idle connection makes room for a fresh one") {
+    pool_bench bench{{.connections = 1}};
+    bench.lease().give_back();
+    const auto fresh = bench.lease(true);
+    CHECK(!fresh.reused());
+    CHECK(bench.open() == 1);
+    CHECK(bench.idle() == 0);
+}
+
+TEST_CASE("a connection that dies in the hands of a waiter is dialled anew") {
+    pool_bench bench{{.connections = 1}};
+    auto held = bench.lease();
+    bench.await_accepted(1);
+    waiting next;
+    bench.start(acquire_into(bench, false, late(), next));
+    bench.run_for(5ms);
+    bench.accepted[0].close();
+    await_readable(bench, held.socket());
+    held.give_back();
+    bench.run_until([&] { return next.has_value(); });
+    REQUIRE((next && next->has_value()));
+    CHECK(!(*next)->reused());
+    CHECK(bench.open() == 1);
+}
+
+TEST_CASE("waiting at the limit ends with the deadline, and the place in line with it") {
+    pool_bench bench{{.connections = 1}};
+    auto held = bench.lease();
+    const auto late_one = bench.get(false, steady_now() + 20ms);
+    REQUIRE(late_one.has_error());
+    CHECK(late_one.error().code == failure_code::origin_connection_limit);
+    held.give_back();
+    CHECK(bench.idle() == 1);
+    CHECK(bench.lease().reused());
+}
+
+TEST_CASE("a dial that fails leaves its place to the next") {
+    pool_bench bench{{.connections = 1}};
+    bench.origin.close();
+    for (int i = 0; i < 3; ++i) {
+        const auto got = bench.get(false, late());
+        REQUIRE(got.has_error());
+        CHECK(got.error().code == failure_code::connect_refused);
+    }
+    CHECK(bench.pool.figures().failures == 3);
+    CHECK(bench.open() == 0);
+}
+
+TEST_CASE("a higher limit lets those in who wait") {
+    pool_bench bench{{.connections = 1}};
+    const auto held = bench.lease();
+    waiting next;
+    bench.start(acquire_into(bench, false, late(), next));
+    bench.run_for(5ms);
+    bench.pool.set_options({.connections = 2});
+    bench.run_until([&] { return next.has_value(); });
+    REQUIRE((next && next->has_value()));
+    CHECK(bench.open() == 2);
+}
+
+TEST_CASE("no more than the limit stays idle, the longest unused going first") {
+    pool_bench bench{{.connections = 4, .idle = 1}};
+    auto first = bench.lease();
+    auto second = bench.lease();
+    const auto second_port = second.socket().local_endpoint().port();
+    first.give_back();
+    second.give_back();
+    CHECK(bench.idle() == 1);
+    CHECK(bench.open() == 1);
+    CHECK(bench.lease().socket().local_endpoint().port() == second_port);
+}
+
+TEST_CASE("an idle connection is closed when it has been unused for too long") {
+    pool_bench bench{{.idle_timeout = 30ms}};
+    bench.lease().give_back();
+    CHECK(bench.idle() == 1);
+    bench.run_until([&] { return bench.idle() == 0; });
+    CHECK(bench.open() == 0);
+}
+
+TEST_CASE("an idle connection is judged by the guard of the day") {
+    pool_bench bench;
+    bench.lease().give_back();
+    bench.pool.set_guard(make_guard(loopback_access()));
+    bench.lease().give_back();
+    CHECK(bench.pool.figures().dials == 1);
+    bench.pool.set_guard(make_guard({}));
+    CHECK(!bench.pool.try_acquire("127.0.0.1", bench.port, false));
+    const auto refused = bench.get();
+    REQUIRE(refused.has_error());
+    CHECK(refused.error().code == failure_code::destination_refused);
+}
+
+TEST_CASE("stopping closes what is idle, fails who waits, and keeps nothing given back") {
+    pool_bench bench{{.connections = 2}};
+    auto held = bench.lease();
+    auto other = bench.lease();
+    waiting next;
+    bench.start(acquire_into(bench, false, late(), next));
+    bench.run_for(5ms);
+    bench.pool.stop();
+    bench.run_until([&] { return next.has_value(); });
+    REQUIRE(next);
+    REQUIRE(next->has_error());
+    CHECK(next->error().code == failure_code::draining);
+    held.give_back();
+    other.close();
+    CHECK(bench.open() == 0);
+    CHECK(bench.get().has_error());
+}
+
+TEST_CASE("a lease may outlive its pool, and a loop die with who waits in line") {
+    origin_lease survivor;
+    {
+        auto bench = std::make_unique<pool_bench>(config::origin_options{.connections = 1});
+        survivor = bench->lease();
+        static waiting never;
+        bench->start(acquire_into(*bench, false, late(), never));
+        bench->run_for(5ms);
+        // A socket can't outlive its io_context, so the lease gives it up while that lives.
+        bench->pool.stop();
+        survivor.close();
+    }
+    CHECK(!survivor);
+}
+
+TEST_SUITE_END();

@@ -1,0 +1,148 @@
+#include "proxy/net/relay.hpp"
+#include "tests/unit/net/loop.hpp"
+
+using namespace reprise::proxy;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// client <-> (a  tunnel  b) <-> origin
+struct tunnel_bench : test_loop {
+    socket_pair left = connected_pair(io);
+    socket_pair right = connected_pair(io);
+    tcp_socket& client = left.ours;
+    tcp_socket& origin = right.ours;
+    std::optional<relay_result> result;
+
+    void run(std::string_view from_a = {},
+             std::string_view from_b = {},
+             std::chrono::milliseconds idle = std::chrono::milliseconds{test_patience}) {
+        net::co_spawn(io,
+                      relay(left.theirs, right.theirs, from_a, from_b, idle, timer),
+                      [this](std::exception_ptr thrown, relay_result ended) {
+                          REQUIRE(!thrown);
+                          result = ended;
+                      });
+    }
+    relay_result end() {
+        run_until([&] { return result.has_value(); });
+        REQUIRE(result);
+        return *result;
+    }
+    void send(tcp_socket& from, std::string text) { start(send_all(from, std::move(text))); }
+    static awaitable<void> send_all(tcp_socket& from, std::string text) {
+        static_cast<void>(co_await write_all(from, net::const_buffer{net::buffer(text)}));
+    }
+};
+
+std::string pattern(std::size_t bytes) {
+    std::string text(bytes, '\0');
+    for (std::size_t i = 0; i < bytes; ++i) {
+        text[i] = static_cast<char>((i * 2654435761u) >> 13);
+    }
+    return text;
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("net/relay");
+
+TEST_CASE("bytes pass both ways, those read before the tunnel first") {
+    tunnel_bench bench;
+    bench.run("early ", "soon ");
+    bench.send(bench.client, "question");
+    CHECK(bench.finish(read_exactly(bench.origin, 14)) == "early question");
+    bench.send(bench.origin, "answer");
+    CHECK(bench.finish(read_exactly(bench.client, 11)) == "soon answer");
+    bench.client.shutdown(tcp_socket::shutdown_send);
+    bench.origin.shutdown(tcp_socket::shutdown_send);
+    const auto ended = bench.end();
+    CHECK(ended.end == relay_end::finished);
+    CHECK(ended.a_to_b == 14);
+    CHECK(ended.b_to_a == 11);
+}
+
+TEST_CASE("the end of one direction is passed on and the other goes on") {
+    tunnel_bench bench;
+    bench.run();
+    bench.send(bench.client, "all I have to say");
+    bench.run_for(5ms);
+    bench.client.shutdown(tcp_socket::shutdown_send);
+    CHECK(bench.finish(read_to_end(bench.origin)) == "all I have to say");
+    CHECK(!bench.result);
+    const auto body = pattern(3 << 20);
+    bench.send(bench.origin, body);
+    CHECK(bench.finish(read_exactly(bench.client, body.size())) == body);
+    bench.origin.shutdown(tcp_socket::shutdown_send);
+    CHECK(bench.end().end == relay_end::finished);
+    CHECK(bench.finish(read_to_end(bench.client)).empty());
+}
+
+TEST_CASE("much passes both ways at once, whole") {
+    tunnel_bench bench;
+    bench.run();
+    const auto there = pattern(5 << 20);
+    const auto back = pattern(7 << 20);
+    bench.send(bench.client, there);
+    bench.send(bench.origin, back);
+    CHECK(bench.finish(read_exactly(bench.origin, there.size())) == there);
+    CHECK(bench.finish(read_exactly(bench.client, back.size())) == back);
+    bench.client.close();
+    bench.origin.close();
+    const auto ended = bench.end();
+    CHECK(ended.a_to_b == there.size());
+    CHECK(ended.b_to_a == back.size());
+}
+
+TEST_CASE("nothing is read from a side while the other does not take it") {
+    tunnel_bench bench;
+    bench.run();
+    std::uint64_t sent = 0;
+    const std::string block(64 << 10, 'x');
+    // Until nothing has been taken for a while: what fits in the kernel's buffers and one block.
+    for (auto quiet_since = steady_now(); steady_now() - quiet_since < 200ms;) {
+        error_code error;
+        const auto count = try_write(bench.client, net::buffer(block), error);
+        REQUIRE(!error);
+        if (count > 0) {
+            sent += count;
+            quiet_since = steady_now();
+        }
+        bench.run_for(1ms);
+        REQUIRE(sent < (64u << 20));
+    }
+    CHECK(bench.finish(read_exactly(bench.origin, sent)) == std::string(sent, 'x'));
+}
+
+TEST_CASE("a side that breaks off ends both") {
+    tunnel_bench bench;
+    bench.run();
+    bench.send(bench.client, "x");
+    CHECK(bench.finish(read_exactly(bench.origin, 1)) == "x");
+    bench.origin.set_option(tcp_socket::linger{true, 0});
+    bench.origin.close();
+    CHECK(bench.end().end == relay_end::reset);
+    bench.finish(read_to_end(bench.client));
+}
+
+TEST_CASE("a tunnel in which nothing moves ends") {
+    tunnel_bench bench;
+    bench.run({}, {}, 50ms);
+    bench.send(bench.client, "x");
+    CHECK(bench.finish(read_exactly(bench.origin, 1)) == "x");
+    const auto ended = bench.end();
+    CHECK(ended.end == relay_end::timed_out);
+    CHECK(ended.a_to_b == 1);
+    CHECK(bench.finish(read_to_end(bench.client)).empty());
+    CHECK(bench.finish(read_to_end(bench.origin)).empty());
+}
+
+TEST_CASE("stopping the thread's deadlines ends a tunnel") {
+    tunnel_bench bench;
+    bench.run();
+    bench.run_for(5ms);
+    bench.timer.stop();
+    CHECK(bench.end().end == relay_end::timed_out);
+}
+
+TEST_SUITE_END();

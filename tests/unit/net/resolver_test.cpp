@@ -1,0 +1,345 @@
+#include "proxy/net/resolver.hpp"
+#include "tests/unit/net/fake_dns.hpp"
+#include "tests/unit/net/loop.hpp"
+
+#include <boost/asio/this_coro.hpp>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <unistd.h>
+
+using namespace reprise::proxy;
+using namespace std::chrono_literals;
+using reprise::config::dns_options;
+
+namespace {
+
+using answer = attempt<resolved>;
+
+net::ip::address ip(const std::string& text) {
+    return net::ip::make_address(text);
+}
+
+steady_time late() {
+    return steady_now() + test_patience;
+}
+
+/// A loop, a name server, and a resolver that asks it.
+struct with_dns : test_loop {
+    fake_dns server{io};
+    dns_options options = server.options();
+
+    answer ask(resolver& names, const std::string& host) {
+        return finish(names.resolve(host, late()));
+    }
+};
+
+std::vector<std::string> texts(const answer& found) {
+    std::vector<std::string> all;
+    REQUIRE(found.has_value());
+    for (const auto& each : (*found)->addresses) {
+        all.push_back(each.to_string());
+    }
+    std::sort(all.begin(), all.end());
+    return all;
+}
+using list = std::vector<std::string>;
+
+awaitable<void> resolve_into(resolver& names,
+                             std::string host,
+                             steady_time until,
+                             std::optional<answer>& result) {
+    auto found = co_await names.resolve(std::move(host), until);
+    result.emplace(std::move(found));
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("net/resolver");
+
+TEST_CASE("numeric hosts and localhost are answered without a server") {
+    with_dns test;
+    resolver names{test.timer, test.options};
+    CHECK(texts(test.ask(names, "192.0.2.1")) == list{"192.0.2.1"});
+    CHECK(texts(test.ask(names, "2001:db8::1")) == list{"2001:db8::1"});
+    CHECK(texts(test.ask(names, "LOCALHOST.")) == list{"127.0.0.1", "::1"});
+    CHECK(texts(test.ask(names, "a.localhost")) == list{"127.0.0.1", "::1"});
+    CHECK(names.asked() == 0);
+}
+
+TEST_CASE("what is no host name is refused without a server") {
+    with_dns test;
+    resolver names{test.timer, test.options};
+    const auto long_label = std::string(64, 'a') + ".test";
+    const auto long_name = std::string(300, 'a');
+    for (const std::string& odd : {std::string{},
+                                   std::string{"."},
+                                   std::string{"a..b"},
+                                   std::string{".a"},
+                                   std::string{"a b"},
+                                   std::string{"a\\.b"},
+                                   std::string{"127.1"},
+                                   std::string{"2130706433"},
+                                   std::string{"0x7f000001"},
+                                   std::string{"a.0x1f"},
+                                   std::string{"a\0b", 3},
+                                   std::string{"\xc3\xa4.test"},
+                                   std::string{"fe80::1%lo"},
+                                   long_label,
+                                   long_name}) {
+        CAPTURE(odd);
+        const auto found = test.ask(names, odd);
+        REQUIRE(found.has_error());
+        CHECK(found.error().code == failure_code::dns_not_found);
+    }
+    CHECK(names.asked() == 0);
+}
+
+TEST_CASE("a name has the addresses of both families") {
+    with_dns test;
+    test.server.set("both.test", dns_type::a, {0, {ip("192.0.2.1"), ip("192.0.2.2")}});
+    test.server.set("both.test", dns_type::aaaa, {0, {ip("2001:db8::1")}});
+    resolver names{test.timer, test.options};
+    CHECK(texts(test.ask(names, "Both.Test")) == list{"192.0.2.1", "192.0.2.2", "2001:db8::1"});
+}
+
+TEST_CASE("an answer is kept for the least TTL in it, within bounds") {
+    with_dns test;
+    test.server.set("a.test", dns_type::a, {0, {ip("192.0.2.1")}, 100});
+    test.server.set("a.test", dns_type::aaaa, {0, {ip("2001:db8::1")}, 40});
+    test.server.set_v4("short.test", "192.0.2.2", 0);
+    test.server.set_v4("long.test", "192.0.2.3", 1'000'000);
+    test.options.min_ttl = 5s;
+    test.options.max_ttl = 600s;
+    resolver names{test.timer, test.options};
+    const auto kept_for = [&](const char* name) {
+        const auto found = test.ask(names, name);
+        REQUIRE(found.has_value());
+        return std::chrono::round<std::chrono::seconds>((*found)->valid_until - steady_now());
+    };
+    CHECK(kept_for("a.test") == 40s);
+    CHECK(kept_for("short.test") == 5s);
+    CHECK(kept_for("long.test") == 600s);
+    CHECK(names.asked() == 3);
+    CHECK(texts(test.ask(names, "a.test")).size() == 2);
+    CHECK(names.known("a.test").has_value());
+    CHECK(!names.known("b.test").has_value());
+    CHECK(names.asked() == 3);
+}
+
+TEST_CASE("a kept answer is asked for again when its time is over") {
+    with_dns test;
+    test.server.set_v4("a.test", "192.0.2.1", 0);
+    test.options.min_ttl = 0s;
+    resolver names{test.timer, test.options};
+    CHECK(texts(test.ask(names, "a.test")) == list{"192.0.2.1"});
+    test.server.set_v4("a.test", "192.0.2.2", 0);
+    CHECK(texts(test.ask(names, "a.test")) == list{"192.0.2.2"});
+}
+
+TEST_CASE("that a name does not exist, or has no address, is remembered") {
+    with_dns test;
+    test.server.set("empty.test", dns_type::a, {});
+    test.server.set("empty.test", dns_type::aaaa, {});
+    resolver names{test.timer, test.options};
+    for (const auto* name : {"missing.test", "empty.test"}) {
+        CAPTURE(name);
+        for (int again = 0; again < 2; ++again) {
+            const auto found = test.ask(names, name);
+            REQUIRE(found.has_error());
+            CHECK(found.error().code == failure_code::dns_not_found);
+            CHECK(found.error().may_retry);
+            CHECK(found.error().detail.find(name) != std::string::npos);
+        }
+    }
+    CHECK(names.asked() == 2);
+}
+
+TEST_CASE("questions for one name that come while it is asked are one question") {
+    with_dns test;
+    test.server.set("slow.test", dns_type::a, {0, {ip("192.0.2.1")}, 60, false, 30ms});
+    test.server.set("slow.test", dns_type::aaaa, {0, {}, 60, false, 30ms});
+    resolver names{test.timer, test.options};
+    std::vector<std::optional<answer>> results(20);
+    for (auto& each : results) {
+        test.start(resolve_into(names, "slow.test", late(), each));
+    }
+    test.run_until([&] {
+        return std::all_of(results.begin(), results.end(), [](auto& each) { return each; });
+    });
+    for (auto& each : results) {
+        REQUIRE(each);
+        CHECK(texts(*each) == list{"192.0.2.1"});
+    }
+    CHECK(names.asked() == 1);
+    CHECK(test.server.asked("slow.test", dns_type::a) == 1);
+}
+
+TEST_CASE("a family that gets no answer holds up the other only a little") {
+    with_dns test;
+    test.server.set("half.test", dns_type::a, {0, {ip("192.0.2.1")}});
+    test.server.set("half.test", dns_type::aaaa, {.silent = true});
+    test.options.timeout = 15s;
+    resolver names{test.timer, test.options};
+    const auto start = steady_now();
+    CHECK(texts(test.ask(names, "half.test")) == list{"192.0.2.1"});
+    CHECK(steady_now() - start < 3s);  // the first retry of the other would be at 3 s
+}
+
+TEST_CASE("the family that comes late is in the kept answer") {
+    with_dns test;
+    test.server.set("late.test", dns_type::a, {0, {ip("192.0.2.1")}});
+    test.server.set("late.test", dns_type::aaaa, {0, {ip("2001:db8::1")}, 60, false, 200ms});
+    resolver names{test.timer, test.options};
+    CHECK(texts(test.ask(names, "late.test")) == list{"192.0.2.1"});
+    test.run_until([&] { return texts(*names.known("late.test")).size() == 2; });
+    CHECK(texts(test.ask(names, "late.test")) == list{"192.0.2.1", "2001:db8::1"});
+    CHECK(names.asked() == 1);
+}
+
+TEST_CASE("a server that does not answer is a timeout, by dns.timeout or the caller's deadline") {
+    with_dns test;
+    test.server.set("silent.test", dns_type::a, {.silent = true});
+    test.server.set("silent.test", dns_type::aaaa, {.silent = true});
+    SUBCASE("dns.timeout") {
+        test.options.timeout = 60ms;
+        resolver names{test.timer, test.options};
+        const auto found = test.ask(names, "silent.test");
+        REQUIRE(found.has_error());
+        CHECK(found.error().code == failure_code::dns_timeout);
+    }
+    SUBCASE("the caller's deadline") {
+        resolver names{test.timer, test.options};
+        const auto found = test.finish(names.resolve("silent.test", steady_now() + 30ms));
+        REQUIRE(found.has_error());
+        CHECK(found.error().code == failure_code::dns_timeout);
+    }
+}
+
+TEST_CASE("a question that is lost is asked again") {
+    with_dns test;
+    test.server.set("lost.test", dns_type::a, {.silent = true});
+    test.server.set("lost.test", dns_type::aaaa, {});
+    test.options.timeout = 1000ms;
+    resolver names{test.timer, test.options};
+    std::optional<answer> result;
+    test.start(resolve_into(names, "lost.test", late(), result));
+    test.run_until([&] { return test.server.asked("lost.test", dns_type::a) == 1; });
+    test.server.set_v4("lost.test", "192.0.2.1");
+    test.run_until([&] { return result.has_value(); });
+    REQUIRE(result);
+    CHECK(texts(*result) == list{"192.0.2.1"});
+    CHECK(test.server.asked("lost.test", dns_type::a) == 2);
+}
+
+TEST_CASE("a server that fails is an error, remembered for a moment only") {
+    with_dns test;
+    test.server.set("fails.test", dns_type::a, {.rcode = 2, .addresses = {}});
+    test.server.set("fails.test", dns_type::aaaa, {.rcode = 2, .addresses = {}});
+    test.options.negative_ttl = 0s;
+    resolver names{test.timer, test.options};
+    const auto found = test.ask(names, "fails.test");
+    REQUIRE(found.has_error());
+    CHECK(found.error().code == failure_code::dns_error);
+    test.server.set_v4("fails.test", "192.0.2.1");
+    CHECK(texts(test.ask(names, "fails.test")) == list{"192.0.2.1"});
+}
+
+TEST_CASE("the hosts file comes before the server") {
+    with_dns test;
+    const auto path = std::filesystem::temp_directory_path() /
+                      ("reprise-resolver-hosts-" + std::to_string(::getpid()));
+    std::ofstream{path} << "192.0.2.77 listed.test localhost\n";
+    test.server.set_v4("listed.test", "192.0.2.1");
+    test.options.hosts_file = path.string();
+    resolver names{test.timer, test.options};
+    CHECK(texts(test.ask(names, "listed.test")) == list{"192.0.2.77"});
+    CHECK(names.asked() == 0);
+    std::filesystem::remove(path);
+}
+
+TEST_CASE("an answer with too many addresses is cut") {
+    with_dns test;
+    std::vector<net::ip::address> many;
+    for (std::uint32_t i = 0; i < 28; ++i) {  // as many as a UDP answer holds
+        many.emplace_back(net::ip::address_v4{0xc0000200 + i});
+    }
+    test.server.set("many.test", dns_type::a, {0, many});
+    std::vector<net::ip::address> six;
+    for (std::uint8_t i = 0; i < 14; ++i) {
+        auto bytes = ip("2001:db8::").to_v6().to_bytes();
+        bytes[15] = i;
+        six.emplace_back(net::ip::address_v6{bytes});
+    }
+    test.server.set("many.test", dns_type::aaaa, {0, six});
+    resolver names{test.timer, test.options};
+    CHECK(texts(test.ask(names, "many.test")).size() == resolver::most_addresses);
+}
+
+TEST_CASE("new settings ask the new server and forget what the old one said") {
+    with_dns test;
+    test.server.set_v4("a.test", "192.0.2.1");
+    test.server.set("slow.test", dns_type::a, {0, {ip("192.0.2.3")}, 60, false, 50ms});
+    resolver names{test.timer, test.options};
+    CHECK(texts(test.ask(names, "a.test")) == list{"192.0.2.1"});
+    std::optional<answer> slow;
+    test.start(resolve_into(names, "slow.test", late(), slow));
+    test.run_until([&] { return test.server.asked("slow.test", dns_type::a) == 1; });
+
+    fake_dns other{test.io};
+    other.set_v4("a.test", "192.0.2.2");
+    other.set_v4("slow.test", "192.0.2.4");
+    names.reconfigure(other.options());
+    CHECK(texts(test.ask(names, "a.test")) == list{"192.0.2.2"});
+    test.run_until([&] { return slow.has_value(); });
+    REQUIRE(slow);
+    CHECK(texts(test.ask(names, "slow.test")) == list{"192.0.2.4"});
+}
+
+TEST_CASE("stopping ends every question at once") {
+    with_dns test;
+    test.server.set("silent.test", dns_type::a, {.silent = true});
+    test.server.set("silent.test", dns_type::aaaa, {.silent = true});
+    resolver names{test.timer, test.options};
+    std::optional<answer> result;
+    test.start(resolve_into(names, "silent.test", late(), result));
+    test.run_until([&] { return test.server.asked("silent.test", dns_type::a) == 1; });
+    SUBCASE("the resolver") {
+        names.stop();
+    }
+    SUBCASE("its thread's deadlines") {
+        test.timer.stop();
+    }
+    test.run_until([&] { return result.has_value(); });
+    REQUIRE(result);
+    CHECK(result->has_error());
+    names.stop();
+    const auto later = test.ask(names, "other.test");
+    REQUIRE(later.has_error());
+    CHECK(later.error().code == failure_code::dns_error);
+}
+
+TEST_CASE("a resolver and its loop may be destroyed with questions under way") {
+    std::optional<answer> result;
+    {
+        with_dns test;
+        test.server.set("silent.test", dns_type::a, {.silent = true});
+        test.server.set("silent.test", dns_type::aaaa, {.silent = true});
+        resolver names{test.timer, test.options};
+        test.start(resolve_into(names, "silent.test", late(), result));
+        test.run_until([&] { return test.server.asked("silent.test", dns_type::a) == 1; });
+    }
+    CHECK(!result);
+}
+
+TEST_CASE("servers that make no sense are refused at the start") {
+    test_loop loop;
+    dns_options options;
+    options.servers = {{"not an address", 53}};
+    CHECK_THROWS_AS((resolver{loop.timer, options}), std::runtime_error);
+}
+
+TEST_SUITE_END();

@@ -1,0 +1,187 @@
+#include "proxy/net/wakeup.hpp"
+#include "tests/unit/net/loop.hpp"
+
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <vector>
+
+using namespace reprise::proxy;
+using namespace std::chrono_literals;
+
+namespace {
+
+steady_time soon() {
+    return steady_now() + 20ms;
+}
+steady_time late() {
+    return steady_now() + test_patience;
+}
+
+awaitable<bool> wait_once(wakeup& event, steady_time until) {
+    co_return co_await event.wait(until);
+}
+
+awaitable<void> wait_into(wakeup& event, steady_time until, std::optional<bool>& result) {
+    const bool signalled = co_await event.wait(until);
+    result = signalled;
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("net/wakeup");
+
+TEST_CASE("a signal wakes who waits, from the loop and not inside notify") {
+    test_loop loop;
+    wakeup event{loop.timer};
+    std::optional<bool> result;
+    loop.start(wait_into(event, late(), result));
+    loop.run_for(5ms);
+    CHECK(!result);
+    event.notify();
+    CHECK(!result);
+    loop.run_until([&] { return result.has_value(); });
+    CHECK(result == true);
+}
+
+TEST_CASE("a signal before the wait is kept, and several are one") {
+    test_loop loop;
+    wakeup event{loop.timer};
+    event.notify();
+    event.notify();
+    CHECK(loop.finish(wait_once(event, late())));
+    CHECK(!loop.finish(wait_once(event, soon())));
+}
+
+TEST_CASE("take empties a signal without waiting") {
+    test_loop loop;
+    wakeup event{loop.timer};
+    CHECK(!event.take());
+    event.notify();
+    CHECK(event.take());
+    CHECK(!event.take());
+}
+
+TEST_CASE("a wait ends with its deadline and can be repeated") {
+    test_loop loop;
+    wakeup event{loop.timer};
+    CHECK(!loop.finish(wait_once(event, soon())));
+    CHECK(!loop.finish(wait_once(event, soon())));
+    event.notify();
+    CHECK(loop.finish(wait_once(event, soon())));
+}
+
+TEST_CASE("stopping the thread's deadlines ends a wait without a deadline") {
+    test_loop loop;
+    wakeup event{loop.timer};
+    std::optional<bool> result;
+    loop.start(wait_into(event, steady_time::max(), result));
+    loop.run_for(5ms);
+    CHECK(!result);
+    loop.timer.stop();
+    loop.run_until([&] { return result.has_value(); });
+    CHECK(result == false);
+}
+
+TEST_CASE("a signal from another thread wakes who waits") {
+    test_loop loop;
+    wakeup event{loop.timer};
+    std::thread other{[signal = event.handle()] {
+        std::this_thread::sleep_for(10ms);
+        signal.notify();
+    }};
+    CHECK(loop.finish(wait_once(event, late())));
+    other.join();
+}
+
+TEST_CASE("a signal to a wakeup that is gone does nothing") {
+    test_loop loop;
+    auto event = std::make_unique<wakeup>(loop.timer);
+    const auto signal = event->handle();
+    event.reset();
+    signal.notify();
+    wakeup::signal{}.notify();
+    loop.run_for(5ms);
+}
+
+TEST_CASE("a wait that the loop never ends is freed with it") {
+    // For the leak checker: the coroutine holds the wakeup that holds the coroutine.
+    struct own {
+        static awaitable<void> wait_for_ever(deadlines& timer) {
+            wakeup event{timer};
+            static_cast<void>(co_await event.wait(steady_time::max()));
+        }
+    };
+    test_loop loop;
+    loop.start(own::wait_for_ever(loop.timer));
+    loop.run_for(5ms);
+}
+
+namespace {
+/// Waits until `sum` has reached `all`; every step of it was followed by a signal.
+awaitable<bool> follow(wakeup& event, const std::atomic<unsigned>& sum, unsigned all) {
+    while (sum.load(std::memory_order_relaxed) < all) {
+        const bool signalled = co_await event.wait(late());
+        if (!signalled) {
+            co_return false;
+        }
+    }
+    co_return true;
+}
+}  // namespace
+
+TEST_CASE("no signal of many threads is lost") {
+    test_loop loop;
+    wakeup event{loop.timer};
+    std::atomic<unsigned> sum{0};
+    constexpr unsigned threads = 3, steps = 3'000;
+    std::vector<std::thread> others;
+    for (unsigned i = 0; i < threads; ++i) {
+        others.emplace_back([&sum, signal = event.handle()] {
+            for (unsigned step = 0; step < steps; ++step) {
+                sum.fetch_add(1, std::memory_order_relaxed);
+                signal.notify();
+                if (step % 64 == 0) {
+                    std::this_thread::yield();
+                }
+            }
+        });
+    }
+    CHECK(loop.finish(follow(event, sum, threads * steps)));
+    for (auto& each : others) {
+        each.join();
+    }
+}
+
+namespace {
+awaitable<bool> live_and_die(deadlines& timer,
+                             std::atomic<std::shared_ptr<wakeup::signal>>& held,
+                             unsigned times) {
+    for (unsigned i = 0; i < times; ++i) {
+        wakeup event{timer};
+        held.store(std::make_shared<wakeup::signal>(event.handle()));
+        if (i % 2 == 0) {
+            static_cast<void>(co_await event.wait(steady_now() + 1ms));
+        }
+    }
+    co_return true;
+}
+}  // namespace
+
+TEST_CASE("signals may race with the end of the wakeup") {
+    test_loop loop;
+    std::atomic<std::shared_ptr<wakeup::signal>> held;
+    std::atomic<bool> done{false};
+    std::thread other{[&] {
+        while (!done) {
+            if (const auto signal = held.load()) {
+                signal->notify();
+            }
+        }
+    }};
+    CHECK(loop.finish(live_and_die(loop.timer, held, 2'000)));
+    done = true;
+    other.join();
+}
+
+TEST_SUITE_END();
