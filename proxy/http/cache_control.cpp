@@ -1,5 +1,7 @@
 #include "proxy/http/cache_control.hpp"
 
+#include "proxy/http/characters.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -7,10 +9,6 @@
 namespace reprise::proxy::http {
 
 namespace {
-
-constexpr bool is_blank(char c) noexcept {
-    return c == ' ' || c == '\t';
-}
 
 struct directive {
     std::string_view name;      ///< without white space around it

@@ -1,5 +1,6 @@
 #include "proxy/http/conditional.hpp"
 
+#include "proxy/http/characters.hpp"
 #include "proxy/http/date.hpp"
 
 #include <algorithm>
@@ -8,10 +9,6 @@
 namespace reprise::proxy::http {
 
 namespace {
-
-constexpr bool is_blank(char c) noexcept {
-    return c == ' ' || c == '\t';
-}
 
 std::string_view without_weakness(std::string_view etag) noexcept {
     return etag.starts_with("W/") ? etag.substr(2) : etag;

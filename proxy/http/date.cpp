@@ -158,7 +158,8 @@ std::optional<wall_time> read_rfc850(std::string_view text, wall_time now) noexc
     // RFC 9110 5.6.7: what would be more than 50 years ahead was meant in the past.
     now = std::clamp(now, earliest, latest);
     const auto today = floor<days>(now);
-    const wall_time limit = sys_days{year_month_day{today} + years{50}} + (now - today);
+    const auto limit = std::min<wall_time>(
+        sys_days{year_month_day{today} + years{50}} + (now - today), latest);
     const auto century = static_cast<unsigned>(static_cast<int>(year_month_day{today}.year())) /
                          100;
     parts.year += (century + 1) * 100;

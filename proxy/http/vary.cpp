@@ -1,5 +1,7 @@
 #include "proxy/http/vary.hpp"
 
+#include "proxy/http/characters.hpp"
+
 #include <algorithm>
 #include <array>
 #include <iterator>
@@ -9,20 +11,12 @@ namespace reprise::proxy::http {
 
 namespace {
 
-constexpr bool is_blank(char c) noexcept {
-    return c == ' ' || c == '\t';
-}
-
 constexpr char lower(char c) noexcept {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
 }
 
 bool is_token(std::string_view text) noexcept {
-    constexpr std::string_view marks = "!#$%&'*+-.^_`|~";
-    return !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {
-        return (c >= '0' && c <= '9') || (lower(c) >= 'a' && lower(c) <= 'z') ||
-               marks.find(c) != std::string_view::npos;
-    });
+    return !text.empty() && std::all_of(text.begin(), text.end(), is_tchar);
 }
 
 bool is_before(std::string_view a, std::string_view b) noexcept {

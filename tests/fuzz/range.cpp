@@ -1,0 +1,48 @@
+// Any Range value against representations of several lengths: what is satisfiable lies within,
+// what is not has no parts, and an If-Range of any text never holds by accident.
+
+#include "proxy/http/range.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+namespace {
+
+using namespace reprise::proxy::http;
+
+void require(bool held) {
+    if (!held) {
+        std::abort();
+    }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    const std::string_view text{reinterpret_cast<const char*>(data), size};
+    const reprise::proxy::wall_time now{std::chrono::seconds{784111777}};
+    for (const std::uint64_t length : {std::uint64_t{0},
+                                       std::uint64_t{1},
+                                       std::uint64_t{1000},
+                                       std::uint64_t{1} << 40,
+                                       ~std::uint64_t{0}}) {
+        const auto set = parse_ranges(text, length);
+        require(set.count <= most_ranges);
+        require((set.answer == range_answer::part) == (set.count > 0));
+        for (const auto& part : set.ranges()) {
+            require(part.first <= part.last && part.last < length);
+        }
+        const std::array<field, 1> request{field{field_id::range, "Range", text}};
+        const auto verdict = judge_range("GET", request, {}, length, now);
+        require(verdict.answer != range_answer::part || set.count == 1);
+        require((verdict.answer == range_answer::unsatisfiable) ==
+                (set.answer == range_answer::unsatisfiable));
+    }
+    const std::array<field, 1> conditional{field{field_id::if_range, "If-Range", text}};
+    const std::array<field, 1> stored{field{field_id::etag, "ETag", "\"a\""}};
+    require(if_range_holds(conditional, stored, now) == (text == "\"a\""));
+    return 0;
+}
