@@ -4,8 +4,6 @@
 #include <arpa/inet.h>
 #include <cctype>
 #include <charconv>
-#include <cstring>
-#include <span>
 
 namespace reprise::config {
 namespace {

@@ -11,7 +11,6 @@
 
 #include <chrono>
 #include <functional>
-#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>

@@ -1,7 +1,6 @@
 #include "config/load.hpp"
 #include "tests/unit/config/loading.hpp"
 
-#include <cstdio>
 #include <string>
 
 using namespace reprise::config;

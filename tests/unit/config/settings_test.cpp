@@ -1,7 +1,6 @@
 #include "config/settings.hpp"
 #include "tests/unit/config/loading.hpp"
 
-#include <algorithm>
 #include <set>
 
 using namespace reprise::config;
