@@ -1,0 +1,284 @@
+#include "proxy/admin/admin_server.hpp"
+
+#include <boost/asio/connect.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/write.hpp>
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <sys/socket.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+using namespace reprise;
+using namespace reprise::proxy;
+using namespace std::chrono_literals;
+namespace net = boost::asio;
+
+namespace {
+
+config::admin_options any_port() {
+    config::admin_options options;
+    options.address = config::endpoint{"127.0.0.1", 0};
+    return options;
+}
+
+// The server with hooks that a test can steer.
+struct running_server {
+    explicit running_server(config::admin_options options = any_port(), admin_limits limits = {})
+        : server{{.ready = [this] { return ready.load(); },
+                  .stats =
+                      [this] {
+                          stats_inputs inputs;
+                          inputs.version = "9.9";
+                          inputs.ready = ready;
+                          return inputs;
+                      },
+                  .reload =
+                      [this] {
+                          ++reloads;
+                          return mistakes;
+                      },
+                  .tick = [this] { ++ticks; }},
+                 limits} {
+        const auto bound = server.start(options);
+        REQUIRE(bound.has_value());
+        REQUIRE(bound->port != 0);
+        port = bound->port;
+        host = "127.0.0.1:" + std::to_string(port);
+    }
+
+    std::atomic<readiness> ready{readiness::ready};
+    std::atomic<int> reloads{0}, ticks{0};
+    std::vector<std::string> mistakes;
+    std::uint16_t port = 0;
+    std::string host;
+    admin_server server;
+};
+
+// A blocking client whose every read ends within ten seconds.
+struct client {
+    explicit client(std::uint16_t port) : socket{io} {
+        socket.connect({net::ip::address_v4::loopback(), port});
+        const timeval patience{.tv_sec = 10, .tv_usec = 0};
+        ::setsockopt(socket.native_handle(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    }
+    void send(std::string_view text) { net::write(socket, net::buffer(text)); }
+
+    // Raw reads: Asio's blocking read would wait for readiness again after the time-out.
+    std::string read_some() {
+        char bytes[16384];
+        const auto got = ::recv(socket.native_handle(), bytes, sizeof bytes, 0);
+        return got > 0 ? std::string(bytes, static_cast<std::size_t>(got)) : std::string{};
+    }
+    std::string read_to_end() {
+        std::string all;
+        for (auto some = read_some(); !some.empty(); some = read_some()) {
+            all += some;
+        }
+        return all;
+    }
+    std::string read_until(std::string_view end) {
+        std::string all;
+        while (all.find(end) == std::string::npos) {
+            const auto some = read_some();
+            if (some.empty()) {
+                break;
+            }
+            all += some;
+        }
+        return all;
+    }
+
+    net::io_context io;
+    net::ip::tcp::socket socket;
+};
+
+std::string ask(const running_server& running,
+                std::string_view line,
+                std::string_view fields = "") {
+    client asking{running.port};
+    asking.send(std::string{line} + " HTTP/1.1\r\nHost: " + running.host +
+                "\r\nConnection: close\r\n" + std::string{fields} + "\r\n");
+    return asking.read_to_end();
+}
+
+bool has_status(const std::string& response, int status) {
+    return response.starts_with("HTTP/1.1 " + std::to_string(status) + " ");
+}
+
+std::string body_of(const std::string& response) {
+    const auto at = response.find("\r\n\r\n");
+    return at == std::string::npos ? "" : response.substr(at + 4);
+}
+
+}  // namespace
+
+TEST_SUITE("admin/admin_server") {
+
+    TEST_CASE("healthz, stats, metrics and the list of them are served") {
+        const running_server running;
+        const auto health = ask(running, "GET /healthz");
+        CHECK(has_status(health, 200));
+        CHECK(body_of(health) == "ok\n");
+        const auto stats = ask(running, "GET /stats");
+        CHECK(stats.find("Content-Type: application/json\r\n") != std::string::npos);
+        CHECK(body_of(stats).find("\"version\": \"9.9\"") != std::string::npos);
+        const auto metrics = ask(running, "GET /metrics");
+        CHECK(metrics.find("Content-Type: text/plain; version=0.0.4") != std::string::npos);
+        CHECK(body_of(metrics).find("reprise_build_info{version=\"9.9\"} 1\n") !=
+              std::string::npos);
+        CHECK(body_of(ask(running, "GET /")).find("href=\"/metrics\"") != std::string::npos);
+    }
+
+    TEST_CASE("readyz says 503 and why while it drains") {
+        running_server running;
+        CHECK(has_status(ask(running, "GET /readyz"), 200));
+        running.ready = readiness::draining;
+        const auto response = ask(running, "GET /readyz");
+        CHECK(has_status(response, 503));
+        CHECK(body_of(response) == "draining\n");
+    }
+
+    TEST_CASE("HEAD has the length and no body") {
+        const running_server running;
+        const auto response = ask(running, "HEAD /healthz");
+        CHECK(has_status(response, 200));
+        CHECK(response.find("Content-Length: 3\r\n") != std::string::npos);
+        CHECK(body_of(response).empty());
+    }
+
+    TEST_CASE("a connection serves one request after another, also sent at once") {
+        const running_server running;
+        client asking{running.port};
+        const auto request = "GET /healthz HTTP/1.1\r\nHost: " + running.host + "\r\n\r\n";
+        asking.send(request + request);
+        auto got = asking.read_until("ok\n");
+        if (got.find("ok\n", got.find("ok\n") + 3) == std::string::npos) {
+            got += asking.read_until("ok\n");
+        }
+        asking.send(request);
+        CHECK(asking.read_until("ok\n").starts_with("HTTP/1.1 200"));
+    }
+
+    TEST_CASE("foreign names and sites are refused on the wire") {
+        const running_server running;
+        client asking{running.port};
+        asking.send("GET /stats HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n");
+        CHECK(has_status(asking.read_to_end(), 421));
+        CHECK(has_status(ask(running, "GET /stats", "Origin: http://evil.example\r\n"), 403));
+    }
+
+    TEST_CASE("reload wants the token, calls the hook, and shows its mistakes") {
+        char path[] = "/tmp/reprise-token-XXXXXX";
+        ::close(::mkstemp(path));
+        std::ofstream{path} << "t0ken\n";
+        running_server running;
+        constexpr auto right = "Authorization: Bearer t0ken\r\n";
+        CHECK(has_status(ask(running, "POST /reload", right), 403));  // no token is set yet
+
+        auto options = any_port();
+        options.token_file = path;
+        running.server.reconfigure(options);
+        CHECK(has_status(ask(running, "POST /reload"), 401));
+        CHECK(has_status(ask(running, "GET /reload", right), 405));
+        CHECK(running.reloads == 0);
+        CHECK(has_status(ask(running, "POST /reload", right), 200));
+        CHECK(running.reloads == 1);
+        running.mistakes = {"threads: -1: must be at least 0"};
+        const auto refused = ask(running, "POST /reload", right);
+        CHECK(has_status(refused, 422));
+        CHECK(body_of(refused).find("threads: -1") != std::string::npos);
+        std::filesystem::remove(path);
+    }
+
+    TEST_CASE("what is no HTTP, too long or too large gets its status and a closed connection") {
+        const running_server running;
+        const auto answer_to = [&](const std::string& bytes) {
+            client asking{running.port};
+            asking.send(bytes);
+            return asking.read_to_end();
+        };
+        CHECK(has_status(answer_to("no http at all\r\n\r\n"), 400));
+        CHECK(has_status(answer_to("GET /" + std::string(40'000, 'a') + " HTTP/1.1\r\n\r\n"), 431));
+        CHECK(
+            has_status(answer_to("POST /reload HTTP/1.1\r\nHost: " + running.host +
+                                 "\r\nContent-Length: 100000\r\n\r\n" + std::string(100'000, 'b')),
+                       413));
+        CHECK(has_status(ask(running, "GET /healthz"), 200));
+    }
+
+    TEST_CASE("slow requests are cut off in time") {
+        const running_server running{any_port(), {.request = 200ms, .idle = 300ms}};
+        client slow{running.port}, idle{running.port};
+        slow.send("GET /healthz HT");
+        const auto before = std::chrono::steady_clock::now();
+        CHECK(slow.read_to_end().empty());
+        CHECK(idle.read_to_end().empty());
+        CHECK(std::chrono::steady_clock::now() - before < 8s);
+    }
+
+    TEST_CASE("connections beyond the limit are told so, and room comes back") {
+        const running_server running{any_port(), {.connections = 2}};
+        {
+            client first{running.port}, second{running.port};
+            // Served, so that both are known to be counted.
+            const auto request = "GET /healthz HTTP/1.1\r\nHost: " + running.host + "\r\n\r\n";
+            first.send(request);
+            second.send(request);
+            CHECK(first.read_until("ok\n").starts_with("HTTP/1.1 200"));
+            CHECK(second.read_until("ok\n").starts_with("HTTP/1.1 200"));
+            client third{running.port};
+            CHECK(has_status(third.read_to_end(), 503));
+        }
+        bool served = false;
+        for (int i = 0; i < 500 && !served; ++i) {
+            served = has_status(ask(running, "GET /healthz"), 200);
+            std::this_thread::sleep_for(10ms);
+        }
+        CHECK(served);
+    }
+
+    TEST_CASE("it ticks") {
+        const running_server running;
+        for (int i = 0; i < 1000 && running.ticks == 0; ++i) {
+            std::this_thread::sleep_for(10ms);
+        }
+        CHECK(running.ticks > 0);
+    }
+
+    TEST_CASE("stop ends connections that are open and is quick") {
+        running_server running;
+        client idle{running.port};
+        idle.send("GET /healthz HTTP/1.1\r\nHost: " + running.host + "\r\n\r\n");
+        CHECK(idle.read_until("ok\n").starts_with("HTTP/1.1 200"));
+        running.server.stop();
+        running.server.stop();
+        CHECK(idle.read_to_end().empty());
+        boost::system::error_code refused;
+        net::io_context io;
+        net::ip::tcp::socket late{io};
+        late.connect({net::ip::address_v4::loopback(), running.port}, refused);
+        CHECK(refused);
+    }
+
+    TEST_CASE("an address that is taken, or is none, is an error") {
+        const running_server running;
+        auto options = any_port();
+        options.address->port = running.port;
+        admin_server second{{}};
+        CHECK(second.start(options).has_error());
+        options.address->host = "localhost";
+        admin_server third{{}};
+        CHECK(third.start(options).has_error());
+    }
+
+}  // TEST_SUITE
