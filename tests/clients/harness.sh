@@ -2,7 +2,7 @@
 # shellcheck disable=SC2034  # some of what is set here is for the scripts alone
 # What every test with a real client needs: an origin, a DNS server that knows no name, the proxy on
 # ports the system picked, and checks that say what was expected. Sourced by the scripts beside it,
-# which ctest runs with REPRISE, ORIGIN and NO_NAMES naming the programs (see CMakeLists.txt).
+# which ctest runs with REPRISE, ORIGIN, NO_NAMES and GIT_SERVER naming the programs (see CMakeLists.txt).
 #
 # The proxy may reach loopback alone and resolves nothing, so whatever else a client asks for
 # (browsers phone home) ends there. Everything is written below $work, which goes at the end; what
