@@ -75,7 +75,8 @@ struct admission_figures {
 ///           one generation.
 /// Clearing  the old generation is cleared 16 KiB at a time, one slice a note, while the young one
 ///           goes on taking keys; no call writes more than that. What is being cleared is forgotten
-///           already as far as the contract goes.
+///           already as far as the contract goes. A thread put to sleep with its slice lets the
+///           young one take more keys than planned for as long as it sleeps.
 /// Errs      towards "seen": at most false_positive_rate of the keys never seen. A key it still
 ///           remembers is never answered with fewer sights than it had (but for lost races).
 class admission_filter {

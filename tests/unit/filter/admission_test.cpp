@@ -288,7 +288,8 @@ TEST_SUITE("filter/admission") {
         CHECK(filter.figures(start).swaps > 20);
     }
 
-    TEST_CASE("threads that race to clear change the roles once a generation") {
+    TEST_CASE("threads that race to clear change the roles at most once a generation, and go on "
+              "doing it") {
         constexpr std::uint64_t objects = 30'000;
         constexpr int workers = 4;
         admission_filter filter{settings_of(objects, seconds{60}), start};
@@ -303,9 +304,15 @@ TEST_SUITE("filter/admission") {
         for (auto& thread : threads) {
             thread.join();
         }
+        // How often depends on the scheduler: a thread asleep with its slice lets the young
+        // generation grow. Never more often than keys came, though, and never stuck.
         const auto swaps = filter.figures(start).swaps;
         CHECK(swaps <= 5 * workers);
-        CHECK(swaps >= 5 * workers - 2);  // a thread asleep with its slice lets the young one grow
+        CHECK(swaps > 0);
+        for (std::uint64_t i = 0; i < 3 * objects; ++i) {
+            filter.note(nth_key(99, i), start);
+        }
+        CHECK(filter.figures(start).swaps >= swaps + 2);
     }
 }
 
