@@ -10,9 +10,9 @@ namespace {
 using namespace std::chrono_literals;
 using enum change;
 
-constexpr byte_count KiB = 1ull << 10;
-constexpr byte_count MiB = 1ull << 20;
-constexpr byte_count GiB = 1ull << 30;
+constexpr byte_count kib = 1ull << 10;
+constexpr byte_count mib = 1ull << 20;
+constexpr byte_count gib = 1ull << 30;
 constexpr auto day = 24h;
 
 }  // namespace
@@ -21,7 +21,7 @@ object_table<limit_options> limits_table() {
     return {{
                 value("head_size",
                       &limit_options::head_size,
-                      size_between(1 * KiB, 1 * MiB),
+                      size_between(1 * kib, 1 * mib),
                       live,
                       "The head of a request or response. More takes larger cookies; each "
                       "connection may hold as much."),
@@ -33,7 +33,7 @@ object_table<limit_options> limits_table() {
                       "it."),
                 value("url_length",
                       &limit_options::url_length,
-                      size_between(256, 1 * MiB),
+                      size_between(256, 1 * mib),
                       live,
                       "A request's URL; a longer one gets 414. Not above head_size, of "
                       "which it is a part."),
@@ -50,7 +50,7 @@ object_table<limit_options> limits_table() {
                       "and one of them can take as much from the others."),
                 value("body_rate",
                       &limit_options::body_rate,
-                      size_between(0, 1 * GiB, "bytes a second"),
+                      size_between(0, 1 * gib, "bytes a second"),
                       live,
                       "What a client must keep up, over each timeouts.client_body, sending "
                       "a body or reading one. More drops slow clients sooner; 0 waits for "

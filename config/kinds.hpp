@@ -105,6 +105,7 @@ kind<M> text_kind(std::string type,
 template <class E>
 kind<E> one_of(std::vector<std::pair<std::string_view, E>> words) {
     std::vector<std::string_view> names;
+    names.reserve(words.size());
     for (const auto& [name, value] : words) {
         names.push_back(name);
     }

@@ -13,10 +13,10 @@ namespace {
 using namespace std::chrono_literals;
 using enum change;
 
-constexpr byte_count KiB = 1ull << 10;
-constexpr byte_count MiB = 1ull << 20;
-constexpr byte_count GiB = 1ull << 30;
-constexpr byte_count TiB = 1ull << 40;
+constexpr byte_count kib = 1ull << 10;
+constexpr byte_count mib = 1ull << 20;
+constexpr byte_count gib = 1ull << 30;
+constexpr byte_count tib = 1ull << 40;
 constexpr auto day = 24h;
 
 object_table<listener> listener_table() {
@@ -82,13 +82,13 @@ object_table<memory_options> memory_table() {
     return {{
                 value("size",
                       &memory_options::size,
-                      size_between(1 * MiB, 4 * TiB),
+                      size_between(1 * mib, 4 * tib),
                       live,
                       "What stored responses may take, heads and bookkeeping included. More holds "
                       "more hits; the process is larger by as much."),
                 value("max_object",
                       &memory_options::max_object,
-                      size_between(1 * KiB, 1 * TiB),
+                      size_between(1 * kib, 1 * tib),
                       live,
                       "A larger body is passed on and not stored. More lets a few "
                       "large objects push many small ones out."),
@@ -101,14 +101,14 @@ object_table<collapsing_options> collapsing_table() {
     return {{
         value("window",
               &collapsing_options::window,
-              size_between(64 * KiB, 1 * GiB),
+              size_between(64 * kib, 1 * gib),
               live,
               "Bytes of one response held for readers that are behind. More "
               "lets later and slower clients share one fetch; each shared "
               "fetch may take as much memory."),
         value("finish",
               &collapsing_options::finish,
-              size_between(0, 1 * GiB),
+              size_between(0, 1 * gib),
               live,
               "A fetch that no client waits for any more goes on when at most "
               "this is missing. More stores more of what clients gave up, and "
