@@ -80,11 +80,6 @@ struct response_options {
     bool keep_age = false;    ///< pass Age on; otherwise whoever replies states its own
     bool trailers = false;    ///< keep Trailer, since trailers follow
     bool websocket = false;   ///< a 101: write Connection and Upgrade again
-};                            ///< our pseudonym; empty: no Via
-std::string_view date{};  ///< IMF-fixdate, written when the response has no Date (RFC 9110 6.6.1)
-bool keep_age = false;    ///< pass Age on; otherwise whoever replies states its own
-bool trailers = false;    ///< keep Trailer, since trailers follow
-bool websocket = false;   ///< a 101: write Connection and Upgrade again
 };
 
 /// Status line (HTTP/1.1) and end-to-end fields of a response, Via included; no framing field, no
