@@ -9,6 +9,8 @@ TEST_SUITE("scenario/request_framing") {
 
     namespace {
 
+    constexpr int any_refusal = 0;  // a coding we do not have: 400, or 501 (RFC 9112 6.1)
+
     struct trap {
         const char* what;
         std::string
@@ -23,7 +25,11 @@ TEST_SUITE("scenario/request_framing") {
         one.send(raw);
         one.send(w.request("/smuggled"));
         const auto answer = one.read("POST");
-        CHECK(answer.status == status);
+        if (status == any_refusal) {
+            CHECK((answer.status == 400 || answer.status == 501));
+        } else {
+            CHECK(answer.status == status);
+        }
         CHECK(answer.complete());
         CHECK(lower(answer.get("Connection")).find("close") != std::string::npos);
         const auto rest = one.read_to_end();
@@ -67,16 +73,21 @@ TEST_SUITE("scenario/request_framing") {
             {"an empty length", "Content-Length: \r\n\r\n"},
             {"a length over 64 bits", "Content-Length: 18446744073709551619\r\n\r\nabc"},
             {"a length with a tab inside", "Content-Length: 3\t4\r\n\r\nabc"},
-            {"identity", "Transfer-Encoding: identity\r\n\r\n" + hidden},
-            {"chunked not last", "Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n"},
+            {"identity", "Transfer-Encoding: identity\r\n\r\n" + hidden, any_refusal},
+            {"chunked not last",
+             "Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n",
+             any_refusal},
             {"chunked twice", "Transfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n"},
             {"chunked on two lines",
              "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"},
             {"chunked and identity on two lines",
-             "Transfer-Encoding: identity\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"},
-            {"nearly chunked", "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n"},
-            {"chunked with a parameter", "Transfer-Encoding: chunked;q=1\r\n\r\n0\r\n\r\n"},
-            {"chunked in quotes", "Transfer-Encoding: \"chunked\"\r\n\r\n0\r\n\r\n"},
+             "Transfer-Encoding: identity\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+             any_refusal},
+            {"nearly chunked", "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", any_refusal},
+            {"chunked with a parameter",
+             "Transfer-Encoding: chunked;q=1\r\n\r\n0\r\n\r\n",
+             any_refusal},
+            {"chunked in quotes", "Transfer-Encoding: \"chunked\"\r\n\r\n0\r\n\r\n", any_refusal},
             {"chunked and a control character", "Transfer-Encoding: chunked\x0b\r\n\r\n0\r\n\r\n"},
             {"an empty coding", "Transfer-Encoding: \r\n\r\n" + hidden},
         };

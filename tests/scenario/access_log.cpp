@@ -1,0 +1,144 @@
+// One line of JSON for each request: what was asked, what was answered, why, how long it took.
+
+#include "tests/scenario/world.hpp"
+
+#include <algorithm>
+#include <vector>
+
+TEST_SUITE("scenario/access_log") {
+
+    using namespace reprise::tests;
+
+    TEST_CASE("each request is one line that says what happened") {
+        world w{basic_settings()};
+        w.origin.on("/page", ok("Cache-Control: max-age=60\r\n", "hello"));
+        for (int i = 0; i < 3; ++i) {
+            CHECK(w.get("/page", "User-Agent: tester/1\r\n").status == 200);
+        }
+        REQUIRE(eventually([&] { return w.proxy.access_log().size() == 3; }));
+        const auto lines = w.proxy.access_log();
+        const char* outcomes[] = {"miss", "miss", "hit"};
+        std::vector<std::string> seen;
+        for (const auto& line : lines) {
+            CAPTURE(line.dump());
+            for (const auto* name :
+                 {"time", "client", "method", "url", "status", "outcome", "bytes_out", "ms"}) {
+                CAPTURE(name);
+                CHECK(line.contains(name));
+            }
+            CHECK(line["method"] == "GET");
+            CHECK(line["status"] == 200);
+            CHECK(line["url"] == w.origin.url("/page"));
+            CHECK(line["user_agent"] == "tester/1");
+            CHECK(line["bytes_out"].get<int>() > 5);
+            seen.push_back(line["outcome"]);
+        }
+        // Between threads lines may change places.
+        std::sort(seen.begin(), seen.end());
+        CHECK(seen == std::vector<std::string>{outcomes[2], outcomes[0], outcomes[1]});
+        const auto first = std::find_if(lines.begin(), lines.end(), [](const json& line) {
+            return line.value("reason", "") == "first-request";
+        });
+        REQUIRE(first != lines.end());
+        CHECK((*first)["origin"] == w.origin.authority());
+    }
+
+    TEST_CASE("query values are redacted, names stay") {
+        world w{basic_settings()};
+        w.origin.on("/signed", ok("", "hello"));
+        CHECK(w.get("/signed?X-Signature=sesame&user=me&flag").status == 200);
+        const auto line = w.proxy.logged("/signed");
+        REQUIRE(line.is_object());
+        const auto url = line["url"].get<std::string>();
+        CHECK(url.find("X-Signature") != std::string::npos);
+        CHECK(url.find("sesame") == std::string::npos);
+        CHECK(w.proxy.output().find("sesame") == std::string::npos);
+        CHECK(w.proxy.errors().find("sesame") == std::string::npos);
+    }
+
+    TEST_CASE("query values are logged when log.query_values says so") {
+        auto settings = basic_settings();
+        settings["log"]["query_values"] = true;
+        world w{settings};
+        w.origin.on("/page", ok("", "hello"));
+        CHECK(w.get("/page?a=b").status == 200);
+        CHECK(w.proxy.logged("/page")["url"] == w.origin.url("/page?a=b"));
+    }
+
+    TEST_CASE("whatever a client sends, a line is a line of JSON") {
+        world w{basic_settings()};
+        w.origin.otherwise([](origin_request&, origin_connection& connection) {
+            connection.send(ok("", "hello"));
+        });
+        CHECK(w.get("/odd-\xff\xfe\"\\<>", "User-Agent: \xff\"\\ x\r\n").status == 200);
+        CHECK(w.proxy.logged("/odd-").is_object());
+        auto one = w.proxy.connect();
+        one.send("\x16\x03\x01\"\\\r\n\r\n");
+        CHECK(one.read_to_end().end != read_end::timed_out);
+        CHECK(w.get("/last").status == 200);
+        CHECK(w.proxy.logged("/last").is_object());
+    }
+
+    TEST_CASE("credentials are never logged") {
+        world w{basic_settings()};
+        w.origin.on("/a", ok("", "hello"));
+        CHECK(w.get("/a",
+                    "Authorization: Bearer topsecret\r\nCookie: id=topsecret\r\n"
+                    "Proxy-Authorization: Basic topsecret\r\n")
+                  .status == 200);
+        auto one = w.proxy.connect();
+        (void)one.ask("GET http://user:topsecret@127.0.0.1:1/ HTTP/1.1\r\nHost: x\r\n\r\n");
+        CHECK(w.proxy.logged("/a").is_object());
+        w.proxy.stop();
+        CHECK(w.proxy.output().find("topsecret") == std::string::npos);
+        CHECK(w.proxy.errors().find("topsecret") == std::string::npos);
+    }
+
+    TEST_CASE("errors say what failed, tunnels that they were tunnels") {
+        fake_origin origin;
+        auto settings = basic_settings();
+        const acceptor server;
+        settings["access"]["connect_ports"] = json::array({server.port()});
+        proxy_process proxy{settings};
+        origin.on("/reset",
+                  [](origin_request&, origin_connection& connection) { connection.reset(); });
+        CHECK(proxy.get(origin.url("/reset")).status == 502);
+        const auto failed = proxy.logged("/reset");
+        REQUIRE(failed.is_object());
+        CHECK(failed["status"] == 502);
+        CHECK(failed["outcome"] == "error");
+        CHECK_FALSE(failed.value("reason", "").empty());
+
+        const auto authority = "127.0.0.1:" + std::to_string(server.port());
+        {
+            auto one = proxy.connect();
+            CHECK(one.ask("CONNECT " + authority + " HTTP/1.1\r\nHost: " + authority + "\r\n\r\n")
+                      .status == 200);
+        }
+        const auto tunnel = proxy.logged(authority);
+        REQUIRE(tunnel.is_object());
+        CHECK(tunnel["method"] == "CONNECT");
+        CHECK(tunnel["outcome"] == "tunnel");
+    }
+
+    TEST_CASE("\"off\" logs nothing") {
+        auto settings = basic_settings();
+        settings["log"]["access"] = "off";
+        world w{settings};
+        w.origin.on("/a", ok("", "hello"));
+        CHECK(w.get("/a").status == 200);
+        w.proxy.stop();
+        CHECK(w.proxy.output().empty());
+    }
+
+    TEST_CASE("what was logged is there after the program has ended") {
+        world w{basic_settings()};
+        w.origin.on("/a", ok("", "hello"));
+        for (int i = 0; i < 100; ++i) {
+            CHECK(w.get("/a").status == 200);
+        }
+        w.proxy.stop();
+        CHECK(w.proxy.access_log().size() == 100);
+    }
+
+}  // TEST_SUITE

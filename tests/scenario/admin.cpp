@@ -1,0 +1,238 @@
+// The admin listener: figures that move, and a door that no web page gets through.
+
+#include "tests/scenario/figures.hpp"
+#include "tests/scenario/world.hpp"
+
+#include <algorithm>
+#include <set>
+#include <sstream>
+
+TEST_SUITE("scenario/admin") {
+
+    using namespace reprise::tests;
+
+    namespace {
+
+    response ask_admin(const proxy_process& proxy,
+                       const std::string& line,
+                       const std::string& host,
+                       const std::string& fields = "") {
+        client one{proxy.admin_port()};
+        return one.ask(line + " HTTP/1.1\r\nHost: " + host + "\r\n" + fields + "\r\n");
+    }
+
+    std::string own_host(const proxy_process& proxy) {
+        return "127.0.0.1:" + std::to_string(proxy.admin_port());
+    }
+
+    }  // namespace
+
+    TEST_CASE("/healthz and /readyz say that it serves") {
+        const proxy_process proxy;
+        CHECK(proxy.admin("/healthz").status == 200);
+        CHECK(proxy.admin("/readyz").status == 200);
+        CHECK(proxy.admin("/").status == 200);
+        CHECK(proxy.admin("/no/such/page").status == 404);
+    }
+
+    TEST_CASE("/stats counts what happened") {
+        world w{basic_settings()};
+        w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", std::string(1000, 'x')));
+        CHECK(figure(w.proxy.stats(), figure_name::hits) == 0);
+        CHECK(w.get("/a").status == 200);
+        CHECK(w.get("/a").status == 200);
+        CHECK(is_hit(w.get("/a")));
+        CHECK(is_hit(w.get("/a")));
+        CHECK(eventually([&] { return figure(w.proxy.stats(), figure_name::hits) == 2; }));
+        const auto stats = w.proxy.stats();
+        CHECK(figure(stats, figure_name::misses) == 2);
+        CHECK(figure(stats, figure_name::store_objects) == 1);
+        CHECK(figure(stats, figure_name::store_bytes) >= 1000);
+        CHECK(figure(stats, figure_name::admission_refused) == 1);
+        CHECK(figure(stats, figure_name::ledger_objects) == 1);
+        CHECK(figure(stats, figure_name::ledger_bytes) >= 1000);
+        for (const auto* place : {"/hit_ratio",
+                                  "/byte_hit_ratio",
+                                  "/admission/hits_lost",
+                                  "/admission/filter/fill",
+                                  "/admission/filter/false_positive_rate",
+                                  "/admission/by_policy",
+                                  "/clients/open",
+                                  "/origins/open",
+                                  "/latency/first_byte",
+                                  "/store/evicted"}) {
+            CAPTURE(place);
+            CHECK(stats.contains(json::json_pointer{place}));
+        }
+    }
+
+    TEST_CASE("a HEAD, an error and a refusal are counted as what they are") {
+        world w{basic_settings()};
+        w.origin.on("/reset",
+                    [](origin_request&, origin_connection& connection) { connection.reset(); });
+        w.origin.on("/private", ok("Cache-Control: private\r\n", "x"));
+        CHECK(w.get("/reset").status == 502);
+        CHECK(w.get("/private").status == 200);
+        CHECK(w.proxy.get("http://127.0.0.1:22/").status == 403);
+        auto one = w.proxy.connect();
+        CHECK(one.ask("GET nonsense HTTP/1.1\r\nHost: x\r\n\r\n").status == 400);
+        CHECK(eventually([&] {
+            const auto stats = w.proxy.stats();
+            return figure(stats, "/requests/error") == 1 && figure(stats, "/requests/pass") == 1 &&
+                   figure(stats, "/requests/refused") == 1 &&
+                   figure(stats, "/requests/client_error") == 1;
+        }));
+    }
+
+    TEST_CASE("what the store evicts stays within its budget") {
+        auto settings = storing_settings();
+        settings["memory"] = {{"size", "8MiB"}, {"max_object", "1MiB"}};
+        world w{settings};
+        const auto body = patterned(400 * kib);
+        w.origin.otherwise([&](origin_request&, origin_connection& connection) {
+            connection.send(ok("Cache-Control: max-age=60\r\n", body));
+        });
+        for (int i = 0; i < 60; ++i) {
+            CHECK(w.get("/" + std::to_string(i)).complete());
+        }
+        const auto stats = w.proxy.stats();
+        CHECK(figure(stats, figure_name::store_bytes) <= 8 * static_cast<std::int64_t>(mib));
+        CHECK(figure(stats, figure_name::store_objects) >= 4);
+        CHECK(figure(stats, figure_name::store_objects) <= 20);
+        CHECK(figure(stats, "/store/evicted") >= 40);
+    }
+
+    TEST_CASE("/metrics has HELP and TYPE for every metric, and each series once") {
+        world w;
+        w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
+        CHECK(w.get("/a").status == 200);
+        const auto answer = w.proxy.admin("/metrics");
+        CHECK(answer.status == 200);
+        CHECK(answer.get("Content-Type").find("text/plain") == 0);
+        std::set<std::string> helped;
+        std::set<std::string> typed;
+        std::set<std::string> seen;
+        std::istringstream in{answer.body};
+        std::size_t samples = 0;
+        for (std::string line; std::getline(in, line);) {
+            CAPTURE(line);
+            std::istringstream words{line};
+            std::string first;
+            std::string second;
+            std::string third;
+            words >> first >> second >> third;
+            if (first == "#" && second == "HELP") {
+                CHECK(helped.insert(third).second);
+            } else if (first == "#" && second == "TYPE") {
+                CHECK(typed.insert(third).second);
+            } else if (first != "#" && !line.empty()) {
+                ++samples;
+                auto name = line.substr(0, line.find_first_of("{ "));
+                CHECK(seen.insert(line.substr(0, line.rfind(' '))).second);
+                for (const std::string suffix : {"_bucket", "_sum", "_count"}) {
+                    if (name.size() > suffix.size() &&
+                        name.compare(name.size() - suffix.size(), suffix.size(), suffix) == 0 &&
+                        typed.count(name) == 0) {
+                        name.resize(name.size() - suffix.size());
+                    }
+                }
+                CHECK(typed.count(name) == 1);
+                CHECK(helped.count(name) == 1);
+                CHECK(name.rfind("reprise_", 0) == 0);
+            }
+        }
+        CHECK(samples > 20);
+        CHECK(samples < 1000);
+    }
+
+    TEST_CASE("URLs and clients are no labels: the number of series does not grow with traffic") {
+        world w{basic_settings()};
+        w.origin.otherwise([](origin_request&, origin_connection& connection) {
+            connection.send(ok("Cache-Control: max-age=60\r\n", "hello"));
+        });
+        const auto lines = [&] {
+            const auto body = w.proxy.admin("/metrics").body;
+            return std::count(body.begin(), body.end(), '\n');
+        };
+        const auto before = lines();
+        for (int i = 0; i < 50; ++i) {
+            CHECK(w.get("/" + std::to_string(i)).status == 200);
+        }
+        CHECK(lines() == before);
+    }
+
+    TEST_CASE("a Host that is not its own is 421") {
+        const proxy_process proxy;
+        const auto port = std::to_string(proxy.admin_port());
+        for (const std::string& host : {std::string{"evil.example"},
+                                        "evil.example:" + port,
+                                        "localhost.evil.example:" + port}) {
+            CAPTURE(host);
+            CHECK(ask_admin(proxy, "GET /stats", host).status == 421);
+        }
+        CHECK(ask_admin(proxy, "GET /stats", own_host(proxy)).status == 200);
+        CHECK(ask_admin(proxy, "GET /stats", "localhost:" + port).status == 200);
+    }
+
+    TEST_CASE("a request from another site is 403") {
+        const proxy_process proxy;
+        const auto host = own_host(proxy);
+        CHECK(ask_admin(proxy, "GET /stats", host, "Origin: http://evil.example\r\n").status ==
+              403);
+        CHECK(ask_admin(proxy, "GET /stats", host, "Origin: null\r\n").status == 403);
+        CHECK(ask_admin(proxy, "GET /stats", host, "Origin: http://" + host + "\r\n").status ==
+              200);
+    }
+
+    TEST_CASE("what changes something wants POST and the token") {
+        const temp_dir directory;
+        auto settings = basic_settings();
+        settings["admin"]["token_file"] = directory.write("token", "open-sesame-and-more\n");
+        const proxy_process proxy{settings};
+        proxy.rewrite_settings(settings);
+        const auto host = own_host(proxy);
+        const std::string right = "Authorization: Bearer open-sesame-and-more\r\n";
+        const std::string empty = "Content-Length: 0\r\n";
+        CHECK(ask_admin(proxy, "GET /reload", host, right).status == 405);
+        CHECK(ask_admin(proxy, "POST /reload", host, empty).status == 401);
+        CHECK(ask_admin(proxy, "POST /reload", host, empty + "Authorization: Bearer wrong\r\n")
+                  .status == 401);
+        CHECK(
+            ask_admin(proxy, "POST /reload", host, empty + "Authorization: Bearer open-sesame\r\n")
+                .status == 401);
+        CHECK(ask_admin(proxy, "POST /reload", host, empty + right).status / 100 == 2);
+        CHECK(ask_admin(
+                  proxy, "POST /reload", host, empty + right + "Origin: http://evil.example\r\n")
+                  .status == 403);
+        CHECK(ask_admin(proxy, "POST /reload", "evil.example", empty + right).status == 421);
+    }
+
+    TEST_CASE("without a token file nothing can be changed") {
+        const proxy_process proxy;
+        const auto answer = ask_admin(proxy,
+                                      "POST /reload",
+                                      own_host(proxy),
+                                      "Content-Length: 0\r\nAuthorization: Bearer \r\n");
+        CHECK((answer.status == 401 || answer.status == 403));
+    }
+
+    TEST_CASE("the admin listener is no proxy, and the proxy is no admin listener") {
+        world w{basic_settings()};
+        w.origin.on("/stats", ok("", "the origin's"));
+        client one{w.proxy.admin_port()};
+        const auto answer = one.ask(w.request("/stats"));
+        CHECK(answer.status >= 400);
+        CHECK(w.origin.requests().empty());
+        CHECK(w.get("/stats").body == "the origin's");
+    }
+
+    TEST_CASE("what looks like framing trouble is refused here as well") {
+        const proxy_process proxy;
+        client one{proxy.admin_port()};
+        const auto answer = one.ask(
+            "POST /reload HTTP/1.1\r\nHost: " + own_host(proxy) +
+            "\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
+        CHECK(answer.status >= 400);
+    }
+
+}  // TEST_SUITE

@@ -1,0 +1,269 @@
+// A client's connection: kept, closed, timed out, limited.
+
+#include "tests/scenario/world.hpp"
+
+#include <vector>
+
+TEST_SUITE("scenario/connection") {
+
+    using namespace reprise::tests;
+
+    namespace {
+
+    json with_timeouts(const json& timeouts) {
+        auto settings = storing_settings();
+        settings["timeouts"].update(timeouts);
+        return settings;
+    }
+
+    }  // namespace
+
+    TEST_CASE("an HTTP/1.1 connection is kept for the next request") {
+        world w;
+        w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
+        auto one = w.proxy.connect();
+        for (int i = 0; i < 20; ++i) {
+            const auto answer = one.ask(w.request("/a"));
+            CHECK(answer.version == "HTTP/1.1");
+            CHECK(answer.body == "hello");
+        }
+    }
+
+    TEST_CASE("Connection: close is granted, for misses and hits, in whatever case") {
+        world w;
+        w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
+        for (const auto* option : {"close", "Close", "keep-alive, CLOSE"}) {
+            CAPTURE(option);
+            auto one = w.proxy.connect();
+            const auto answer = one.ask(
+                w.request("/a", "Connection: " + std::string{option} + "\r\n"));
+            CHECK(answer.body == "hello");
+            CHECK(lower(answer.get("Connection")) == "close");
+            CHECK(one.is_closed_by_proxy());
+        }
+    }
+
+    TEST_CASE("an HTTP/1.0 connection ends with its answer unless keep-alive was asked for") {
+        world w;
+        w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
+        for (int i = 0; i < 2; ++i) {  // a miss and a hit
+            auto plain = w.proxy.connect();
+            CHECK(plain.ask("GET " + w.origin.url("/a") + " HTTP/1.0\r\n\r\n").body == "hello");
+            CHECK(plain.is_closed_by_proxy());
+
+            auto kept = w.proxy.connect();
+            for (int j = 0; j < 3; ++j) {
+                const auto answer = kept.ask("GET " + w.origin.url("/a") +
+                                             " HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n");
+                CHECK(answer.body == "hello");
+                CHECK(lower(answer.get("Connection")) == "keep-alive");
+            }
+        }
+    }
+
+    TEST_CASE("an HTTP/1.0 connection whose answer has no known length ends with it") {
+        world w{basic_settings()};
+        w.origin.on("/a",
+                    raw_head("200 OK", "Transfer-Encoding: chunked\r\n") + chunk("hello") +
+                        chunk(""));
+        auto one = w.proxy.connect();
+        const auto answer = one.ask("GET " + w.origin.url("/a") +
+                                    " HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+        CHECK(answer.body == "hello");
+        CHECK(answer.complete());
+        CHECK(lower(answer.get("Connection")) != "keep-alive");
+        CHECK(one.is_closed_by_proxy());
+    }
+
+    TEST_CASE("an idle connection is closed after timeouts.client_idle, without a word") {
+        world w{with_timeouts({{"client_idle", "300ms"}})};
+        w.origin.on("/a", ok("", "hello"));
+        auto one = w.proxy.connect();
+        CHECK(one.ask(w.request("/a")).body == "hello");
+        CHECK(one.is_closed_by_proxy());
+    }
+
+    TEST_CASE("a connection that never says anything is closed") {
+        world w{with_timeouts({{"client_idle", "300ms"}, {"client_head", "300ms"}})};
+        auto one = w.proxy.connect();
+        const auto rest = one.read_to_end();
+        CHECK(rest.end == read_end::closed);
+    }
+
+    TEST_CASE("a head that drips in is dropped after timeouts.client_head with 408") {
+        world w{with_timeouts({{"client_head", "500ms"}, {"client_idle", "30s"}})};
+        auto one = w.proxy.connect();
+        const auto raw = w.request("/a");
+        one.send(raw.substr(0, 20));
+        std::string got;
+        // One byte now and then must not keep it alive.
+        const bool ended = eventually([&] {
+            one.send("x");
+            return one.connection().read_some(got, std::chrono::milliseconds{50}) !=
+                   read_end::timed_out;
+        });
+        CHECK(ended);
+        CHECK(got.rfind("HTTP/1.1 408 ", 0) == 0);
+        CHECK(one.read_to_end().end != read_end::timed_out);
+        CHECK(w.origin.requests().empty());
+    }
+
+    TEST_CASE("a request body that drips in is dropped after timeouts.client_body") {
+        auto settings = with_timeouts({{"client_body", "500ms"}});
+        settings["limits"] = {{"body_rate", 1000}};
+        world w{settings};
+        std::atomic<bool> whole{false};
+        w.origin.on("/a", [&](origin_request& request, origin_connection& connection) {
+            whole = request.body_complete;
+            connection.close();
+        });
+        auto one = w.proxy.connect();
+        one.send(absolute_request("POST", w.origin.url("/a"), "Content-Length: 100000\r\n"));
+        std::string got;
+        const bool ended = eventually([&] {
+            one.send("x");
+            const auto end = one.connection().read_some(got, std::chrono::milliseconds{50});
+            return end == read_end::closed || end == read_end::reset;
+        });
+        CHECK(ended);
+        if (!got.empty()) {
+            CHECK(got.rfind("HTTP/1.1 408 ", 0) == 0);
+        }
+        CHECK(eventually([&] { return w.origin.open_connections() == 0; }));
+        CHECK_FALSE(whole);
+    }
+
+    TEST_CASE("a head over limits.head_size is 431, a URL over limits.url_length is 414") {
+        auto settings = storing_settings();
+        settings["limits"] = {{"head_size", "8KiB"}, {"fields", 50}, {"url_length", "2KiB"}};
+        world w{settings};
+        w.origin.otherwise([](origin_request&, origin_connection& connection) {
+            connection.send(ok("", "hello"));
+        });
+        const auto status_of = [&](const std::string& raw) {
+            auto one = w.proxy.connect();
+            const auto answer = one.ask(raw);
+            CHECK(one.is_closed_by_proxy());
+            return answer.status;
+        };
+        std::string many;
+        for (int i = 0; i < 60; ++i) {
+            many += "X-A: b\r\n";
+        }
+        CHECK(status_of(w.request("/a", "X-A: " + std::string(9000, 'x') + "\r\n")) == 431);
+        CHECK(status_of(w.request("/a", many)) == 431);
+        CHECK(status_of(w.request("/" + std::string(3000, 'x'))) == 414);
+        CHECK(w.origin.requests().empty());
+        auto one = w.proxy.connect();
+        CHECK(one.ask(w.request("/" + std::string(1500, 'x'),
+                                "X-A: " + std::string(5000, 'x') + "\r\n"))
+                  .body == "hello");
+    }
+
+    TEST_CASE("a head without end costs no more than the limit") {
+        world w;
+        w.proxy.forget_peak();
+        const auto before = w.proxy.resident_bytes();
+        auto one = w.proxy.connect();
+        one.send("GET " + w.origin.url("/"));
+        const std::string piece(mib, 'x');
+        for (int i = 0; i < 64 && one.connection().send_until_stalled(piece, a_moment) == mib;
+             ++i) {
+        }
+        const auto rest = one.read_to_end();
+        CHECK(rest.end != read_end::timed_out);
+        if (!rest.bytes.empty()) {
+            CHECK(rest.bytes.rfind("HTTP/1.1 4", 0) == 0);
+        }
+        CHECK(w.proxy.peak_resident_bytes() < before + (sanitized ? 256 : 16) * mib);
+    }
+
+    TEST_CASE("one client has no more connections than limits.connections_per_client") {
+        auto settings = storing_settings();
+        settings["limits"] = {{"connections_per_client", 3}};
+        world w{settings};
+        w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
+        std::vector<client> kept;
+        for (int i = 0; i < 3; ++i) {
+            kept.push_back(w.proxy.connect());
+            CHECK(kept.back().ask(w.request("/a")).body == "hello");
+        }
+        auto one_more = w.proxy.connect();
+        one_more.send(w.request("/a"));
+        const auto refused = one_more.read();
+        CHECK((refused.status == 0 || refused.status == 503));
+        CHECK(one_more.is_closed_by_proxy());
+
+        client somebody_else{w.proxy.port(), "127.0.0.2"};
+        CHECK(somebody_else.ask(w.request("/a")).body == "hello");
+
+        kept.pop_back();
+        CHECK(eventually([&] {
+            auto again = w.proxy.connect();
+            return again.ask(w.request("/a")).status == 200;
+        }));
+    }
+
+    TEST_CASE("an origin that is silent is 504 after timeouts.origin_head") {
+        world w{with_timeouts({{"origin_head", "300ms"}})};
+        auto& go = w.origin.make_gate();
+        w.origin.on("/a", [&](origin_request&, origin_connection&) { go.wait(); });
+        const auto answer = w.get("/a");
+        CHECK(answer.status == 504);
+        CHECK(answer.has("Proxy-Status"));
+    }
+
+    TEST_CASE("an origin that stops in a body is given up after timeouts.origin_body") {
+        world w{with_timeouts({{"origin_body", "300ms"}})};
+        auto& go = w.origin.make_gate();
+        w.origin.on("/a", [&](origin_request&, origin_connection& connection) {
+            connection.send(
+                raw_head("200 OK", "Cache-Control: max-age=60\r\nContent-Length: 100\r\n") +
+                "part");
+            go.wait();
+        });
+        const auto answer = w.get("/a");
+        CHECK(answer.status == 200);
+        CHECK(answer.end == ending::cut_short);
+        CHECK(answer.body == "part");
+    }
+
+    TEST_CASE("a client that half-closes after its request still gets its answer") {
+        world w;
+        auto& go = w.origin.make_gate();
+        w.origin.on("/a", [&](origin_request&, origin_connection& connection) {
+            go.wait();
+            connection.send(ok("", "hello"));
+        });
+        auto one = w.proxy.connect();
+        one.send(w.request("/a"));
+        one.connection().finish_sending();
+        REQUIRE(eventually([&] { return w.origin.count("/a") == 1; }));
+        CHECK(never_within_a_moment([&] { return w.origin.open_connections() == 0; }));
+        go.open();
+        CHECK(one.read().body == "hello");
+        CHECK(one.is_closed_by_proxy());
+    }
+
+    TEST_CASE("a client that leaves during a fetch costs nobody else anything") {
+        world w{basic_settings()};
+        auto& go = w.origin.make_gate();
+        w.origin.on("/slow", [&](origin_request&, origin_connection& connection) {
+            go.wait();
+            connection.send(ok("", "late"));
+        });
+        w.origin.on("/a", ok("", "hello"));
+        for (int i = 0; i < 10; ++i) {
+            auto one = w.proxy.connect();
+            one.send(w.request("/slow"));
+            const auto expected = static_cast<std::size_t>(i + 1);
+            CHECK(eventually([&] { return w.origin.connections() >= 1; }));
+            one.connection().reset();
+            CHECK(expected > 0);
+        }
+        CHECK(w.get("/a").body == "hello");
+        go.open();
+        CHECK(w.get("/a").body == "hello");
+    }
+
+}  // TEST_SUITE

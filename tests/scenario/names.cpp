@@ -1,0 +1,157 @@
+// Names become addresses: hosts file, DNS with TTLs, negative answers, and a guard on the result.
+
+#include "tests/scenario/world.hpp"
+#include "tests/support/fake_dns.hpp"
+
+TEST_SUITE("scenario/names") {
+
+    using namespace reprise::tests;
+
+    namespace {
+
+    /// An origin on loopback that is known by names, and a DNS server that says so.
+    struct named_world {
+        fake_origin origin;
+        fake_dns dns;
+        temp_dir directory;
+
+        [[nodiscard]] json settings(const json& base = basic_settings()) const {
+            auto out = base;
+            out["dns"] = {{"servers", json::array({dns.endpoint()})},
+                          {"hosts_file", directory.file("hosts")},
+                          {"timeout", "2s"}};
+            return out;
+        }
+        [[nodiscard]] std::string url(const std::string& host,
+                                      const std::string& path = "/a") const {
+            return "http://" + host + ":" + std::to_string(origin.port()) + path;
+        }
+    };
+
+    }  // namespace
+
+    TEST_CASE("a name is asked for once in its time to live") {
+        named_world w;
+        w.dns.add("www.example.test", "127.0.0.1", std::chrono::seconds{300});
+        w.origin.on("/a", ok("Connection: close\r\n", "hello"));
+        const proxy_process proxy{w.settings()};
+        for (int i = 0; i < 12; ++i) {
+            CHECK(proxy.get(w.url("www.example.test")).body == "hello");
+        }
+        // Each thread may ask for itself.
+        CHECK(w.dns.queries("www.example.test", fake_dns::type_a) <= 2);
+        CHECK(w.dns.queries("www.example.test", fake_dns::type_a) >= 1);
+        CHECK(w.origin.requests("/a").at(0).get("Host") ==
+              "www.example.test:" + std::to_string(w.origin.port()));
+    }
+
+    TEST_CASE("a name is asked for again when its time to live is over") {
+        named_world w;
+        w.dns.add("www.example.test", "127.0.0.1", std::chrono::seconds{1});
+        w.origin.on("/a", ok("Connection: close\r\n", "hello"));
+        const proxy_process proxy{w.settings()};
+        CHECK(proxy.get(w.url("www.example.test")).body == "hello");
+        CHECK(eventually([&] {
+            return proxy.get(w.url("www.example.test")).body == "hello" &&
+                   w.dns.queries("www.example.test", fake_dns::type_a) > 2;
+        }));
+    }
+
+    TEST_CASE("a name that does not exist is 502 with dns_error, and not asked for at once again") {
+        named_world w;
+        const proxy_process proxy{w.settings()};
+        for (int i = 0; i < 10; ++i) {
+            const auto answer = proxy.get(w.url("nowhere.example.test"));
+            CHECK(answer.status == 502);
+            CHECK(answer.get("Proxy-Status").find("error=dns_error") != std::string::npos);
+            CHECK(answer.body.find("nowhere.example.test") != std::string::npos);
+        }
+        CHECK(w.dns.queries("nowhere.example.test", fake_dns::type_a) <= 2);
+    }
+
+    TEST_CASE("a name server that is silent is 504 in bounded time") {
+        named_world w;
+        w.dns.be_silent();
+        const proxy_process proxy{w.settings()};
+        const auto answer = proxy.get(w.url("www.example.test"));
+        CHECK(answer.status == 504);
+        CHECK(answer.get("Proxy-Status").find("error=dns_timeout") != std::string::npos);
+    }
+
+    TEST_CASE("the hosts file goes before DNS") {
+        named_world w;
+        w.directory.write("hosts",
+                          "# comment\n127.0.0.1\tlocal.example.test  alias.example.test\n");
+        w.origin.on("/a", ok("", "hello"));
+        const proxy_process proxy{w.settings()};
+        CHECK(proxy.get(w.url("local.example.test")).body == "hello");
+        CHECK(proxy.get(w.url("alias.example.test")).body == "hello");
+        CHECK(proxy.get(w.url("ALIAS.example.test")).body == "hello");
+        CHECK(w.dns.queries("local.example.test", fake_dns::type_a) == 0);
+    }
+
+    TEST_CASE("a name that DNS points at loopback is refused: rebinding gets nowhere") {
+        named_world w;
+        w.dns.add("rebind.example.test", "127.0.0.1", std::chrono::seconds{0});
+        w.dns.add("metadata.example.test", "169.254.169.254", std::chrono::seconds{60});
+        w.dns.add("mapped.example.test", "::ffff:127.0.0.1", std::chrono::seconds{60});
+        auto settings = w.settings();
+        settings["access"].erase("allow_destinations");
+        const proxy_process proxy{settings};
+        for (const auto* host :
+             {"rebind.example.test", "metadata.example.test", "mapped.example.test"}) {
+            CAPTURE(host);
+            CHECK(proxy.get(w.url(host)).status == 403);
+        }
+        CHECK(w.origin.connections() == 0);
+    }
+
+    TEST_CASE("when one address refuses, the others are tried") {
+        named_world w;
+        w.dns.add(
+            "two.example.test", "127.0.0.9", std::chrono::seconds{60});  // nobody listens there
+        w.dns.add("two.example.test", "127.0.0.1", std::chrono::seconds{60});
+        w.dns.add("both.example.test", "::1", std::chrono::seconds{60});
+        w.dns.add("both.example.test", "127.0.0.1", std::chrono::seconds{60});
+        auto settings = w.settings();
+        settings["access"]["allow_destinations"] = json::array({"127.0.0.0/8", "::1"});
+        w.origin.on("/a", ok("Connection: close\r\n", "hello"));
+        const proxy_process proxy{settings};
+        for (int i = 0; i < 3; ++i) {
+            CHECK(proxy.get(w.url("two.example.test")).body == "hello");
+            CHECK(proxy.get(w.url("both.example.test")).body == "hello");
+        }
+    }
+
+    TEST_CASE("many requests for one name at once are one question") {
+        named_world w;
+        w.dns.add("www.example.test", "127.0.0.1", std::chrono::seconds{60});
+        w.origin.otherwise([](origin_request& request, origin_connection& connection) {
+            connection.send(ok("", request.target));
+        });
+        const proxy_process proxy{w.settings()};
+        std::vector<client> all;
+        for (int i = 0; i < 20; ++i) {
+            all.push_back(proxy.connect());
+            all.back().send(
+                absolute_request("GET", w.url("www.example.test", "/" + std::to_string(i))));
+        }
+        for (int i = 0; i < 20; ++i) {
+            CHECK(all[static_cast<std::size_t>(i)].read().body == "/" + std::to_string(i));
+        }
+        CHECK(w.dns.queries("www.example.test", fake_dns::type_a) <= 2);
+    }
+
+    TEST_CASE("names that cannot be names are refused without asking") {
+        named_world w;
+        const proxy_process proxy{w.settings()};
+        for (const std::string& host :
+             {std::string(300, 'a'), std::string(64, 'a') + ".test", std::string{"a..b.test"}}) {
+            CAPTURE(host);
+            const auto answer = proxy.get(w.url(host));
+            CHECK(answer.status >= 400);
+            CHECK(answer.complete());
+        }
+    }
+
+}  // TEST_SUITE

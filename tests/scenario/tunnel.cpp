@@ -1,0 +1,228 @@
+// CONNECT: bytes both ways, to the ports that access.connect_ports allows.
+
+#include "tests/scenario/world.hpp"
+
+#include <thread>
+
+TEST_SUITE("scenario/tunnel") {
+
+    using namespace reprise::tests;
+
+    namespace {
+
+    /// An origin that is a plain TCP server, and a proxy that may CONNECT to it.
+    struct tunnel_world {
+        acceptor server;
+        proxy_process proxy;
+
+        explicit tunnel_world(json settings = basic_settings()) : proxy{allow(settings)} {}
+
+        json& allow(json& settings) const {
+            settings["access"]["connect_ports"] = json::array({server.port()});
+            return settings;
+        }
+        [[nodiscard]] std::string authority() const {
+            return "127.0.0.1:" + std::to_string(server.port());
+        }
+        [[nodiscard]] std::string connect_request(const std::string& fields = "") const {
+            return "CONNECT " + authority() + " HTTP/1.1\r\nHost: " + authority() + "\r\n" +
+                   fields + "\r\n";
+        }
+    };
+
+    std::string read_exactly(stream& from, std::size_t bytes) {
+        std::string out;
+        while (out.size() < bytes && from.read_some(out) == read_end::data) {
+        }
+        return out;
+    }
+
+    }  // namespace
+
+    TEST_CASE("bytes pass both ways until both sides have closed") {
+        tunnel_world w;
+        auto one = w.proxy.connect();
+        one.send(w.connect_request());
+        auto far = w.server.accept(patience);
+        REQUIRE(far.is_open());
+        const auto head = one.read_head("CONNECT");
+        CHECK(head.status == 200);
+        CHECK_FALSE(head.has("Content-Length"));
+        CHECK_FALSE(head.has("Transfer-Encoding"));
+
+        one.send("ping");
+        CHECK(read_exactly(far, 4) == "ping");
+        far.send("pong");
+        CHECK(one.read_raw(4) == "pong");
+
+        // Half closed: the other way goes on.
+        one.connection().finish_sending();
+        std::string rest;
+        CHECK(far.read_some(rest) == read_end::closed);
+        far.send("still here");
+        CHECK(one.read_raw(10) == "still here");
+        far.close();
+        CHECK(one.is_closed_by_proxy());
+    }
+
+    TEST_CASE("the far side may be the first to close its half") {
+        tunnel_world w;
+        auto one = w.proxy.connect();
+        one.send(w.connect_request());
+        auto far = w.server.accept(patience);
+        REQUIRE(one.read_head("CONNECT").status == 200);
+        far.send("bye");
+        far.finish_sending();
+        const auto end = one.read_to_end();
+        CHECK(end.bytes == "bye");
+        CHECK(end.end == read_end::closed);
+        one.send("thanks");
+        CHECK(read_exactly(far, 6) == "thanks");
+    }
+
+    TEST_CASE("bytes sent right behind CONNECT reach the far side") {
+        tunnel_world w;
+        auto one = w.proxy.connect();
+        const auto early = patterned(100 * kib);
+        one.send(w.connect_request() + early);
+        auto far = w.server.accept(patience);
+        REQUIRE(far.is_open());
+        CHECK(read_exactly(far, early.size()) == early);
+        CHECK(one.read_head("CONNECT").status == 200);
+    }
+
+    TEST_CASE("what the far side says first is not lost, nor mixed with the head") {
+        tunnel_world w;
+        auto one = w.proxy.connect();
+        one.send(w.connect_request());
+        auto far = w.server.accept(patience);
+        far.send("SSH-2.0-hello\r\n");
+        CHECK(one.read_head("CONNECT").status == 200);
+        CHECK(one.read_raw(15) == "SSH-2.0-hello\r\n");
+    }
+
+    TEST_CASE("much passes both ways at once") {
+        tunnel_world w;
+        auto one = w.proxy.connect();
+        one.send(w.connect_request());
+        auto far = w.server.accept(patience);
+        REQUIRE(one.read_head("CONNECT").status == 200);
+        const auto up = patterned(8 * mib, 1);
+        const auto down = patterned(8 * mib, 2);
+        std::string got_up;
+        std::thread server{[&] {
+            std::thread sender{[&] { far.send(down); }};
+            got_up = read_exactly(far, up.size());
+            sender.join();
+        }};
+        std::thread sender{[&] { one.send(up); }};
+        CHECK(one.read_raw(down.size()) == down);
+        sender.join();
+        server.join();
+        CHECK(got_up == up);
+    }
+
+    TEST_CASE("a reset on one side ends the other") {
+        tunnel_world w;
+        auto one = w.proxy.connect();
+        one.send(w.connect_request());
+        auto far = w.server.accept(patience);
+        REQUIRE(one.read_head("CONNECT").status == 200);
+        SUBCASE("the client's") {
+            one.connection().reset();
+            std::string rest;
+            CHECK(far.read_some(rest) != read_end::timed_out);
+        }
+        SUBCASE("the far side's") {
+            far.reset();
+            CHECK(one.is_closed_by_proxy());
+        }
+    }
+
+    TEST_CASE("a tunnel in which nothing moves ends after timeouts.tunnel_idle") {
+        auto settings = basic_settings();
+        settings["timeouts"]["tunnel_idle"] = "300ms";
+        tunnel_world w{settings};
+        auto one = w.proxy.connect();
+        one.send(w.connect_request());
+        auto far = w.server.accept(patience);
+        REQUIRE(one.read_head("CONNECT").status == 200);
+        CHECK(one.is_closed_by_proxy());
+    }
+
+    TEST_CASE("a port that access.connect_ports does not have is 403 and names the setting") {
+        world w{basic_settings()};
+        auto one = w.proxy.connect();
+        const auto answer = one.ask("CONNECT " + w.origin.authority() +
+                                    " HTTP/1.1\r\nHost: " + w.origin.authority() + "\r\n\r\n");
+        CHECK(answer.status == 403);
+        CHECK(answer.body.find("connect_ports") != std::string::npos);
+        CHECK(w.origin.connections() == 0);
+    }
+
+    TEST_CASE("a refused CONNECT leaves nothing of what follows it to be read as a request") {
+        world w{basic_settings()};
+        w.origin.on("/a", ok("", "hello"));
+        auto one = w.proxy.connect();
+        one.send("CONNECT " + w.origin.authority() + " HTTP/1.1\r\nHost: " + w.origin.authority() +
+                 "\r\n\r\n");
+        CHECK(one.read("CONNECT").status == 403);
+        one.send(w.request("/a"));
+        (void)one.read_to_end(a_moment);
+        // Whether the connection is kept is ours to say; a tunnel's first bytes must not be
+        // forwarded in pieces. As a request it is a whole one of its own.
+        for (const auto& request : w.origin.requests()) {
+            CHECK(request.target == "/a");
+        }
+    }
+
+    TEST_CASE("CONNECT wants host and port, nothing else") {
+        world w{basic_settings()};
+        for (const auto* target : {"127.0.0.1",
+                                   "127.0.0.1:",
+                                   "127.0.0.1:0",
+                                   "127.0.0.1:443x",
+                                   "127.0.0.1:99999",
+                                   "http://127.0.0.1:443/",
+                                   "127.0.0.1:443/",
+                                   "user@127.0.0.1:443",
+                                   "/",
+                                   "*"}) {
+            CAPTURE(target);
+            auto one = w.proxy.connect();
+            CHECK(
+                one.ask("CONNECT " + std::string{target} + " HTTP/1.1\r\nHost: x\r\n\r\n").status ==
+                400);
+        }
+    }
+
+    TEST_CASE("a far side that refuses is 502 with a Proxy-Status") {
+        auto settings = basic_settings();
+        std::uint16_t closed_port = 0;
+        {
+            const acceptor gone;
+            closed_port = gone.port();
+        }
+        settings["access"]["connect_ports"] = json::array({closed_port});
+        const proxy_process proxy{settings};
+        auto one = proxy.connect();
+        const auto authority = "127.0.0.1:" + std::to_string(closed_port);
+        const auto answer = one.ask("CONNECT " + authority + " HTTP/1.1\r\nHost: " + authority +
+                                    "\r\n\r\n");
+        CHECK(answer.status == 502);
+        CHECK(answer.get("Proxy-Status").find("connection_refused") != std::string::npos);
+    }
+
+    TEST_CASE("an https URL in absolute form is a clear 501") {
+        world w{basic_settings()};
+        auto one = w.proxy.connect();
+        const auto answer = one.ask(
+            absolute_request("GET", "https://" + w.origin.authority() + "/a"));
+        CHECK(answer.status == 501);
+        CHECK(answer.body.find("CONNECT") != std::string::npos);
+        const auto ftp = one.ask(absolute_request("GET", "ftp://" + w.origin.authority() + "/a"));
+        CHECK(ftp.status >= 400);
+        CHECK(w.origin.connections() == 0);
+    }
+
+}  // TEST_SUITE
