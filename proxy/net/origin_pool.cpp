@@ -106,8 +106,9 @@ awaitable<attempt<origin_lease>> origin_pool::acquire(
             co_return origin_lease{mine, std::move(connection)};
         }
     }
+    const failure stopping{failure_code::draining, false, "the proxy is shutting down"};
     if (mine->stopped) {
-        co_return failure{failure_code::draining, false, "the proxy is shutting down"};
+        co_return stopping;
     }
     const std::string name{host};
     auto& group = mine->group_for({host, port, exempt});
@@ -125,6 +126,9 @@ awaitable<attempt<origin_lease>> origin_pool::acquire(
             if (!signalled) {
                 break;
             }
+        }
+        if (mine->stopped) {
+            co_return stopping;
         }
         if (me.has == handed::nothing) {
             co_return failure{failure_code::origin_connection_limit,

@@ -3,6 +3,7 @@
 #include "tests/unit/net/loop.hpp"
 
 #include <memory>
+#include <sys/socket.h>
 
 using namespace reprise::proxy;
 using namespace reprise;
@@ -50,8 +51,10 @@ struct silent_port {
             auto& each = *fill.emplace_back(std::make_unique<tcp_socket>(io));
             each.open(acceptor.local_endpoint().protocol());
             each.non_blocking(true);
-            error_code ignored;
-            each.connect(acceptor.local_endpoint(), ignored);
+            // Asio's own connect would wait for the outcome.
+            const auto to = acceptor.local_endpoint();
+            static_cast<void>(
+                ::connect(each.native_handle(), to.data(), static_cast<socklen_t>(to.size())));
         }
     }
     std::uint16_t port() const { return acceptor.local_endpoint().port(); }

@@ -22,7 +22,7 @@ enum class dns_type : std::uint16_t { a = 1, aaaa = 28 };
 
 struct dns_reply {
     unsigned rcode = 0;  // 2: server failure, 3: no such name
-    std::vector<net::ip::address> addresses;
+    std::vector<net::ip::address> addresses{};
     std::uint32_t ttl = 60;
     bool silent = false;
     std::chrono::milliseconds delay{0};

@@ -37,15 +37,15 @@ struct test_loop {
     template <class T>
     T finish(awaitable<T> work) {
         std::optional<T> result;
-        net::co_spawn(io, std::move(work), [&](std::exception_ptr thrown, T value) {
-            if (thrown) {
-                std::rethrow_exception(thrown);
-            }
-            result.emplace(std::move(value));
-        });
+        start(put_into(std::move(work), result));
         run_until([&] { return result.has_value(); });
         REQUIRE(result.has_value());
         return std::move(*result);
+    }
+
+    template <class T>
+    static awaitable<void> put_into(awaitable<T> work, std::optional<T>& result) {
+        result.emplace(co_await std::move(work));
     }
 
     template <class Condition>
