@@ -5,10 +5,11 @@
 namespace reprise::proxy {
 
 client_stream::client_stream(tcp_socket socket, deadlines& timer)
-    : socket_{std::move(socket)}, patience_{timer, [this] {
-          error_code ignored;
-          socket_.cancel(ignored);
-      }} {
+    : socket_{std::move(socket)},
+      patience_{timer, [this] {
+                    error_code ignored;
+                    socket_.cancel(ignored);
+                }} {
     prepare_socket(socket_);
 }
 
@@ -18,8 +19,8 @@ awaitable<client_stream::read_end> client_stream::read(std::size_t most) {
     }
     const auto room = input_.prepare(1);
     const auto size = std::min(room.size(), most);
-    const auto [error, got] =
-        co_await socket_.async_read_some(net::buffer(room.data(), size), use_tuple);
+    const auto [error, got] = co_await socket_.async_read_some(net::buffer(room.data(), size),
+                                                               use_tuple);
     if (got > 0) {
         input_.commit(got);
         bytes_in_ += got;
@@ -37,7 +38,8 @@ awaitable<client_stream::read_end> client_stream::read(std::size_t most) {
 bool client_stream::read_now(std::size_t most) {
     const auto room = input_.prepare(1);
     error_code error;
-    const auto got = try_read(socket_, net::buffer(room.data(), std::min(room.size(), most)), error);
+    const auto got = try_read(
+        socket_, net::buffer(room.data(), std::min(room.size(), most)), error);
     input_.commit(got);
     bytes_in_ += got;
     return got > 0;

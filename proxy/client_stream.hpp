@@ -1,6 +1,6 @@
 #pragma once
-// A client's connection as bytes: reads into one flat buffer, writes with back-pressure, and a deadline on every wait.
-// Writing tries the kernel first: most replies leave without a suspension.
+// A client's connection as bytes: reads into one flat buffer, writes with back-pressure, and a
+// deadline on every wait. Writing tries the kernel first: most replies leave without a suspension.
 
 #include "proxy/net/deadlines.hpp"
 #include "proxy/net/io.hpp"
@@ -12,7 +12,8 @@
 
 namespace reprise::proxy {
 
-/// Threads: its worker's. The deadline's action cancels what waits; every operation asks first whether it has passed.
+/// Threads: its worker's. The deadline's action cancels what waits; every operation asks first
+/// whether it has passed.
 class client_stream {
 public:
     client_stream(tcp_socket socket, deadlines& timer);
@@ -24,7 +25,8 @@ public:
     [[nodiscard]] deadline& patience() noexcept { return patience_; }
 
     enum class read_end : std::uint8_t { some, closed, timed_out };
-    /// Reads once, at least one byte, into input(); at most `most` bytes. patience() is armed by the caller.
+    /// Reads once, at least one byte, into input(); at most `most` bytes. patience() is armed by
+    /// the caller.
     [[nodiscard]] awaitable<read_end> read(std::size_t most);
     /// What is there already, without waiting. False: nothing was.
     bool read_now(std::size_t most);
@@ -32,7 +34,8 @@ public:
     /// Sends what the kernel takes of `parts` (of the rest, `parts` keeps nothing that was sent).
     /// True when all has gone or the connection has failed (then failed() is true).
     [[nodiscard]] bool send_now(std::vector<net::const_buffer>& parts);
-    /// Sends the rest, waiting at most `timeout` without enough progress. False: the client is gone or too slow.
+    /// Sends the rest, waiting at most `timeout` without enough progress. False: the client is gone
+    /// or too slow.
     [[nodiscard]] awaitable<bool> send(std::vector<net::const_buffer>& parts,
                                        std::uint64_t bytes_per_second,
                                        std::chrono::milliseconds timeout);

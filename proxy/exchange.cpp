@@ -10,8 +10,8 @@
 
 #include <charconv>
 
-// What needs no waiting: reading the request's facts, the look-up, answers from the store and refusals. Going further is
-// in exchange_forward.cpp.
+// What needs no waiting: reading the request's facts, the look-up, answers from the store and
+// refusals. Going further is in exchange_forward.cpp.
 
 namespace reprise::proxy {
 
@@ -29,14 +29,21 @@ void append_number(std::string& out, std::int64_t number) {
 }  // namespace
 
 session_state::session_state(worker& in, tcp_socket socket, std::size_t listener_index)
-    : w{in}, client{std::move(socket), in.timer}, arrived{in.timer}, listener{listener_index} {
+    : w{in},
+      client{std::move(socket), in.timer},
+      arrived{in.timer},
+      listener{listener_index} {
     head.fields.reserve(32);
     parts.reserve(8);
 }
 
 exchange::exchange(session_state& state, steady_time started)
-    : s_{state}, w_{state.w}, settings_{state.w.current}, started_{started},
-      head_bytes_{state.client.input().data().substr(0, state.head.bytes)}, head_{&state.head},
+    : s_{state},
+      w_{state.w},
+      settings_{state.w.current},
+      started_{started},
+      head_bytes_{state.client.input().data().substr(0, state.head.bytes)},
+      head_{&state.head},
       out_before_{state.client.bytes_out()},
       in_before_{state.client.bytes_in() - state.client.input().size()} {}
 
@@ -53,17 +60,17 @@ const config::listener& exchange::listener() const {
 void exchange::take_field_facts() {
     for (const auto& line : s_.head.fields) {
         switch (line.id) {
-            case field_id::authorization: has_authorization_ = true; break;
-            case field_id::cookie: has_cookie_ = true; break;
-            case field_id::cache_control:
-            case field_id::pragma: has_cache_control_ = true; break;
-            case field_id::if_match:
-            case field_id::if_none_match:
-            case field_id::if_modified_since:
-            case field_id::if_unmodified_since: has_conditions_ = true; break;
-            case field_id::range: has_range_ = true; break;
-            case field_id::via: has_via_ = true; break;
-            default: break;  // every other field is the origin's business
+        case field_id::authorization: has_authorization_ = true; break;
+        case field_id::cookie: has_cookie_ = true; break;
+        case field_id::cache_control:
+        case field_id::pragma: has_cache_control_ = true; break;
+        case field_id::if_match:
+        case field_id::if_none_match:
+        case field_id::if_modified_since:
+        case field_id::if_unmodified_since: has_conditions_ = true; break;
+        case field_id::range: has_range_ = true; break;
+        case field_id::via: has_via_ = true; break;
+        default: break;  // every other field is the origin's business
         }
     }
     if (has_cache_control_) {
@@ -107,7 +114,8 @@ std::optional<failure> exchange::read_request() {
         } else {
             const auto* host = http::find(head.fields, field_id::host);
             const auto authority = host != nullptr ? host->value
-                                                   : std::string_view{own.upstream}.substr(7);  // behind "http://"
+                                                   : std::string_view{own.upstream}.substr(
+                                                         7);  // behind "http://"
             auto with_host = http::with_authority(target_, authority);
             if (!with_host) {
                 return with_host.error();
@@ -125,7 +133,8 @@ std::optional<failure> exchange::read_request() {
 
 exchange::next exchange::begin() {
     if (auto wrong = read_request()) {
-        if (facts_of(wrong->code).whose == fault::client && wrong->code != failure_code::client_refused) {
+        if (facts_of(wrong->code).whose == fault::client &&
+            wrong->code != failure_code::client_refused) {
             keep_ = false;
         }
         return answer_failure(*wrong);
@@ -195,21 +204,22 @@ bool exchange::look_up(wall_time now) {
     }
     if (reuse_.what == http::reuse::must_validate) {
         switch (reuse_.why) {
-            case http::reuse_reason::request_no_cache:
-            case http::reuse_reason::request_max_age:
-            case http::reuse_reason::request_min_fresh: forward_ = http::forward_reason::request; break;
-            case http::reuse_reason::fresh:
-            case http::reuse_reason::max_stale:
-            case http::reuse_reason::stale:
-            case http::reuse_reason::response_no_cache:
-            case http::reuse_reason::must_revalidate: forward_ = http::forward_reason::stale; break;
+        case http::reuse_reason::request_no_cache:
+        case http::reuse_reason::request_max_age:
+        case http::reuse_reason::request_min_fresh: forward_ = http::forward_reason::request; break;
+        case http::reuse_reason::fresh:
+        case http::reuse_reason::max_stale:
+        case http::reuse_reason::stale:
+        case http::reuse_reason::response_no_cache:
+        case http::reuse_reason::must_revalidate: forward_ = http::forward_reason::stale; break;
         }
         return false;
     }
     if (has_conditions_) {
         const auto fields = stored.fields();
-        if (http::judge_preconditions(head_->fields, stored.status, fields, stored.freshness.response_time,
-                                      now) == http::precondition::forward) {
+        if (http::judge_preconditions(
+                head_->fields, stored.status, fields, stored.freshness.response_time, now) ==
+            http::precondition::forward) {
             forward_ = http::forward_reason::request;
             return false;
         }
@@ -236,7 +246,8 @@ void exchange::append_connection(std::string& out) {
     }
 }
 
-// Fills parts with a whole reply made of a stored response: 200 as stored, 304, 206 or 416 as the request's fields ask.
+// Fills parts with a whole reply made of a stored response: 200 as stored, 304, 206 or 416 as the
+// request's fields ask.
 void exchange::compose_stored(const cache::stored_response& stored,
                               wall_time now,
                               const http::cache_status& how) {
@@ -260,8 +271,9 @@ void exchange::compose_stored(const cache::stored_response& stored,
     if (has_conditions_ || has_range_) {
         const auto fields = stored.fields();
         if (has_conditions_ &&
-            http::judge_preconditions(head_->fields, stored.status, fields, stored.freshness.response_time,
-                                      now) == http::precondition::not_modified) {
+            http::judge_preconditions(
+                head_->fields, stored.status, fields, stored.freshness.response_time, now) ==
+                http::precondition::not_modified) {
             status_ = 304;
             held_.assign("HTTP/1.1 304 Not Modified\r\n");
             for (const auto& line : fields) {
@@ -274,8 +286,8 @@ void exchange::compose_stored(const cache::stored_response& stored,
             return;
         }
         if (has_range_ && stored.status == 200) {
-            const auto asked = http::judge_range(head_->method_text, head_->fields, fields,
-                                                 stored.content->size, now);
+            const auto asked = http::judge_range(
+                head_->method_text, head_->fields, fields, stored.content->size, now);
             if (asked.answer == http::range_answer::unsatisfiable) {
                 status_ = 416;
                 const auto date = http::format_date(now);
@@ -295,7 +307,8 @@ void exchange::compose_stored(const cache::stored_response& stored,
                 append_number(held_, static_cast<std::int64_t>(asked.part.size()));
                 held_.append("\r\n");
                 add("HTTP/1.1 206 Partial Content\r\n");
-                add(head.substr(stored.status_line_size, stored.length_at - stored.status_line_size));
+                add(head.substr(stored.status_line_size,
+                                stored.length_at - stored.status_line_size));
                 add(held_);
                 add(tail);
                 std::uint64_t at = 0;
@@ -344,11 +357,13 @@ exchange::next exchange::answer_failure(const failure& why) {
     const auto& facts = facts_of(why.code);
     note_failure(w_.counts, why.code);
     const auto date = http::format_date(wall_now());
-    // A body that nobody reads must not be taken for the next request: small ones are drained, others end the
-    // connection.
-    const bool waits_for_continue = http::has_token(head_->fields, field_id::expect, "100-continue");
+    // A body that nobody reads must not be taken for the next request: small ones are drained,
+    // others end the connection.
+    const bool waits_for_continue = http::has_token(
+        head_->fields, field_id::expect, "100-continue");
     if (body_.kind != http::body_kind::none && !upload_ &&
-        (waits_for_continue || body_.kind != http::body_kind::length || body_.length > (64u << 10))) {
+        (waits_for_continue || body_.kind != http::body_kind::length ||
+         body_.length > (64u << 10))) {
         keep_ = false;
     }
     std::string status;
@@ -360,7 +375,8 @@ exchange::next exchange::answer_failure(const failure& why) {
     }
     const auto* accept = http::find(head_->fields, field_id::accept);
     held_.clear();
-    http::append_error_page(held_, why,
+    http::append_error_page(held_,
+                            why,
                             {.pseudonym = w_.common.pseudonym,
                              .accept = accept != nullptr ? accept->value : std::string_view{},
                              .date = std::string_view{date.data(), date.size()},
@@ -368,14 +384,14 @@ exchange::next exchange::answer_failure(const failure& why) {
                              .head = is_head_,
                              .close = !keep_});
     switch (why.code) {
-        case failure_code::only_if_cached_miss: how_ = outcome::only_if_cached; break;
-        case failure_code::client_refused:
-        case failure_code::port_refused:
-        case failure_code::destination_refused:
-        case failure_code::too_many_connections:
-        case failure_code::loop_detected:
-        case failure_code::draining: how_ = outcome::refused; break;
-        default: how_ = facts.whose == fault::client ? outcome::client_error : outcome::error; break;
+    case failure_code::only_if_cached_miss: how_ = outcome::only_if_cached; break;
+    case failure_code::client_refused:
+    case failure_code::port_refused:
+    case failure_code::destination_refused:
+    case failure_code::too_many_connections:
+    case failure_code::loop_detected:
+    case failure_code::draining: how_ = outcome::refused; break;
+    default: how_ = facts.whose == fault::client ? outcome::client_error : outcome::error; break;
     }
     status_ = facts.status;
     reason_ = facts.name;
@@ -415,7 +431,8 @@ void exchange::refuse_head(session_state& state, const failure& why, steady_time
     note_failure(w.counts, why.code);
     const auto date = http::format_date(wall_now());
     std::string page;
-    http::append_error_page(page, why,
+    http::append_error_page(page,
+                            why,
                             {.pseudonym = w.common.pseudonym,
                              .accept = {},
                              .date = std::string_view{date.data(), date.size()},

@@ -1,11 +1,12 @@
 #pragma once
 // One request and its answer.
 //
-//     begin()   without waiting: what is refused at once, what is answered here, what the store answers
-//     run()     the rest: join a fetch or begin one, relay it; tunnels; request bodies
+//     begin()   without waiting: what is refused at once, what is answered here, what the store
+//     answers run()     the rest: join a fetch or begin one, relay it; tunnels; request bodies
 //
-// A hit never leaves begin(): it looks up, composes three pieces (stored head, per-reply fields, body) and hands them to
-// the kernel. Everything that may suspend is in run(). The line order of run() is the order of a request's life.
+// A hit never leaves begin(): it looks up, composes three pieces (stored head, per-reply fields,
+// body) and hands them to the kernel. Everything that may suspend is in run(). The line order of
+// run() is the order of a request's life.
 
 #include "proxy/cache/fetch.hpp"
 #include "proxy/client_stream.hpp"
@@ -33,11 +34,11 @@ struct session_state {
     client_stream client;
     wakeup arrived;  ///< news from a fetch, or the client's leaving
     std::size_t listener;
-    std::string client_address;    ///< numeric
+    std::string client_address;  ///< numeric
     std::uint16_t client_port = 0;
-    bool client_refused = false;   ///< by access.clients
-    bool client_gone = false;      ///< seen by the watch
-    bool waiting = false;          ///< the watch looks at this session
+    bool client_refused = false;  ///< by access.clients
+    bool client_gone = false;     ///< seen by the watch
+    bool waiting = false;         ///< the watch looks at this session
 
     // Scratch that lives from request to request, so that a hit allocates nothing.
     http::request_head head;
@@ -55,7 +56,8 @@ public:
         wait,   ///< run() has to go on
     };
 
-    /// `head` is state.head, parsed from the first head.bytes of the client's input, which this exchange consumes.
+    /// `head` is state.head, parsed from the first head.bytes of the client's input, which this
+    /// exchange consumes.
     exchange(session_state& state, steady_time started);
     ~exchange();
     exchange(const exchange&) = delete;
@@ -65,7 +67,8 @@ public:
     /// True: keep the connection.
     [[nodiscard]] awaitable<bool> run();
 
-    /// The answer to bytes that are no request head: written, logged, and the connection is to be closed.
+    /// The answer to bytes that are no request head: written, logged, and the connection is to be
+    /// closed.
     static void refuse_head(session_state& state, const failure& why, steady_time started);
 
 private:
@@ -81,7 +84,9 @@ private:
     // Answering without an origin
     next answer_failure(const failure& why);
     next answer_local(std::string_view body, std::string_view type);
-    void compose_stored(const cache::stored_response& stored, wall_time now, const http::cache_status& how);
+    void compose_stored(const cache::stored_response& stored,
+                        wall_time now,
+                        const http::cache_status& how);
     next send_composed();
 
     // Going further
@@ -115,7 +120,7 @@ private:
     http::target target_;
     http::body_framing body_;
     http::request_directives asked_;
-    std::string_view url_;            ///< primary key text: the target itself or state.url
+    std::string_view url_;  ///< primary key text: the target itself or state.url
     filter::key_hash key_;
     path path_ = path::store_or_fetch;
 

@@ -1,5 +1,4 @@
 #include "proxy/exchange.hpp"
-
 #include "proxy/http/chunked.hpp"
 #include "proxy/http/conditional.hpp"
 #include "proxy/http/forwarding.hpp"
@@ -10,7 +9,8 @@
 #include <algorithm>
 #include <array>
 
-// What goes further than the store: fetches joined or begun, their relay to the client, request bodies, tunnels.
+// What goes further than the store: fetches joined or begun, their relay to the client, request
+// bodies, tunnels.
 
 namespace reprise::proxy {
 
@@ -21,20 +21,20 @@ using http::body_kind;
 using http::field_id;
 using news = cache::fetch_reader::news;
 
-constexpr std::size_t batch = 128u << 10;       // of a body, handed to the kernel at once
+constexpr std::size_t batch = 128u << 10;         // of a body, handed to the kernel at once
 constexpr std::uint64_t drain_most = 256u << 10;  // of a request body that nobody wanted
 
 // RFC 9110 9.2.1; methods we do not know count as unsafe (RFC 9111 4.4).
 bool is_safe(verb method) noexcept {
     switch (method) {
-        case verb::get:
-        case verb::head:
-        case verb::options:
-        case verb::trace:
-        case verb::propfind:
-        case verb::report:
-        case verb::search: return true;
-        default: return false;
+    case verb::get:
+    case verb::head:
+    case verb::options:
+    case verb::trace:
+    case verb::propfind:
+    case verb::report:
+    case verb::search: return true;
+    default: return false;
     }
 }
 
@@ -43,16 +43,16 @@ bool is_safe(verb method) noexcept {
 awaitable<bool> exchange::run() {
     bool keep = false;
     switch (path_) {
-        case path::finish_sending: {
-            keep = co_await send_rest();
-            finish(keep || status_ != 0 ? how_ : outcome::client_gone, status_, reason_);
-            break;
-        }
-        case path::tunnel: co_return co_await tunnel_connect();
-        case path::pass: keep = co_await pass_through(); break;
-        case path::store_or_fetch: keep = co_await serve_from_fetch(); break;
+    case path::finish_sending: {
+        keep = co_await send_rest();
+        finish(keep || status_ != 0 ? how_ : outcome::client_gone, status_, reason_);
+        break;
     }
-    co_return keep && keep_;
+    case path::tunnel: co_return co_await tunnel_connect();
+    case path::pass: keep = co_await pass_through(); break;
+    case path::store_or_fetch: keep = co_await serve_from_fetch(); break;
+    }
+    co_return keep&& keep_;
 }
 
 // Sends what is in parts. False: the client is gone.
@@ -82,7 +82,8 @@ std::shared_ptr<fetch_order> exchange::make_order() {
     auto order = std::make_shared<fetch_order>();
     if (!copy_) {
         copy_ = copy_request(*head_, head_bytes_);
-        // The views move from the input buffer to the copy, and the buffer is free for the body or the next request.
+        // The views move from the input buffer to the copy, and the buffer is free for the body or
+        // the next request.
         const auto offset = copy_->bytes.data() - head_bytes_.data();
         const auto moved = [&](std::string_view view) {
             const bool inside = view.data() >= head_bytes_.data() &&
@@ -103,16 +104,13 @@ std::shared_ptr<fetch_order> exchange::make_order() {
     o.destination = target_;
     if (accelerator_) {
         // "http://host[:port]": checked when the settings were loaded.
-        o.authority = listener().upstream.substr(7);
-        const auto upstream = http::with_authority(http::target{.form = http::target_form::origin}, o.authority);
+        http::target any;
+        any.form = http::target_form::origin;
+        const auto upstream = http::with_authority(any,
+                                                   std::string_view{listener().upstream}.substr(7));
         o.connect_host = http::connect_host(*upstream);
         o.connect_port = upstream->port;
         o.exempt = true;
-        const auto in_authority = target_.host.data() >= listener().upstream.data() &&
-                                  target_.host.data() < listener().upstream.data() + listener().upstream.size();
-        if (in_authority) {
-            o.destination.host = std::string_view{o.authority}.substr(0, target_.host.size());
-        }
     } else {
         o.connect_host = http::connect_host(target_);
         o.connect_port = target_.port;
@@ -150,7 +148,8 @@ awaitable<bool> exchange::serve_from_fetch() {
     order_ = make_order();
     order_->may_store = is_get_ && !asked_.no_store;
     order_->replaces = stored_.what == cache::lookup::present;
-    const bool preconditions_of_origin = forward_ == http::forward_reason::request && has_conditions_ &&
+    const bool preconditions_of_origin = forward_ == http::forward_reason::request &&
+                                         has_conditions_ &&
                                          reuse_.what != http::reuse::must_validate;
     if (order_->replaces && is_get_ && !preconditions_of_origin) {
         const auto fields = stored_.response->fields();
@@ -164,15 +163,16 @@ awaitable<bool> exchange::serve_from_fetch() {
                        order_->own_range || order_->own_conditions;
     bool released = false;
     if (!alone) {
-        auto place =
-            w_.common.fetches.join_or_lead(key_, url_, s_.arrived.handle(), settings_->fetches);
+        auto place = w_.common.fetches.join_or_lead(
+            key_, url_, s_.arrived.handle(), settings_->fetches);
         if (place.leads) {
             // Another fetch may have ended between the look-up and now.
             const auto again = w_.common.store.peek(key_, url_, head_->fields);
-            const bool came = again.what == cache::lookup::present && again.response != stored_.response &&
-                              http::judge_reuse(again.response->directives, again.response->freshness, asked_,
-                                                wall_now())
-                                      .what == http::reuse::fresh;
+            const bool came =
+                again.what == cache::lookup::present && again.response != stored_.response &&
+                http::judge_reuse(
+                    again.response->directives, again.response->freshness, asked_, wall_now())
+                        .what == http::reuse::fresh;
             if (came) {
                 const auto into = place.reader->source();
                 place.reader.reset();
@@ -230,8 +230,12 @@ awaitable<bool> exchange::pass_through() {
                           (body_.kind == body_kind::length && body_.length > 0);
     if (has_body) {
         const http::chunked_limits limits{options.limits.head_size, options.limits.fields};
-        upload_ = std::make_shared<upload>(s_.client, body_, limits, options.limits.body_rate,
-                                           options.timeouts.client_body, w_.timer);
+        upload_ = std::make_shared<upload>(s_.client,
+                                           body_,
+                                           limits,
+                                           options.limits.body_rate,
+                                           options.timeouts.client_body,
+                                           w_.timer);
         order_->body = upload_;
     }
     order_->into = std::make_shared<cache::fetch>(settings_->fetches);
@@ -242,14 +246,16 @@ awaitable<bool> exchange::pass_through() {
     const bool kept = co_await relay_fetch(*reader, false, released);
     reader.reset();
     const bool body_over = co_await finish_upload();
-    co_return kept && body_over;
+    co_return kept&& body_over;
 }
 
-// What is left of a request's body after the reply: drained when it is little, else the connection ends.
+// What is left of a request's body after the reply: drained when it is little, else the connection
+// ends.
 awaitable<bool> exchange::finish_upload() {
     if (!upload_) {
         if (body_.kind != body_kind::length || body_.length == 0 || !keep_) {
-            co_return body_.kind == body_kind::none || (body_.kind == body_kind::length && body_.length == 0);
+            co_return body_.kind == body_kind::none ||
+                (body_.kind == body_kind::length && body_.length == 0);
         }
         if (!consumed_) {
             s_.client.input().consume(head_bytes_.size());
@@ -257,8 +263,12 @@ awaitable<bool> exchange::finish_upload() {
         }
         const auto& options = settings_->options;
         const http::chunked_limits limits{options.limits.head_size, options.limits.fields};
-        upload_ = std::make_shared<upload>(s_.client, body_, limits, options.limits.body_rate,
-                                           options.timeouts.client_body, w_.timer);
+        upload_ = std::make_shared<upload>(s_.client,
+                                           body_,
+                                           limits,
+                                           options.limits.body_rate,
+                                           options.timeouts.client_body,
+                                           w_.timer);
     }
     if (upload_->state() == upload::phase::running) {
         upload_->stop();
@@ -292,16 +302,19 @@ awaitable<bool> exchange::wait_for_news() {
     co_return signalled && !s_.client_gone;
 }
 
-// A follower is judged as if the head were a stored response's (RFC 9111 4): what could not answer it from the store
-// cannot answer it now.
+// A follower is judged as if the head were a stored response's (RFC 9111 4): what could not answer
+// it from the store cannot answer it now.
 bool exchange::may_follow(const cache::fetched_head& head, wall_time now) const {
-    if (head.verdict != http::storability::storable || !http::matches(head.vary, head.selecting, head_->fields)) {
+    if (head.verdict != http::storability::storable ||
+        !http::matches(head.vary, head.selecting, head_->fields)) {
         return false;
     }
-    return http::judge_reuse(head.directives, head.freshness, asked_, now).what != http::reuse::must_validate;
+    return http::judge_reuse(head.directives, head.freshness, asked_, now).what !=
+           http::reuse::must_validate;
 }
 
-// A follower that came after the head was known is a sight of its own, and may be the one that admits.
+// A follower that came after the head was known is a sight of its own, and may be the one that
+// admits.
 void exchange::note_late_sight(cache::fetch& joined) {
     const auto head = joined.head();
     if (!head || head->verdict != http::storability::storable || !is_get_) {
@@ -315,105 +328,108 @@ void exchange::note_late_sight(cache::fetch& joined) {
     }
 }
 
-// Relays a fetch from its beginning. `released`: nothing was sent; the caller fetches for this client alone.
+// Relays a fetch from its beginning. `released`: nothing was sent; the caller fetches for this
+// client alone.
 awaitable<bool> exchange::relay_fetch(cache::fetch_reader& reader, bool follows, bool& released) {
     auto& report = s_.report;
     for (;;) {
         reader.next(report, batch);
         switch (report.what) {
-            case news::nothing: {
-                const bool more = co_await wait_for_news();
-                if (!more) {
-                    keep_ = false;
+        case news::nothing: {
+            const bool more = co_await wait_for_news();
+            if (!more) {
+                keep_ = false;
+                finish(outcome::client_gone, 0, "");
+                co_return false;
+            }
+            break;
+        }
+        case news::interim: {
+            if (head_->version == 11) {
+                held_ = std::move(report.interim);
+                s_.parts.clear();
+                s_.parts.emplace_back(held_.data(), held_.size());
+                const bool sent = co_await send_rest();
+                if (!sent) {
                     finish(outcome::client_gone, 0, "");
                     co_return false;
                 }
-                break;
+                first_byte_.reset();
             }
-            case news::interim: {
-                if (head_->version == 11) {
-                    held_ = std::move(report.interim);
-                    s_.parts.clear();
-                    s_.parts.emplace_back(held_.data(), held_.size());
-                    const bool sent = co_await send_rest();
-                    if (!sent) {
-                        finish(outcome::client_gone, 0, "");
-                        co_return false;
-                    }
-                    first_byte_.reset();
-                }
-                break;
+            break;
+        }
+        case news::head: {
+            if (follows && !may_follow(*report.head, wall_now())) {
+                released = true;
+                co_return true;
             }
-            case news::head: {
-                if (follows && !may_follow(*report.head, wall_now())) {
-                    released = true;
-                    co_return true;
-                }
-                const auto head = report.head;
-                origin_ = head->origin;
-                origin_time_ = head->origin_time;
-                if (!is_safe(head_->method)) {
-                    invalidate_after(head->status, *head);
-                }
-                if (is_get_ && head->verdict == http::storability::storable) {
-                    how_ = follows ? outcome::collapsed : outcome::miss;
-                } else {
-                    how_ = outcome::pass;
-                }
-                http::cache_status how;
-                how.forward = forward_ == http::forward_reason::none ? http::forward_reason::uri_miss : forward_;
-                how.forward_status = head->status;
-                how.collapsed = follows;
-                how.stored = head->stored || (follows && reader.source()->kept_whole());
-                how.detail = how.stored ? std::string_view{} : head->detail;
-                reason_ = how.detail;
-                compose_head(*head, how);
-                co_return co_await relay_body(reader, head);
+            const auto head = report.head;
+            origin_ = head->origin;
+            origin_time_ = head->origin_time;
+            if (!is_safe(head_->method)) {
+                invalidate_after(head->status, *head);
             }
-            case news::validated: {
-                const auto now = wall_now();
-                const auto fresh = report.fresh;
-                if (follows && !http::matches(fresh->vary, fresh->selecting, head_->fields)) {
-                    released = true;
-                    co_return true;
-                }
-                sending_ = fresh;
-                how_ = outcome::revalidated;
-                http::cache_status how;
-                how.forward = forward_ == http::forward_reason::none ? http::forward_reason::stale : forward_;
-                how.forward_status = 304;
-                how.stored = true;
-                how.collapsed = follows;
-                how.ttl = http::remaining(fresh->freshness, now);
-                compose_stored(*fresh, now, how);
-                if (send_composed() == next::wait) {
-                    const bool sent = co_await send_rest();
-                    finish(how_, status_, reason_);
-                    co_return sent;
-                }
-                co_return !s_.client.failed();
+            if (is_get_ && head->verdict == http::storability::storable) {
+                how_ = follows ? outcome::collapsed : outcome::miss;
+            } else {
+                how_ = outcome::pass;
             }
-            case news::failed: {
-                auto why = std::move(report.why);
-                if (why.code == failure_code::bad_request) {
-                    keep_ = false;
-                }
-                if (answer_failure(why) == next::wait) {
-                    const bool sent = co_await send_rest();
-                    finish(how_, status_, reason_);
-                    co_return sent;
-                }
-                co_return !s_.client.failed();
+            http::cache_status how;
+            how.forward = forward_ == http::forward_reason::none ? http::forward_reason::uri_miss
+                                                                 : forward_;
+            how.forward_status = head->status;
+            how.collapsed = follows;
+            how.stored = head->stored || (follows && reader.source()->kept_whole());
+            how.detail = how.stored ? std::string_view{} : head->detail;
+            reason_ = how.detail;
+            compose_head(*head, how);
+            co_return co_await relay_body(reader, head);
+        }
+        case news::validated: {
+            const auto now = wall_now();
+            const auto fresh = report.fresh;
+            if (follows && !http::matches(fresh->vary, fresh->selecting, head_->fields)) {
+                released = true;
+                co_return true;
             }
-            case news::upgraded: co_return co_await tunnel_upgrade(*order_);
-            case news::data:
-            case news::end:
-            case news::fell_out: {
-                // The head always comes first.
+            sending_ = fresh;
+            how_ = outcome::revalidated;
+            http::cache_status how;
+            how.forward = forward_ == http::forward_reason::none ? http::forward_reason::stale
+                                                                 : forward_;
+            how.forward_status = 304;
+            how.stored = true;
+            how.collapsed = follows;
+            how.ttl = http::remaining(fresh->freshness, now);
+            compose_stored(*fresh, now, how);
+            if (send_composed() == next::wait) {
+                const bool sent = co_await send_rest();
+                finish(how_, status_, reason_);
+                co_return sent;
+            }
+            co_return !s_.client.failed();
+        }
+        case news::failed: {
+            auto why = std::move(report.why);
+            if (why.code == failure_code::bad_request) {
                 keep_ = false;
-                finish(outcome::error, 0, "internal");
-                co_return false;
             }
+            if (answer_failure(why) == next::wait) {
+                const bool sent = co_await send_rest();
+                finish(how_, status_, reason_);
+                co_return sent;
+            }
+            co_return !s_.client.failed();
+        }
+        case news::upgraded: co_return co_await tunnel_upgrade(*order_);
+        case news::data:
+        case news::end:
+        case news::fell_out: {
+            // The head always comes first.
+            keep_ = false;
+            finish(outcome::error, 0, "internal");
+            co_return false;
+        }
         }
     }
 }
@@ -469,85 +485,85 @@ awaitable<bool> exchange::relay_body(cache::fetch_reader& reader, cache::head_pt
         reader.next(report, batch);
         bool over = false;
         switch (report.what) {
-            case news::nothing: {
-                if (!s_.parts.empty()) {
-                    const bool sent = co_await send_rest();
-                    head_unsent = false;
-                    if (!sent) {
-                        note_body();
-                        finish(outcome::client_gone, status_, reason_);
-                        co_return false;
-                    }
-                }
-                const bool more = co_await wait_for_news();
-                if (!more) {
+        case news::nothing: {
+            if (!s_.parts.empty()) {
+                const bool sent = co_await send_rest();
+                head_unsent = false;
+                if (!sent) {
                     note_body();
-                    keep_ = false;
-                    s_.client.break_off();
                     finish(outcome::client_gone, status_, reason_);
                     co_return false;
                 }
-                continue;
             }
-            case news::data: {
-                std::size_t size = 0;
-                for (const auto& slice : report.slices) {
-                    size += slice.size;
-                }
-                body += size;
-                if (is_head_ || !head->has_body) {
-                    continue;
-                }
-                if (chunked_reply_) {
-                    chunk_line.clear();
-                    http::append_chunk_header(chunk_line, size);
-                    s_.parts.emplace_back(chunk_line.data(), chunk_line.size());
-                }
-                for (const auto& slice : report.slices) {
-                    s_.parts.emplace_back(slice.view().data(), slice.size);
-                }
-                if (chunked_reply_) {
-                    s_.parts.emplace_back("\r\n", 2);
-                }
-                break;
-            }
-            case news::end: {
-                over = true;
-                if (chunked_reply_) {
-                    chunk_line = "0\r\n" + report.trailers + "\r\n";
-                    s_.parts.emplace_back(chunk_line.data(), chunk_line.size());
-                }
-                break;
-            }
-            case news::failed: {
-                error_ = report.why.detail;
-                if (head_unsent) {
-                    // Nothing has gone out: an honest error instead of half a response.
-                    auto why = std::move(report.why);
-                    if (answer_failure(why) == next::wait) {
-                        const bool sent = co_await send_rest();
-                        finish(how_, status_, reason_);
-                        co_return sent;
-                    }
-                    co_return !s_.client.failed();
-                }
+            const bool more = co_await wait_for_news();
+            if (!more) {
                 note_body();
-                reason_ = facts_of(report.why.code).name;
                 keep_ = false;
                 s_.client.break_off();
-                finish(outcome::cut_short, status_, reason_);
+                finish(outcome::client_gone, status_, reason_);
                 co_return false;
             }
-            case news::fell_out: {
-                const bool whole = co_await resume_alone(head, reader.offset());
-                note_body();
-                finish(whole ? how_ : outcome::cut_short, status_, whole ? reason_ : "fell-behind");
-                co_return whole;
+            continue;
+        }
+        case news::data: {
+            std::size_t size = 0;
+            for (const auto& slice : report.slices) {
+                size += slice.size;
             }
-            case news::interim: continue;  // too late for it
-            case news::head:
-            case news::validated:
-            case news::upgraded: break;  // seen before the body
+            body += size;
+            if (is_head_ || !head->has_body) {
+                continue;
+            }
+            if (chunked_reply_) {
+                chunk_line.clear();
+                http::append_chunk_header(chunk_line, size);
+                s_.parts.emplace_back(chunk_line.data(), chunk_line.size());
+            }
+            for (const auto& slice : report.slices) {
+                s_.parts.emplace_back(slice.view().data(), slice.size);
+            }
+            if (chunked_reply_) {
+                s_.parts.emplace_back("\r\n", 2);
+            }
+            break;
+        }
+        case news::end: {
+            over = true;
+            if (chunked_reply_) {
+                chunk_line = "0\r\n" + report.trailers + "\r\n";
+                s_.parts.emplace_back(chunk_line.data(), chunk_line.size());
+            }
+            break;
+        }
+        case news::failed: {
+            error_ = report.why.detail;
+            if (head_unsent) {
+                // Nothing has gone out: an honest error instead of half a response.
+                auto why = std::move(report.why);
+                if (answer_failure(why) == next::wait) {
+                    const bool sent = co_await send_rest();
+                    finish(how_, status_, reason_);
+                    co_return sent;
+                }
+                co_return !s_.client.failed();
+            }
+            note_body();
+            reason_ = facts_of(report.why.code).name;
+            keep_ = false;
+            s_.client.break_off();
+            finish(outcome::cut_short, status_, reason_);
+            co_return false;
+        }
+        case news::fell_out: {
+            const bool whole = co_await resume_alone(head, reader.offset());
+            note_body();
+            finish(whole ? how_ : outcome::cut_short, status_, whole ? reason_ : "fell-behind");
+            co_return whole;
+        }
+        case news::interim: continue;  // too late for it
+        case news::head:
+        case news::validated:
+        case news::upgraded: break;  // seen before the body
         }
         if (!s_.parts.empty()) {
             const bool sent = co_await send_rest();
@@ -566,8 +582,9 @@ awaitable<bool> exchange::relay_body(cache::fetch_reader& reader, cache::head_pt
     }
 }
 
-// This client fell out of a shared fetch: it goes on with a range request of its own, under the strong ETag of what it
-// has had so far (RFC 9110 13.1.5). Without one, what was sent cannot be continued and the connection breaks.
+// This client fell out of a shared fetch: it goes on with a range request of its own, under the
+// strong ETag of what it has had so far (RFC 9110 13.1.5). Without one, what was sent cannot be
+// continued and the connection breaks.
 awaitable<bool> exchange::resume_alone(cache::head_ptr head, std::uint64_t offset) {
     const auto break_off = [this] {
         keep_ = false;
@@ -597,7 +614,8 @@ awaitable<bool> exchange::resume_alone(cache::head_ptr head, std::uint64_t offse
         }
         if (report.what == news::head) {
             // Another representation, or another part of it, must not be spliced in.
-            const bool same = report.head->status == 206 && report.head->strong_etag == head->strong_etag &&
+            const bool same = report.head->status == 206 &&
+                              report.head->strong_etag == head->strong_etag &&
                               report.head->range_begin == offset;
             if (!same) {
                 co_return break_off();
@@ -658,7 +676,8 @@ void exchange::invalidate_after(unsigned status, const cache::fetched_head& head
         } else {
             const auto whole = std::string_view{location}.substr(0, location.find('#'));
             const auto other = http::parse_target(verb::get, whole);
-            if (!other || other->port != target_.port || !http::iequals(other->host, target_.host)) {
+            if (!other || other->port != target_.port ||
+                !http::iequals(other->host, target_.host)) {
                 continue;
             }
             http::append_key(key_text, *other);
@@ -674,14 +693,14 @@ awaitable<bool> exchange::tunnel_connect() {
     if (has_via_ && http::via_has(head_->fields, w_.common.pseudonym)) {
         refused = failure{failure_code::loop_detected, false, "Via names this proxy already"};
     } else if (!port_allowed(settings_->options.access.connect_ports, target_.port)) {
-        refused = failure{failure_code::port_refused, false,
-                          "CONNECT to port " + std::to_string(target_.port)};
+        refused = failure{
+            failure_code::port_refused, false, "CONNECT to port " + std::to_string(target_.port)};
     }
     std::optional<tcp_socket> origin;
     if (!refused) {
         const auto until = steady_now() + settings_->options.timeouts.origin_connect;
-        auto dialled = co_await dial(w_.names, settings_->guard, http::connect_host(target_), target_.port,
-                                     false, until);
+        auto dialled = co_await dial(
+            w_.names, settings_->guard, http::connect_host(target_), target_.port, false, until);
         if (dialled) {
             origin.emplace(std::move(*dialled));
         } else {
@@ -705,11 +724,16 @@ awaitable<bool> exchange::tunnel_connect() {
     const bool sent = co_await send_rest();
     if (sent) {
         const std::string early{s_.client.input().data().substr(head_bytes_.size())};
-        const auto end = co_await relay(s_.client.socket(), *origin, early, "",
-                                        settings_->options.timeouts.tunnel_idle, w_.timer);
+        const auto end = co_await relay(s_.client.socket(),
+                                        *origin,
+                                        early,
+                                        "",
+                                        settings_->options.timeouts.tunnel_idle,
+                                        w_.timer);
         w_.counts.bytes_to_origins.add(end.a_to_b);
         w_.counts.bytes_from_origins.add(end.b_to_a);
-        s_.client.note_relayed(end.a_to_b - std::min<std::uint64_t>(end.a_to_b, early.size()), end.b_to_a);
+        s_.client.note_relayed(end.a_to_b - std::min<std::uint64_t>(end.a_to_b, early.size()),
+                               end.b_to_a);
     }
     keep_ = false;
     finish(outcome::tunnel, 200, "");
@@ -729,8 +753,12 @@ awaitable<bool> exchange::tunnel_upgrade(fetch_order& order) {
         const std::string from_client{s_.client.input().data()};
         const std::string from_origin{lease.buffer().data()};
         s_.client.input().clear();
-        const auto end = co_await relay(s_.client.socket(), lease.socket(), from_client, from_origin,
-                                        settings_->options.timeouts.tunnel_idle, w_.timer);
+        const auto end = co_await relay(s_.client.socket(),
+                                        lease.socket(),
+                                        from_client,
+                                        from_origin,
+                                        settings_->options.timeouts.tunnel_idle,
+                                        w_.timer);
         w_.counts.bytes_to_origins.add(end.a_to_b);
         w_.counts.bytes_from_origins.add(end.b_to_a);
         s_.client.note_relayed(end.a_to_b - std::min<std::uint64_t>(end.a_to_b, from_client.size()),

@@ -30,8 +30,12 @@ struct stop_control {
 class producer {
 public:
     producer(worker& w, std::shared_ptr<fetch_order> order)
-        : w_{w}, order_{std::move(order)}, into_{*order_->into}, ready_{w.timer},
-          control_{std::make_shared<stop_control>()}, patience_{w.timer, [this] { interrupt(); }} {}
+        : w_{w},
+          order_{std::move(order)},
+          into_{*order_->into},
+          ready_{w.timer},
+          control_{std::make_shared<stop_control>()},
+          patience_{w.timer, [this] { interrupt(); }} {}
 
     awaitable<void> run();
 
@@ -79,14 +83,15 @@ private:
     bool refetch_ = false;        // the 304 was not about what is stored: once more,
     bool unconditional_ = false;  // and without validators
     bool storable_ = false;
-    bool refused_ = false;        // storable, and admission said no
+    bool refused_ = false;  // storable, and admission said no
     bool upload_started_ = false;
 };
 
 void producer::fail(failure why) {
     note_failure(w_.counts, why.code);
-    w_.counts.fetches_ended[static_cast<std::size_t>(
-                                into_.abandoned() ? fetch_end::given_up : fetch_end::failed)]
+    w_.counts
+        .fetches_ended[static_cast<std::size_t>(into_.abandoned() ? fetch_end::given_up
+                                                                  : fetch_end::failed)]
         .add();
     into_.producer_fail(std::move(why));
 }
@@ -97,9 +102,10 @@ std::string producer::request_wire(bool validate) const {
     options.via = w_.common.pseudonym;
     options.client_address = o.client_address;
     const auto field = o.now_settings->options.forwarding.client_address;
-    options.forwarded = field == config::forwarded_field::forwarded || field == config::forwarded_field::both;
-    options.x_forwarded_for =
-        field == config::forwarded_field::x_forwarded_for || field == config::forwarded_field::both;
+    options.forwarded = field == config::forwarded_field::forwarded ||
+                        field == config::forwarded_field::both;
+    options.x_forwarded_for = field == config::forwarded_field::x_forwarded_for ||
+                              field == config::forwarded_field::both;
     options.body = o.body_framing;
     options.websocket = o.websocket;
     options.trailers = o.body_framing.kind == body_kind::chunked;
@@ -117,7 +123,8 @@ std::string producer::request_wire(bool validate) const {
     }
     if (!o.resume_etag.empty()) {
         options.drop_conditionals = options.drop_range = true;
-        extra += "Range: bytes=" + std::to_string(o.resume_at) + "-\r\nIf-Range: " + o.resume_etag + "\r\n";
+        extra += "Range: bytes=" + std::to_string(o.resume_at) + "-\r\nIf-Range: " + o.resume_etag +
+                 "\r\n";
     }
     if (const auto hops = http::judge_hops(o.request->head); hops.has_value()) {
         options.max_forwards = hops->left;
@@ -136,8 +143,8 @@ awaitable<bool> producer::connect_and_send(bool fresh_only) {
         lease_ = w_.origins.try_acquire(o.connect_host, o.connect_port, o.exempt);
     }
     if (!lease_) {
-        auto leased =
-            co_await w_.origins.acquire(o.connect_host, o.connect_port, o.exempt, fresh_only, until);
+        auto leased = co_await w_.origins.acquire(
+            o.connect_host, o.connect_port, o.exempt, fresh_only, until);
         if (!leased) {
             fail(leased.error());
             co_return false;
@@ -227,7 +234,8 @@ awaitable<producer::head_end> producer::read_head() {
         if (o.body && o.body->state() == upload::phase::bad_framing) {
             fail(o.body->why());
         } else if (o.body && o.body->state() == upload::phase::client_failed) {
-            fail(failure{failure_code::request_timeout, false, "the request's body did not arrive"});
+            fail(
+                failure{failure_code::request_timeout, false, "the request's body did not arrive"});
         } else if (patience_.expired()) {
             fail(failure{failure_code::origin_head_timeout, false, "no response head in time"});
         } else if (into_.abandoned()) {
@@ -235,7 +243,8 @@ awaitable<producer::head_end> producer::read_head() {
         } else if (!any && lease_.reused() && o.retryable) {
             co_return head_end::retry;
         } else {
-            fail(failure{failure_code::origin_closed, false,
+            fail(failure{failure_code::origin_closed,
+                         false,
                          any ? "the connection ended in the middle of the response's head"
                              : "the connection ended without a response"});
         }
@@ -249,14 +258,16 @@ bool producer::adopt_not_modified() {
     const auto& stored = *o.validating;
     const auto date = http::format_date(response_time_);
     std::string news;
-    http::append_response_fields(news, head_,
+    http::append_response_fields(news,
+                                 head_,
                                  {.via = w_.common.pseudonym,
                                   .date = std::string_view{date.data(), date.size()},
                                   .keep_age = true});
     std::vector<http::field> new_lines;
     const auto first_line = news.find("\r\n") + 2;
     const auto& limits = o.now_settings->response_limits;
-    if (http::parse_field_lines(std::string_view{news}.substr(first_line), new_lines, limits.fields) != nullptr) {
+    if (http::parse_field_lines(
+            std::string_view{news}.substr(first_line), new_lines, limits.fields) != nullptr) {
         return false;
     }
     // Content-Length never passes append_response_fields; for the comparison it is the 304's own.
@@ -287,8 +298,12 @@ bool producer::adopt_not_modified() {
     next->head.append(length_line);
     cache::index_head(*next);
     next->status = stored.status;
-    next->freshness = http::freshness_of(
-        stored.status, *merged, directives, request_time_, response_time_, o.now_settings->freshness);
+    next->freshness = http::freshness_of(stored.status,
+                                         *merged,
+                                         directives,
+                                         request_time_,
+                                         response_time_,
+                                         o.now_settings->freshness);
     next->directives = directives;
     next->reusable_until = http::reusable_until(directives, next->freshness);
     next->content = stored.content;
@@ -296,8 +311,13 @@ bool producer::adopt_not_modified() {
     next->selecting = next->vary == stored.vary
                           ? stored.selecting
                           : http::selecting_values(next->vary, o.request->head.fields);
-    const auto verdict = http::judge_storable("GET", stored.status, o.request->head.fields, o.asked, *merged,
-                                              directives, next->freshness);
+    const auto verdict = http::judge_storable("GET",
+                                              stored.status,
+                                              o.request->head.fields,
+                                              o.asked,
+                                              *merged,
+                                              directives,
+                                              next->freshness);
     if (verdict == http::storability::storable && next->vary == stored.vary) {
         if (!w_.common.store.freshen(o.key, o.url, o.validating, next)) {
             w_.common.store.put(o.key, o.url, next);
@@ -311,7 +331,7 @@ bool producer::adopt_not_modified() {
         }
     }
     if (o.is_get) {
-        w_.common.admission.note(o.key, o.admission, response_time_);
+        (void)w_.common.admission.note(o.key, o.admission, response_time_);
     }
     into_.producer_validated(std::move(next));
     return true;
@@ -331,7 +351,8 @@ void producer::publish_head(const http::body_framing& framing) {
     auto& o = *order_;
     auto head = std::make_shared<cache::fetched_head>();
     const auto date = http::format_date(response_time_);
-    http::append_response_fields(head->head, head_,
+    http::append_response_fields(head->head,
+                                 head_,
                                  {.via = w_.common.pseudonym,
                                   .date = std::string_view{date.data(), date.size()},
                                   .trailers = framing.kind == body_kind::chunked});
@@ -344,7 +365,11 @@ void producer::publish_head(const http::body_framing& framing) {
     }
     const auto& fields = head_.fields;
     head->directives = http::read_response_directives(fields);
-    head->freshness = http::freshness_of(head_.status, fields, head->directives, request_time_, response_time_,
+    head->freshness = http::freshness_of(head_.status,
+                                         fields,
+                                         head->directives,
+                                         request_time_,
+                                         response_time_,
                                          o.now_settings->freshness);
     head->vary = http::read_vary(fields);
     if (!head->vary.empty()) {
@@ -369,15 +394,21 @@ void producer::publish_head(const http::body_framing& framing) {
         }
     }
     head->origin = lease_.address().to_string() + ":" + std::to_string(o.connect_port);
-    head->origin_time = std::chrono::duration_cast<std::chrono::microseconds>(steady_now() - sent_at_);
-    head->verdict =
-        http::judge_storable(o.request->head.method_text, head_.status, o.request->head.fields, o.asked,
-                             fields, head->directives, head->freshness);
+    head->origin_time = std::chrono::duration_cast<std::chrono::microseconds>(steady_now() -
+                                                                              sent_at_);
+    head->verdict = http::judge_storable(o.request->head.method_text,
+                                         head_.status,
+                                         o.request->head.fields,
+                                         o.asked,
+                                         fields,
+                                         head->directives,
+                                         head->freshness);
     // A part of, or a 304 about, what would be storable whole is a sight of it.
     auto as_whole = head->verdict;
-    if (o.is_get && (o.own_range || o.own_conditions) && (head_.status == 206 || head_.status == 304)) {
-        as_whole = http::judge_storable("GET", 200, o.request->head.fields, o.asked, fields,
-                                        head->directives, head->freshness);
+    if (o.is_get && (o.own_range || o.own_conditions) &&
+        (head_.status == 206 || head_.status == 304)) {
+        as_whole = http::judge_storable(
+            "GET", 200, o.request->head.fields, o.asked, fields, head->directives, head->freshness);
     }
     const bool is_sight = o.is_get && as_whole == http::storability::storable && !o.url.empty();
     storable_ = o.may_store && head->verdict == http::storability::storable && !o.url.empty();
@@ -401,7 +432,8 @@ void producer::publish_head(const http::body_framing& framing) {
         const auto window = o.now_settings->options.collapsing.window;
         if (head->length && *head->length > memory.max_object) {
             head->detail = "too-large";
-        } else if (!room_.grow_to(head->length ? *head->length : std::min<std::uint64_t>(window, 64u << 10))) {
+        } else if (!room_.grow_to(head->length ? *head->length
+                                               : std::min<std::uint64_t>(window, 64u << 10))) {
             head->detail = "no-room";
         } else {
             head->stored = into_.keep_whole();
@@ -409,10 +441,10 @@ void producer::publish_head(const http::body_framing& framing) {
     } else if (storable_) {
         refused_ = true;
         switch (ruling_.policy) {
-            case config::admission_policy::second_hit: head->detail = "first-request"; break;
-            case config::admission_policy::nth_hit: head->detail = "too-few-requests"; break;
-            case config::admission_policy::never: head->detail = "policy-never"; break;
-            case config::admission_policy::always: break;
+        case config::admission_policy::second_hit: head->detail = "first-request"; break;
+        case config::admission_policy::nth_hit: head->detail = "too-few-requests"; break;
+        case config::admission_policy::never: head->detail = "policy-never"; break;
+        case config::admission_policy::always: break;
         }
     }
     if (storable_ && !o.replaces) {
@@ -440,14 +472,16 @@ awaitable<bool> producer::wait_for_room() {
     co_return !into_.abandoned();
 }
 
-// A body of unknown length may be kept for the store only while it is within the window and there is room for it.
+// A body of unknown length may be kept for the store only while it is within the window and there
+// is room for it.
 void producer::keep_while_there_is_room() {
     if (published_->length || !into_.kept_whole()) {
         return;
     }
     const auto& options = order_->now_settings->options;
     const auto next = into_.received() + read_size;
-    if (next > std::min(options.memory.max_object, options.collapsing.window) || !room_.grow_to(next)) {
+    if (next > std::min(options.memory.max_object, options.collapsing.window) ||
+        !room_.grow_to(next)) {
         into_.keep_no_more();
         room_.reset();
     }
@@ -457,12 +491,14 @@ awaitable<bool> producer::read_body(const http::body_framing& framing, std::stri
     auto& buffer = lease_.buffer();
     const auto& options = order_->now_settings->options;
     const auto timeout = options.timeouts.origin_body;
-    auto left = framing.kind == body_kind::length ? framing.length : std::numeric_limits<std::uint64_t>::max();
+    auto left = framing.kind == body_kind::length ? framing.length
+                                                  : std::numeric_limits<std::uint64_t>::max();
     http::chunked_decoder decoder{
         {.trailer_bytes = options.limits.head_size, .trailer_fields = options.limits.fields}};
     const auto cut_short = [&](std::string detail) {
         const bool late = patience_.expired();
-        fail(failure{late ? failure_code::origin_body_timeout : failure_code::response_cut_short, false,
+        fail(failure{late ? failure_code::origin_body_timeout : failure_code::response_cut_short,
+                     false,
                      late ? "the response's body stopped arriving" : std::move(detail)});
         return false;
     };
@@ -602,13 +638,15 @@ awaitable<void> producer::fetch_once() {
     response_time_ = wall_now();
     if (head_.status == 101) {
         if (!o.websocket) {
-            fail(failure{failure_code::bad_response, false, "the origin switched protocols unasked"});
+            fail(failure{
+                failure_code::bad_response, false, "the origin switched protocols unasked"});
             co_return;
         }
         lease_.buffer().consume(head_.bytes);
         patience_.clear();
         control_->reading = nullptr;
-        http::append_response_fields(o.upgrade_bytes, head_, {.via = w_.common.pseudonym, .websocket = true});
+        http::append_response_fields(
+            o.upgrade_bytes, head_, {.via = w_.common.pseudonym, .websocket = true});
         o.upgrade_bytes += "\r\n";
         o.upgraded = std::move(lease_);
         into_.producer_upgraded();
@@ -632,7 +670,8 @@ awaitable<void> producer::fetch_once() {
         co_return;
     }
     if (!o.resume_etag.empty() && head_.status != 206) {
-        fail(failure{failure_code::response_cut_short, false, "the object changed while it was being sent"});
+        fail(failure{
+            failure_code::response_cut_short, false, "the object changed while it was being sent"});
         co_return;
     }
     publish_head(*framing);
@@ -660,7 +699,8 @@ awaitable<void> producer::fetch_once() {
 }
 
 awaitable<void> producer::run() {
-    // Posting is all that the stop function may do: it is called under the fetch's lock, on any thread.
+    // Posting is all that the stop function may do: it is called under the fetch's lock, on any
+    // thread.
     auto stop = [control = control_, ex = w_.io.get_executor()] {
         net::post(ex, [control] {
             if (control->reading != nullptr) {
@@ -707,7 +747,8 @@ void start_producer(worker& w, std::shared_ptr<fetch_order> order) {
     auto on_end = [into](std::exception_ptr broken) {
         if (broken) {
             into->producer_left();
-            into->producer_fail(failure{failure_code::internal, false, "an exception in the fetch"});
+            into->producer_fail(
+                failure{failure_code::internal, false, "an exception in the fetch"});
             log::error("a fetch ended by an exception");
         }
     };

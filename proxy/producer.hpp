@@ -1,12 +1,17 @@
 #pragma once
-// The producer of a fetch: one request to an origin, its response into the fetch, and perhaps into the store.
+// The producer of a fetch: one request to an origin, its response into the fetch, and perhaps into
+// the store.
 //
-// Steps   acquire a connection; send the head (the body goes beside, upload.hpp); pass interim responses on; read the
-//         head; a 304 to our own validation freshens what is stored; else judge: storable? (RFC 9111) admitted? (the
-//         filter); read the body at the pace of the readers; store it; give the connection back.
-// Retry   once, on a new connection, when a reused one ended before a byte of the response and the request may be
+// Steps   acquire a connection; send the head (the body goes beside, upload.hpp); pass interim
+// responses on; read the
+//         head; a 304 to our own validation freshens what is stored; else judge: storable? (RFC
+//         9111) admitted? (the filter); read the body at the pace of the readers; store it; give
+//         the connection back.
+// Retry   once, on a new connection, when a reused one ended before a byte of the response and the
+// request may be
 //         sent twice (a safe method without a body).
-// It lives on the thread that began it, and needs nothing of the session that did: clients may come and go.
+// It lives on the thread that began it, and needs nothing of the session that did: clients may come
+// and go.
 
 #include "proxy/cache/admission_gate.hpp"
 #include "proxy/cache/fetch.hpp"
@@ -26,20 +31,20 @@ struct fetch_order {
     std::shared_ptr<cache::fetch> into;
     settings_ptr now_settings;
     std::shared_ptr<const request_copy> request;  ///< hop-by-hop fields already dropped
-    http::target destination;                     ///< views into request or into `authority`
-    std::string authority;                        ///< of an accelerator's request without a Host
-    std::string connect_host;                     ///< as the resolver is asked
+    http::target
+        destination;  ///< views into request, or into now_settings (an upstream's authority)
+    std::string connect_host;  ///< as the resolver is asked
     std::uint16_t connect_port = 80;
     bool exempt = false;  ///< a configured upstream
     std::string client_address;
     http::request_directives asked;
 
     filter::key_hash key;
-    std::string url;       ///< the primary key's text
-    bool listed = false;   ///< in the collapse table
+    std::string url;      ///< the primary key's text
+    bool listed = false;  ///< in the collapse table
     bool is_get = false;
-    bool may_store = false;   ///< its response may enter the store at all
-    bool own_range = false;   ///< carries the client's Range
+    bool may_store = false;       ///< its response may enter the store at all
+    bool own_range = false;       ///< carries the client's Range
     bool own_conditions = false;  ///< carries the client's preconditions: a 304 is the client's
     cache::admission_choice_for admission;
     cache::stored_ptr validating;  ///< ask with its validators

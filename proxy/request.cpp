@@ -8,9 +8,10 @@ std::shared_ptr<const request_copy> copy_request(const http::request_head& head,
     copy->bytes.assign(bytes);
     copy->head = head;
     const auto moved = [&](std::string_view view) {
-        return view.data() == nullptr ? view
-                                      : std::string_view{copy->bytes.data() + (view.data() - bytes.data()),
-                                                         view.size()};
+        return view.data() == nullptr
+                   ? view
+                   : std::string_view{copy->bytes.data() + (view.data() - bytes.data()),
+                                      view.size()};
     };
     copy->head.method_text = moved(head.method_text);
     copy->head.target = moved(head.target);

@@ -1,7 +1,8 @@
 #pragma once
 // A request head that outlives the buffer it was read from.
-// What a fetch needs of its request must live as long as the fetch, and the session goes on to its next request before
-// that: so a request that goes further than the store is copied once, and its views moved over.
+// What a fetch needs of its request must live as long as the fetch, and the session goes on to its
+// next request before that: so a request that goes further than the store is copied once, and its
+// views moved over.
 
 #include "proxy/http/message_head.hpp"
 

@@ -1,7 +1,8 @@
 #pragma once
 // The settings in force, as one immutable snapshot.
-// Made at start and at each reload, then handed to every thread, which keeps its own reference: reading a setting
-// costs no atomic operation, and a request sees one version from its first byte to its last.
+// Made at start and at each reload, then handed to every thread, which keeps its own reference:
+// reading a setting costs no atomic operation, and a request sees one version from its first byte
+// to its last.
 
 #include "config/options.hpp"
 #include "proxy/cache/fetch.hpp"

@@ -10,7 +10,7 @@ namespace reprise::proxy {
 
 namespace {
 constexpr std::size_t piece_size = 64u << 10;
-}
+}  // namespace
 
 upload::upload(client_stream& client,
                const http::body_framing& framing,
@@ -18,9 +18,15 @@ upload::upload(client_stream& client,
                std::uint64_t bytes_per_second,
                std::chrono::milliseconds timeout,
                deadlines& timer)
-    : client_{client}, framing_{framing}, decoder_{limits}, bytes_per_second_{bytes_per_second},
-      timeout_{timeout}, patience_{timer, [this] { cancel_.emit(net::cancellation_type::total); }},
-      over_for_producer_{timer}, over_for_exchange_{timer}, left_{framing.kind == http::body_kind::length ? framing.length : 0} {}
+    : client_{client},
+      framing_{framing},
+      decoder_{limits},
+      bytes_per_second_{bytes_per_second},
+      timeout_{timeout},
+      patience_{timer, [this] { cancel_.emit(net::cancellation_type::total); }},
+      over_for_producer_{timer},
+      over_for_exchange_{timer},
+      left_{framing.kind == http::body_kind::length ? framing.length : 0} {}
 
 awaitable<bool> upload::fill() {
     if (stopping_ || patience_.expired()) {
@@ -28,8 +34,8 @@ awaitable<bool> upload::fill() {
     }
     const auto room = client_.input().prepare(1);
     const auto into = net::buffer(room.data(), std::min(room.size(), piece_size));
-    const auto token = net::bind_cancellation_slot(cancel_.slot(), use_tuple);
-    const auto [error, got] = co_await client_.socket().async_read_some(into, token);
+    auto token = net::bind_cancellation_slot(cancel_.slot(), use_tuple);
+    const auto [error, got] = co_await client_.socket().async_read_some(into, std::move(token));
     if (got > 0) {
         client_.note_read(got);
         patience_.progress(got);
@@ -65,8 +71,8 @@ awaitable<void> upload::pass(tcp_socket* origin, std::uint64_t most) {
             }
         }
         if (framing_.kind == http::body_kind::length) {
-            // Consumed before it is sent: nobody else touches the buffer meanwhile, and what the origin did
-            // not take is lost to it either way.
+            // Consumed before it is sent: nobody else touches the buffer meanwhile, and what the
+            // origin did not take is lost to it either way.
             const auto piece = input.data().substr(
                 0, static_cast<std::size_t>(std::min<std::uint64_t>(left_, piece_size)));
             input.consume(piece.size());
@@ -102,7 +108,9 @@ awaitable<void> upload::pass(tcp_socket* origin, std::uint64_t most) {
                 http::append_last_chunk(last, decoder_.trailers());
             }
             const std::array<net::const_buffer, 3> parts{
-                net::buffer(frame), net::buffer(step.data.data(), step.data.size()), net::buffer(last)};
+                net::buffer(frame),
+                net::buffer(step.data.data(), step.data.size()),
+                net::buffer(last)};
             const auto error = co_await write_all(*origin, parts);
             if (error) {
                 end(phase::origin_failed);

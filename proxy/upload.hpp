@@ -1,8 +1,8 @@
 #pragma once
 // A request's body on its way from the client to the origin.
-// It runs beside the reading of the response, since an origin may answer before it has read everything. Both ends can
-// stop it: the producer when the response is over, the exchange when its client is gone. Bytes are taken from the
-// client only as fast as the origin takes them.
+// It runs beside the reading of the response, since an origin may answer before it has read
+// everything. Both ends can stop it: the producer when the response is over, the exchange when its
+// client is gone. Bytes are taken from the client only as fast as the origin takes them.
 
 #include "proxy/client_stream.hpp"
 #include "proxy/failure.hpp"
@@ -18,14 +18,15 @@
 
 namespace reprise::proxy {
 
-/// Threads: its worker's. Shared by the exchange and the producer, so that neither need outlive the other.
+/// Threads: its worker's. Shared by the exchange and the producer, so that neither need outlive the
+/// other.
 class upload {
 public:
     enum class phase : std::uint8_t {
         untouched,  ///< nothing was taken from the client
         running,
-        done,           ///< the whole body went out, and nothing of it is left in the client's buffer
-        bad_framing,    ///< failed() says how
+        done,         ///< the whole body went out, and nothing of it is left in the client's buffer
+        bad_framing,  ///< failed() says how
         client_failed,  ///< left, or too slow
         origin_failed,
         stopped,
@@ -41,13 +42,15 @@ public:
     /// Sends the body to `origin`; ends in one of the phases above. `self` keeps this alive.
     [[nodiscard]] static awaitable<void> run(std::shared_ptr<upload> self, tcp_socket& origin);
 
-    /// Ends a run that waits for the client; one that waits for the origin ends when its socket is closed.
+    /// Ends a run that waits for the client; one that waits for the origin ends when its socket is
+    /// closed.
     void stop();
     enum class waiter : std::uint8_t { producer, exchange };
     /// Waits until nothing is running; each of the two sides may wait, for itself.
     [[nodiscard]] awaitable<void> ended(waiter who);
 
-    /// Reads and drops what is left of the body, at most `most` bytes, so that the connection can go on.
+    /// Reads and drops what is left of the body, at most `most` bytes, so that the connection can
+    /// go on.
     [[nodiscard]] static awaitable<bool> drain(std::shared_ptr<upload> self, std::uint64_t most);
 
     [[nodiscard]] phase state() const noexcept { return phase_; }

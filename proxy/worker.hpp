@@ -1,7 +1,8 @@
 #pragma once
 // What one thread owns, and what all threads share.
-// A connection never leaves its worker: nothing in a worker is locked. Shared are the store, the fetches under way, the
-// admission filter (each with its own short locks or atomics), and the counters, where a thread writes its own block.
+// A connection never leaves its worker: nothing in a worker is locked. Shared are the store, the
+// fetches under way, the admission filter (each with its own short locks or atomics), and the
+// counters, where a thread writes its own block.
 
 #include "proxy/admin/access_log.hpp"
 #include "proxy/admin/counters.hpp"
@@ -71,7 +72,8 @@ struct worker {
     /// Closes everything. This thread.
     void abort();
 
-    /// Sessions that wait for an origin and cannot notice that their client left: looked at a few times a second.
+    /// Sessions that wait for an origin and cannot notice that their client left: looked at a few
+    /// times a second.
     void watch_clients();
 
     [[nodiscard]] std::uint64_t next_request_id() noexcept { return ++request_id_; }

@@ -3,11 +3,10 @@
 #include "filter/admission_state.hpp"
 #include "proxy/admin/log.hpp"
 
-#include <openssl/rand.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <fcntl.h>
+#include <openssl/rand.h>
 #include <stdexcept>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -23,7 +22,8 @@ std::chrono::sys_seconds seconds_of(wall_time now) noexcept {
 
 filter::hash_seed random_seed() {
     filter::hash_seed seed{};
-    if (RAND_bytes(reinterpret_cast<unsigned char*>(seed.data()), static_cast<int>(seed.size())) != 1) {
+    if (RAND_bytes(reinterpret_cast<unsigned char*>(seed.data()), static_cast<int>(seed.size())) !=
+        1) {
         throw std::runtime_error{"no random numbers: the system's generator failed"};
     }
     return seed;
@@ -50,12 +50,16 @@ boost::system::error_code last_error() {
     return {errno, boost::system::system_category()};
 }
 
-// The file's bytes, at most `most`; nullopt when there is none or it can't be read (said in the log).
+// The file's bytes, at most `most`; nullopt when there is none or it can't be read (said in the
+// log).
 std::optional<std::vector<std::byte>> read_state(const std::string& path, std::uint64_t most) {
     const descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
     if (file.get() < 0) {
         if (errno != ENOENT) {
-            log::warn("admission.state: cannot read ", path, ": ", last_error().message(),
+            log::warn("admission.state: cannot read ",
+                      path,
+                      ": ",
+                      last_error().message(),
                       "; the filter starts empty");
         }
         return std::nullopt;
@@ -65,8 +69,8 @@ std::optional<std::vector<std::byte>> read_state(const std::string& path, std::u
         log::warn("admission.state: ", path, " is no regular file; the filter starts empty");
         return std::nullopt;
     }
-    std::vector<std::byte> bytes(
-        static_cast<std::size_t>(std::min<std::uint64_t>(static_cast<std::uint64_t>(facts.st_size), most)));
+    std::vector<std::byte> bytes(static_cast<std::size_t>(
+        std::min<std::uint64_t>(static_cast<std::uint64_t>(facts.st_size), most)));
     std::size_t got = 0;
     while (got < bytes.size()) {
         const auto count = ::read(file.get(), bytes.data() + got, bytes.size() - got);
@@ -152,7 +156,8 @@ admission_gate::admission_gate(const config::options& options, wall_time now)
     const auto settings = filter_settings(options);
     const auto& path = options.admission.state;
     if (!path.empty()) {
-        // A file longer than any state of these settings is refused by decode as such, so a little more is enough.
+        // A file longer than any state of these settings is refused by decode as such, so a little
+        // more is enough.
         const filter::admission_filter model{settings, seconds_of(now)};
         const auto most = filter::encoded_size(model) + 1;
         if (const auto bytes = read_state(path, most)) {
@@ -163,7 +168,10 @@ admission_gate::admission_gate(const config::options& options, wall_time now)
                 log::info("admission.state: ", path, " loaded");
                 return;
             }
-            log::warn("admission.state: ", path, " refused: ", state.error().message(),
+            log::warn("admission.state: ",
+                      path,
+                      " refused: ",
+                      state.error().message(),
                       "; the filter starts empty");
         }
     }
@@ -177,10 +185,10 @@ admission_ruling rule_on(unsigned seen, const admission_choice_for& by) noexcept
     ruling.rule = by.rule;
     ruling.seen_before = seen;
     switch (by.choice.policy) {
-        case config::admission_policy::always: ruling.admitted = true; break;
-        case config::admission_policy::never: ruling.admitted = false; break;
-        case config::admission_policy::second_hit: ruling.admitted = seen >= 1; break;
-        case config::admission_policy::nth_hit: ruling.admitted = seen + 1 >= by.choice.hits; break;
+    case config::admission_policy::always: ruling.admitted = true; break;
+    case config::admission_policy::never: ruling.admitted = false; break;
+    case config::admission_policy::second_hit: ruling.admitted = seen >= 1; break;
+    case config::admission_policy::nth_hit: ruling.admitted = seen + 1 >= by.choice.hits; break;
     }
     return ruling;
 }

@@ -1,7 +1,8 @@
 #pragma once
 // The policy over the admission filter: may this absent key enter the store?
-// A listener's own policy comes first, then the first rule whose URL pattern matches, then the policy at the top. The
-// filter is told of every sight whatever the policy, so that a policy changed on reload finds its memory filled.
+// A listener's own policy comes first, then the first rule whose URL pattern matches, then the
+// policy at the top. The filter is told of every sight whatever the policy, so that a policy
+// changed on reload finds its memory filled.
 
 #include "config/options.hpp"
 #include "filter/admission.hpp"
@@ -25,7 +26,8 @@ struct admission_ruling {
     unsigned seen_before = 0;            ///< sights before this one, as far as remembered
 };
 
-/// True when `pattern`, in which * stands for any run of characters, is the whole of `url`. O(pattern x url) at worst.
+/// True when `pattern`, in which * stands for any run of characters, is the whole of `url`.
+/// O(pattern x url) at worst.
 [[nodiscard]] bool url_matches(std::string_view pattern, std::string_view url) noexcept;
 
 /// Which policy is in force for a URL.
@@ -38,14 +40,16 @@ struct admission_choice_for {
     const std::optional<config::admission_choice>& of_listener,
     std::string_view url);
 
-/// The filter's settings that these options ask for: as many layers as the largest nth-hit of any policy or rule.
+/// The filter's settings that these options ask for: as many layers as the largest nth-hit of any
+/// policy or rule.
 [[nodiscard]] filter::admission_settings filter_settings(const config::options& options);
 
-/// Threads: note, peek, hit: any. load and save: one at a time, not on an event loop (they read and write a file).
+/// Threads: note, peek, hit: any. load and save: one at a time, not on an event loop (they read and
+/// write a file).
 class admission_gate {
 public:
-    /// An empty filter under a new random seed, or what `state_file` holds (empty: none). A file that can't be used is
-    /// refused with a log line, and the filter starts empty.
+    /// An empty filter under a new random seed, or what `state_file` holds (empty: none). A file
+    /// that can't be used is refused with a log line, and the filter starts empty.
     admission_gate(const config::options& options, wall_time now);
 
     [[nodiscard]] const filter::hash_secret& secret() const noexcept { return secret_; }
@@ -59,7 +63,8 @@ public:
     [[nodiscard]] admission_ruling peek(const filter::key_hash& key,
                                         const admission_choice_for& by) const noexcept;
 
-    /// A hit: the filter hears of it again, so that what was popular is no stranger after its eviction.
+    /// A hit: the filter hears of it again, so that what was popular is no stranger after its
+    /// eviction.
     void hit(const filter::key_hash& key, wall_time now) noexcept;
 
     /// Writes the state: to a temporary file, mode 0600, synced, then renamed over the old one.

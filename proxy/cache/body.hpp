@@ -1,7 +1,8 @@
 #pragma once
 // The bytes of a response body in reference-counted blocks.
-// A block is written once, by the fetch that fills it, and shared from then on: the clients that wait for the fetch,
-// the store and every later hit send the same memory. Nobody copies a body to keep it.
+// A block is written once, by the fetch that fills it, and shared from then on: the clients that
+// wait for the fetch, the store and every later hit send the same memory. Nobody copies a body to
+// keep it.
 
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 
@@ -14,8 +15,8 @@
 
 namespace reprise::proxy::cache {
 
-/// Header and bytes in one allocation. Bytes below a length that was published (by whoever owns the writing side)
-/// never change, so readers on other threads need no lock for them.
+/// Header and bytes in one allocation. Bytes below a length that was published (by whoever owns the
+/// writing side) never change, so readers on other threads need no lock for them.
 class block {
 public:
     /// @throws std::bad_alloc
@@ -53,9 +54,7 @@ struct slice {
     std::size_t begin = 0;
     std::size_t size = 0;
 
-    [[nodiscard]] std::string_view view() const noexcept {
-        return {memory->data() + begin, size};
-    }
+    [[nodiscard]] std::string_view view() const noexcept { return {memory->data() + begin, size}; }
 };
 
 /// A whole body, immutable.

@@ -1,8 +1,8 @@
 #pragma once
 // Which fetches may be joined: one a key, for all threads.
-// The first request of a key that is not stored leads; those that come while its first bytes are still held follow.
-// Striped like the store; entries are weak in effect: a fetch that can no longer be joined is replaced by the next
-// leader, and a fetch removes itself when it is over.
+// The first request of a key that is not stored leads; those that come while its first bytes are
+// still held follow. Striped like the store; entries are weak in effect: a fetch that can no longer
+// be joined is replaced by the next leader, and a fetch removes itself when it is over.
 
 #include "filter/key_hash.hpp"
 #include "proxy/cache/fetch.hpp"
@@ -33,8 +33,8 @@ public:
     /// Removes `over` if it is still the one listed under its key.
     void remove(const filter::key_hash& key, const std::shared_ptr<fetch>& over);
 
-    /// The object changed (an unsafe method went through): the fetch under way is not stored, and nobody joins it any
-    /// more.
+    /// The object changed (an unsafe method went through): the fetch under way is not stored, and
+    /// nobody joins it any more.
     void forget(const filter::key_hash& key, std::string_view url);
 
     [[nodiscard]] std::size_t size() const;

@@ -134,12 +134,12 @@ std::pair<char*, std::size_t> fetch::producer_space(std::size_t want) {
             return {last.memory->data() + used, std::min(want, last.memory->capacity() - used)};
         }
     }
-    // A declared length tells the size of the last block exactly, so that a stored body wastes nothing; without
-    // one, blocks double from small to large.
+    // A declared length tells the size of the last block exactly, so that a stored body wastes
+    // nothing; without one, blocks double from small to large.
     std::size_t size = std::clamp<std::size_t>(end_, smallest_block, largest_block);
     if (head_ && head_->length) {
-        size = static_cast<std::size_t>(
-            std::clamp<std::uint64_t>(*head_->length - std::min(end_, *head_->length), 1, largest_block));
+        size = static_cast<std::size_t>(std::clamp<std::uint64_t>(
+            *head_->length - std::min(end_, *head_->length), 1, largest_block));
     }
     slices_.push_back(slice{block::make(size), 0, 0});
     return {slices_.back().memory->data(), std::min(want, size)};
@@ -256,8 +256,8 @@ void fetch::leave(fetch_reader& reader) {
         return;
     }
     if (readers_.empty()) {
-        const bool nearly_done =
-            whole_ && head_ && head_->length && *head_->length - std::min(end_, *head_->length) <= limits_.finish;
+        const bool nearly_done = whole_ && head_ && head_->length &&
+                                 *head_->length - std::min(end_, *head_->length) <= limits_.finish;
         abandoned_ = !nearly_done;
     }
     let_go();
@@ -280,7 +280,8 @@ void fetch_reader::report::clear() {
 }
 
 fetch_reader::fetch_reader(std::shared_ptr<fetch> source, wakeup::signal sleeper)
-    : source_{std::move(source)}, sleeper_{std::move(sleeper)} {}
+    : source_{std::move(source)},
+      sleeper_{std::move(sleeper)} {}
 
 fetch_reader::~fetch_reader() {
     if (listed_) {

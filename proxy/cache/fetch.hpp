@@ -1,20 +1,27 @@
 #pragma once
 // One response on its way from the origin to everybody who waits for it.
 //
-// A fetch has one producer (the coroutine that reads the origin, on the thread of the request that began it) and any
-// number of readers (sessions, on any thread). Readers see interim heads, the head, the body as it arrives, and how it
-// ended. Blocks are shared, not copied; those that every reader has passed are let go unless the fetch is being stored.
+// A fetch has one producer (the coroutine that reads the origin, on the thread of the request that
+// began it) and any number of readers (sessions, on any thread). Readers see interim heads, the
+// head, the body as it arrives, and how it ended. Blocks are shared, not copied; those that every
+// reader has passed are let go unless the fetch is being stored.
 //
-// Pace       the producer stays at most `read_ahead` bytes in front of the *fastest* reader, so a reader that
-//            stalls holds up nobody. Where readers share a fetch at most `window` bytes are held for those behind; one
-//            that is further behind than that has fallen out: it is told, and its session goes on alone or ends.
-//            What is being stored is held whole, and nobody falls out of it.
-// First bytes are kept until `first_bytes` have passed, so that a late request may still join from the start.
-// Giving up  when the last reader leaves: a fetch that is being stored goes on if it is complete or its declared length
-//            leaves at most `finish` bytes to read; every other one is abandoned and its connection closed.
-// Failure    a failed or cut-off fetch is never stored, and every reader sees the failure as its end.
+// Pace       the producer stays at most `read_ahead` bytes in front of the *fastest* reader, so a
+// reader that
+//            stalls holds up nobody. Where readers share a fetch at most `window` bytes are held
+//            for those behind; one that is further behind than that has fallen out: it is told, and
+//            its session goes on alone or ends. What is being stored is held whole, and nobody
+//            falls out of it.
+// First bytes are kept until `first_bytes` have passed, so that a late request may still join from
+// the start. Giving up  when the last reader leaves: a fetch that is being stored goes on if it is
+// complete or its declared length
+//            leaves at most `finish` bytes to read; every other one is abandoned and its connection
+//            closed.
+// Failure    a failed or cut-off fetch is never stored, and every reader sees the failure as its
+// end.
 //
-// Threads    all members may be called from any thread (one short mutex), but `producer_` calls only by the producer.
+// Threads    all members may be called from any thread (one short mutex), but `producer_` calls
+// only by the producer.
 
 #include "proxy/cache/stored_response.hpp"
 #include "proxy/failure.hpp"
@@ -36,7 +43,8 @@ namespace reprise::proxy::cache {
 /// What is known when the head has arrived. Immutable.
 struct fetched_head {
     unsigned status = 0;
-    std::string head;  ///< status line and end-to-end fields with Via; no framing, Age, or empty line
+    std::string
+        head;  ///< status line and end-to-end fields with Via; no framing, Age, or empty line
     bool has_body = false;
     std::optional<std::uint64_t> length;  ///< declared; none: unknown until the end
     http::freshness_facts freshness;
@@ -45,12 +53,13 @@ struct fetched_head {
     std::string selecting;  ///< of the request that began the fetch
     http::storability verdict = http::storability::storable;
     bool cookies = false;
-    bool stored = false;        ///< it is being stored (Cache-Status)
-    std::string_view detail;    ///< why it is not, as Cache-Status has it; static text
-    std::string strong_etag;   ///< empty: a reader that fell out cannot go on by a range request
+    bool stored = false;      ///< it is being stored (Cache-Status)
+    std::string_view detail;  ///< why it is not, as Cache-Status has it; static text
+    std::string strong_etag;  ///< empty: a reader that fell out cannot go on by a range request
     std::uint64_t range_begin = 0;  ///< of a 206's Content-Range
-    std::vector<std::string> locations;  ///< Location and Content-Location of an answer to an unsafe method
-    std::string origin;        ///< address connected to, for the log
+    std::vector<std::string>
+        locations;       ///< Location and Content-Location of an answer to an unsafe method
+    std::string origin;  ///< address connected to, for the log
     std::chrono::microseconds origin_time{0};  ///< request sent to head read
 };
 using head_ptr = std::shared_ptr<const fetched_head>;
@@ -73,23 +82,26 @@ public:
 
     // ---- the producer ----
 
-    /// What wakes the producer when it waits for readers, and what stops its reading when it is abandoned (called on
-    /// any thread, under a lock: it posts). Both may be called until producer_left().
+    /// What wakes the producer when it waits for readers, and what stops its reading when it is
+    /// abandoned (called on any thread, under a lock: it posts). Both may be called until
+    /// producer_left().
     void producer_is(wakeup::signal sleeper, std::function<void()> stop);
     void producer_left();
     /// A 1xx head, whole, to be passed on.
     void producer_interim(std::string head);
-    /// Publishes the head. Returns how many readers wait for it now: each is a sight; later ones note their own.
+    /// Publishes the head. Returns how many readers wait for it now: each is a sight; later ones
+    /// note their own.
     std::size_t producer_head(head_ptr head);
     [[nodiscard]] std::size_t readers() const;
     [[nodiscard]] head_ptr head() const;
-    /// From here on (or from the start, before producer_head) the body is kept whole, for the store.
-    /// False when its first bytes are gone, or the fetch has ended.
+    /// From here on (or from the start, before producer_head) the body is kept whole, for the
+    /// store. False when its first bytes are gone, or the fetch has ended.
     bool keep_whole();
     /// Ends keep_whole: no room, or too long.
     void keep_no_more();
     [[nodiscard]] bool kept_whole() const;
-    /// Memory to read into; at most `want` bytes. The block's earlier bytes may be read by others meanwhile.
+    /// Memory to read into; at most `want` bytes. The block's earlier bytes may be read by others
+    /// meanwhile.
     [[nodiscard]] std::pair<char*, std::size_t> producer_space(std::size_t want);
     /// `bytes` of the last producer_space are filled.
     void producer_commit(std::size_t bytes);
@@ -105,14 +117,16 @@ public:
     void producer_upgraded();
     /// Nobody wants it any more: stop.
     [[nodiscard]] bool abandoned() const;
-    /// The whole body, after producer_finish was decided and before it is called; null unless kept whole.
+    /// The whole body, after producer_finish was decided and before it is called; null unless kept
+    /// whole.
     [[nodiscard]] body_ptr whole_body();
     [[nodiscard]] std::uint64_t received() const;
 
     // ---- who may join ----
 
-    /// Registers a reader at the first byte. Null when the first bytes are gone or the fetch is over or abandoned.
-    /// `head_known`: the head was there already, so the caller notes its own sight.
+    /// Registers a reader at the first byte. Null when the first bytes are gone or the fetch is
+    /// over or abandoned. `head_known`: the head was there already, so the caller notes its own
+    /// sight.
     [[nodiscard]] static std::unique_ptr<fetch_reader> join(const std::shared_ptr<fetch>& source,
                                                             wakeup::signal sleeper,
                                                             bool& head_known);
@@ -121,9 +135,9 @@ private:
     friend class fetch_reader;
     enum class phase : std::uint8_t { waiting, streaming, finished, failed, validated, upgraded };
 
-    void notify_readers();        // with guard_ held
-    void let_go();                // with guard_ held: drops blocks that nobody needs
-    void drop_those_behind();     // with guard_ held
+    void notify_readers();     // with guard_ held
+    void let_go();             // with guard_ held: drops blocks that nobody needs
+    void drop_those_behind();  // with guard_ held
     [[nodiscard]] std::uint64_t fastest() const;  // with guard_ held
     void leave(fetch_reader& reader);
 
@@ -133,9 +147,9 @@ private:
     head_ptr head_;
     std::vector<std::string> interim_;
     std::deque<slice> slices_;
-    std::uint64_t base_ = 0;      // offset of the first byte still held
-    std::uint64_t end_ = 0;       // bytes received
-    bool whole_ = false;          // being stored
+    std::uint64_t base_ = 0;  // offset of the first byte still held
+    std::uint64_t end_ = 0;   // bytes received
+    bool whole_ = false;      // being stored
     bool abandoned_ = false;
     bool pausing_ = false;
     std::string trailers_;
@@ -176,8 +190,8 @@ public:
     fetch_reader(const fetch_reader&) = delete;
     fetch_reader& operator=(const fetch_reader&) = delete;
 
-    /// What is new since the last call; at most `most` bytes of body. When there is nothing, the sleeper is notified
-    /// once something is. Earlier slices count as passed.
+    /// What is new since the last call; at most `most` bytes of body. When there is nothing, the
+    /// sleeper is notified once something is. Earlier slices count as passed.
     void next(report& into, std::size_t most);
 
     [[nodiscard]] std::uint64_t offset() const noexcept { return offset_; }

@@ -23,7 +23,8 @@ struct entry {
     bool used = false;  // SIEVE's mark
 };
 
-// In order of arrival, newest in front. A list, because an entry leaves from the middle without touching the others.
+// In order of arrival, newest in front. A list, because an entry leaves from the middle without
+// touching the others.
 using queue = std::list<entry>;
 
 struct resource {
@@ -36,11 +37,13 @@ struct hash_of_key {
     std::size_t operator()(const filter::key_hash& key) const noexcept { return key.low; }
 };
 
-// What the index spends on one entry beside the response itself: the list node, its place in `variants`, and the
-// resource's map node with bucket. The resource is charged to each variant: simpler than exact, never less.
+// What the index spends on one entry beside the response itself: the list node, its place in
+// `variants`, and the resource's map node with bucket. The resource is charged to each variant:
+// simpler than exact, never less.
 std::uint64_t index_charge(const resource& r) noexcept {
     constexpr std::size_t list_node = sizeof(entry) + 2 * sizeof(void*);
-    constexpr std::size_t map_node = sizeof(resource) + sizeof(filter::key_hash) + 3 * sizeof(void*);
+    constexpr std::size_t map_node = sizeof(resource) + sizeof(filter::key_hash) +
+                                     3 * sizeof(void*);
     return list_node + sizeof(queue::iterator) + map_node + r.url.capacity() + 48;
 }
 
@@ -124,7 +127,8 @@ void reservation::reset() noexcept {
 }
 
 response_store::response_store(std::uint64_t capacity_bytes)
-    : stripes_{std::make_unique<stripe[]>(stripe_count)}, capacity_{capacity_bytes} {}
+    : stripes_{std::make_unique<stripe[]>(stripe_count)},
+      capacity_{capacity_bytes} {}
 
 response_store::~response_store() = default;
 
@@ -190,8 +194,8 @@ bool response_store::put(const filter::key_hash& key, std::string_view url, stor
             ++removed;
             std::erase(owner.variants, old);
             if (home.hand == old) {
-                home.hand =
-                    home.hand == home.entries.begin() ? home.entries.end() : std::prev(home.hand);
+                home.hand = home.hand == home.entries.begin() ? home.entries.end()
+                                                              : std::prev(home.hand);
             }
             gone.push_back(std::move(old->response));
             home.entries.erase(old);

@@ -1,15 +1,18 @@
 #pragma once
 // The memory tier: stored responses by primary key, within a byte budget.
 //
-// A primary key (method GET + URL) has one resource, a resource one stored response a variant. Resources live in
-// stripes, each behind its own short lock; what is found is immutable and shared, so nobody holds a lock while it
-// sends. Eviction is SIEVE (Zhang et al., NSDI 2024): one queue a stripe in order of arrival, a mark set by hits, a
-// hand that passes over the marked; a hit writes one bit and moves nothing. The budget is one for all stripes.
+// A primary key (method GET + URL) has one resource, a resource one stored response a variant.
+// Resources live in stripes, each behind its own short lock; what is found is immutable and shared,
+// so nobody holds a lock while it sends. Eviction is SIEVE (Zhang et al., NSDI 2024): one queue a
+// stripe in order of arrival, a mark set by hits, a hand that passes over the marked; a hit writes
+// one bit and moves nothing. The budget is one for all stripes.
 //
 // Threads   any number.
 // Cost      find: one lock, one hash look-up, one string comparison; no allocation.
-// Budget    every allocation of a response is counted (stored_response::footprint) with its share of the index; the sum
-//           of what is stored and what fetches have reserved exceeds the capacity only while a put is under way.
+// Budget    every allocation of a response is counted (stored_response::footprint) with its share
+// of the index; the sum
+//           of what is stored and what fetches have reserved exceeds the capacity only while a put
+//           is under way.
 
 #include "filter/key_hash.hpp"
 #include "proxy/cache/stored_response.hpp"
@@ -43,19 +46,21 @@ struct store_figures {
 
 class response_store;
 
-/// Bytes promised to a fetch that is being stored, counted in the budget while the body arrives; given back when
-/// destroyed.
+/// Bytes promised to a fetch that is being stored, counted in the budget while the body arrives;
+/// given back when destroyed.
 class reservation {
 public:
     reservation() = default;
     reservation(reservation&& other) noexcept
-        : store_{std::exchange(other.store_, nullptr)}, bytes_{std::exchange(other.bytes_, 0)} {}
+        : store_{std::exchange(other.store_, nullptr)},
+          bytes_{std::exchange(other.bytes_, 0)} {}
     reservation& operator=(reservation&& other) noexcept;
     reservation(const reservation&) = delete;
     reservation& operator=(const reservation&) = delete;
     ~reservation() { reset(); }
 
-    /// Raises the promise to `bytes` in all. False, and nothing changes, when the store has no room for it.
+    /// Raises the promise to `bytes` in all. False, and nothing changes, when the store has no room
+    /// for it.
     [[nodiscard]] bool grow_to(std::uint64_t bytes);
     void reset() noexcept;
 
@@ -83,8 +88,8 @@ public:
                              std::string_view url,
                              http::field_list request) const;
 
-    /// Stores a response under its key, in place of the variant with the same selecting values; evicts until it
-    /// fits. False when it is larger than the whole capacity.
+    /// Stores a response under its key, in place of the variant with the same selecting values;
+    /// evicts until it fits. False when it is larger than the whole capacity.
     bool put(const filter::key_hash& key, std::string_view url, stored_ptr response);
 
     /// Puts `updated` where `current` is; nothing happens when `current` has left meanwhile.
@@ -96,7 +101,8 @@ public:
     /// Drops every variant of a URL (RFC 9111 4.4). Returns how many there were.
     std::size_t invalidate(const filter::key_hash& key, std::string_view url);
 
-    /// At most a quarter of the capacity is ever promised, so that a flood of fetches cannot empty the store.
+    /// At most a quarter of the capacity is ever promised, so that a flood of fetches cannot empty
+    /// the store.
     [[nodiscard]] reservation reserve() noexcept { return reservation{this}; }
 
     /// Takes effect at once; a smaller one evicts.

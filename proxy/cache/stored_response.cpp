@@ -8,7 +8,7 @@ namespace reprise::proxy::cache {
 
 namespace {
 constexpr std::string_view length_name = "\r\nContent-Length: ";
-}
+}  // namespace
 
 void index_head(stored_response& response) noexcept {
     const auto first_line = response.head.find("\r\n");

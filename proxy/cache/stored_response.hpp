@@ -1,7 +1,7 @@
 #pragma once
 // A response as the store keeps it: immutable, its head already in wire form.
-// A hit sends [head][per-reply fields][empty line][body] in one gathered write; everything that does not change from
-// one reply to the next was formatted when the object was stored.
+// A hit sends [head][per-reply fields][empty line][body] in one gathered write; everything that
+// does not change from one reply to the next was formatted when the object was stored.
 
 #include "proxy/cache/body.hpp"
 #include "proxy/clock.hpp"
@@ -19,25 +19,30 @@
 namespace reprise::proxy::cache {
 
 struct stored_response {
-    /// "HTTP/1.1 200 OK\r\n", the end-to-end fields with our Via, and last Content-Length where the status has one.
-    /// Without Age, Cache-Status, Connection and the empty line: those are the reply's.
+    /// "HTTP/1.1 200 OK\r\n", the end-to-end fields with our Via, and last Content-Length where the
+    /// status has one. Without Age, Cache-Status, Connection and the empty line: those are the
+    /// reply's.
     std::string head;
     std::size_t status_line_size = 0;  ///< where the first field line begins
-    std::size_t length_at = 0;         ///< where the Content-Length line begins; head.size() when there is none
+    std::size_t length_at =
+        0;  ///< where the Content-Length line begins; head.size() when there is none
     unsigned status = 0;
     http::freshness_facts freshness;
     http::response_directives directives;
     http::vary_spec vary;
     std::string selecting;  ///< the request's values for `vary` (http::selecting_values)
     body_ptr content;
-    wall_time reusable_until{};  ///< before it, a request without directives is a hit (http::reusable_until)
+    wall_time reusable_until{};  ///< before it, a request without directives is a hit
+                                 ///< (http::reusable_until)
 
-    /// When the admission filter was last told of a hit, in minutes: a hit asks it at most once in each.
+    /// When the admission filter was last told of a hit, in minutes: a hit asks it at most once in
+    /// each.
     mutable std::atomic<std::uint32_t> told_at{0};
 
     stored_response() = default;
 
-    /// Field lines of `head`, parsed anew: for conditional answers and freshening, not for plain hits.
+    /// Field lines of `head`, parsed anew: for conditional answers and freshening, not for plain
+    /// hits.
     [[nodiscard]] std::vector<http::field> fields() const;
 
     /// Memory this response is charged for, in bytes, all of its own allocations counted.

@@ -1,0 +1,174 @@
+// The program: options, settings, signals. Everything is built here by hand and waits for a signal.
+
+#include "config/load.hpp"
+#include "config/reference.hpp"
+#include "proxy/admin/log.hpp"
+#include "proxy/server.hpp"
+
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <nlohmann/json.hpp>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <sys/resource.h>
+
+namespace {
+
+using namespace reprise;
+using namespace reprise::proxy;
+
+config::loaded load_settings(const std::string& path) {
+    return path.empty() ? config::loaded{config::options{}} : config::load_file(path);
+}
+
+// Who starts us with port 0 learns here what the system picked. Written whole or not at all.
+void write_ports(const std::string& path, const server& running) {
+    const auto text = [](const config::endpoint& where) {
+        const bool v6 = where.host.find(':') != std::string::npos;
+        return (v6 ? "[" + where.host + "]" : where.host) + ":" + std::to_string(where.port);
+    };
+    nlohmann::json ports;
+    ports["listeners"] = nlohmann::json::array();
+    for (const auto& where : running.listening()) {
+        ports["listeners"].push_back(text(where));
+    }
+    ports["admin"] = running.admin() ? nlohmann::json(text(*running.admin())) : nlohmann::json();
+    const auto temporary = path + ".new";
+    {
+        std::ofstream out{temporary};
+        out << ports.dump() << '\n';
+        if (!out.flush()) {
+            throw std::runtime_error{"--ports-file: cannot write " + temporary};
+        }
+    }
+    if (std::rename(temporary.c_str(), path.c_str()) != 0) {
+        throw std::runtime_error{"--ports-file: cannot write " + path};
+    }
+}
+
+// Each connection is a descriptor: as many as the system lets us have.
+void raise_descriptor_limit() {
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        (void)::setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+int serve(const config::options& options,
+          const std::string& config_path,
+          const std::string& ports_file) {
+    const diagnostic_log diagnostics{options.log.level};
+    ::signal(SIGPIPE, SIG_IGN);
+    raise_descriptor_limit();
+    server* running = nullptr;
+    const auto reload = [&]() -> std::vector<std::string> {
+        auto loaded = load_settings(config_path);
+        std::vector<std::string> mistakes;
+        if (auto* wrong = std::get_if<std::vector<config::mistake>>(&loaded)) {
+            for (const auto& one : *wrong) {
+                mistakes.push_back(to_string(one));
+                log::error("settings not changed: ", mistakes.back());
+            }
+            return mistakes;
+        }
+        for (const auto& name : running->reload(std::get<config::options>(std::move(loaded)))) {
+            log::warn("settings: ", name, " changes at the next start");
+        }
+        log::info("settings reloaded");
+        return mistakes;
+    };
+    server proxy{options, REPRISE_VERSION, reload};
+    running = &proxy;
+    boost::asio::io_context io{1};
+    boost::asio::signal_set signals{io, SIGTERM, SIGINT, SIGHUP};
+    signals.add(SIGUSR1);
+    proxy.start();
+    for (const auto& where : proxy.listening()) {
+        log::info("listening on ", where.host, ":", where.port);
+    }
+    if (proxy.admin()) {
+        log::info("admin on ", proxy.admin()->host, ":", proxy.admin()->port);
+    }
+    if (!ports_file.empty()) {
+        write_ports(ports_file, proxy);
+    }
+    boost::asio::steady_timer second{io};
+    std::function<void()> keep_house = [&] {
+        second.expires_after(std::chrono::seconds{1});
+        second.async_wait([&](boost::system::error_code error) {
+            if (!error) {
+                proxy.housekeep();
+                keep_house();
+            }
+        });
+    };
+    keep_house();
+    std::function<void()> wait_for_signal = [&] {
+        signals.async_wait([&](boost::system::error_code error, int number) {
+            if (error) {
+                return;
+            }
+            switch (number) {
+            case SIGHUP: (void)reload(); break;
+            case SIGUSR1: proxy.reopen_logs(); break;
+            default:
+                log::info("draining");
+                io.stop();
+                return;
+            }
+            wait_for_signal();
+        });
+    };
+    wait_for_signal();
+    io.run();
+    proxy.stop();
+    log::info("stopped");
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    CLI::App app{
+        "Reprise: an HTTP caching forward proxy that stores an object at its second request"};
+    std::string config_path;
+    std::string ports_file;
+    bool check = false;
+    bool help_config = false;
+    app.add_option(
+        "--config", config_path, "file of settings (JSON with comments); without it, the defaults");
+    app.add_flag("--check-config", check, "check the settings and exit");
+    app.add_flag("--help-config", help_config, "describe every setting and exit");
+    app.add_option("--ports-file",
+                   ports_file,
+                   "write the addresses listened on to this file, once ready (JSON)");
+    app.set_version_flag("--version", "reprise " REPRISE_VERSION);
+    CLI11_PARSE(app, argc, argv);
+    try {
+        if (help_config) {
+            std::cout << config::reference_text();
+            return 0;
+        }
+        auto loaded = load_settings(config_path);
+        if (const auto* wrong = std::get_if<std::vector<config::mistake>>(&loaded)) {
+            for (const auto& one : *wrong) {
+                std::cerr << (config_path.empty() ? "settings" : config_path) << ": "
+                          << to_string(one) << '\n';
+            }
+            return 1;
+        }
+        if (check) {
+            std::cout << (config_path.empty() ? "the defaults" : config_path) << ": no mistakes\n";
+            return 0;
+        }
+        return serve(std::get<config::options>(loaded), config_path, ports_file);
+    } catch (const std::exception& what) {
+        std::cerr << "reprise: " << what.what() << '\n';
+        return 1;
+    }
+}

@@ -1,0 +1,371 @@
+#include "proxy/server.hpp"
+
+#include "config/changes.hpp"
+#include "proxy/admin/log.hpp"
+#include "proxy/session.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/ip/v6_only.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <algorithm>
+#include <condition_variable>
+#include <pthread.h>
+#include <stdexcept>
+#include <sys/socket.h>
+
+namespace reprise::proxy {
+
+namespace {
+
+using acceptor = net::basic_socket_acceptor<tcp, executor>;
+
+std::size_t thread_count(const config::options& options) {
+    return options.threads != 0 ? options.threads
+                                : std::max(1u, std::thread::hardware_concurrency());
+}
+
+std::string to_text(const config::endpoint& where) {
+    const bool v6 = where.host.find(':') != std::string::npos;
+    return (v6 ? "[" + where.host + "]" : where.host) + ":" + std::to_string(where.port);
+}
+
+acceptor listen_on(net::io_context& io, const config::endpoint& where) {
+    const auto failed = [&](const char* what, const error_code& error) {
+        return std::runtime_error{"listeners: cannot " + std::string{what} + " " + to_text(where) +
+                                  ": " + error.message()};
+    };
+    error_code error;
+    const auto address = net::ip::make_address(where.host, error);
+    if (error) {
+        throw failed("read the address", error);
+    }
+    const tcp::endpoint endpoint{address, where.port};
+    acceptor listener{io};
+    listener.open(endpoint.protocol(), error);
+    if (error) {
+        throw failed("open a socket for", error);
+    }
+    listener.set_option(net::socket_base::reuse_address{true}, error);
+    const int on = 1;
+    if (::setsockopt(listener.native_handle(), SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) != 0) {
+        throw failed("share (SO_REUSEPORT)", {errno, boost::system::system_category()});
+    }
+    if (address.is_v6()) {
+        listener.set_option(net::ip::v6_only{true}, error);
+    }
+    listener.bind(endpoint, error);
+    if (error) {
+        throw failed("listen on", error);
+    }
+    return listener;
+}
+
+// SO_REUSEPORT lets a second process of the same user share our port silently: ask without it
+// first.
+void refuse_taken(net::io_context& io, const config::endpoint& where) {
+    if (where.port == 0) {
+        return;
+    }
+    error_code error;
+    const auto address = net::ip::make_address(where.host, error);
+    acceptor probe{io};
+    const tcp::endpoint endpoint{address, where.port};
+    probe.open(endpoint.protocol(), error);
+    probe.set_option(net::socket_base::reuse_address{true}, error);
+    if (address.is_v6()) {
+        probe.set_option(net::ip::v6_only{true}, error);
+    }
+    error.clear();
+    probe.bind(endpoint, error);
+    if (error) {
+        throw std::runtime_error{"listeners: cannot listen on " + to_text(where) + ": " +
+                                 error.message()};
+    }
+}
+
+awaitable<void> accept_clients(worker& w, acceptor& from, std::size_t index) {
+    for (;;) {
+        auto [error, socket] = co_await from.async_accept(use_tuple);
+        if (!error) {
+            serve_client(w, std::move(socket), index);
+            continue;
+        }
+        if (error == net::error::operation_aborted || !from.is_open()) {
+            co_return;
+        }
+        // Out of descriptors or memory: the connection waits in the kernel's queue until some are
+        // free.
+        if (error == net::error::no_descriptors ||
+            error == boost::system::errc::too_many_files_open_in_system ||
+            error == net::error::no_memory || error == net::error::no_buffer_space) {
+            log::warn("accepting connections: ", error.message());
+            net::basic_waitable_timer<std::chrono::steady_clock,
+                                      net::wait_traits<std::chrono::steady_clock>,
+                                      executor>
+                pause{from.get_executor()};
+            pause.expires_after(std::chrono::milliseconds{100});
+            co_await pause.async_wait(use_tuple);
+        }
+    }
+}
+
+}  // namespace
+
+struct server::listening_worker {
+    listening_worker(std::size_t index, common_state& shared, settings_ptr initial)
+        : w{index, shared, std::move(initial)} {}
+    worker w;
+    std::vector<acceptor> listeners;
+    std::thread thread;
+    std::atomic<bool> ended{false};
+};
+
+server::server(config::options options,
+               std::string version,
+               std::function<std::vector<std::string>()> reload)
+    : version_{std::move(version)},
+      reload_{std::move(reload)},
+      settings_{make_settings(std::move(options))},
+      common_{settings_->options, thread_count(settings_->options), wall_now()},
+      started_{steady_now()},
+      windows_{started_},
+      next_save_{started_ + settings_->options.admission.save_every},
+      next_guard_{started_ + std::chrono::minutes{1}} {}
+
+server::~server() {
+    stop();
+}
+
+void server::start() {
+    const auto& options = settings_->options;
+    if (const auto error = common_.access.retarget(options.log)) {
+        throw std::runtime_error{"log.access: cannot open " + options.log.access + ": " +
+                                 error.message()};
+    }
+    const auto threads = thread_count(options);
+    for (std::size_t i = 0; i < threads; ++i) {
+        workers_.push_back(std::make_unique<listening_worker>(i, common_, settings_));
+    }
+    for (std::size_t index = 0; index < options.listeners.size(); ++index) {
+        auto where = options.listeners[index].address;
+        refuse_taken(workers_.front()->w.io, where);
+        for (auto& one : workers_) {
+            one->listeners.push_back(listen_on(one->w.io, where));
+            where.port = one->listeners.back().local_endpoint().port();
+        }
+        bound_.push_back(where);
+    }
+    for (auto& one : workers_) {
+        for (std::size_t index = 0; index < one->listeners.size(); ++index) {
+            error_code error;
+            one->listeners[index].listen(4096, error);
+            if (error) {
+                throw std::runtime_error{"listeners: cannot listen on " + to_text(bound_[index]) +
+                                         ": " + error.message()};
+            }
+            net::co_spawn(
+                one->w.io, accept_clients(one->w, one->listeners[index], index), net::detached);
+        }
+    }
+    admin_hooks hooks;
+    hooks.ready = [this] {
+        return common_.draining.load(std::memory_order_relaxed) ? readiness::draining
+                                                                : readiness::ready;
+    };
+    hooks.stats = [this] { return stats(); };
+    hooks.reload = reload_;
+    hooks.tick = [this] { windows_.tick(steady_now(), common_.counters.snapshot()); };
+    admin_ = std::make_unique<admin_server>(std::move(hooks));
+    if (options.admin.address) {
+        auto at = admin_->start(options.admin);
+        if (!at) {
+            throw std::runtime_error{"admin.address: cannot listen on " +
+                                     to_text(*options.admin.address) + ": " + at.error().message()};
+        }
+        admin_bound_ = *at;
+    }
+    running_ = true;
+    for (auto& one : workers_) {
+        one->thread = std::thread{[own = one.get()] {
+            try {
+                own->w.io.run();
+            } catch (const std::exception& what) {
+                log::error("a worker ended by an exception: ", std::string_view{what.what()});
+            }
+            own->ended.store(true, std::memory_order_release);
+        }};
+        ::pthread_setname_np(one->thread.native_handle(), "worker");
+    }
+}
+
+void server::publish(settings_ptr next) {
+    settings_ = next;
+    for (auto& one : workers_) {
+        net::post(one->w.io, [own = one.get(), next] { own->w.adopt(next); });
+    }
+}
+
+std::vector<std::string> server::reload(config::options next) {
+    const std::lock_guard lock{settings_guard_};
+    const auto& before = settings_->options;
+    auto wants_restart = config::needs_restart(before, next);
+    // What is built into running things keeps its value.
+    if (next.listeners.size() != before.listeners.size()) {
+        next.listeners = before.listeners;
+    }
+    for (std::size_t i = 0; i < next.listeners.size(); ++i) {
+        next.listeners[i].address = before.listeners[i].address;
+        next.listeners[i].mode = before.listeners[i].mode;
+        next.listeners[i].upstream = before.listeners[i].upstream;
+    }
+    next.admin.address = before.admin.address;
+    next.threads = before.threads;
+    next.admission.remember = before.admission.remember;
+    next.admission.false_positive_rate = before.admission.false_positive_rate;
+    next.admission.state = before.admission.state;
+    next.dns = before.dns;
+    next.forwarding.pseudonym = before.forwarding.pseudonym;
+    set_log_level(next.log.level);
+    if (const auto error = common_.access.retarget(next.log)) {
+        log::error("log.access: cannot open ",
+                   next.log.access,
+                   ": ",
+                   error.message(),
+                   "; the log stays where it was");
+        next.log.access = before.log.access;
+    }
+    common_.store.set_capacity(next.memory.size);
+    admin_->reconfigure(next.admin);
+    publish(make_settings(std::move(next)));
+    return wants_restart;
+}
+
+void server::housekeep() {
+    const auto now = steady_now();
+    if (now >= next_guard_) {
+        next_guard_ = now + std::chrono::minutes{1};
+        const std::lock_guard lock{settings_guard_};
+        auto next = std::make_shared<settings>(*settings_);
+        next->guard = make_guard(next->options.access);
+        publish(std::move(next));
+    }
+    if (now >= next_save_) {
+        save_state();
+        const std::lock_guard lock{settings_guard_};
+        next_save_ = now + settings_->options.admission.save_every;
+    }
+}
+
+void server::save_state() {
+    std::string path;
+    {
+        const std::lock_guard lock{settings_guard_};
+        path = settings_->options.admission.state;
+    }
+    if (path.empty()) {
+        return;
+    }
+    if (const auto error = common_.admission.save(path)) {
+        log::error("admission.state: cannot write ", path, ": ", error.message());
+    }
+}
+
+stats_inputs server::stats() {
+    stats_inputs in;
+    const auto now = steady_now();
+    in.version = version_;
+    in.uptime = now - started_;
+    in.ready = common_.draining.load(std::memory_order_relaxed) ? readiness::draining
+                                                                : readiness::ready;
+    in.threads = workers_.size();
+    in.counts = common_.counters.snapshot();
+    for (const auto& one : workers_) {
+        const auto& pool = one->w.origins.figures();
+        in.counts.origin_opened += pool.dials.load(std::memory_order_relaxed);
+        in.counts.origin_failed += pool.failures.load(std::memory_order_relaxed);
+        in.counts.origin_open += pool.open.load(std::memory_order_relaxed);
+        in.counts.dns_queries += one->w.names.asked();
+    }
+    in.since_start = windows_.since_start(now, in.counts);
+    in.last_minute = windows_.last(std::chrono::minutes{1}, now, in.counts);
+    in.last_ten_minutes = windows_.last(std::chrono::minutes{10}, now, in.counts);
+    const auto store = common_.store.figures();
+    in.store.objects = store.objects;
+    in.store.bytes = store.bytes;
+    in.store.capacity_bytes = store.capacity;
+    in.store.inserted = store.inserted;
+    in.store.evicted = store.evicted;
+    in.store.evicted_bytes = store.evicted_bytes;
+    const auto wall = wall_now();
+    const auto filter = common_.admission.figures(wall);
+    in.admission.fill = filter.young.fill;
+    in.admission.false_positive_rate = filter.false_positive_rate;
+    in.admission.remembered = static_cast<std::uint64_t>(filter.young.estimated_keys +
+                                                         filter.old.estimated_keys);
+    in.admission.memory_bytes = filter.memory;
+    in.admission.remembers_for_seconds = static_cast<double>(filter.remembers_for.count());
+    const auto age_of = [&](std::chrono::sys_seconds since) {
+        return std::max(0.0, std::chrono::duration<double>(wall - since).count());
+    };
+    in.admission.young_age_seconds = age_of(filter.young.since);
+    in.admission.old_age_seconds = age_of(filter.old.since);
+    in.admission.generations = filter.swaps;
+    {
+        const std::lock_guard lock{settings_guard_};
+        for (const auto& rule : settings_->options.admission.rules) {
+            in.rules.push_back(rule.url);
+        }
+    }
+    in.access_log = common_.access.figures();
+    in.log_dropped = log_lines_dropped();
+    in.process = read_process_figures();
+    return in;
+}
+
+void server::stop() {
+    if (!running_) {
+        return;
+    }
+    running_ = false;
+    common_.draining.store(true, std::memory_order_relaxed);
+    const auto drain = settings_->options.timeouts.drain;
+    for (auto& one : workers_) {
+        net::post(one->w.io, [own = one.get()] {
+            for (auto& listener : own->listeners) {
+                error_code ignored;
+                listener.close(ignored);
+            }
+            own->w.drain();
+        });
+    }
+    const auto all_quiet = [this] {
+        // Idle origin connections and timers keep a loop alive; sessions are what is waited for.
+        return common_.counters.snapshot().client_open == 0;
+    };
+    const auto until = steady_now() + drain;
+    while (steady_now() < until && !all_quiet()) {
+        std::this_thread::sleep_for(std::chrono::milliseconds{10});
+    }
+    for (auto& one : workers_) {
+        net::post(one->w.io, [own = one.get()] { own->w.abort(); });
+    }
+    const auto last = steady_now() + std::chrono::seconds{3};
+    for (auto& one : workers_) {
+        while (!one->ended.load(std::memory_order_acquire) && steady_now() < last) {
+            std::this_thread::sleep_for(std::chrono::milliseconds{5});
+        }
+        if (!one->ended.load(std::memory_order_acquire)) {
+            log::error("a worker did not come to rest; it is stopped");
+            one->w.io.stop();
+        }
+        one->thread.join();
+    }
+    admin_->stop();
+    save_state();
+    common_.access.stop();
+}
+
+}  // namespace reprise::proxy

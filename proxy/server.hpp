@@ -1,0 +1,84 @@
+#pragma once
+// The whole proxy: listeners, workers, the admin server; start, reload, drain.
+//
+// Each worker has its own listening socket on each address (SO_REUSEPORT), so that accepting needs
+// no hand-over. What blocks (files, interfaces' addresses) runs on the thread that calls these
+// members, never on a worker.
+
+#include "config/options.hpp"
+#include "proxy/admin/admin_server.hpp"
+#include "proxy/admin/windows.hpp"
+#include "proxy/worker.hpp"
+
+#include <boost/asio/ip/tcp.hpp>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace reprise::proxy {
+
+/// Threads: construct, start, housekeep, reload and stop from one thread (main's); reload also from
+/// the admin thread.
+class server {
+public:
+    /// `reload` loads the settings anew: it returns the mistakes in them, or calls server::reload
+    /// and returns none.
+    server(config::options options,
+           std::string version,
+           std::function<std::vector<std::string>()> reload);
+    ~server();
+    server(const server&) = delete;
+    server& operator=(const server&) = delete;
+
+    /// Binds every address and starts the threads. @throws std::runtime_error naming the address
+    /// and the setting
+    void start();
+
+    [[nodiscard]] const std::vector<config::endpoint>& listening() const noexcept { return bound_; }
+    [[nodiscard]] const std::optional<config::endpoint>& admin() const noexcept {
+        return admin_bound_;
+    }
+
+    /// Takes over what can change live. Returns the names of changed settings that want a restart.
+    std::vector<std::string> reload(config::options next);
+
+    /// SIGUSR1.
+    void reopen_logs() noexcept { common_.access.reopen(); }
+
+    /// To be called about once a second: saves the admission state when it is due, looks up this
+    /// machine's addresses about once a minute.
+    void housekeep();
+
+    /// Stops accepting, lets requests finish for at most timeouts.drain, then ends everything and
+    /// saves the state.
+    void stop();
+
+private:
+    struct listening_worker;
+    [[nodiscard]] stats_inputs stats();
+    void save_state();
+    void publish(settings_ptr next);
+
+    std::string version_;
+    std::function<std::vector<std::string>()> reload_;
+    std::mutex settings_guard_;
+    settings_ptr settings_;
+    common_state common_;
+    std::vector<std::unique_ptr<listening_worker>> workers_;
+    std::vector<config::endpoint> bound_;
+    std::optional<config::endpoint> admin_bound_;
+    steady_time started_;
+    ratio_windows windows_;
+    std::unique_ptr<admin_server> admin_;
+    steady_time next_save_;
+    steady_time next_guard_;
+    bool running_ = false;
+};
+
+}  // namespace reprise::proxy

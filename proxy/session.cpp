@@ -1,0 +1,196 @@
+#include "proxy/session.hpp"
+
+#include "proxy/admin/log.hpp"
+#include "proxy/net/access.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+
+namespace reprise::proxy {
+
+namespace {
+constexpr std::size_t read_size = 16u << 10;
+constexpr std::uint64_t linger_most = 256u << 10;
+}  // namespace
+
+session::session(worker& w, tcp_socket socket, std::size_t listener)
+    : state_{w, std::move(socket), listener},
+      place_{w.sessions.insert(w.sessions.end(), this)} {
+    w.counts.client_open.add();
+}
+
+session::~session() {
+    auto& w = state_.w;
+    w.sessions.erase(place_);
+    w.counts.client_open.subtract();
+    if (counted_) {
+        w.common.clients.leave(client_);
+    }
+}
+
+void session::end_if_idle() {
+    if (idle_) {
+        abort();
+    }
+}
+
+void session::abort() {
+    error_code ignored;
+    state_.client.socket().close(ignored);
+    state_.client_gone = true;
+    state_.arrived.notify();
+}
+
+void session::look_at_client() {
+    if (state_.waiting && state_.client.client_left()) {
+        state_.client_gone = true;
+        state_.arrived.notify();
+    }
+}
+
+// Reads until the input begins with a whole head, or says why not and ends the connection.
+awaitable<session::head_end> session::read_head(bool first, steady_time& began) {
+    auto& client = state_.client;
+    auto& w = state_.w;
+    const auto current = w.current;
+    const auto& timeouts = current->options.timeouts;
+    std::size_t resume = 0;
+    bool begun = false;
+    idle_ = client.input().empty();
+    for (;;) {
+        if (!client.input().empty()) {
+            if (!begun) {
+                begun = true;
+                idle_ = false;
+                client.patience().expire_after(timeouts.client_head);
+            }
+            const auto parsed = http::parse_request_head(
+                client.input().data(), state_.head, current->request_limits, resume);
+            if (parsed.state == http::head_state::done) {
+                began = steady_now();
+                client.patience().clear();
+                co_return head_end::got;
+            }
+            if (parsed.state == http::head_state::bad) {
+                exchange::refuse_head(
+                    state_, failure{parsed.code, false, parsed.why}, steady_now());
+                co_await linger();
+                co_return head_end::ended;
+            }
+            resume = parsed.resume;
+        } else {
+            client.patience().expire_after(first ? timeouts.client_head : timeouts.client_idle);
+        }
+        if (w.common.draining.load(std::memory_order_relaxed) && idle_ && !first) {
+            co_return head_end::ended;
+        }
+        (void)client.input().prepare(read_size / 4);
+        const auto end = co_await client.read(read_size);
+        switch (end) {
+        case client_stream::read_end::some: break;
+        case client_stream::read_end::closed: co_return head_end::ended;
+        case client_stream::read_end::timed_out: {
+            if (begun) {
+                const failure late{failure_code::request_timeout,
+                                   false,
+                                   "the request's head did not arrive in time"};
+                exchange::refuse_head(state_, late, steady_now());
+            }
+            co_return head_end::ended;
+        }
+        }
+    }
+}
+
+// Lets the last answer arrive: closing with unread input would reset the connection and take the
+// answer with it.
+awaitable<void> session::linger() {
+    auto& client = state_.client;
+    if (client.failed() || !client.socket().is_open()) {
+        co_return;
+    }
+    error_code ignored;
+    client.socket().shutdown(tcp_socket::shutdown_send, ignored);
+    client.patience().expire_after(std::chrono::seconds{2});
+    std::uint64_t dropped = 0;
+    while (dropped < linger_most) {
+        dropped += client.input().size();
+        client.input().clear();
+        const auto end = co_await client.read(read_size);
+        if (end != client_stream::read_end::some) {
+            break;
+        }
+    }
+    client.patience().clear();
+}
+
+awaitable<void> session::run() {
+    auto& w = state_.w;
+    auto& client = state_.client;
+    error_code failed;
+    const auto peer = client.socket().remote_endpoint(failed);
+    if (failed) {
+        co_return;
+    }
+    client_ = canonical(peer.address());
+    state_.client_address = to_address(client_).to_string();
+    state_.client_port = peer.port();
+    const auto current = w.current;
+    state_.client_refused = !client_allowed(current->options.access.clients, peer.address());
+    counted_ = w.common.clients.enter(client_,
+                                      current->options.limits.connections_per_client,
+                                      current->options.limits.client_connections);
+    if (!counted_ || state_.client_refused) {
+        w.counts.client_refused.add();
+    }
+    if (!counted_) {
+        exchange::refuse_head(
+            state_,
+            failure{failure_code::too_many_connections, false, state_.client_address},
+            steady_now());
+        co_return;
+    }
+    bool first = true;
+    bool keep = true;
+    while (keep) {
+        steady_time began{};
+        const auto end = co_await read_head(first, began);
+        if (end == head_end::ended) {
+            co_return;
+        }
+        first = false;
+        exchange one{state_, began};
+        const auto next = one.begin();
+        if (next == exchange::next::wait) {
+            keep = co_await one.run();
+        } else {
+            keep = next == exchange::next::keep;
+        }
+    }
+    co_await linger();
+}
+
+namespace {
+awaitable<void> run_session(worker& w, tcp_socket socket, std::size_t listener) {
+    session one{w, std::move(socket), listener};
+    co_await one.run();
+}
+}  // namespace
+
+void serve_client(worker& w, tcp_socket socket, std::size_t listener) {
+    w.counts.client_accepted.add();
+    auto on_end = [](std::exception_ptr broken) {
+        if (!broken) {
+            return;
+        }
+        try {
+            std::rethrow_exception(broken);
+        } catch (const std::exception& what) {
+            log::error("a connection ended by an exception: ", std::string_view{what.what()});
+        } catch (...) {
+            log::error("a connection ended by an exception");
+        }
+    };
+    net::co_spawn(w.io, run_session(w, std::move(socket), listener), std::move(on_end));
+}
+
+}  // namespace reprise::proxy

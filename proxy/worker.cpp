@@ -1,0 +1,112 @@
+#include "proxy/worker.hpp"
+
+#include "proxy/session.hpp"
+
+#include <cstring>
+#include <functional>
+#include <openssl/rand.h>
+#include <stdexcept>
+#include <string_view>
+
+namespace reprise::proxy {
+
+namespace {
+
+// In Via, so that a loop is known from a chain of like-named proxies: new at each start unless it
+// is set.
+std::string make_pseudonym(const config::options& options) {
+    if (!options.forwarding.pseudonym.empty()) {
+        return options.forwarding.pseudonym;
+    }
+    unsigned char bytes[6];
+    if (RAND_bytes(bytes, sizeof bytes) != 1) {
+        throw std::runtime_error{"no random numbers: the system's generator failed"};
+    }
+    std::string name = "reprise-";
+    for (const auto byte : bytes) {
+        name += "abcdefghijklmnopqrstuvwxyz234567"[byte % 32];
+    }
+    return name;
+}
+
+}  // namespace
+
+std::size_t client_census::hash_of_address::operator()(
+    const address_bytes& address) const noexcept {
+    return std::hash<std::string_view>{}(
+        {reinterpret_cast<const char*>(address.data()), address.size()});
+}
+
+bool client_census::enter(const address_bytes& client, unsigned most_of_client, unsigned most) {
+    const std::lock_guard lock{guard_};
+    if (all_ >= most) {
+        return false;
+    }
+    auto& own = by_client_[client];
+    if (own >= most_of_client) {
+        return false;
+    }
+    ++own;
+    ++all_;
+    return true;
+}
+
+void client_census::leave(const address_bytes& client) {
+    const std::lock_guard lock{guard_};
+    const auto it = by_client_.find(client);
+    if (it != by_client_.end() && --it->second == 0) {
+        by_client_.erase(it);
+    }
+    --all_;
+}
+
+common_state::common_state(const config::options& options, std::size_t threads, wall_time now)
+    : admission{options, now},
+      store{options.memory.size},
+      counters{threads},
+      pseudonym{make_pseudonym(options)} {}
+
+worker::worker(std::size_t index, common_state& shared, settings_ptr initial)
+    : common{shared},
+      counts{shared.counters.of_thread(index)},
+      current{std::move(initial)},
+      timer{io},
+      names{timer, current->options.dns},
+      origins{timer, names, current->guard, current->options.origins},
+      watch{timer, [this] { watch_clients(); }},
+      request_id_{static_cast<std::uint64_t>(index) << 48} {}
+
+worker::~worker() = default;
+
+void worker::adopt(settings_ptr next) {
+    current = std::move(next);
+    origins.set_guard(current->guard);
+    origins.set_options(current->options.origins);
+}
+
+void worker::drain() {
+    // Ending one may unlist it, later: the loop itself changes nothing.
+    for (auto* one : sessions) {
+        one->end_if_idle();
+    }
+}
+
+void worker::abort() {
+    for (auto* one : sessions) {
+        one->abort();
+    }
+    timer.stop();
+    names.stop();
+    origins.stop();
+}
+
+void worker::watch_clients() {
+    for (auto* one : sessions) {
+        one->look_at_client();
+    }
+    if (watched > 0) {
+        watch.expire_after(std::chrono::milliseconds{250});
+    }
+}
+
+}  // namespace reprise::proxy
