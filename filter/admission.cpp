@@ -118,7 +118,7 @@ void admission_filter::make_room(std::chrono::sys_seconds now) noexcept {
     phase_.store(phase{.epoch = found.epoch + 1, .claimed = 0}.pack(), std::memory_order_release);
 }
 
-void admission_filter::clear_slice(generation& old, std::uint32_t slice) noexcept {
+void admission_filter::clear_slice(generation& old, std::uint32_t slice) const noexcept {
     // Slices are cut from all layers laid end to end, so that small layers share one.
     auto first = slice * blocks_a_slice;
     const auto last = std::min(first + blocks_a_slice, blocks_ * settings_.layers);
@@ -196,7 +196,7 @@ admission_figures admission_filter::figures(std::chrono::sys_seconds now) const 
     made.repeats = repeats_.load(std::memory_order_relaxed);
     made.refreshes = refreshes_.load(std::memory_order_relaxed);
     made.swaps = epoch;
-    made.memory = 2 * settings_.layers * blocks_ * block_bytes;
+    made.memory = 2 * blocks_ * block_bytes * settings_.layers;
 
     made.remembers_for = settings_.age;
     const auto keys = static_cast<double>(made.young.keys + made.old.keys);

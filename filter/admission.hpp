@@ -138,7 +138,7 @@ private:
     [[nodiscard]] bool is_spent(const generation& young,
                                 std::chrono::sys_seconds now) const noexcept;
     void make_room(std::chrono::sys_seconds now) noexcept;
-    void clear_slice(generation& old, std::uint32_t slice) noexcept;
+    void clear_slice(generation& old, std::uint32_t slice) const noexcept;
 
     admission_settings settings_;
     std::uint64_t blocks_;  // of each layer of each generation

@@ -30,7 +30,7 @@ constexpr std::uint32_t version = 1;
 constexpr std::size_t facts_bytes = 104;  // of the header, without its checksum
 constexpr std::size_t checksum_bytes = 8;
 constexpr std::size_t header_bytes = facts_bytes + checksum_bytes;
-constexpr std::size_t piece_bytes = 64 * 1024;
+constexpr std::size_t piece_bytes = std::size_t{64} * 1024;
 constexpr std::int64_t latest_time = std::int64_t{1} << 40;  // some 34,000 years on
 static_assert(piece_bytes % block_bytes == 0);
 
