@@ -2,6 +2,7 @@
 
 #include "proxy/http/characters.hpp"
 #include "proxy/http/date.hpp"
+#include "proxy/http/forwarding.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -238,9 +239,10 @@ std::optional<std::vector<field>> freshen(field_list stored,
                                           field_list not_modified,
                                           std::size_t most_bytes,
                                           std::size_t most_lines) {
+    const connection_options named{not_modified};
     std::vector<field> updates;
     for (const auto& line : not_modified) {
-        if (!describes_stored_bytes(line.id) && is_storable_field(line, not_modified)) {
+        if (!describes_stored_bytes(line.id) && !is_hop_by_hop(line, named)) {
             updates.push_back(line);
         }
     }
@@ -265,22 +267,6 @@ std::optional<std::vector<field>> freshen(field_list stored,
         return std::nullopt;
     }
     return result;
-}
-
-bool is_storable_field(const field& line, field_list message) noexcept {
-    switch (line.id) {
-    case field_id::connection:
-    case field_id::keep_alive:
-    case field_id::proxy_authenticate:
-    case field_id::proxy_authentication_info:
-    case field_id::proxy_authorization:
-    case field_id::proxy_connection:
-    case field_id::te:
-    case field_id::trailer:
-    case field_id::transfer_encoding:
-    case field_id::upgrade: return false;
-    default: return !has_token(message, field_id::connection, line.name);
-    }
 }
 
 }  // namespace reprise::proxy::http

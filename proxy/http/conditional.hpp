@@ -104,8 +104,8 @@ enum class validation : std::uint8_t {
 /// can't grow a head past what could have been stored.
 ///
 /// Never taken from the 304: Content-Length, Content-Encoding, Content-Range (they describe the
-/// stored bytes), and whatever is_storable_field refuses. Content-Type is taken: this cache stores
-/// bytes, it doesn't act on their type.
+/// stored bytes), and whatever is_hop_by_hop (RFC 9111 3.1). Content-Type is taken: this cache
+/// stores bytes, it doesn't act on their type.
 ///
 /// Date and Age are never the stored ones: they are the 304's or absent. So freshness_of over the
 /// result gives the new age, and the caller adds a Date where there is none. The caller reads the
@@ -116,9 +116,5 @@ enum class validation : std::uint8_t {
                                                         field_list not_modified,
                                                         std::size_t most_bytes,
                                                         std::size_t most_lines);
-
-/// The line may be kept with a stored response (RFC 9111 3.1): not hop-by-hop, not about a proxy
-/// (Proxy-Authenticate and kin), and not named by the message's own Connection.
-[[nodiscard]] bool is_storable_field(const field& line, field_list message) noexcept;
 
 }  // namespace reprise::proxy::http

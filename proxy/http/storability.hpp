@@ -34,7 +34,8 @@ enum class storability : std::uint8_t {
 
 /// Judges a complete response head. O(lines), no allocation.
 ///
-/// - `request` is the request as received from the client, before hop-by-hop fields are dropped.
+/// - `request` is the request as the origin saw it: 3.5 and 416 are about what was answered. What
+///   Connection may not take away (Authorization, Range) is in it (forwarding.hpp).
 /// - Unknown final statuses are stored when their lifetime is explicit, or `public` (RFC 9111 3).
 /// - Without fresh time it is stored only with an ETag or a valid Last-Modified. A response that
 ///   only arrived stale (Age above a lifetime that is not zero) is stored without one too: a

@@ -4,9 +4,10 @@
 // The text is what a variant is keyed by, so it is injective: other values, another count of lines'
 // joined content, or a field that is absent and not empty, give another text.
 //
-// Always give the request *as received*. A field that the client's Connection names is dropped on
-// the way to the origin and still selects: keyed by what was forwarded, two clients that differ in
-// it would share a variant.
+// Always give the request *as forwarded*, hop-by-hop fields and what Connection names taken out
+// (forwarding.hpp's strip_hop_by_hop): what is keyed is what the origin saw. Keyed by what the
+// client sent, "Connection: foo" beside "Foo: 1" would file the origin's answer to a request
+// without Foo under Foo: 1, for everyone who really sends that.
 
 #include "proxy/http/fields.hpp"
 
