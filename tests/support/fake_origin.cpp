@@ -110,6 +110,7 @@ void fake_origin::stop() {
         return;
     }
     accepts_.join();
+    acceptor_.close();
     const std::lock_guard lock{mutex_};
     for (auto& connection : connections_) {
         connection.stream_.close_both_ways();

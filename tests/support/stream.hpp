@@ -77,6 +77,9 @@ public:
 
     [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
 
+    /// From now on connections are refused. Not while another thread is in accept().
+    void close() noexcept;
+
     /// The next connection; not open when none came in time.
     [[nodiscard]] stream accept(std::chrono::milliseconds limit);
 
