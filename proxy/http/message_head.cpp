@@ -128,14 +128,13 @@ position scan_fields(const char* p, const char* end, std::vector<field>& out, un
 // "HTTP/1.1" at p: sets `version` and goes past it.
 position scan_version(const char* p, const char* end, unsigned& version) noexcept {
     constexpr std::string_view prefix = "HTTP/";
-    const auto have = static_cast<std::size_t>(end - p);
-    if (have < prefix.size() + 3) {
-        return prefix.starts_with(std::string_view{p, std::min(have, prefix.size())})
-                   ? missing
-                   : refuse("no HTTP version where one must stand");
-    }
-    if (std::memcmp(p, prefix.data(), prefix.size()) != 0) {
+    const std::string_view seen{p, std::min<std::size_t>(end - p, prefix.size() + 3)};
+    if (!seen.starts_with(prefix.substr(0, seen.size()))) {
         return refuse("no HTTP version where one must stand");
+    }
+    if (seen.size() < prefix.size() + 3) {
+        return seen.find('\n') == std::string_view::npos ? missing
+                                                         : refuse("a malformed HTTP version");
     }
     if (!is_digit(p[5]) || p[6] != '.' || !is_digit(p[7])) {
         return refuse("a malformed HTTP version");
