@@ -69,7 +69,6 @@ public:
     counter lines;        ///< producer's: handed over, dropped ones included
     counter dropped;      ///< producer's: of those, found no room
     std::atomic<bool> abandoned{false};  ///< its thread has ended: drain it, then forget it
-    std::size_t mark = 0;  ///< the log's, under its lock: lines before it go to the old target
 
 private:
     const std::size_t size_;

@@ -84,23 +84,27 @@ public:
 
     // Whoever configures.
 
-    void retarget(log_output next) {
+    // False: it was stopped, and nothing is logged any more.
+    bool retarget(log_output next) {
         {
             const std::lock_guard lock{mutex_};
-            next_ = std::move(next);
-            mark_lanes();
-            if (!thread_.joinable() && !stopping_ && next_->is_open()) {
+            if (stopping_) {
+                return false;
+            }
+            const bool starts = next.is_open();
+            commands_.push_back({mark_lanes(), std::move(next)});
+            if (!thread_.joinable() && starts) {
                 thread_ = std::thread{[this] { run(); }};
             }
         }
         wake();
+        return true;
     }
 
-    void reopen() noexcept {
+    void reopen() {
         {
             const std::lock_guard lock{mutex_};
-            reopen_ = true;
-            mark_lanes();
+            commands_.push_back({mark_lanes(), std::nullopt});
         }
         wake();
     }
@@ -161,14 +165,21 @@ private:
         }
     }
 
-    // Under the lock: what was handed over until now goes to the target as it is now.
-    void mark_lanes() noexcept {
-        if (!marked_) {
-            for (const auto& lane : lanes_) {
-                lane->mark = lane->head();
-            }
-            marked_ = true;
+    using marks = std::vector<std::pair<lane_ptr, std::size_t>>;
+
+    // A change of target, with how far each lane had got: lines before that go to the old one.
+    struct command {
+        marks until;
+        std::optional<log_output> next;  ///< none: reopen the file
+    };
+
+    // Under the lock.
+    marks mark_lanes() const {
+        marks until;
+        for (const auto& lane : lanes_) {
+            until.emplace_back(lane, lane->head());
         }
+        return until;
     }
 
     // The log's thread.
@@ -178,16 +189,19 @@ private:
         sigfillset(&all);  // signals are the main thread's; SIGPIPE becomes EPIPE
         pthread_sigmask(SIG_BLOCK, &all, nullptr);
         pthread_setname_np(pthread_self(), "access-log");
+        bool again = false;  // the last round failed, and nobody else will wake us for another
         for (bool last = false; !last;) {
             pollfd wait{wake_fd_, POLLIN, 0};
-            ::poll(&wait, 1, lines_.output().is_open() ? round_ms : -1);
+            ::poll(&wait, 1, lines_.output().is_open() || again ? round_ms : -1);
             std::uint64_t count = 0;
             [[maybe_unused]] const auto read = ::read(wake_fd_, &count, sizeof count);
             if (lines_.queued() == 0) {  // else full lanes would have it spin
                 woken_.store(false, std::memory_order_relaxed);
             }
             try {
+                again = true;
                 last = round();
+                again = false;
             } catch (...) {
                 // No memory for the queue: the lanes keep their lines, the next round may do
                 // better.
@@ -201,46 +215,52 @@ private:
     // Empties the lanes once and carries out what was asked; true when it was asked to stop.
     bool round() {
         std::vector<lane_ptr> lanes;
-        std::vector<std::size_t> marks;
-        std::optional<log_output> next;
-        bool reopen = false, marked = false, last = false;
+        std::vector<command> commands;
+        bool last = false;
         {
             const std::lock_guard lock{mutex_};
             lanes = lanes_;
-            for (const auto& lane : lanes) {
-                marks.push_back(lane->mark);
-            }
-            next.swap(next_);
-            reopen = std::exchange(reopen_, false);
-            marked = std::exchange(marked_, false);
+            commands.swap(commands_);
             last = stopping_;
         }
         const auto deadline = std::chrono::steady_clock::now() + patience;
-        if (marked) {
-            for (std::size_t i = 0; i < lanes.size(); ++i) {
-                gather(*lanes[i], marks[i]);
+        for (auto& each : commands) {
+            for (const auto& [lane, end] : each.until) {
+                gather(*lane, end);
             }
             lines_.flush(deadline, -1);
-            if (next) {
-                lines_.replace(std::move(*next));
-            } else if (reopen) {
+            if (each.next) {
+                lines_.replace(std::move(*each.next));
+            } else {
                 reopen_output();
             }
         }
+        if (last) {
+            // Once more for what a full queue left behind: to be written or counted as dropped.
+            for (bool left = true; left;) {
+                left = gather_all(lanes);
+                lines_.flush(deadline, -1);
+            }
+        } else {
+            gather_all(lanes);
+            lines_.flush(std::nullopt, wake_fd_);
+        }
+        return last;
+    }
+
+    // True when something was left in a lane.
+    bool gather_all(const std::vector<lane_ptr>& lanes) {
+        bool left = false;
         for (const auto& lane : lanes) {
             // Read before the lane's end is: nothing can follow what is gathered then.
             const bool ended = lane->abandoned.load(std::memory_order_acquire);
             gather(*lane, lane->head());
+            left = left || !lane->empty();
             if (ended && lane->empty()) {
                 forget(lane);
             }
         }
-        if (last) {
-            lines_.flush(deadline, -1);
-        } else {
-            lines_.flush(std::nullopt, wake_fd_);
-        }
-        return last;
+        return left;
     }
 
     // A lane holds whole lines, so taking all of it keeps the queue in whole lines. What is too
@@ -257,9 +277,10 @@ private:
 
     void forget(const lane_ptr& lane) {
         const std::lock_guard lock{mutex_};
-        lines_of_ended_ += lane->lines.read();
-        dropped_of_ended_ += lane->dropped.read();
-        std::erase(lanes_, lane);
+        if (std::erase(lanes_, lane) > 0) {
+            lines_of_ended_ += lane->lines.read();
+            dropped_of_ended_ += lane->dropped.read();
+        }
     }
 
     void reopen_output() {
@@ -286,9 +307,7 @@ private:
 
     mutable std::mutex mutex_;
     std::vector<lane_ptr> lanes_;
-    std::optional<log_output> next_;
-    bool reopen_ = false;
-    bool marked_ = false;  ///< a command waits; the lanes' marks were set with the first
+    std::vector<command> commands_;
     bool stopping_ = false;
     std::uint64_t lines_of_ended_ = 0, dropped_of_ended_ = 0;
     std::thread thread_;
@@ -324,15 +343,18 @@ boost::system::error_code access_log::retarget(const config::log_options& wanted
     if (!on) {
         enabled_.store(false, std::memory_order_relaxed);
     }
-    writer_->retarget(std::move(*output));
-    if (on) {
+    if (writer_->retarget(std::move(*output)) && on) {
         enabled_.store(true, std::memory_order_relaxed);
     }
     return {};
 }
 
 void access_log::reopen() noexcept {
-    writer_->reopen();
+    try {
+        writer_->reopen();
+    } catch (...) {
+        log::error("log.access: no memory to reopen it");
+    }
 }
 
 void access_log::stop() noexcept {
