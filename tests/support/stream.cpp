@@ -246,7 +246,13 @@ acceptor::acceptor(const std::string& address) {
 }
 
 acceptor::~acceptor() {
-    ::close(fd_);
+    close();
+}
+
+void acceptor::close() noexcept {
+    if (fd_ >= 0) {
+        ::close(std::exchange(fd_, -1));
+    }
 }
 
 stream acceptor::accept(milliseconds limit) {
