@@ -58,7 +58,7 @@ struct silent_port {
         }
     }
     std::uint16_t port() const { return acceptor.local_endpoint().port(); }
-    tcp::acceptor acceptor;
+    tcp_acceptor acceptor;
     std::vector<std::unique_ptr<tcp_socket>> fill;
 };
 
@@ -152,7 +152,7 @@ TEST_CASE("an address that fails gives way to the next at once") {
 TEST_CASE("an address that is silent is raced by the next") {
     dial_bench bench;
     const silent_port silent{bench.io, ip("127.0.0.9")};
-    tcp::acceptor origin{bench.io};
+    tcp_acceptor origin{bench.io};
     origin.open(tcp::v4());
     origin.bind({net::ip::address_v4::loopback(), silent.port()});
     origin.listen();

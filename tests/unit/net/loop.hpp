@@ -5,6 +5,7 @@
 #include "proxy/net/deadlines.hpp"
 #include "proxy/net/io.hpp"
 
+#include <boost/asio/basic_socket_acceptor.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/read.hpp>
@@ -19,6 +20,8 @@ namespace reprise::proxy {
 
 /// Longer than anything here takes, also under a sanitizer on a busy machine.
 inline constexpr std::chrono::seconds test_patience{20};
+
+using tcp_acceptor = net::basic_socket_acceptor<tcp, executor>;
 
 struct test_loop {
     net::io_context io{1};
@@ -68,8 +71,8 @@ struct socket_pair {
     tcp_socket theirs;
 };
 
-inline tcp::acceptor listen_on_loopback(net::io_context& io, int backlog = 16) {
-    tcp::acceptor acceptor{io};
+inline tcp_acceptor listen_on_loopback(net::io_context& io, int backlog = 16) {
+    tcp_acceptor acceptor{io};
     acceptor.open(tcp::v4());
     acceptor.bind({net::ip::address_v4::loopback(), 0});
     acceptor.listen(backlog);

@@ -58,7 +58,7 @@ struct pool_bench : test_loop {
 
     fake_dns server{io};
     resolver names{timer, server.options()};
-    tcp::acceptor origin;
+    tcp_acceptor origin;
     std::uint16_t port;
     std::deque<tcp_socket> accepted;
     origin_pool pool;
