@@ -9,6 +9,7 @@ namespace reprise::proxy {
 
 namespace {
 constexpr std::size_t read_size = 16u << 10;
+constexpr std::size_t smallest_read = 4u << 10;
 constexpr std::uint64_t linger_most = 256u << 10;
 }  // namespace
 
@@ -47,58 +48,38 @@ void session::look_at_client() {
     }
 }
 
-// Reads until the input begins with a whole head, or says why not and ends the connection.
-awaitable<session::head_end> session::read_head(bool first, steady_time& began) {
+// Looks for a whole head at the front of the input; arms the deadline of what is waited for when
+// there is none yet.
+session::head_state session::look_for_head(bool first) {
     auto& client = state_.client;
-    auto& w = state_.w;
-    const auto current = w.current;
-    const auto& timeouts = current->options.timeouts;
-    std::size_t resume = 0;
-    bool begun = false;
+    const auto& current = *state_.w.current;
+    const auto& timeouts = current.options.timeouts;
     idle_ = client.input().empty();
-    for (;;) {
-        if (!client.input().empty()) {
-            if (!begun) {
-                begun = true;
-                idle_ = false;
-                client.patience().expire_after(timeouts.client_head);
-            }
-            const auto parsed = http::parse_request_head(
-                client.input().data(), state_.head, current->request_limits, resume);
-            if (parsed.state == http::head_state::done) {
-                began = steady_now();
-                client.patience().clear();
-                co_return head_end::got;
-            }
-            if (parsed.state == http::head_state::bad) {
-                exchange::refuse_head(
-                    state_, failure{parsed.code, false, parsed.why}, steady_now());
-                co_await linger();
-                co_return head_end::ended;
-            }
-            resume = parsed.resume;
-        } else {
-            client.patience().expire_after(first ? timeouts.client_head : timeouts.client_idle);
-        }
-        if (w.common.draining.load(std::memory_order_relaxed) && idle_ && !first) {
-            co_return head_end::ended;
-        }
-        (void)client.input().prepare(read_size / 4);
-        const auto end = co_await client.read(read_size);
-        switch (end) {
-        case client_stream::read_end::some: break;
-        case client_stream::read_end::closed: co_return head_end::ended;
-        case client_stream::read_end::timed_out: {
-            if (begun) {
-                const failure late{failure_code::request_timeout,
-                                   false,
-                                   "the request's head did not arrive in time"};
-                exchange::refuse_head(state_, late, steady_now());
-            }
-            co_return head_end::ended;
-        }
-        }
+    if (idle_) {
+        resume_ = 0;
+        head_begun_ = false;
+        client.patience().expire_after(first ? timeouts.client_head : timeouts.client_idle);
+        const bool draining = state_.w.common.draining.load(std::memory_order_relaxed);
+        return draining && !first ? head_state::end : head_state::need_more;
     }
+    const auto parsed = http::parse_request_head(
+        client.input().data(), state_.head, current.request_limits, resume_);
+    if (parsed.state == http::head_state::done) {
+        client.patience().clear();
+        resume_ = 0;
+        head_begun_ = false;
+        return head_state::whole;
+    }
+    if (parsed.state == http::head_state::bad) {
+        exchange::refuse_head(state_, failure{parsed.code, false, parsed.why}, steady_now());
+        return head_state::refused;
+    }
+    resume_ = parsed.resume;
+    if (!head_begun_) {
+        head_begun_ = true;
+        client.patience().expire_after(timeouts.client_head);
+    }
+    return head_state::need_more;
 }
 
 // Lets the last answer arrive: closing with unread input would reset the connection and take the
@@ -149,16 +130,38 @@ awaitable<void> session::run() {
             steady_now());
         co_return;
     }
+    // The way of a hit is this loop and nothing else: no coroutine is begun between two reads.
     bool first = true;
     bool keep = true;
     while (keep) {
-        steady_time began{};
-        const auto end = co_await read_head(first, began);
-        if (end == head_end::ended) {
+        const auto found = look_for_head(first);
+        if (found == head_state::end) {
+            co_return;
+        }
+        if (found == head_state::refused) {
+            break;
+        }
+        if (found == head_state::need_more) {
+            if (client.patience().expired()) {
+                co_return;
+            }
+            const auto room = client.input().prepare(smallest_read);
+            const auto into = net::buffer(room.data(), std::min(room.size(), read_size));
+            const auto [error, got] = co_await client.socket().async_read_some(into, use_tuple);
+            if (got > 0) {
+                client.note_read(got);
+                continue;
+            }
+            if (client.patience().expired() && !client.input().empty()) {
+                const failure late{failure_code::request_timeout,
+                                   false,
+                                   "the request's head did not arrive in time"};
+                exchange::refuse_head(state_, late, steady_now());
+            }
             co_return;
         }
         first = false;
-        exchange one{state_, began};
+        exchange one{state_, steady_now()};
         const auto next = one.begin();
         if (next == exchange::next::wait) {
             keep = co_await one.run();

@@ -27,8 +27,8 @@ public:
     void look_at_client();
 
 private:
-    enum class head_end : std::uint8_t { got, ended };
-    [[nodiscard]] awaitable<head_end> read_head(bool first, steady_time& began);
+    enum class head_state : std::uint8_t { whole, need_more, refused, end };
+    [[nodiscard]] head_state look_for_head(bool first);
     [[nodiscard]] awaitable<void> linger();
 
     session_state state_;
@@ -36,6 +36,8 @@ private:
     address_bytes client_{};
     bool counted_ = false;
     bool idle_ = true;
+    bool head_begun_ = false;
+    std::size_t resume_ = 0;
 };
 
 /// Begins a session on `w`'s thread for a connection just accepted.
