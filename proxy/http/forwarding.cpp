@@ -182,7 +182,10 @@ bool is_hop_by_hop(const field& line, const connection_options& named) noexcept 
 
 void strip_hop_by_hop(std::vector<field>& fields) {
     const connection_options named{fields};
-    std::erase_if(fields, [&named](const field& line) { return is_hop_by_hop(line, named); });
+    std::erase_if(fields, [&named](const field& line) {
+        const bool asked_for_again = line.id == field_id::te || line.id == field_id::trailer;
+        return !asked_for_again && is_hop_by_hop(line, named);
+    });
 }
 
 void append_request_head(std::string& out,

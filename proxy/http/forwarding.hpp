@@ -44,8 +44,10 @@ private:
 /// judge (a Range, a Cookie or an Authorization taken away), and we would store that answer.
 [[nodiscard]] bool is_hop_by_hop(const field& line, const connection_options& named) noexcept;
 
-/// Takes every hop-by-hop line out of `fields`. Done once a request's connection facts (keep_alive,
-/// framing, expectation, upgrade) are read, so that variants are keyed by what is forwarded.
+/// Takes every hop-by-hop line out of `fields`, but for TE and Trailer, which are asked for again
+/// (request_options, response_options) and never pass by themselves. Done once a request's
+/// connection facts (keep_alive, framing, expectation, upgrade) are read, so that variants are
+/// keyed by what is forwarded.
 void strip_hop_by_hop(std::vector<field>& fields);
 
 struct request_options {
@@ -94,7 +96,7 @@ void append_response_fields(std::string& out,
 void append_framing(std::string& out, const body_framing& body, unsigned client_version = 11);
 
 /// True when a Via member was received by exactly `pseudonym` (without case): the message has been
-/// here before. Comments are skipped, and names that only contain it do not count.
+/// here before. A name that only contains it does not count; commas separate even in comments.
 [[nodiscard]] bool via_has(field_list fields, std::string_view pseudonym) noexcept;
 
 enum class hops : std::uint8_t { forward, answer_here };

@@ -1,5 +1,6 @@
 #include "proxy/http/target.hpp"
 
+#include "proxy/http/characters.hpp"
 #include "proxy/http/fields.hpp"
 
 #include <algorithm>
@@ -135,7 +136,9 @@ authority parse_authority(std::string_view text) noexcept {
 
 // The part of an absolute-form target between "//" and the path.
 std::string_view authority_of(std::string_view behind_slashes) noexcept {
-    return behind_slashes.substr(0, behind_slashes.find_first_of("/?"));
+    const auto end = std::find_if(
+        behind_slashes.begin(), behind_slashes.end(), [](char c) { return c == '/' || c == '?'; });
+    return {behind_slashes.begin(), end};
 }
 
 failure bad(const char* why) {
@@ -159,7 +162,7 @@ std::string_view scheme_of(std::string_view raw) noexcept {
 }
 
 attempt<target> parse_absolute(std::string_view raw) {
-    const auto scheme = scheme_of(raw);
+    const auto scheme = raw.starts_with(http_prefix) ? http_prefix.substr(0, 4) : scheme_of(raw);
     if (scheme.empty()) {
         return bad("the request target is neither a URL (http://host/path) nor a path");
     }
@@ -206,11 +209,9 @@ attempt<target> parse_connect(std::string_view raw) {
 }
 
 const char* refused_character(std::string_view raw) noexcept {
-    for (const char c : raw) {
-        const auto byte = static_cast<unsigned char>(c);
-        if (byte <= 0x20 || byte == 0x7f) {
-            return "a control character or space in the request target";
-        }
+    const char* const end = raw.data() + raw.size();
+    if (skip_visible(raw.data(), end) != end) {
+        return "a control character or space in the request target";
     }
     return raw.find('#') == std::string_view::npos ? nullptr
                                                    : "a fragment (#) in the request target";
@@ -293,11 +294,11 @@ bool is_normal(std::string_view raw) noexcept {
         return false;
     }
     const auto rest = raw.substr(http_prefix.size());
-    const auto slash = rest.find_first_of("/?");
-    if (slash == std::string_view::npos || rest[slash] != '/') {
+    const auto host_and_port = authority_of(rest);
+    if (!rest.substr(host_and_port.size()).starts_with('/')) {
         return false;
     }
-    const auto parts = parse_authority(rest.substr(0, slash));
+    const auto parts = parse_authority(host_and_port);
     return parts.why == nullptr && parts.normal;
 }
 

@@ -123,12 +123,17 @@ TEST_CASE("Connection cannot take away what is meant for all recipients") {
                     "Set-Cookie: a=b\r\n");
 }
 
-TEST_CASE("a stripped request has end-to-end fields alone") {
-    request one{
-        "Connection: Accept-Language\r\nAccept-Language: de\r\nHost: a\r\nTE: trailers\r\n"};
+TEST_CASE("a stripped request has end-to-end fields alone, and what is asked for again") {
+    request one{"Connection: Accept-Language, TE\r\nAccept-Language: de\r\nHost: a\r\n"
+                "Keep-Alive: 5\r\nTE: trailers\r\nTrailer: X-Sum\r\n"};
     strip_hop_by_hop(one.head.fields);
-    REQUIRE(one.head.fields.size() == 1);
+    REQUIRE(one.head.fields.size() == 3);
     CHECK(one.head.fields[0].id == field_id::host);
+    CHECK(one.head.fields[1].id == field_id::te);
+    CHECK(one.head.fields[2].id == field_id::trailer);
+    CHECK_FALSE(has(sent(one), "TE: "));
+    CHECK_FALSE(has(sent(one), "Trailer: "));
+    CHECK(has(sent(one, {.trailers = true}), "Trailer: X-Sum\r\n"));
 }
 
 TEST_CASE("our Via stands behind those before us") {
