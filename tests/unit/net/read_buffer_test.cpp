@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include <cstring>
+#include <algorithm>
 #include <string>
 
 using namespace reprise::proxy;
@@ -11,7 +11,7 @@ namespace {
 void put(read_buffer& buffer, std::string_view text) {
     const auto room = buffer.prepare(text.size());
     REQUIRE(room.size() >= text.size());
-    std::memcpy(room.data(), text.data(), text.size());
+    std::copy(text.begin(), text.end(), room.begin());
     buffer.commit(text.size());
 }
 }  // namespace
