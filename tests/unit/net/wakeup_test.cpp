@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -154,12 +155,27 @@ TEST_CASE("no signal of many threads is lost") {
 }
 
 namespace {
-awaitable<bool> live_and_die(deadlines& timer,
-                             std::atomic<std::shared_ptr<wakeup::signal>>& held,
-                             unsigned times) {
+/// The signal of the wakeup of the moment, as it passes between two threads.
+class passed_on {
+public:
+    void put(wakeup::signal signal) {
+        const std::lock_guard hold{gate_};
+        signal_ = std::move(signal);
+    }
+    wakeup::signal get() {
+        const std::lock_guard hold{gate_};
+        return signal_;
+    }
+
+private:
+    std::mutex gate_;
+    wakeup::signal signal_;
+};
+
+awaitable<bool> live_and_die(deadlines& timer, passed_on& held, unsigned times) {
     for (unsigned i = 0; i < times; ++i) {
         wakeup event{timer};
-        held.store(std::make_shared<wakeup::signal>(event.handle()));
+        held.put(event.handle());
         if (i % 2 == 0) {
             static_cast<void>(co_await event.wait(steady_now() + 1ms));
         }
@@ -170,13 +186,11 @@ awaitable<bool> live_and_die(deadlines& timer,
 
 TEST_CASE("signals may race with the end of the wakeup") {
     test_loop loop;
-    std::atomic<std::shared_ptr<wakeup::signal>> held;
+    passed_on held;
     std::atomic<bool> done{false};
     std::thread other{[&] {
         while (!done) {
-            if (const auto signal = held.load()) {
-                signal->notify();
-            }
+            held.get().notify();
         }
     }};
     CHECK(loop.finish(live_and_die(loop.timer, held, 2'000)));
