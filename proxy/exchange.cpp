@@ -131,13 +131,29 @@ std::optional<failure> exchange::read_request() {
     return std::nullopt;
 }
 
+// Of a stored response no address is connected to; what an operator denies by name, or by an
+// address that the URL names, is not served from the store either.
+bool exchange::denies_host() const {
+    const auto host = http::connect_host(target_);
+    error_code no_address;
+    const auto literal = net::ip::make_address(host, no_address);
+    const auto neutral = net::ip::make_address_v4("192.0.2.1");  // RFC 5737: nobody's
+    return settings_->guard->check(host,
+                                   no_address ? net::ip::address{neutral} : literal,
+                                   target_.port) == destination_verdict::denied;
+}
+
 exchange::next exchange::begin() {
     if (auto wrong = read_request()) {
-        if (facts_of(wrong->code).whose == fault::client &&
-            wrong->code != failure_code::client_refused) {
-            keep_ = false;
-        }
+        // Where the next request begins is known unless the message itself was at fault.
+        keep_ = keep_ && wrong->code != failure_code::bad_request;
         return answer_failure(*wrong);
+    }
+    if (!accelerator_ && !settings_->options.access.deny_destinations.empty() && denies_host()) {
+        return answer_failure(
+            failure{failure_code::destination_refused,
+                    false,
+                    std::string{target_.host} + " is in access.deny_destinations"});
     }
     const auto method = head_->method;
     if (method == verb::connect) {
@@ -398,7 +414,12 @@ exchange::next exchange::answer_failure(const failure& why) {
     error_ = why.detail;
     s_.parts.clear();
     s_.parts.emplace_back(held_.data(), held_.size());
-    return send_composed();
+    const auto after = send_composed();
+    if (after == next::keep && body_unread()) {
+        path_ = path::drain_body;
+        return next::wait;
+    }
+    return after;
 }
 
 exchange::next exchange::answer_local(std::string_view body, std::string_view type) {

@@ -72,13 +72,18 @@ public:
     static void refuse_head(session_state& state, const failure& why, steady_time started);
 
 private:
-    enum class path : std::uint8_t { store_or_fetch, pass, tunnel, finish_sending };
+    enum class path : std::uint8_t { store_or_fetch, pass, tunnel, finish_sending, drain_body };
 
     // Deciding
     std::optional<failure> read_request();
     std::optional<failure> judge_destination() const;
     [[nodiscard]] const config::listener& listener() const;
     void take_field_facts();
+    [[nodiscard]] bool denies_host() const;
+    /// A request body stands in front of the next request, and nobody has begun to take it.
+    [[nodiscard]] bool body_unread() const noexcept {
+        return !upload_ && body_.kind == http::body_kind::length && body_.length > 0;
+    }
     bool look_up(wall_time now);
 
     // Answering without an origin

@@ -45,14 +45,19 @@ awaitable<bool> exchange::run() {
     switch (path_) {
     case path::finish_sending: {
         keep = co_await send_rest();
-        finish(keep || status_ != 0 ? how_ : outcome::client_gone, status_, reason_);
+        finish(how_, status_, reason_);
+        if (keep && keep_ && body_unread()) {
+            keep = co_await finish_upload();
+        }
         break;
     }
+    case path::drain_body: keep = co_await finish_upload(); break;
     case path::tunnel: co_return co_await tunnel_connect();
     case path::pass: keep = co_await pass_through(); break;
     case path::store_or_fetch: keep = co_await serve_from_fetch(); break;
     }
-    co_return keep&& keep_;
+    const bool both = keep && keep_;
+    co_return both;
 }
 
 // Sends what is in parts. False: the client is gone.
@@ -671,6 +676,7 @@ void exchange::invalidate_after(unsigned status, const cache::fetched_head& head
         std::string key_text;
         if (location.starts_with('/') && !location.starts_with("//")) {
             http::target other = target_;
+            other.normal = false;
             other.path_and_query = std::string_view{location}.substr(0, location.find('#'));
             http::append_key(key_text, other);
         } else {

@@ -126,7 +126,15 @@ int serve(const config::options& options,
     };
     wait_for_signal();
     io.run();
-    proxy.stop();
+    bool again = false;
+    signals.async_wait([&](boost::system::error_code error, int number) {
+        again = !error && (number == SIGTERM || number == SIGINT);
+    });
+    proxy.stop([&] {
+        io.restart();
+        io.poll();
+        return again;
+    });
     log::info("stopped");
     return 0;
 }

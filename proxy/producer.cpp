@@ -173,14 +173,23 @@ awaitable<bool> producer::connect_and_send(bool fresh_only) {
     if (o.body && !upload_started_) {
         upload_started_ = true;
         auto sending = upload::run(o.body, lease_.socket());
-        auto on_end = [](std::exception_ptr) {};  // upload::run ends in a phase, whatever happens
+        // A body that the client broke off, or framed wrongly, must not wait for an origin that
+        // waits for the rest of it: what reads the response is interrupted, and finds the reason in
+        // the upload.
+        auto on_end = [control = control_, body = o.body](std::exception_ptr) {
+            if (body->broken_by_client() && control->reading != nullptr) {
+                error_code ignored;
+                control->reading->cancel(ignored);
+            }
+        };
         net::co_spawn(w_.io, std::move(sending), on_end);
     }
     co_return true;
 }
 
 awaitable<std::size_t> producer::read_into(char* at, std::size_t room, error_code& error) {
-    if (patience_.expired() || into_.abandoned()) {
+    if (patience_.expired() || into_.abandoned() ||
+        (order_->body && order_->body->broken_by_client())) {
         error = net::error::operation_aborted;
         co_return 0;
     }
@@ -311,13 +320,10 @@ bool producer::adopt_not_modified() {
     next->selecting = next->vary == stored.vary
                           ? stored.selecting
                           : http::selecting_values(next->vary, o.request->head.fields);
-    const auto verdict = http::judge_storable("GET",
-                                              stored.status,
-                                              o.request->head.fields,
-                                              o.asked,
-                                              *merged,
-                                              directives,
-                                              next->freshness);
+    // Judged without the client's fields: who happened to ask for the validation decides nothing
+    // about what was stored for another.
+    const auto verdict = http::judge_storable(
+        "GET", stored.status, {}, {}, *merged, directives, next->freshness);
     if (verdict == http::storability::storable && next->vary == stored.vary) {
         if (!w_.common.store.freshen(o.key, o.url, o.validating, next)) {
             w_.common.store.put(o.key, o.url, next);
@@ -436,7 +442,8 @@ void producer::publish_head(const http::body_framing& framing) {
                                                : std::min<std::uint64_t>(window, 64u << 10))) {
             head->detail = "no-room";
         } else {
-            head->stored = into_.keep_whole();
+            // Of unknown length it may yet prove too long: then nothing is claimed.
+            head->stored = into_.keep_whole() && head->length.has_value();
         }
     } else if (storable_) {
         refused_ = true;
@@ -637,9 +644,13 @@ awaitable<void> producer::fetch_once() {
     }
     response_time_ = wall_now();
     if (head_.status == 101) {
-        if (!o.websocket) {
-            fail(failure{
-                failure_code::bad_response, false, "the origin switched protocols unasked"});
+        const bool to_websocket = http::has_token(
+                                      head_.fields, http::field_id::upgrade, "websocket") &&
+                                  http::count(head_.fields, http::field_id::upgrade) == 1;
+        if (!o.websocket || !to_websocket) {
+            fail(failure{failure_code::bad_response,
+                         false,
+                         "the origin switched to a protocol that was not asked for"});
             co_return;
         }
         lease_.buffer().consume(head_.bytes);

@@ -11,7 +11,6 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include <algorithm>
-#include <condition_variable>
 #include <pthread.h>
 #include <stdexcept>
 #include <sys/socket.h>
@@ -325,7 +324,7 @@ stats_inputs server::stats() {
     return in;
 }
 
-void server::stop() {
+void server::stop(const std::function<bool()>& hurry) {
     if (!running_) {
         return;
     }
@@ -346,7 +345,7 @@ void server::stop() {
         return common_.counters.snapshot().client_open == 0;
     };
     const auto until = steady_now() + drain;
-    while (steady_now() < until && !all_quiet()) {
+    while (steady_now() < until && !all_quiet() && !(hurry && hurry())) {
         std::this_thread::sleep_for(std::chrono::milliseconds{10});
     }
     for (auto& one : workers_) {

@@ -57,7 +57,9 @@ public:
 
     /// Stops accepting, lets requests finish for at most timeouts.drain, then ends everything and
     /// saves the state.
-    void stop();
+    /// `hurry`, called a hundred times a second, ends the waiting when it says true (a second
+    /// SIGTERM).
+    void stop(const std::function<bool()>& hurry = {});
 
 private:
     struct listening_worker;

@@ -54,6 +54,9 @@ public:
     [[nodiscard]] static awaitable<bool> drain(std::shared_ptr<upload> self, std::uint64_t most);
 
     [[nodiscard]] phase state() const noexcept { return phase_; }
+    [[nodiscard]] bool broken_by_client() const noexcept {
+        return phase_ == phase::bad_framing || phase_ == phase::client_failed;
+    }
     [[nodiscard]] const failure& why() const noexcept { return why_; }
     [[nodiscard]] std::uint64_t sent() const noexcept { return sent_; }
 

@@ -104,7 +104,7 @@ void worker::watch_clients() {
     for (auto* one : sessions) {
         one->look_at_client();
     }
-    if (watched > 0) {
+    if (watched > 0 && !timer.stopped()) {
         watch.expire_after(std::chrono::milliseconds{250});
     }
 }
