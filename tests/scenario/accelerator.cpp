@@ -127,14 +127,14 @@ TEST_SUITE("scenario/accelerator") {
 
     TEST_CASE("framing is as strict as on a forward listener") {
         accelerated_world w;
-        for (const auto* fields : {"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
-                                   "Content-Length: 1\r\nContent-Length: 2\r\n",
-                                   "X-A : b\r\n",
-                                   "Host: other\r\n",
-                                   "X-A: b\r\n c\r\n"}) {
+        for (const std::string fields : {"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
+                                         "Content-Length: 1\r\nContent-Length: 2\r\n",
+                                         "X-A : b\r\n",
+                                         "Host: other\r\n",
+                                         "X-A: b\r\n c\r\n"}) {
             CAPTURE(fields);
             auto one = w.connect();
-            one.send("POST /a HTTP/1.1\r\nHost: x\r\n" + std::string{fields} +
+            one.send("POST /a HTTP/1.1\r\nHost: x\r\n" + fields +
                      "\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n");
             CHECK(one.read("POST").status == 400);
             CHECK(one.is_closed_by_proxy());

@@ -21,7 +21,7 @@ TEST_SUITE("scenario/access_log") {
         std::vector<std::string> seen;
         for (const auto& line : lines) {
             CAPTURE(line.dump());
-            for (const auto* name :
+            for (const std::string name :
                  {"time", "client", "method", "url", "status", "outcome", "bytes_out", "ms"}) {
                 CAPTURE(name);
                 CHECK(line.contains(name));
@@ -97,7 +97,7 @@ TEST_SUITE("scenario/access_log") {
     TEST_CASE("errors say what failed, tunnels that they were tunnels") {
         fake_origin origin;
         auto settings = basic_settings();
-        const acceptor server;
+        acceptor server;
         settings["access"]["connect_ports"] = json::array({server.port()});
         proxy_process proxy{settings};
         origin.on("/reset",
@@ -110,10 +110,11 @@ TEST_SUITE("scenario/access_log") {
         CHECK_FALSE(failed.value("reason", "").empty());
 
         const auto authority = "127.0.0.1:" + std::to_string(server.port());
-        {
+        {  // both sides end it, so that it is over
             auto one = proxy.connect();
             CHECK(one.ask("CONNECT " + authority + " HTTP/1.1\r\nHost: " + authority + "\r\n\r\n")
                       .status == 200);
+            CHECK(server.accept(patience).is_open());
         }
         const auto tunnel = proxy.logged(authority);
         REQUIRE(tunnel.is_object());

@@ -60,7 +60,7 @@ TEST_SUITE("scenario/admission") {
              json::array({json{{"url", origin.url("/always/but/not/*")}, {"policy", "never"}},
                           json{{"url", origin.url("/always/*")}, {"policy", "always"}}})}};
         const proxy_process proxy{settings};
-        for (const auto* path : {"/always/a", "/always/but/not/a", "/other"}) {
+        for (const std::string path : {"/always/a", "/always/but/not/a", "/other"}) {
             origin.on(path, fresh_hello);
         }
         CHECK(stores(proxy.get(origin.url("/always/a"))));

@@ -172,7 +172,7 @@ TEST_SUITE("scenario/collapsing") {
 
     TEST_CASE("followers of what is not theirs are released to fetches of their own, all at once") {
         struct row {
-            const char* what;
+            std::string what;
             const char* fields;
         };
         const row rows[] = {
@@ -284,7 +284,7 @@ TEST_SUITE("scenario/collapsing") {
 
     TEST_CASE("a fetch that breaks in the middle looks complete to nobody and is not stored") {
         struct row {
-            const char* what;
+            std::string what;
             std::string head;
             std::string part;
             bool by_reset;

@@ -32,11 +32,10 @@ TEST_SUITE("scenario/connection") {
     TEST_CASE("Connection: close is granted, for misses and hits, in whatever case") {
         world w;
         w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
-        for (const auto* option : {"close", "Close", "keep-alive, CLOSE"}) {
+        for (const std::string option : {"close", "Close", "keep-alive, CLOSE"}) {
             CAPTURE(option);
             auto one = w.proxy.connect();
-            const auto answer = one.ask(
-                w.request("/a", "Connection: " + std::string{option} + "\r\n"));
+            const auto answer = one.ask(w.request("/a", "Connection: " + option + "\r\n"));
             CHECK(answer.body == "hello");
             CHECK(lower(answer.get("Connection")) == "close");
             CHECK(one.is_closed_by_proxy());

@@ -104,7 +104,7 @@ TEST_SUITE("scenario/errors") {
 
     TEST_CASE("errors of the origin's own pass as they are") {
         world w{basic_settings()};
-        for (const auto* status :
+        for (const std::string status :
              {"404 Not Found", "500 Oops", "502 Bad Gateway", "418 I'm a teapot", "599 Odd"}) {
             CAPTURE(status);
             w.origin.on("/a", answer(status, "X-Mine: yes\r\n", "my own words"));

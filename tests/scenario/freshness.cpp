@@ -27,7 +27,7 @@ TEST_SUITE("scenario/freshness") {
 
     TEST_CASE("a response answers again when it says it is fresh") {
         struct row {
-            const char* what;
+            std::string what;
             std::string fields;
         };
         const row rows[] = {
@@ -54,7 +54,7 @@ TEST_SUITE("scenario/freshness") {
 
     TEST_CASE("a response does not answer again when it may not") {
         struct row {
-            const char* what;
+            std::string what;
             std::string fields;
         };
         const row rows[] = {
@@ -95,7 +95,7 @@ TEST_SUITE("scenario/freshness") {
 
     TEST_CASE("statuses are stored as RFC 9111 allows") {
         struct row {
-            const char* status;
+            std::string status;
             const char* fields;
             bool stored;
         };
@@ -145,7 +145,7 @@ TEST_SUITE("scenario/freshness") {
 
     TEST_CASE("a response to Authorization is kept only with leave") {
         struct row {
-            const char* cache_control;
+            std::string cache_control;
             bool shared;
         };
         const row rows[] = {
@@ -160,8 +160,7 @@ TEST_SUITE("scenario/freshness") {
         for (const auto& row : rows) {
             CAPTURE(row.cache_control);
             const auto path = "/" + std::to_string(i++);
-            w.origin.on(path,
-                        ok("Cache-Control: " + std::string{row.cache_control} + "\r\n", "hello"));
+            w.origin.on(path, ok("Cache-Control: " + row.cache_control + "\r\n", "hello"));
             const auto first = w.get(path, "Authorization: Basic bWU6c2VjcmV0\r\n");
             CHECK(first.body == "hello");
             CHECK(w.origin.requests(path).at(0).get("Authorization") == "Basic bWU6c2VjcmV0");
@@ -227,7 +226,7 @@ TEST_SUITE("scenario/freshness") {
             "/chunked",
             raw_head("200 OK", "Cache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n") +
                 chunk(large) + chunk(""));
-        for (const auto* path : {"/small", "/large", "/chunked"}) {
+        for (const std::string path : {"/small", "/large", "/chunked"}) {
             CAPTURE(path);
             CHECK(w.get(path).complete());
         }

@@ -22,9 +22,9 @@ TEST_SUITE("scenario/invalidation") {
 
     TEST_CASE("POST, PUT, DELETE and PATCH invalidate") {
         world w;
-        for (const auto* method : {"POST", "PUT", "DELETE", "PATCH", "X-UNKNOWN"}) {
+        for (const std::string method : {"POST", "PUT", "DELETE", "PATCH", "X-UNKNOWN"}) {
             CAPTURE(method);
-            const auto path = std::string{"/"} + method;
+            const auto path = "/" + method;
             put_page(w, path, raw_head("204 No Content", ""));
             CHECK(w.ask(method, path, "Content-Length: 0\r\n").status == 204);
             CHECK_FALSE(is_hit(w.get(path)));
@@ -33,9 +33,9 @@ TEST_SUITE("scenario/invalidation") {
 
     TEST_CASE("OPTIONS and HEAD do not invalidate") {
         world w;
-        for (const auto* method : {"OPTIONS", "HEAD"}) {
+        for (const std::string method : {"OPTIONS", "HEAD"}) {
             CAPTURE(method);
-            const auto path = std::string{"/"} + method;
+            const auto path = "/" + method;
             put_page(w, path, raw_head("200 OK", "Content-Length: 0\r\n"));
             CHECK(w.ask(method, path).status == 200);
             CHECK(is_hit(w.get(path)));

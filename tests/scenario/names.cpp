@@ -98,7 +98,7 @@ TEST_SUITE("scenario/names") {
         auto settings = w.settings();
         settings["access"].erase("allow_destinations");
         const proxy_process proxy{settings};
-        for (const auto* host :
+        for (const std::string host :
              {"rebind.example.test", "metadata.example.test", "mapped.example.test"}) {
             CAPTURE(host);
             CHECK(proxy.get(w.url(host)).status == 403);

@@ -19,7 +19,7 @@ TEST_SUITE("scenario/response_bodies") {
             connection.send(raw_head("200 OK", "Cache-Control: max-age=60\r\n") + body);
             connection.close();
         });
-        for (const auto* path : {"/length", "/chunked", "/close"}) {
+        for (const std::string path : {"/length", "/chunked", "/close"}) {
             for (int i = 0; i < 3; ++i) {
                 CAPTURE(path);
                 CAPTURE(i);
@@ -44,7 +44,7 @@ TEST_SUITE("scenario/response_bodies") {
             connection.close();
         });
         auto one = w.proxy.connect();
-        for (const auto* path : {"/length", "/chunked", "/close"}) {
+        for (const std::string path : {"/length", "/chunked", "/close"}) {
             for (int i = 0; i < 3; ++i) {
                 CAPTURE(path);
                 const auto answer = one.ask(w.request(path));
@@ -101,12 +101,12 @@ TEST_SUITE("scenario/response_bodies") {
         CHECK(answer.complete());
         CHECK(answer.body == "hello");
         CHECK(answer.trailers.get("X-Sum") == "17");
-        for (const auto* name : {"Content-Length",
-                                 "Transfer-Encoding",
-                                 "Host",
-                                 "Connection",
-                                 "Authorization",
-                                 "Content-Encoding"}) {
+        for (const std::string name : {"Content-Length",
+                                       "Transfer-Encoding",
+                                       "Host",
+                                       "Connection",
+                                       "Authorization",
+                                       "Content-Encoding"}) {
             CAPTURE(name);
             CHECK_FALSE(answer.trailers.has(name));
             if (std::string_view{name} != "Transfer-Encoding" &&
@@ -150,7 +150,7 @@ TEST_SUITE("scenario/response_bodies") {
         w.origin.on("/b", ok("", "my own"));
         const std::string smuggled = ok("X-Evil: yes\r\n", "evil");
         struct row {
-            const char* what;
+            std::string what;
             const char* method;
             std::string answer;
             int status;

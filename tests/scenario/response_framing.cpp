@@ -12,7 +12,7 @@ TEST_SUITE("scenario/response_framing") {
     namespace {
 
     struct trap {
-        const char* what;
+        std::string what;
         std::string answer;
     };
 
@@ -142,7 +142,7 @@ TEST_SUITE("scenario/response_framing") {
             while (connection.goes_on() && connection.send("X-A: and so on\r\n")) {
             }
         });
-        for (const auto* path : {"/long", "/many", "/endless"}) {
+        for (const std::string path : {"/long", "/many", "/endless"}) {
             CAPTURE(path);
             CHECK(w.get(path).status == 502);
         }
@@ -341,7 +341,7 @@ TEST_SUITE("scenario/response_framing") {
         });
         w.origin.on("/close", ok("Connection: close\r\n", "hello"));
         auto one = w.proxy.connect();
-        for (const auto* path : {"/old", "/close"}) {
+        for (const std::string path : {"/old", "/close"}) {
             for (int i = 0; i < 3; ++i) {
                 CAPTURE(path);
                 const auto answer = one.ask(w.request(path));

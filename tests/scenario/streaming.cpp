@@ -56,7 +56,7 @@ TEST_SUITE("scenario/streaming") {
             send_in_chunks(connection, body);
         });
         CHECK(w.get("/warm").body == "warm");
-        for (const auto* path : {"/length", "/chunked"}) {
+        for (const std::string path : {"/length", "/chunked"}) {
             CAPTURE(path);
             w.proxy.forget_peak();
             const auto before = w.proxy.resident_bytes();
@@ -67,7 +67,9 @@ TEST_SUITE("scenario/streaming") {
             CHECK(answer.complete());
             CHECK(check.is_whole());
             CHECK(w.proxy.peak_resident_bytes() < before + 64 * mib + slack);
-            CHECK_FALSE(cache_status_of(answer).stored);
+            if (answer.framed_by == framing::length) {  // else nobody knew at the head
+                CHECK_FALSE(cache_status_of(answer).stored);
+            }
         }
     }
 

@@ -178,16 +178,16 @@ TEST_SUITE("scenario/tunnel") {
 
     TEST_CASE("CONNECT wants host and port, nothing else") {
         world w{basic_settings()};
-        for (const auto* target : {"127.0.0.1",
-                                   "127.0.0.1:",
-                                   "127.0.0.1:0",
-                                   "127.0.0.1:443x",
-                                   "127.0.0.1:99999",
-                                   "http://127.0.0.1:443/",
-                                   "127.0.0.1:443/",
-                                   "user@127.0.0.1:443",
-                                   "/",
-                                   "*"}) {
+        for (const std::string target : {"127.0.0.1",
+                                         "127.0.0.1:",
+                                         "127.0.0.1:0",
+                                         "127.0.0.1:443x",
+                                         "127.0.0.1:99999",
+                                         "http://127.0.0.1:443/",
+                                         "127.0.0.1:443/",
+                                         "user@127.0.0.1:443",
+                                         "/",
+                                         "*"}) {
             CAPTURE(target);
             auto one = w.proxy.connect();
             CHECK(
@@ -220,8 +220,10 @@ TEST_SUITE("scenario/tunnel") {
             absolute_request("GET", "https://" + w.origin.authority() + "/a"));
         CHECK(answer.status == 501);
         CHECK(answer.body.find("CONNECT") != std::string::npos);
-        const auto ftp = one.ask(absolute_request("GET", "ftp://" + w.origin.authority() + "/a"));
-        CHECK(ftp.status >= 400);
+        if (lower(answer.get("Connection")) == "close") {
+            CHECK(one.is_closed_by_proxy());
+        }
+        CHECK(w.proxy.get("ftp://" + w.origin.authority() + "/a").status == 501);
         CHECK(w.origin.connections() == 0);
     }
 

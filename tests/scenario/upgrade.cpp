@@ -86,11 +86,11 @@ TEST_SUITE("scenario/upgrade") {
     TEST_CASE("no other upgrade is passed on") {
         world w{basic_settings()};
         w.origin.on("/a", ok("", "hello"));
-        for (const auto* protocol : {"h2c", "TLS/1.0", "foo", "websocket2", "connect-udp"}) {
+        for (const std::string protocol : {"h2c", "TLS/1.0", "foo", "websocket2", "connect-udp"}) {
             CAPTURE(protocol);
             CHECK(w.get("/a",
                         "Connection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAMA\r\nUpgrade: " +
-                            std::string{protocol} + "\r\n")
+                            protocol + "\r\n")
                       .body == "hello");
             const auto got = w.origin.requests("/a").back();
             CHECK_FALSE(got.has("Upgrade"));

@@ -197,7 +197,7 @@ TEST_SUITE("scenario/validation") {
                 raw_head("200 OK", "Cache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n") +
                 chunk(whole.substr(0, 3)) + chunk(whole.substr(3)) + chunk(""));
         });
-        for (const auto* path : {"/a", "/chunked"}) {  // of the second no length was known
+        for (const std::string path : {"/a", "/chunked"}) {  // of the second no length was known
             CAPTURE(path);
             CHECK(w.get(path).body == whole);
             const auto part = w.get(path, "Range: bytes=2-4\r\n");

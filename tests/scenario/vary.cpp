@@ -28,10 +28,10 @@ TEST_SUITE("scenario/vary") {
         CHECK(other.body == "fr||");
         CHECK(cache_status_of(other).fwd == "vary-miss");
         CHECK(w.get("/a").body == "||");
-        for (const auto* language : {"de", "fr"}) {
-            const auto hit = w.get("/a", "Accept-Language: " + std::string{language} + "\r\n");
+        for (const std::string language : {"de", "fr"}) {
+            const auto hit = w.get("/a", "Accept-Language: " + language + "\r\n");
             CHECK(is_hit(hit));
-            CHECK(hit.body == std::string{language} + "||");
+            CHECK(hit.body == language + "||");
         }
         CHECK(is_hit(w.get("/a")));
         CHECK(w.origin.count("/a") == 3);
@@ -106,9 +106,8 @@ TEST_SUITE("scenario/vary") {
             }
         });
         for (int round = 0; round < 3; ++round) {
-            for (const auto* language : {"de", "fr"}) {
-                CHECK(w.get("/a", "Accept-Language: " + std::string{language} + "\r\n").body ==
-                      language);
+            for (const std::string language : {"de", "fr"}) {
+                CHECK(w.get("/a", "Accept-Language: " + language + "\r\n").body == language);
             }
         }
     }
