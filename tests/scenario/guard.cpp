@@ -2,6 +2,8 @@
 
 #include "tests/scenario/world.hpp"
 
+#include <csignal>
+
 TEST_SUITE("scenario/guard") {
 
     using namespace reprise::tests;
@@ -149,6 +151,20 @@ TEST_SUITE("scenario/guard") {
         CHECK(answer.body.find("access.clients") != std::string::npos);
         CHECK(stranger.is_closed_by_proxy());
         CHECK(w.origin.count("/a") == 1);
+    }
+
+    TEST_CASE("what was stored is not served once its destination is denied by name") {
+        auto settings = storing_settings();
+        world w{settings};
+        w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
+        CHECK(w.get("/a").status == 200);
+        CHECK(is_hit(w.get("/a")));
+        settings["access"]["deny_destinations"] = json::array({"127.0.0.1"});
+        settings["access"]["allow_destinations"] = json::array();
+        w.proxy.rewrite_settings(settings);
+        w.proxy.signal(SIGHUP);
+        CHECK(eventually([&] { return w.get("/b").status == 403; }));
+        CHECK(w.get("/a").status == 403);
     }
 
 }  // TEST_SUITE

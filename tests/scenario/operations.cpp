@@ -236,6 +236,21 @@ TEST_SUITE("scenario/operations") {
         CHECK(w.proxy.wait() == 0);
     }
 
+    TEST_CASE("a second SIGTERM ends the drain at once") {
+        auto settings = basic_settings();
+        settings["timeouts"]["drain"] = "60s";
+        world w{settings};
+        auto& go = w.origin.make_gate();
+        w.origin.on("/slow", [&](origin_request&, origin_connection&) { go.wait(3 * patience); });
+        auto busy = w.proxy.connect();
+        busy.send(w.request("/slow"));
+        REQUIRE(eventually([&] { return w.origin.count("/slow") == 1; }));
+        w.proxy.signal(SIGTERM);
+        CHECK(never_within_a_moment([&] { return !w.proxy.is_running(); }));
+        w.proxy.signal(SIGTERM);
+        CHECK(w.proxy.wait() == 0);
+    }
+
     TEST_CASE("SIGPIPE and clients that reset kill nobody") {
         world w{basic_settings()};
         w.origin.on("/a", ok("", patterned(4 * mib)));
