@@ -48,6 +48,14 @@ awaitable<bool> upload::fill() {
 awaitable<void> upload::pass(tcp_socket* origin, std::uint64_t most) {
     phase_ = phase::running;
     patience_.guard_rate(bytes_per_second_, timeout_);
+    // Waiting for the origin is no fault of the client's: its time begins anew after that, and only then, or every
+    // piece of a slow drip would begin it anew.
+    steady_time began{};
+    const auto forgive_waiting = [&] {
+        if (steady_now() - began > std::chrono::milliseconds{100}) {
+            patience_.guard_rate(bytes_per_second_, timeout_);
+        }
+    };
     auto& input = client_.input();
     std::uint64_t taken = 0;
     for (;;) {
@@ -79,12 +87,13 @@ awaitable<void> upload::pass(tcp_socket* origin, std::uint64_t most) {
             left_ -= piece.size();
             taken += piece.size();
             if (origin != nullptr) {
+                began = steady_now();
                 const auto error = co_await write_all(*origin, net::buffer(piece));
                 if (error) {
                     end(phase::origin_failed);
                     break;
                 }
-                patience_.guard_rate(bytes_per_second_, timeout_);
+                forgive_waiting();
             }
             sent_ += piece.size();
             continue;
@@ -111,12 +120,13 @@ awaitable<void> upload::pass(tcp_socket* origin, std::uint64_t most) {
                 net::buffer(frame),
                 net::buffer(step.data.data(), step.data.size()),
                 net::buffer(last)};
+            began = steady_now();
             const auto error = co_await write_all(*origin, parts);
             if (error) {
                 end(phase::origin_failed);
                 break;
             }
-            patience_.guard_rate(bytes_per_second_, timeout_);
+            forgive_waiting();
         }
         sent_ += step.data.size();
         if (step.done) {
