@@ -15,9 +15,10 @@ TEST_SUITE("scenario/shared_fetch") {
 
     constexpr std::uint64_t length = sanitized ? 64 * mib : 1024 * mib;
     constexpr std::size_t window = 8 * mib;  // collapsing.window's default
-    // The window bounds what a fetch holds; sockets, pages touched once and the allocator's
-    // rounding come on top of it.
-    constexpr std::size_t slack = sanitized ? 512 * mib : 8 * mib;
+    // What sockets, a producer's read buffer and the allocator's rounding come to (measured: half a
+    // MiB). Shadow memory and quarantines are no growth of ours: there only a gross leak would
+    // show.
+    constexpr std::size_t slack = sanitized ? 512 * mib : mib;
 
     /// Reads a response to its end, checking it on the way.
     struct reader {
@@ -117,7 +118,8 @@ TEST_SUITE("scenario/shared_fetch") {
         CHECK(of_leaving.check.is_right());
         CHECK(w.origin.count("/a") <=
               2 + 1);  // the latecomer's own, and at most one for the stalled
-        // Late and early each have a window when they have fetches of their own.
+        // The latecomer's own fetch is a second sight, so for as long as it may still be stored it
+        // has a window of its own.
         CHECK(w.proxy.peak_resident_bytes() < before + 2 * window + slack);
 
         // The stalled one reads on at last: all of it, or visibly not all.
@@ -160,18 +162,23 @@ TEST_SUITE("scenario/shared_fetch") {
         head.open();
         std::vector<std::thread> threads;
         std::atomic<int> whole{0};
+        std::atomic<int> wrong{0};
         for (auto& one : all) {
             threads.emplace_back([&] {
                 long_body_check check{body};
                 const auto answer = one.read("GET",
                                              [&](std::string_view bytes) { check.feed(bytes); });
                 whole += answer.complete() && check.is_whole() ? 1 : 0;
+                wrong += check.is_right() && check.is_whole() == answer.complete() ? 0 : 1;
             });
         }
         for (auto& thread : threads) {
             thread.join();
         }
-        CHECK(whole == 4);
+        // Who is a whole window behind the fastest is let go: on a busy machine that may be any but
+        // one, and it must show.
+        CHECK(whole.load() >= 1);
+        CHECK(wrong.load() == 0);
         CHECK(w.origin.count("/a") == 1);
         CHECK(w.proxy.peak_resident_bytes() < before + window + slack);
     }
