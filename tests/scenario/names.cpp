@@ -3,6 +3,10 @@
 #include "tests/scenario/world.hpp"
 #include "tests/support/fake_dns.hpp"
 
+#include <optional>
+#include <stdexcept>
+#include <vector>
+
 TEST_SUITE("scenario/names") {
 
     using namespace reprise::tests;
@@ -152,6 +156,23 @@ TEST_SUITE("scenario/names") {
             CHECK(answer.status >= 400);
             CHECK(answer.complete());
         }
+    }
+
+    TEST_CASE("an IPv6 origin is reached by its literal, which is part of the key") {
+        std::optional<fake_origin> origin;
+        try {
+            origin.emplace("::1");
+        } catch (const std::runtime_error&) {
+            MESSAGE("skipped: this machine has no ::1");
+            return;
+        }
+        auto settings = storing_settings();
+        settings["access"]["allow_destinations"] = json::array({"::1"});
+        const proxy_process proxy{settings};
+        origin->on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
+        CHECK(proxy.get(origin->url("/a")).body == "hello");
+        CHECK(is_hit(proxy.get(origin->url("/a"))));
+        CHECK(origin->requests("/a").at(0).get("Host") == origin->authority());
     }
 
 }  // TEST_SUITE
