@@ -31,6 +31,11 @@ std::uint64_t fetch::fastest() const {
     return offset;
 }
 
+bool fetch::is_wanted() const {
+    return std::any_of(
+        readers_.begin(), readers_.end(), [](const auto* reader) { return !reader->fell_out_; });
+}
+
 void fetch::let_go() {
     if (whole_ || (base_ == 0 && end_ <= limits_.first_bytes && phase_ <= phase::streaming)) {
         return;
@@ -168,7 +173,7 @@ void fetch::producer_append(std::string_view bytes) {
 
 bool fetch::producer_must_pause() {
     const std::lock_guard lock{guard_};
-    pausing_ = !abandoned_ && !readers_.empty() && end_ >= fastest() + limits_.read_ahead;
+    pausing_ = !abandoned_ && is_wanted() && end_ >= fastest() + limits_.read_ahead;
     return pausing_;
 }
 
@@ -255,12 +260,16 @@ void fetch::leave(fetch_reader& reader) {
     if (phase_ > phase::streaming) {
         return;
     }
-    if (readers_.empty()) {
+    const bool was_abandoned = abandoned_;
+    if (!was_abandoned && !is_wanted()) {
         const bool nearly_done = whole_ && head_ && head_->length &&
                                  *head_->length - std::min(end_, *head_->length) <= limits_.finish;
         abandoned_ = !nearly_done;
     }
     let_go();
+    if (was_abandoned) {
+        return;  // and the producer was told
+    }
     if (abandoned_ && stop_) {
         stop_();
     }

@@ -7,18 +7,17 @@
 // reader has passed are let go unless the fetch is being stored.
 //
 // Pace       the producer stays at most `read_ahead` bytes in front of the *fastest* reader, so a
-// reader that
-//            stalls holds up nobody. Where readers share a fetch at most `window` bytes are held
-//            for those behind; one that is further behind than that has fallen out: it is told, and
-//            its session goes on alone or ends. What is being stored is held whole, and nobody
-//            falls out of it.
+//            reader that stalls holds up nobody. Where readers share a fetch at most `window` bytes
+//            are held for those behind; one that is further behind than that has fallen out: it is
+//            told, counts no more, and its session goes on alone or ends. What is being stored is
+//            held whole, and nobody falls out of it.
 // First bytes are kept until `first_bytes` have passed, so that a late request may still join from
-// the start. Giving up  when the last reader leaves: a fetch that is being stored goes on if it is
-// complete or its declared length
-//            leaves at most `finish` bytes to read; every other one is abandoned and its connection
-//            closed.
+//            the start.
+// Giving up  when the last reader that has not fallen out leaves: a fetch that is being stored goes
+//            on if its declared length leaves at most `finish` bytes to read; every other one is
+//            abandoned and its connection closed.
 // Failure    a failed or cut-off fetch is never stored, and every reader sees the failure as its
-// end.
+//            end.
 //
 // Threads    all members may be called from any thread (one short mutex), but `producer_` calls
 // only by the producer.
@@ -139,6 +138,7 @@ private:
     void let_go();             // with guard_ held: drops blocks that nobody needs
     void drop_those_behind();  // with guard_ held
     [[nodiscard]] std::uint64_t fastest() const;  // with guard_ held
+    [[nodiscard]] bool is_wanted() const;         // with guard_ held: by a reader still served
     void leave(fetch_reader& reader);
 
     const fetch_limits limits_;
