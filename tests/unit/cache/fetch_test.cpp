@@ -1,0 +1,616 @@
+#include "proxy/cache/fetch.hpp"
+#include "tests/unit/cache/fetching.hpp"
+#include "tests/unit/cache/responses.hpp"
+#include "tests/unit/net/loop.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace reprise::proxy;
+using namespace reprise::proxy::cache;
+using cache::test::bytes_of;
+using cache::test::client;
+using cache::test::head_of;
+using cache::test::news;
+using cache::test::pattern;
+
+namespace {
+
+constexpr std::uint64_t kib = 1024;
+
+// Small numbers with the proportions of the defaults.
+constexpr fetch_limits small{
+    .window = 256 * kib, .read_ahead = 32 * kib, .first_bytes = 32 * kib, .finish = 16 * kib};
+
+std::shared_ptr<fetch> begun(const fetch_limits& limits = small) {
+    return std::make_shared<fetch>(limits);
+}
+
+/// Appends the next `bytes` of the pattern.
+void produce(fetch& into, std::size_t bytes) {
+    into.producer_append(pattern(bytes, static_cast<std::size_t>(into.received())));
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("cache/fetch");
+
+TEST_CASE("a reader hears of interim heads, the head, the body and its end, in this order") {
+    const auto source = begun();
+    client one{source};
+    REQUIRE(one.reader);
+    CHECK(!one.head_known);
+    CHECK(one.step() == news::nothing);
+    source->producer_interim("HTTP/1.1 103 Early Hints\r\n\r\n");
+    const auto head = head_of(5);
+    CHECK(source->producer_head(head) == 1);
+    source->producer_append("hello");
+    source->producer_finish("X-Sum: 1\r\n");
+    CHECK(one.step() == news::interim);
+    CHECK(one.report.interim == "HTTP/1.1 103 Early Hints\r\n\r\n");
+    CHECK(one.step() == news::head);
+    CHECK(one.report.head == head);
+    CHECK(one.step() == news::data);
+    CHECK(one.bytes == "hello");
+    CHECK(one.reader->offset() == 5);
+    CHECK(one.step() == news::end);
+    CHECK(one.trailers == "X-Sum: 1\r\n");
+}
+
+TEST_CASE("the body waits until the head was read") {
+    const auto source = begun();
+    client one{source};
+    source->producer_append("early");
+    CHECK(one.step() == news::nothing);
+    source->producer_head(head_of());
+    CHECK(one.step() == news::head);
+    CHECK(one.step() == news::data);
+    CHECK(one.bytes == "early");
+}
+
+TEST_CASE("a report has at most as many bytes as were asked for, across blocks too") {
+    const auto source = begun();
+    client one{source};
+    source->producer_head(head_of());
+    produce(*source, 20'000);
+    CHECK(one.step() == news::head);
+    for (const std::size_t most : {1u, 10u, 4'095u, 4'096u, 7'000u}) {
+        const auto before = one.bytes.size();
+        CHECK(one.step(most) == news::data);
+        CHECK(one.bytes.size() == before + most);
+    }
+    one.drain();
+    CHECK(one.bytes == pattern(20'000));
+}
+
+TEST_CASE("what was handed out stays valid when reader and fetch are gone") {
+    std::vector<slice> kept;
+    {
+        const auto source = begun();
+        client one{source};
+        source->producer_head(head_of());
+        produce(*source, 10'000);
+        one.step();
+        one.step();
+        kept = one.report.slices;
+    }
+    std::string bytes;
+    for (const auto& part : kept) {
+        bytes.append(part.view());
+    }
+    CHECK(bytes == pattern(10'000));
+}
+
+TEST_CASE("a reader that comes before the first bytes are gone gets everything") {
+    const auto source = begun();
+    client early{source};
+    source->producer_interim("HTTP/1.1 102 Processing\r\n\r\n");
+    source->producer_head(head_of());
+    produce(*source, small.first_bytes);
+    early.drain();
+    client late{source};
+    REQUIRE(late.reader);
+    CHECK(late.head_known);
+    late.drain();
+    CHECK(late.interim.size() == 1);
+    CHECK(late.bytes == pattern(small.first_bytes));
+}
+
+TEST_CASE("nobody joins once the first bytes were let go") {
+    const auto source = begun();
+    client early{source};
+    source->producer_head(head_of());
+    while (source->received() <= small.first_bytes + 128 * kib) {
+        produce(*source, 8 * kib);
+        early.drain();
+    }
+    CHECK(!client{source}.reader);
+    CHECK(source->readers() == 1);
+}
+
+TEST_CASE("what is kept whole may be joined as long as it runs, and no longer") {
+    const auto source = begun();
+    client early{source};
+    REQUIRE(source->keep_whole());
+    source->producer_head(head_of());
+    for (int i = 0; i < 100; ++i) {
+        produce(*source, 8 * kib);
+        early.drain();
+    }
+    client late{source};
+    REQUIRE(late.reader);
+    late.drain();
+    CHECK(late.bytes == pattern(800 * kib));
+    source->producer_finish("");
+    CHECK(!client{source}.reader);
+    CHECK(late.drain() == news::end);
+}
+
+TEST_CASE("a fetch that failed, was validated, switched protocols or was given up takes nobody") {
+    const auto source = begun();
+    client one{source};
+    SUBCASE("failed") {
+        source->producer_fail(failure{});
+    }
+    SUBCASE("validated") {
+        source->producer_validated(nullptr);
+    }
+    SUBCASE("upgraded") {
+        source->producer_upgraded();
+    }
+    SUBCASE("given up") {
+        one.leave();
+    }
+    CHECK(!client{source}.reader);
+}
+
+TEST_CASE("the producer stays read_ahead in front of the fastest reader, not of the slowest") {
+    const auto source = begun();
+    client fast{source};
+    client slow{source};
+    source->producer_head(head_of());
+    CHECK(!source->producer_must_pause());
+    produce(*source, small.read_ahead);
+    CHECK(source->producer_must_pause());
+    fast.drain(1);  // the head, and all of the body
+    CHECK(!source->producer_must_pause());
+    produce(*source, small.read_ahead);
+    CHECK(source->producer_must_pause());
+    slow.drain();
+    fast.drain();
+    CHECK(!source->producer_must_pause());
+}
+
+TEST_CASE("a producer that pauses is woken by the fastest reader's progress") {
+    test_loop loop;
+    wakeup ready{loop.timer};
+    const auto source = begun();
+    source->producer_is(ready.handle(), [] {});
+    client fast{source};
+    client slow{source};
+    source->producer_head(head_of());
+    fast.step();
+    slow.step();
+    produce(*source, small.read_ahead + 100);
+    CHECK(source->producer_must_pause());
+    fast.step(100);
+    CHECK(!ready.take());  // still read_ahead behind
+    fast.step(1);
+    CHECK(ready.take());
+    fast.drain();
+    CHECK(!ready.take());  // nobody pauses
+    produce(*source, small.read_ahead);
+    CHECK(source->producer_must_pause());
+    slow.step(10);
+    CHECK(!ready.take());
+    SUBCASE("or by its leaving") {
+        fast.leave();
+        CHECK(ready.take());
+        CHECK(source->producer_must_pause());
+    }
+    SUBCASE("and not after it left") {
+        source->producer_left();
+        fast.drain();
+        CHECK(!ready.take());
+    }
+}
+
+TEST_CASE("whoever waits is woken by each kind of news") {
+    test_loop loop;
+    wakeup arrived{loop.timer};
+    const auto source = begun();
+    client one{source, arrived.handle()};
+    CHECK(one.drain() == news::nothing);
+    CHECK(!arrived.take());
+    source->producer_interim("HTTP/1.1 103 Early Hints\r\n\r\n");
+    CHECK(arrived.take());
+    CHECK(one.drain() == news::nothing);
+    source->producer_head(head_of());
+    CHECK(arrived.take());
+    CHECK(one.drain() == news::nothing);
+    source->producer_append("x");
+    CHECK(arrived.take());
+    source->producer_append("y");  // nobody waits: one signal is enough
+    CHECK(!arrived.take());
+    CHECK(one.drain() == news::nothing);
+    SUBCASE("the end") {
+        source->producer_finish("");
+    }
+    SUBCASE("a failure") {
+        source->producer_fail(failure{});
+    }
+    SUBCASE("validation") {
+        source->producer_validated(nullptr);
+    }
+    SUBCASE("an upgrade") {
+        source->producer_upgraded();
+    }
+    CHECK(arrived.take());
+}
+
+TEST_CASE("a stalled reader of a shared fetch falls out when the window has passed it") {
+    const auto source = begun();
+    client fast{source};
+    client stalled{source};
+    source->producer_head(head_of());
+    stalled.step();
+    while (source->received() < 2 * small.window) {
+        produce(*source, 8 * kib);
+        fast.drain();
+    }
+    CHECK(stalled.step() == news::fell_out);
+    CHECK(stalled.bytes.empty());
+    CHECK(stalled.drain() == news::fell_out);
+    CHECK(stalled.reader->offset() == 0);
+    CHECK(fast.bytes == pattern(static_cast<std::size_t>(source->received())));
+}
+
+TEST_CASE("a slow reader within the window gets every byte") {
+    const auto source = begun();
+    client fast{source};
+    client slow{source};
+    source->producer_head(head_of());
+    while (source->received() < 10 * small.window) {
+        produce(*source, 8 * kib);
+        fast.drain();
+        while (source->received() - slow.bytes.size() > small.window / 2) {
+            REQUIRE(slow.step(5'000) != news::fell_out);
+        }
+    }
+    slow.drain();
+    CHECK(slow.bytes == fast.bytes);
+}
+
+TEST_CASE("a reader alone never falls out, however far behind") {
+    const auto source = begun();
+    client only{source};
+    source->producer_head(head_of());
+    produce(*source, 4 * small.window);  // a producer that doesn't pause
+    only.drain();
+    CHECK(only.bytes == pattern(4 * small.window));
+}
+
+TEST_CASE("nobody falls out of what is kept whole, until it is kept no more") {
+    const auto source = begun();
+    client fast{source};
+    client stalled{source};
+    REQUIRE(source->keep_whole());
+    CHECK(source->kept_whole());
+    source->producer_head(head_of());
+    while (source->received() < 4 * small.window) {
+        produce(*source, 8 * kib);
+        fast.drain();
+    }
+    SUBCASE("kept to the end") {
+        stalled.drain();
+        CHECK(stalled.bytes == pattern(4 * small.window));
+    }
+    SUBCASE("given up on the way") {
+        source->keep_no_more();
+        CHECK(!source->kept_whole());
+        stalled.step();
+        CHECK(stalled.step() == news::fell_out);
+        CHECK(source->whole_body() == nullptr);
+        CHECK(!source->keep_whole());  // its beginning is gone
+    }
+}
+
+TEST_CASE("keep_whole comes too late when the first bytes are gone or the fetch is over") {
+    const auto source = begun();
+    client one{source};
+    source->producer_head(head_of());
+    SUBCASE("first bytes gone") {
+        while (source->received() <= small.first_bytes + 128 * kib) {
+            produce(*source, 8 * kib);
+            one.drain();
+        }
+    }
+    SUBCASE("finished") {
+        source->producer_finish("");
+    }
+    SUBCASE("failed") {
+        source->producer_fail(failure{});
+    }
+    SUBCASE("given up") {
+        one.leave();
+    }
+    CHECK(!source->keep_whole());
+    CHECK(!source->kept_whole());
+    CHECK(source->whole_body() == nullptr);
+}
+
+TEST_CASE("the fetch is given up when its last reader leaves, and its producer told") {
+    test_loop loop;
+    wakeup ready{loop.timer};
+    int stops = 0;
+    const auto source = begun();
+    source->producer_is(ready.handle(), [&] { ++stops; });
+    client one{source};
+    client two{source};
+    CHECK(source->readers() == 2);
+    source->producer_head(head_of());
+    one.leave();
+    CHECK(!source->abandoned());
+    CHECK(stops == 0);
+    two.leave();
+    CHECK(source->abandoned());
+    CHECK(stops == 1);
+    CHECK(ready.take());
+    CHECK(!source->producer_must_pause());
+}
+
+TEST_CASE("without readers a fetch goes on only if it is stored and nearly there") {
+    const auto source = begun();
+    client one{source};
+    constexpr std::uint64_t length = 100 * kib;
+    SUBCASE("`finish` bytes are missing: it goes on to its end, without pausing") {
+        REQUIRE(source->keep_whole());
+        source->producer_head(head_of(length));
+        produce(*source, length - small.finish);
+        one.leave();
+        CHECK(!source->abandoned());
+        CHECK(!source->producer_must_pause());
+        client late{source};  // and may even be joined
+        CHECK(late.reader);
+        late.leave();
+        CHECK(!source->abandoned());
+        produce(*source, small.finish);
+        const auto whole = source->whole_body();
+        REQUIRE(whole);
+        CHECK(bytes_of(*whole) == pattern(length));
+        source->producer_finish("");
+        CHECK(!source->abandoned());
+    }
+    SUBCASE("one byte more is missing") {
+        REQUIRE(source->keep_whole());
+        source->producer_head(head_of(length));
+        produce(*source, length - small.finish - 1);
+        one.leave();
+        CHECK(source->abandoned());
+    }
+    SUBCASE("it is not stored") {
+        source->producer_head(head_of(length));
+        produce(*source, length - 1);
+        one.leave();
+        CHECK(source->abandoned());
+    }
+    SUBCASE("nobody knows how much is missing") {
+        REQUIRE(source->keep_whole());
+        source->producer_head(head_of());
+        produce(*source, length);
+        one.leave();
+        CHECK(source->abandoned());
+    }
+    SUBCASE("its head is not there yet") {
+        REQUIRE(source->keep_whole());
+        one.leave();
+        CHECK(source->abandoned());
+    }
+}
+
+TEST_CASE("a finished fetch is not given up when its readers leave") {
+    const auto source = begun();
+    client one{source};
+    source->producer_head(head_of());
+    source->producer_finish("");
+    one.leave();
+    CHECK(!source->abandoned());
+}
+
+TEST_CASE("a reader that fell out neither holds the fetch nor paces it") {
+    // Its session may go on for long with a fetch of its own before it destroys this reader.
+    int stops = 0;
+    const auto source = begun();
+    source->producer_is({}, [&] { ++stops; });
+    client fast{source};
+    client stalled{source};
+    source->producer_head(head_of());
+    stalled.step();
+    while (source->received() < 2 * small.window) {
+        produce(*source, 8 * kib);
+        fast.drain();
+    }
+    REQUIRE(stalled.step() == news::fell_out);
+    fast.leave();
+    CHECK(source->abandoned());
+    CHECK(stops == 1);
+    CHECK(!source->producer_must_pause());
+    stalled.leave();
+    CHECK(source->abandoned());
+    CHECK(stops == 1);
+}
+
+TEST_CASE("a failure reaches every reader after the bytes that came before it") {
+    const auto source = begun();
+    client one{source};
+    client two{source};
+    client behind{source};
+    REQUIRE(source->keep_whole());
+    source->producer_head(head_of(1'000));
+    source->producer_append("half");
+    one.drain();
+    source->producer_fail(failure{failure_code::response_cut_short, false, "gone"});
+    for (auto* each : {&one, &two, &behind}) {
+        CHECK(each->drain() == news::failed);
+        CHECK(each->bytes == "half");
+        CHECK(each->report.why.code == failure_code::response_cut_short);
+        CHECK(each->report.why.detail == "gone");
+    }
+    CHECK(!source->kept_whole());
+    CHECK(source->whole_body() == nullptr);
+}
+
+TEST_CASE("a failure before the head is the only news") {
+    const auto source = begun();
+    client one{source};
+    source->producer_fail(failure{failure_code::dns_not_found, false, "no such name"});
+    CHECK(one.step() == news::failed);
+    CHECK(one.report.why.code == failure_code::dns_not_found);
+    CHECK(one.report.head == nullptr);
+}
+
+TEST_CASE("a validation hands every reader the response to serve") {
+    const auto source = begun();
+    client one{source};
+    client two{source};
+    const stored_ptr fresh = cache::test::response({});
+    source->producer_validated(fresh);
+    for (auto* each : {&one, &two}) {
+        CHECK(each->step() == news::validated);
+        CHECK(each->report.fresh == fresh);
+    }
+}
+
+TEST_CASE("an upgrade comes with its head") {
+    const auto source = begun();
+    client one{source};
+    const auto head = head_of();
+    source->producer_head(head);
+    source->producer_upgraded();
+    CHECK(one.step() == news::upgraded);
+    CHECK(one.report.head == head);
+}
+
+TEST_CASE("the whole body is the bytes received, in memory hardly larger than they are") {
+    for (const std::size_t size :
+         {0u, 1u, 10u, 4'095u, 4'096u, 4'097u, 65'536u, 65'537u, 300'000u}) {
+        for (const bool declared : {true, false}) {
+            CAPTURE(size);
+            CAPTURE(declared);
+            const auto source = begun();
+            client one{source};
+            REQUIRE(source->keep_whole());
+            source->producer_head(
+                head_of(declared ? std::optional<std::uint64_t>{size} : std::nullopt));
+            for (std::size_t at = 0; at < size;) {
+                const auto piece = std::min<std::size_t>(size - at, 1'400);
+                produce(*source, piece);
+                at += piece;
+                one.drain();
+            }
+            const auto whole = source->whole_body();
+            REQUIRE(whole);
+            CHECK(whole->size == size);
+            CHECK(bytes_of(*whole) == pattern(size));
+            // A declared length wastes nothing; without one the last blocks may be an eighth empty.
+            const auto bookkeeping = sizeof(body) + whole->slices.capacity() * 64;
+            CHECK(whole->footprint() <=
+                  (declared ? size : size + size / 8 + 64 * whole->slices.size()) + bookkeeping);
+            source->producer_finish("");
+            CHECK(one.drain() == news::end);
+            CHECK(one.bytes == pattern(size));
+        }
+    }
+}
+
+TEST_CASE("space that was read into only partly is offered again") {
+    const auto source = begun();
+    client one{source};
+    source->producer_head(head_of(8));
+    for (const auto* piece : {"ab", "c", "defgh"}) {
+        const auto [at, room] = source->producer_space(8);
+        const auto size = std::string_view{piece}.size();
+        REQUIRE(room >= size);
+        std::memcpy(at, piece, size);
+        source->producer_commit(0);
+        source->producer_commit(size);
+        CHECK(one.drain() == news::nothing);
+    }
+    CHECK(one.bytes == "abcdefgh");
+    CHECK(source->received() == 8);
+    CHECK(source->producer_space(3).second <= 3);
+}
+
+TEST_CASE("readers on other threads see every byte, while one leaves and one comes late") {
+    constexpr std::size_t size = 6u << 20;
+    const auto source = begun();
+    const auto expected = pattern(size);
+    const auto until = steady_now() + 3 * test_patience;
+    std::atomic<int> joined{0};
+    const auto read_up_to = [&](std::size_t bytes, std::size_t most) {
+        client one{source};
+        if (!one.reader) {
+            return std::string{"could not join"};
+        }
+        ++joined;
+        while (steady_now() < until) {
+            const auto what = one.step(most);
+            if (what == news::end || one.bytes.size() >= bytes) {
+                return std::move(one.bytes);
+            }
+            if (what == news::nothing) {
+                std::this_thread::yield();  // a session would wait for its wakeup
+            }
+        }
+        return std::string{"took too long"};
+    };
+    const client holds_it{source};  // so that it is not given up before the others have come
+    REQUIRE(source->keep_whole());
+    std::string large_steps, small_steps, leaves, late;
+    std::vector<std::thread> threads;
+    threads.emplace_back([&] { large_steps = read_up_to(size, 1'000'000); });
+    threads.emplace_back([&] { small_steps = read_up_to(size, 9'999); });
+    threads.emplace_back([&] { leaves = read_up_to(100'000, 5'000); });
+    threads.emplace_back([&] {
+        while (source->received() < size / 4 && steady_now() < until) {
+            std::this_thread::yield();
+        }
+        late = read_up_to(size, 64 * kib);
+    });
+    source->producer_head(head_of());
+    for (std::size_t made = 0; made < size && steady_now() < until;) {
+        if (source->producer_must_pause()) {
+            std::this_thread::yield();
+            continue;
+        }
+        const auto [at, room] = source->producer_space(size - made);
+        const auto some = std::min<std::size_t>(room, 1 + made % 7'000);
+        std::memcpy(at, expected.data() + made, some);
+        source->producer_commit(some);
+        made += some;
+    }
+    while (joined < 4 && steady_now() < until) {
+        std::this_thread::yield();  // the end takes nobody any more
+    }
+    const auto whole = source->whole_body();
+    source->producer_finish("");
+    for (auto& one : threads) {
+        one.join();
+    }
+    CHECK((large_steps == expected));
+    CHECK((small_steps == expected));
+    CHECK(leaves.size() >= 100'000);
+    CHECK((leaves == expected.substr(0, leaves.size())));
+    CHECK((late == expected));
+    REQUIRE(whole);
+    CHECK((bytes_of(*whole) == expected));
+}
+
+TEST_SUITE_END();

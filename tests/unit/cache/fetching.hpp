@@ -1,0 +1,84 @@
+#pragma once
+// Both ends of a fetch for tests: heads to publish, and readers that remember what they were told.
+
+#include "proxy/cache/fetch.hpp"
+#include "tests/unit/filter/keys.hpp"
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace reprise::proxy::cache::test {
+
+using news = fetch_reader::news;
+
+inline std::shared_ptr<fetched_head> head_of(std::optional<std::uint64_t> length = {}) {
+    auto head = std::make_shared<fetched_head>();
+    head->status = 200;
+    head->head = "HTTP/1.1 200 OK\r\n";
+    head->has_body = true;
+    head->length = length;
+    return head;
+}
+
+/// A body in which no two places look alike, so that lost, doubled and swapped bytes show.
+inline std::string pattern(std::size_t bytes, std::size_t from = 0) {
+    std::string text(bytes, '\0');
+    for (std::size_t i = 0; i < bytes; ++i) {
+        const auto at = from + i;
+        text[i] = static_cast<char>(filter::test::mix(at / 8) >> (at % 8 * 8));
+    }
+    return text;
+}
+
+/// A reader and all that it has heard.
+struct client {
+    explicit client(const std::shared_ptr<fetch>& source, wakeup::signal sleeper = {})
+        : reader{fetch::join(source, std::move(sleeper), head_known)} {}
+
+    /// One step; what it brought.
+    news step(std::size_t most = std::numeric_limits<std::size_t>::max()) {
+        reader->next(report, most);
+        switch (report.what) {
+        case news::interim: interim.push_back(report.interim); break;
+        case news::data:
+            for (const auto& part : report.slices) {
+                bytes.append(part.view());
+            }
+            break;
+        case news::end: trailers = report.trailers; break;
+        case news::nothing:
+        case news::head:
+        case news::failed:
+        case news::fell_out:
+        case news::validated:
+        case news::upgraded: break;
+        }
+        return report.what;
+    }
+
+    /// Takes all there is; why there is no more.
+    news drain(std::size_t most = std::numeric_limits<std::size_t>::max()) {
+        for (;;) {
+            const auto what = step(most);
+            if (what != news::interim && what != news::head && what != news::data) {
+                return what;
+            }
+        }
+    }
+
+    void leave() { reader.reset(); }
+
+    bool head_known = false;
+    std::unique_ptr<fetch_reader> reader;
+    fetch_reader::report report;
+    std::vector<std::string> interim;
+    std::string bytes;
+    std::string trailers;
+};
+
+}  // namespace reprise::proxy::cache::test
