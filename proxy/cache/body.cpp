@@ -17,7 +17,10 @@ void intrusive_ptr_release(block* b) noexcept {
 }
 
 std::size_t body::footprint() const noexcept {
-    std::size_t bytes = sizeof(body) + slices.capacity() * sizeof(slice);
+    std::size_t bytes = heap_cost(sizeof(body) + control_block);
+    if (slices.capacity() != 0) {
+        bytes += heap_cost(slices.capacity() * sizeof(slice));
+    }
     const block* last = nullptr;
     for (const auto& part : slices) {
         if (part.memory.get() != last) {

@@ -38,13 +38,16 @@ struct hash_of_key {
 };
 
 // What the index spends on one entry beside the response itself: the list node, its place in
-// `variants`, and the resource's map node with bucket. The resource is charged to each variant:
-// simpler than exact, never less.
+// `variants` (which doubles, and begins with an allocation of its own), the resource's map node,
+// two buckets (a table just grown is half empty) and the URL. The resource is charged to each
+// variant: simpler than exact, never less.
 std::uint64_t index_charge(const resource& r) noexcept {
-    constexpr std::size_t list_node = sizeof(entry) + 2 * sizeof(void*);
-    constexpr std::size_t map_node = sizeof(resource) + sizeof(filter::key_hash) +
-                                     3 * sizeof(void*);
-    return list_node + sizeof(queue::iterator) + map_node + r.url.capacity() + 48;
+    constexpr std::size_t list_node = heap_cost(sizeof(entry) + 2 * sizeof(void*));
+    constexpr std::size_t place = heap_cost(2 * sizeof(queue::iterator));
+    constexpr std::size_t map_node = heap_cost(sizeof(resource) + sizeof(filter::key_hash) +
+                                               2 * sizeof(void*));
+    constexpr std::size_t buckets = 2 * sizeof(void*);
+    return list_node + place + map_node + buckets + heap_cost(r.url);
 }
 
 }  // namespace

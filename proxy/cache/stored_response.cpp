@@ -27,9 +27,8 @@ std::vector<http::field> stored_response::fields() const {
 }
 
 std::size_t stored_response::footprint() const noexcept {
-    // 32: the shared_ptr's control block and the allocator's own header, rounded up.
-    return sizeof(stored_response) + 32 + head.capacity() + selecting.capacity() +
-           (content ? content->footprint() : 0);
+    return heap_cost(sizeof(stored_response) + control_block) + heap_cost(head) +
+           heap_cost(vary.names) + heap_cost(selecting) + (content ? content->footprint() : 0);
 }
 
 }  // namespace reprise::proxy::cache

@@ -1,0 +1,193 @@
+// What store and fetch say of memory, against what they really allocate. For that, this program's
+// operator new counts what is allocated and not freed, with the allocator's own header and
+// rounding.
+
+#include "proxy/cache/fetch.hpp"
+#include "proxy/cache/store.hpp"
+#include "tests/unit/cache/fetching.hpp"
+#include "tests/unit/cache/responses.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdlib>
+#include <malloc.h>
+#include <new>
+#include <string>
+#include <vector>
+
+namespace {
+
+std::atomic<std::size_t> allocated{0};
+
+// glibc keeps one word before each piece. Under a sanitizer usable sizes are the sizes asked for,
+// so that the count is a little lower.
+std::size_t cost_of(void* memory) {
+    return malloc_usable_size(memory) + sizeof(std::size_t);
+}
+
+}  // namespace
+
+// Not inlined: GCC 12 would see new beside free and warn of a mismatch.
+[[gnu::noinline]] void* operator new(std::size_t size) {
+    void* memory = std::malloc(size == 0 ? 1 : size);
+    if (memory == nullptr) {
+        throw std::bad_alloc{};
+    }
+    allocated.fetch_add(cost_of(memory), std::memory_order_relaxed);
+    return memory;
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept {
+    if (memory != nullptr) {
+        allocated.fetch_sub(cost_of(memory), std::memory_order_relaxed);
+        std::free(memory);
+    }
+}
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
+    operator delete(memory);
+}
+
+using namespace reprise::proxy;
+using namespace reprise::proxy::cache;
+using cache::test::client;
+using cache::test::head_of;
+using cache::test::key_of;
+using cache::test::news;
+using cache::test::response;
+
+TEST_SUITE_BEGIN("cache/memory");
+
+TEST_CASE("a store is charged with at least what its responses really take, and not much more") {
+    struct shape {
+        std::size_t content;
+        std::size_t url;
+        const char* vary;
+    };
+    constexpr const char* long_vary = "Accept-Encoding, Accept-Language, Accept, "
+                                      "X-Some-Rather-Long-Field-Name, Cookie, User-Agent";
+    for (const auto& [content, url_size, vary] : {shape{1, 30, ""},
+                                                  shape{700, 60, ""},
+                                                  shape{700, 60, "Accept-Encoding"},
+                                                  shape{10, 2'000, long_vary},
+                                                  shape{40'000, 100, ""}}) {
+        CAPTURE(content);
+        CAPTURE(url_size);
+        CAPTURE(vary);
+        const std::string bytes(content, 'x');
+        const auto url_of = [size = url_size](int n) {
+            auto url = "http://origin.test/" + std::to_string(100'000 + n) + "/";
+            url.resize(size, 'u');
+            return url;
+        };
+        response_store store{1u << 30};
+        const auto before = allocated.load();
+        constexpr int count = 3'000;
+        for (int n = 0; n < count; ++n) {
+            const auto url = url_of(n);
+            REQUIRE(store.put(key_of(url), url, response({.content = bytes, .vary = vary})));
+        }
+        const auto real = allocated.load() - before;
+        const auto charged = store.figures().bytes;
+        CHECK(charged >= real);
+        CHECK(charged <= real + real / 8 + count * 200);
+        for (int n = 0; n < count; ++n) {
+            const auto url = url_of(n);
+            REQUIRE(store.invalidate(key_of(url), url) == 1);
+        }
+        // Only empty tables stay.
+        CHECK(allocated.load() - before < count * 32);
+    }
+}
+
+TEST_CASE("a body of many blocks is charged with all of them") {
+    response_store store{1u << 30};
+    const std::string url = "http://origin.test/";
+    store.put(key_of(url), url, response({}));
+    store.invalidate(key_of(url), url);  // the index has its first table now
+    const auto before = allocated.load();
+    {
+        const auto source = std::make_shared<fetch>(fetch_limits{});
+        const client one{source};
+        REQUIRE(source->keep_whole());
+        source->producer_head(head_of());
+        const std::string piece(1'000, 'x');
+        for (int i = 0; i < 5'000; ++i) {
+            source->producer_append(piece);
+        }
+        auto kept = response({});
+        kept->content = source->whole_body();
+        REQUIRE(store.put(key_of(url), url, std::move(kept)));
+    }
+    const auto real = allocated.load() - before;
+    CHECK(store.figures().bytes >= real);
+    CHECK(store.figures().bytes <= real + real / 8);
+}
+
+TEST_CASE("a fetch holds at most its window, the blocks at both ends and a little beside") {
+    // Of the window's bytes the first and the last may lie in blocks of 64 KiB that reach beyond.
+    constexpr fetch_limits limits{.window = 1u << 20,
+                                  .read_ahead = 256u << 10,
+                                  .first_bytes = 256u << 10,
+                                  .finish = 16u << 10};
+    constexpr std::size_t most = limits.window + 2 * (64u << 10) + 16'384;
+    for (const std::size_t cut : {1'000u, 16'384u, 65'536u, 200'000u}) {
+        CAPTURE(cut);
+        const std::string piece(cut, 'x');
+        const auto before = allocated.load();
+        const auto source = std::make_shared<fetch>(limits);
+        source->producer_head(head_of());
+        bool head_known = false;
+        const auto fast = fetch::join(source, {}, head_known);
+        const auto slow = fetch::join(source, {}, head_known);
+        const auto stalled = fetch::join(source, {}, head_known);
+        fetch_reader::report report;
+        std::size_t held = 0;
+        std::uint64_t taken_by_slow = 0;
+        while (source->received() < 20 * limits.window) {
+            source->producer_append(piece);
+            held = std::max(held, allocated.load() - before);
+            while (fast->offset() < source->received()) {
+                fast->next(report, 1u << 18);
+            }
+            // Half as fast, until it falls out.
+            while (taken_by_slow < source->received() / 2) {
+                slow->next(report, 10'000);
+                if (report.what == news::fell_out) {
+                    break;
+                }
+                taken_by_slow = slow->offset();
+            }
+            report.clear();
+        }
+        CHECK(held <= most + cut);
+        stalled->next(report, 1);
+        stalled->next(report, 1);
+        CHECK(report.what == news::fell_out);
+        // Those who fell out hold nothing.
+        while (fast->offset() < source->received()) {
+            fast->next(report, 1u << 18);
+        }
+        report.clear();
+        CHECK(allocated.load() - before <= 2 * (64u << 10) + 16'384);
+    }
+}
+
+TEST_CASE("a reader alone that stalls costs no more than the read-ahead") {
+    constexpr fetch_limits limits{.window = 8u << 20,
+                                  .read_ahead = 256u << 10,
+                                  .first_bytes = 256u << 10,
+                                  .finish = 16u << 10};
+    const auto before = allocated.load();
+    const auto source = std::make_shared<fetch>(limits);
+    client one{source};
+    source->producer_head(head_of(1u << 30));
+    while (!source->producer_must_pause()) {
+        const auto room = source->producer_space(64u << 10).second;
+        source->producer_commit(room);
+    }
+    CHECK(allocated.load() - before <= limits.read_ahead + (64u << 10) + 16'384);
+}
+
+TEST_SUITE_END();
