@@ -99,7 +99,7 @@ TEST_SUITE("scenario/admission") {
         one.send(w.request("/a"));
         REQUIRE(eventually([&] { return w.origin.count("/a") == 1; }));
         two.send(w.request("/a"));
-        CHECK(never_within_a_moment([&] { return w.origin.count("/a") > 1; }));
+        REQUIRE(eventually([&] { return figure(w.proxy.stats(), figure_name::joined) == 1; }));
         go.open();
         CHECK(one.read().body == "hello");
         CHECK(two.read().body == "hello");

@@ -75,7 +75,7 @@ TEST_SUITE("scenario/connection") {
     }
 
     TEST_CASE("an idle connection is closed after timeouts.client_idle, without a word") {
-        world w{with_timeouts({{"client_idle", "300ms"}})};
+        world w{with_timeouts({{"client_idle", "1s"}})};
         w.origin.on("/a", ok("", "hello"));
         auto one = w.proxy.connect();
         CHECK(one.ask(w.request("/a")).body == "hello");
