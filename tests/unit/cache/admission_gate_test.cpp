@@ -1,0 +1,307 @@
+#include "proxy/cache/admission_gate.hpp"
+#include "tests/unit/filter/keys.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <sys/stat.h>
+
+using namespace reprise;
+using namespace reprise::proxy;
+using namespace reprise::proxy::cache;
+using config::admission_choice;
+using config::admission_policy;
+using filter::test::nth_key;
+
+namespace {
+
+constexpr wall_time now{std::chrono::hours{500'000}};
+constexpr auto no_rule = ~std::size_t{0};
+
+constexpr admission_choice_for second_hit{{admission_policy::second_hit, 2}, no_rule};
+
+config::options few_objects() {
+    config::options options;
+    options.admission.remember.objects = 1'000;
+    return options;
+}
+
+/// A directory of the test's own, gone with it.
+class own_directory {
+public:
+    own_directory() {
+        std::string name = std::filesystem::temp_directory_path() / "reprise-gate-XXXXXX";
+        if (::mkdtemp(name.data()) == nullptr) {
+            throw std::runtime_error{"cannot make " + name};
+        }
+        path_ = name;
+    }
+    own_directory(const own_directory&) = delete;
+    own_directory& operator=(const own_directory&) = delete;
+    ~own_directory() {
+        std::error_code ignored;
+        std::filesystem::remove_all(path_, ignored);
+    }
+    [[nodiscard]] std::string file(const char* name) const { return path_ / name; }
+
+private:
+    std::filesystem::path path_;
+};
+
+std::string read_file(const std::string& path) {
+    std::ifstream in{path, std::ios::binary};
+    return {std::istreambuf_iterator<char>{in}, {}};
+}
+void write_file(const std::string& path, const std::string& bytes) {
+    std::ofstream{path, std::ios::binary} << bytes;
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("cache/admission_gate");
+
+TEST_CASE("a URL pattern is the whole URL, with * for any run of characters") {
+    struct row {
+        const char* pattern;
+        const char* url;
+        bool matches;
+    };
+    for (const auto& [pattern, url, matches] : {
+             row{"http://a.test/x", "http://a.test/x", true},
+             row{"http://a.test/x", "http://a.test/xy", false},
+             row{"http://a.test/xy", "http://a.test/x", false},
+             row{"http://a.test/X", "http://a.test/x", false},
+             row{"*", "", true},
+             row{"*", "http://a.test/", true},
+             row{"***", "http://a.test/", true},
+             row{"", "", true},
+             row{"", "x", false},
+             row{"http://a.test/*", "http://a.test/", true},
+             row{"http://a.test/*", "http://a.test/x/y?z", true},
+             row{"http://a.test/*", "http://b.test/", false},
+             row{"*.deb", "http://a.test/pool/x.deb", true},
+             row{"*.deb", "http://a.test/pool/x.deb?y", false},
+             row{"http://*/pool/*.deb", "http://a.test/pool/x.deb", true},
+             row{"http://*/pool/*.deb", "http://a.test/dists/x.deb", false},
+             row{"*a*b*c*", "xxaxxbxxcxx", true},
+             row{"*a*b*c*", "xxaxxcxxbxx", false},
+             row{"*aab", "aaab", true},
+             row{"a*a", "a", false},
+             row{"http://a.test/?.deb", "http://a.test/x.deb", false},
+             row{"http://a.test/?.deb", "http://a.test/?.deb", true},
+         }) {
+        CAPTURE(pattern);
+        CAPTURE(url);
+        CHECK(url_matches(pattern, url) == matches);
+    }
+}
+
+TEST_CASE("a pattern of many stars against a long URL takes no longer than their product") {
+    std::string pattern;
+    for (int i = 0; i < 200; ++i) {
+        pattern += "*a";
+    }
+    CHECK(!url_matches(pattern + "b", std::string(16'384, 'a')));
+}
+
+TEST_CASE("the listener's policy comes first, then the first rule that matches, then the default") {
+    config::admission_options options;
+    options.choice = {admission_policy::second_hit, 2};
+    options.rules = {{"http://a.test/*", {admission_policy::always, 2}},
+                     {"*/big/*", {admission_policy::never, 2}},
+                     {"http://a.test/x", {admission_policy::nth_hit, 5}}};
+    const auto by_default = choice_for(options, std::nullopt, "http://b.test/");
+    CHECK(by_default.choice == options.choice);
+    CHECK(by_default.rule == no_rule);
+    const auto first = choice_for(options, std::nullopt, "http://a.test/big/x");
+    CHECK(first.choice.policy == admission_policy::always);
+    CHECK(first.rule == 0);
+    const auto second = choice_for(options, std::nullopt, "http://b.test/big/x");
+    CHECK(second.choice.policy == admission_policy::never);
+    CHECK(second.rule == 1);
+    const admission_choice own{admission_policy::nth_hit, 3};
+    const auto of_listener = choice_for(options, own, "http://a.test/x");
+    CHECK(of_listener.choice == own);
+    CHECK(of_listener.rule == no_rule);
+}
+
+TEST_CASE("the filter has as many layers as the largest nth-hit of any policy asks for") {
+    auto options = few_objects();
+    options.admission.remember.age = std::chrono::hours{7};
+    options.admission.false_positive_rate = 0.02;
+    CHECK(filter_settings(options).objects == 1'000);
+    CHECK(filter_settings(options).age == std::chrono::hours{7});
+    CHECK(filter_settings(options).false_positive_rate == 0.02);
+    CHECK(filter_settings(options).layers == 1);
+    options.admission.choice = {admission_policy::always, 9};  // `hits` means nothing here
+    CHECK(filter_settings(options).layers == 1);
+    options.admission.choice = {admission_policy::nth_hit, 3};
+    CHECK(filter_settings(options).layers == 2);
+    options.admission.rules = {{"*", {admission_policy::nth_hit, 5}}};
+    CHECK(filter_settings(options).layers == 4);
+    options.listeners[0].admission = admission_choice{admission_policy::nth_hit, 7};
+    CHECK(filter_settings(options).layers == 6);
+    options.listeners[0].admission = admission_choice{admission_policy::nth_hit, 1'000};
+    CHECK(filter_settings(options).layers == filter::admission_filter::max_layers);
+}
+
+TEST_CASE("each policy admits at its own sight, and every sight is remembered") {
+    auto options = few_objects();
+    options.admission.choice = {admission_policy::nth_hit, 4};
+    admission_gate gate{options, now};
+    struct row {
+        admission_choice choice;
+        bool admitted[4];
+    };
+    std::uint64_t key = 0;
+    for (const auto& [choice, admitted] : {
+             row{{admission_policy::always, 2}, {true, true, true, true}},
+             row{{admission_policy::never, 2}, {false, false, false, false}},
+             row{{admission_policy::second_hit, 2}, {false, true, true, true}},
+             row{{admission_policy::nth_hit, 1}, {true, true, true, true}},
+             row{{admission_policy::nth_hit, 3}, {false, false, true, true}},
+             row{{admission_policy::nth_hit, 4}, {false, false, false, true}},
+         }) {
+        ++key;
+        const admission_choice_for by{choice, 3};
+        for (unsigned sight = 0; sight < 4; ++sight) {
+            CAPTURE(key);
+            CAPTURE(sight);
+            CHECK(gate.peek(nth_key(1, key), by).admitted == admitted[sight]);
+            const auto ruling = gate.note(nth_key(1, key), by, now);
+            CHECK(ruling.admitted == admitted[sight]);
+            CHECK(ruling.seen_before == std::min(sight, 3u));
+            CHECK(ruling.policy == choice.policy);
+            CHECK(ruling.rule == 3);
+        }
+        // Whatever was in force, second-hit would find its memory filled.
+        CHECK(gate.peek(nth_key(1, key), second_hit).admitted);
+    }
+}
+
+TEST_CASE("peek records nothing") {
+    const admission_gate gate{few_objects(), now};
+    CHECK(!gate.peek(nth_key(1, 1), second_hit).admitted);
+    CHECK(!gate.peek(nth_key(1, 1), second_hit).admitted);
+}
+
+TEST_CASE("what was hit is no stranger after its eviction, whatever its policy") {
+    auto options = few_objects();
+    options.admission.choice = {admission_policy::nth_hit, 4};
+    admission_gate gate{options, now};
+    gate.hit(nth_key(1, 1), now);
+    CHECK(gate.peek(nth_key(1, 1), second_hit).admitted);
+    CHECK(gate.peek(nth_key(1, 1), {options.admission.choice, no_rule}).admitted);
+}
+
+TEST_CASE("two gates begin with secrets of their own") {
+    const admission_gate one{few_objects(), now};
+    const admission_gate two{few_objects(), now};
+    CHECK(one.secret().seed() != two.secret().seed());
+}
+
+TEST_CASE("what was seen before a restart is known after it, under the same secret") {
+    const own_directory directory;
+    auto options = few_objects();
+    options.admission.state = directory.file("state");
+    filter::hash_seed seed{};
+    {
+        admission_gate gate{options, now};
+        seed = gate.secret().seed();
+        for (std::uint64_t n = 0; n < 500; ++n) {
+            (void)gate.note(nth_key(1, n), second_hit, now);
+        }
+        REQUIRE(!gate.save(options.admission.state));
+        REQUIRE(!gate.save(options.admission.state));  // over the first one
+    }
+    CHECK(!std::filesystem::exists(options.admission.state + ".new"));
+    const admission_gate again{options, now + std::chrono::hours{1}};
+    CHECK(again.secret().seed() == seed);
+    for (std::uint64_t n = 0; n < 500; ++n) {
+        CAPTURE(n);
+        CHECK(again.peek(nth_key(1, n), second_hit).admitted);
+    }
+}
+
+TEST_CASE("the state is for nobody else to read, whatever stood there before") {
+    const own_directory directory;
+    const auto path = directory.file("state");
+    write_file(path, "readable");
+    write_file(path + ".new", "left by a crash");
+    ::chmod(path.c_str(), 0644);
+    ::chmod((path + ".new").c_str(), 0644);
+    const admission_gate gate{few_objects(), now};
+    REQUIRE(!gate.save(path));
+    struct stat facts {};
+    REQUIRE(::stat(path.c_str(), &facts) == 0);
+    CHECK((facts.st_mode & 07777) == 0600);
+}
+
+TEST_CASE("a state that cannot be written is an error, and leaves nothing behind") {
+    const own_directory directory;
+    const admission_gate gate{few_objects(), now};
+    CHECK(gate.save(directory.file("missing/state")));
+    const auto occupied = directory.file("folder");
+    std::filesystem::create_directories(occupied + "/full");
+    CHECK(gate.save(occupied));
+    CHECK(!std::filesystem::exists(occupied + ".new"));
+}
+
+TEST_CASE("a file that is no usable state is refused, and the filter starts empty") {
+    const own_directory directory;
+    auto options = few_objects();
+    options.admission.state = directory.file("state");
+    filter::hash_seed seed{};
+    {
+        admission_gate gate{options, now};
+        seed = gate.secret().seed();
+        (void)gate.note(nth_key(1, 1), second_hit, now);
+        REQUIRE(!gate.save(options.admission.state));
+    }
+    const auto whole = read_file(options.admission.state);
+    REQUIRE(whole.size() > 200);
+    SUBCASE("damaged") {
+        auto damaged = whole;
+        damaged[whole.size() / 2] = static_cast<char>(damaged[whole.size() / 2] ^ 1);
+        write_file(options.admission.state, damaged);
+    }
+    SUBCASE("cut short") {
+        write_file(options.admission.state, whole.substr(0, 200));
+    }
+    SUBCASE("longer") {
+        write_file(options.admission.state, whole + "x");
+    }
+    SUBCASE("empty") {
+        write_file(options.admission.state, "");
+    }
+    SUBCASE("something else") {
+        write_file(options.admission.state, "{}");
+    }
+    SUBCASE("of other settings") {
+        options.admission.remember.objects = 2'000;
+    }
+    SUBCASE("of other layers") {
+        options.admission.choice = {admission_policy::nth_hit, 4};
+    }
+    SUBCASE("a folder") {
+        std::filesystem::remove(options.admission.state);
+        std::filesystem::create_directory(options.admission.state);
+    }
+    SUBCASE("missing") {
+        std::filesystem::remove(options.admission.state);
+    }
+    admission_gate gate{options, now};
+    CHECK(gate.secret().seed() != seed);
+    CHECK(!gate.note(nth_key(1, 1), second_hit, now).admitted);
+    CHECK(gate.note(nth_key(1, 1), second_hit, now).admitted);
+}
+
+TEST_SUITE_END();
