@@ -53,7 +53,8 @@ boost::system::error_code last_error() {
 // The file's bytes, at most `most`; nullopt when there is none or it can't be read (said in the
 // log).
 std::optional<std::vector<std::byte>> read_state(const std::string& path, std::uint64_t most) {
-    const descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+    // O_NONBLOCK: a pipe by that name is refused below, not waited for.
+    const descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
     if (file.get() < 0) {
         if (errno != ENOENT) {
             log::warn("admission.state: cannot read ",
@@ -158,8 +159,7 @@ admission_gate::admission_gate(const config::options& options, wall_time now)
     if (!path.empty()) {
         // A file longer than any state of these settings is refused by decode as such, so a little
         // more is enough.
-        const filter::admission_filter model{settings, seconds_of(now)};
-        const auto most = filter::encoded_size(model) + 1;
+        const auto most = filter::encoded_size(settings) + 1;
         if (const auto bytes = read_state(path, most)) {
             auto state = filter::decode(*bytes, settings, seconds_of(now));
             if (state.has_value()) {

@@ -295,6 +295,10 @@ TEST_CASE("a file that is no usable state is refused, and the filter starts empt
         std::filesystem::remove(options.admission.state);
         std::filesystem::create_directory(options.admission.state);
     }
+    SUBCASE("a pipe that nobody writes to") {
+        std::filesystem::remove(options.admission.state);
+        REQUIRE(::mkfifo(options.admission.state.c_str(), 0600) == 0);
+    }
     SUBCASE("missing") {
         std::filesystem::remove(options.admission.state);
     }
