@@ -48,6 +48,10 @@ exchange::exchange(session_state& state, steady_time started)
       in_before_{state.client.bytes_in() - state.client.input().size()} {}
 
 exchange::~exchange() {
+    if (upload_) {
+        upload_->stop();
+    }
+    s_.report.clear();  // an idle connection must not hold a body that the store has let go of
     if (!consumed_) {
         s_.client.input().consume(head_bytes_.size());
     }
@@ -65,9 +69,9 @@ void exchange::take_field_facts() {
         case field_id::cache_control:
         case field_id::pragma: has_cache_control_ = true; break;
         case field_id::if_match:
+        case field_id::if_unmodified_since: has_conditions_ = has_origin_conditions_ = true; break;
         case field_id::if_none_match:
-        case field_id::if_modified_since:
-        case field_id::if_unmodified_since: has_conditions_ = true; break;
+        case field_id::if_modified_since: has_conditions_ = true; break;
         case field_id::range: has_range_ = true; break;
         case field_id::via: has_via_ = true; break;
         default: break;  // every other field is the origin's business
@@ -373,6 +377,7 @@ exchange::next exchange::answer_failure(const failure& why) {
     const auto& facts = facts_of(why.code);
     note_failure(w_.counts, why.code);
     const auto date = http::format_date(wall_now());
+    keep_ = keep_ && head_->version == 11;  // the page says nothing of keep-alive
     // A body that nobody reads must not be taken for the next request: small ones are drained,
     // others end the connection.
     const bool waits_for_continue = http::has_token(
@@ -430,6 +435,8 @@ exchange::next exchange::answer_local(std::string_view body, std::string_view ty
     } else {
         held_.append("\r\nAllow: GET, HEAD, POST, PUT, DELETE, PATCH, OPTIONS, TRACE, CONNECT");
     }
+    keep_ = keep_ && (body_.kind == http::body_kind::none ||
+                      (body_.kind == http::body_kind::length && body_.length == 0));
     held_.append("\r\nContent-Length: ");
     append_number(held_, static_cast<std::int64_t>(body.size()));
     held_.append("\r\nCache-Control: no-store\r\n");
@@ -439,9 +446,6 @@ exchange::next exchange::answer_local(std::string_view body, std::string_view ty
     status_ = 200;
     s_.parts.clear();
     s_.parts.emplace_back(held_.data(), held_.size());
-    if (body_.kind != http::body_kind::none) {
-        keep_ = false;
-    }
     return send_composed();
 }
 

@@ -108,6 +108,7 @@ private:
     awaitable<bool> send_rest();
     [[nodiscard]] bool may_follow(const cache::fetched_head& head, wall_time now) const;
     void note_late_sight(cache::fetch& joined);
+    [[nodiscard]] bool may_share(const cache::stored_response& fresh) const;
     void compose_head(const cache::fetched_head& head, const http::cache_status& how);
     void append_connection(std::string& out);
     void invalidate_after(unsigned status, const cache::fetched_head& head);
@@ -131,8 +132,8 @@ private:
 
     bool keep_ = false;
     bool is_get_ = false, is_head_ = false;
-    bool has_authorization_ = false, has_conditions_ = false, has_range_ = false,
-         has_cache_control_ = false, has_via_ = false, has_cookie_ = false;
+    bool has_authorization_ = false, has_conditions_ = false, has_origin_conditions_ = false,
+         has_range_ = false, has_cache_control_ = false, has_via_ = false, has_cookie_ = false;
     bool accelerator_ = false;
     bool websocket_ = false;
     bool consumed_ = false;

@@ -38,6 +38,21 @@ bool is_safe(verb method) noexcept {
     }
 }
 
+/// Whatever is thrown before a leader's producer has begun: nobody may wait for a fetch that nobody
+/// fills.
+struct leadership {
+    cache::collapse_table& fetches;
+    const filter::key_hash& key;
+    std::shared_ptr<cache::fetch> into;  ///< null: this request does not lead
+    bool started;
+    ~leadership() {
+        if (into && !started) {
+            into->producer_fail(failure{failure_code::out_of_memory, false, ""});
+            fetches.remove(key, into);
+        }
+    }
+};
+
 }  // namespace
 
 awaitable<bool> exchange::run() {
@@ -153,10 +168,9 @@ awaitable<bool> exchange::serve_from_fetch() {
     order_ = make_order();
     order_->may_store = is_get_ && !asked_.no_store;
     order_->replaces = stored_.what == cache::lookup::present;
-    const bool preconditions_of_origin = forward_ == http::forward_reason::request &&
-                                         has_conditions_ &&
-                                         reuse_.what != http::reuse::must_validate;
-    if (order_->replaces && is_get_ && !preconditions_of_origin) {
+    // If-Match and If-Unmodified-Since are the origin's to judge (RFC 9111 4.3.2), whatever is
+    // stored; and no-store asks that nothing of this exchange be stored, a 304's fields included.
+    if (order_->replaces && is_get_ && !has_origin_conditions_ && !asked_.no_store) {
         const auto fields = stored_.response->fields();
         if (!http::validators_of(fields, wall_now()).empty()) {
             order_->validating = stored_.response;
@@ -170,6 +184,8 @@ awaitable<bool> exchange::serve_from_fetch() {
     if (!alone) {
         auto place = w_.common.fetches.join_or_lead(
             key_, url_, s_.arrived.handle(), settings_->fetches);
+        leadership lead{
+            w_.common.fetches, key_, place.leads ? place.reader->source() : nullptr, false};
         if (place.leads) {
             // Another fetch may have ended between the look-up and now.
             const auto again = w_.common.store.peek(key_, url_, head_->fields);
@@ -179,9 +195,12 @@ awaitable<bool> exchange::serve_from_fetch() {
                     again.response->directives, again.response->freshness, asked_, wall_now())
                         .what == http::reuse::fresh;
             if (came) {
+                // Who has joined meanwhile is served from the store too.
                 const auto into = place.reader->source();
+                into->producer_validated(again.response);
                 place.reader.reset();
                 w_.common.fetches.remove(key_, into);
+                lead.started = true;
                 if (look_up(wall_now())) {
                     how_ = outcome::collapsed;
                     if (send_composed() == next::wait) {
@@ -194,7 +213,9 @@ awaitable<bool> exchange::serve_from_fetch() {
             } else {
                 order_->into = place.reader->source();
                 order_->listed = true;
+                order_->pending_sights = place.pending_sights;
                 start_producer(w_, order_);
+                lead.started = true;
             }
         } else {
             w_.counts.collapsed_joined.add();
@@ -209,6 +230,8 @@ awaitable<bool> exchange::serve_from_fetch() {
             }
             w_.counts.collapsed_released.add();
             order_->validating = nullptr;
+            order_->own_range = has_range_;
+            order_->own_conditions = has_conditions_;
         }
     }
     order_->into = std::make_shared<cache::fetch>(settings_->fetches);
@@ -326,11 +349,18 @@ void exchange::note_late_sight(cache::fetch& joined) {
         return;
     }
     const auto choice = cache::choice_for(settings_->options.admission, listener().admission, url_);
-    const auto ruling = w_.common.admission.note(key_, choice, wall_now());
+    const auto ruling = w_.common.admission.peek(key_, choice, joined.add_sights(1));
     const bool fits = !head->length || *head->length <= settings_->options.memory.max_object;
     if (ruling.admitted && fits && !joined.kept_whole() && joined.keep_whole()) {
         note_admission(w_.counts, ruling.policy, ruling.rule, true);
     }
+}
+
+// What a 304 made of a stored response may serve a follower too; age is not asked, since it was
+// validated just now.
+bool exchange::may_share(const cache::stored_response& fresh) const {
+    return http::matches(fresh.vary, fresh.selecting, head_->fields) &&
+           !fresh.directives.private_ && !fresh.directives.no_store && !fresh.directives.no_cache;
 }
 
 // Relays a fetch from its beginning. `released`: nothing was sent; the caller fetches for this
@@ -350,7 +380,8 @@ awaitable<bool> exchange::relay_fetch(cache::fetch_reader& reader, bool follows,
             break;
         }
         case news::interim: {
-            if (head_->version == 11) {
+            // Not for followers: whether they may share the response is not known before its head.
+            if (head_->version == 11 && !follows) {
                 held_ = std::move(report.interim);
                 s_.parts.clear();
                 s_.parts.emplace_back(held_.data(), held_.size());
@@ -393,7 +424,7 @@ awaitable<bool> exchange::relay_fetch(cache::fetch_reader& reader, bool follows,
         case news::validated: {
             const auto now = wall_now();
             const auto fresh = report.fresh;
-            if (follows && !http::matches(fresh->vary, fresh->selecting, head_->fields)) {
+            if (follows && !may_share(*fresh)) {
                 released = true;
                 co_return true;
             }
@@ -608,6 +639,7 @@ awaitable<bool> exchange::resume_alone(cache::head_ptr head, std::uint64_t offse
     start_producer(w_, order);
     auto& report = s_.report;
     std::string chunk_line;
+    std::uint64_t left = 0;
     for (;;) {
         reader->next(report, batch);
         if (report.what == news::nothing) {
@@ -618,10 +650,15 @@ awaitable<bool> exchange::resume_alone(cache::head_ptr head, std::uint64_t offse
             continue;
         }
         if (report.what == news::head) {
-            // Another representation, or another part of it, must not be spliced in.
-            const bool same = report.head->status == 206 &&
-                              report.head->strong_etag == head->strong_etag &&
-                              report.head->range_begin == offset;
+            // Another representation, or another part of it, must not be spliced in; nor may it
+            // bring a byte more or less than this client was promised.
+            const auto& part = *report.head;
+            const bool same = part.status == 206 && part.strong_etag == head->strong_etag &&
+                              part.range_total != 0 && part.range_first == offset &&
+                              part.range_last + 1 == part.range_total &&
+                              (!head->length || *head->length == part.range_total) &&
+                              (!part.length || *part.length == part.range_total - offset);
+            left = part.range_total - offset;
             if (!same) {
                 co_return break_off();
             }
@@ -633,6 +670,11 @@ awaitable<bool> exchange::resume_alone(cache::head_ptr head, std::uint64_t offse
             for (const auto& slice : report.slices) {
                 size += slice.size;
             }
+            if (size > left) {
+                co_return break_off();
+            }
+            left -= size;
+            w_.counts.body_bytes_to_clients.add(size);
             if (chunked_reply_) {
                 chunk_line.clear();
                 http::append_chunk_header(chunk_line, size);
@@ -645,6 +687,9 @@ awaitable<bool> exchange::resume_alone(cache::head_ptr head, std::uint64_t offse
                 s_.parts.emplace_back("\r\n", 2);
             }
         } else if (report.what == news::end) {
+            if (left != 0) {
+                co_return break_off();
+            }
             if (chunked_reply_) {
                 s_.parts.emplace_back("0\r\n\r\n", 5);
             }

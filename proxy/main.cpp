@@ -130,12 +130,15 @@ int serve(const config::options& options,
     signals.async_wait([&](boost::system::error_code error, int number) {
         again = !error && (number == SIGTERM || number == SIGINT);
     });
-    proxy.stop([&] {
+    const bool at_rest = proxy.stop([&] {
         io.restart();
         io.poll();
         return again;
     });
     log::info("stopped");
+    if (!at_rest) {
+        std::_Exit(1);
+    }
     return 0;
 }
 

@@ -4,6 +4,7 @@
 #include "proxy/http/conditional.hpp"
 #include "proxy/http/date.hpp"
 #include "proxy/http/forwarding.hpp"
+#include "proxy/http/range.hpp"
 #include "proxy/http/reuse.hpp"
 #include "proxy/net/io.hpp"
 
@@ -60,6 +61,7 @@ private:
     bool adopt_not_modified();
     void publish_head(const http::body_framing& framing);
     void note_sights(std::size_t sights);
+    void record_sights();
     void keep_while_there_is_room();
     void store_body();
     void fail(failure why);
@@ -88,7 +90,6 @@ private:
 };
 
 void producer::fail(failure why) {
-    note_failure(w_.counts, why.code);
     w_.counts
         .fetches_ended[static_cast<std::size_t>(into_.abandoned() ? fetch_end::given_up
                                                                   : fetch_end::failed)]
@@ -170,7 +171,7 @@ awaitable<bool> producer::connect_and_send(bool fresh_only) {
         co_return true;
     }
     w_.counts.bytes_to_origins.add(wire.size());
-    if (o.body && !upload_started_) {
+    if (o.body && !upload_started_ && !into_.abandoned() && !o.body->stopping()) {
         upload_started_ = true;
         auto sending = upload::run(o.body, lease_.socket());
         // A body that the client broke off, or framed wrongly, must not wait for an origin that
@@ -325,14 +326,15 @@ bool producer::adopt_not_modified() {
     const auto verdict = http::judge_storable(
         "GET", stored.status, {}, {}, *merged, directives, next->freshness);
     if (verdict == http::storability::storable && next->vary == stored.vary) {
-        if (!w_.common.store.freshen(o.key, o.url, o.validating, next)) {
-            w_.common.store.put(o.key, o.url, next);
+        // What has left the store meanwhile stays out: it may have been invalidated.
+        if (w_.common.store.freshen(o.key, o.url, o.validating, next)) {
+            w_.counts.store_refreshed.add();
         }
-        w_.counts.store_refreshed.add();
     } else {
         // The 304 took the leave to store back, or chooses variants anew.
-        w_.counts.store_invalidated.add(w_.common.store.invalidate(o.key, o.url));
-        if (verdict == http::storability::storable) {
+        const auto removed = w_.common.store.invalidate(o.key, o.url);
+        w_.counts.store_invalidated.add(removed);
+        if (verdict == http::storability::storable && removed > 0) {
             w_.common.store.put(o.key, o.url, next);
         }
     }
@@ -343,13 +345,22 @@ bool producer::adopt_not_modified() {
     return true;
 }
 
-// `sights` requests wait for this response: each is one, and the second may admit.
+// `sights` requests wait for this response: each is one, and the second may admit. The filter is
+// told when the body has passed: a failed fetch is no sight.
 void producer::note_sights(std::size_t sights) {
+    const auto before = into_.add_sights(sights);
     for (std::size_t i = 0; i < sights; ++i) {
-        ruling_ = w_.common.admission.note(order_->key, order_->admission, response_time_);
+        ruling_ = w_.common.admission.peek(
+            order_->key, order_->admission, order_->pending_sights + before + i);
         if (ruling_.seen_before > 0 && !order_->replaces) {
             w_.counts.admission_hits_lost.add();
         }
+    }
+}
+
+void producer::record_sights() {
+    for (auto left = into_.add_sights(0); left > 0; --left) {
+        (void)w_.common.admission.note(order_->key, order_->admission, response_time_);
     }
 }
 
@@ -385,12 +396,12 @@ void producer::publish_head(const http::body_framing& framing) {
         etag != nullptr && http::is_strong(etag->value) && etag->value.starts_with('"')) {
         head->strong_etag = etag->value;
     }
-    if (head_.status == 206) {
-        if (const auto* range = http::find(fields, http::field_id::content_range);
-            range != nullptr && range->value.starts_with("bytes ")) {
-            const auto text = range->value.substr(6);
-            std::from_chars(text.data(), text.data() + text.size(), head->range_begin);
-        }
+    if (head_.status == 206 && http::count(fields, http::field_id::content_range) == 1) {
+        const auto range = http::parse_content_range(
+            http::find(fields, http::field_id::content_range)->value);
+        head->range_first = range.first;
+        head->range_last = range.last;
+        head->range_total = range.total;
     }
     if (!o.is_get) {
         for (const auto id : {http::field_id::location, http::field_id::content_location}) {
@@ -482,7 +493,16 @@ awaitable<bool> producer::wait_for_room() {
 // A body of unknown length may be kept for the store only while it is within the window and there
 // is room for it.
 void producer::keep_while_there_is_room() {
-    if (published_->length || !into_.kept_whole()) {
+    if (!into_.kept_whole()) {
+        return;
+    }
+    if (published_->length) {
+        // A late sight may have admitted it without a promise of room.
+        if (*published_->length > order_->now_settings->options.memory.max_object ||
+            !room_.grow_to(*published_->length)) {
+            into_.keep_no_more();
+            room_.reset();
+        }
         return;
     }
     const auto& options = order_->now_settings->options;
@@ -660,6 +680,7 @@ awaitable<void> producer::fetch_once() {
             o.upgrade_bytes, head_, {.via = w_.common.pseudonym, .websocket = true});
         o.upgrade_bytes += "\r\n";
         o.upgraded = std::move(lease_);
+        w_.counts.fetches_ended[static_cast<std::size_t>(fetch_end::finished)].add();
         into_.producer_upgraded();
         co_return;
     }
@@ -696,6 +717,7 @@ awaitable<void> producer::fetch_once() {
     }
     patience_.clear();
     co_await settle_upload();
+    record_sights();
     if (into_.kept_whole()) {
         store_body();
     } else if (refused_) {

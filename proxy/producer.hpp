@@ -40,8 +40,9 @@ struct fetch_order {
     http::request_directives asked;
 
     filter::key_hash key;
-    std::string url;      ///< the primary key's text
-    bool listed = false;  ///< in the collapse table
+    std::string url;                 ///< the primary key's text
+    std::size_t pending_sights = 0;  ///< of another fetch of this key, which is under way
+    bool listed = false;             ///< in the collapse table
     bool is_get = false;
     bool may_store = false;       ///< its response may enter the store at all
     bool own_range = false;       ///< carries the client's Range

@@ -89,7 +89,11 @@ awaitable<void> accept_clients(worker& w, acceptor& from, std::size_t index) {
     for (;;) {
         auto [error, socket] = co_await from.async_accept(use_tuple);
         if (!error) {
-            serve_client(w, std::move(socket), index);
+            try {
+                serve_client(w, std::move(socket), index);
+            } catch (const std::bad_alloc&) {
+                log::warn("accepting connections: out of memory");
+            }
             continue;
         }
         if (error == net::error::operation_aborted || !from.is_open()) {
@@ -189,10 +193,14 @@ void server::start() {
     running_ = true;
     for (auto& one : workers_) {
         one->thread = std::thread{[own = one.get()] {
-            try {
-                own->w.io.run();
-            } catch (const std::exception& what) {
-                log::error("a worker ended by an exception: ", std::string_view{what.what()});
+            for (;
+                 ;) {  // an exception out of one handler must not take the thread's clients with it
+                try {
+                    own->w.io.run();
+                    break;
+                } catch (const std::exception& what) {
+                    log::error("an exception on a worker: ", std::string_view{what.what()});
+                }
             }
             own->ended.store(true, std::memory_order_release);
         }};
@@ -211,6 +219,10 @@ std::vector<std::string> server::reload(config::options next) {
     const std::lock_guard lock{settings_guard_};
     const auto& before = settings_->options;
     auto wants_restart = config::needs_restart(before, next);
+    if (cache::filter_settings(next).layers > common_.admission.settings().layers) {
+        wants_restart.emplace_back(
+            "admission hits (the filter counts no further than at its start)");
+    }
     // What is built into running things keeps its value.
     if (next.listeners.size() != before.listeners.size()) {
         next.listeners = before.listeners;
@@ -324,9 +336,9 @@ stats_inputs server::stats() {
     return in;
 }
 
-void server::stop(const std::function<bool()>& hurry) {
+bool server::stop(const std::function<bool()>& hurry) {
     if (!running_) {
-        return;
+        return true;
     }
     running_ = false;
     common_.draining.store(true, std::memory_order_relaxed);
@@ -351,6 +363,7 @@ void server::stop(const std::function<bool()>& hurry) {
     for (auto& one : workers_) {
         net::post(one->w.io, [own = one.get()] { own->w.abort(); });
     }
+    bool at_rest = true;
     const auto last = steady_now() + std::chrono::seconds{3};
     for (auto& one : workers_) {
         while (!one->ended.load(std::memory_order_acquire) && steady_now() < last) {
@@ -359,12 +372,14 @@ void server::stop(const std::function<bool()>& hurry) {
         if (!one->ended.load(std::memory_order_acquire)) {
             log::error("a worker did not come to rest; it is stopped");
             one->w.io.stop();
+            at_rest = false;
         }
         one->thread.join();
     }
     admin_->stop();
     save_state();
     common_.access.stop();
+    return at_rest;
 }
 
 }  // namespace reprise::proxy

@@ -59,7 +59,9 @@ public:
     /// saves the state.
     /// `hurry`, called a hundred times a second, ends the waiting when it says true (a second
     /// SIGTERM).
-    void stop(const std::function<bool()>& hurry = {});
+    /// False: a worker had to be stopped in the middle of something, and this object must not be
+    /// destroyed.
+    bool stop(const std::function<bool()>& hurry = {});
 
 private:
     struct listening_worker;

@@ -58,6 +58,7 @@ session::head_state session::look_for_head(bool first) {
     if (idle_) {
         resume_ = 0;
         head_begun_ = false;
+        client.input().release(read_size);
         client.patience().expire_after(first ? timeouts.client_head : timeouts.client_idle);
         const bool draining = state_.w.common.draining.load(std::memory_order_relaxed);
         return draining && !first ? head_state::end : head_state::need_more;

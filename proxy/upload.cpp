@@ -19,6 +19,7 @@ upload::upload(client_stream& client,
                std::chrono::milliseconds timeout,
                deadlines& timer)
     : client_{client},
+      executor_{client.socket().get_executor()},
       framing_{framing},
       decoder_{limits},
       bytes_per_second_{bytes_per_second},
@@ -36,6 +37,9 @@ awaitable<bool> upload::fill() {
     const auto into = net::buffer(room.data(), std::min(room.size(), piece_size));
     auto token = net::bind_cancellation_slot(cancel_.slot(), use_tuple);
     const auto [error, got] = co_await client_.socket().async_read_some(into, std::move(token));
+    if (stopping_) {
+        co_return false;
+    }
     if (got > 0) {
         client_.note_read(got);
         patience_.progress(got);
@@ -48,8 +52,8 @@ awaitable<bool> upload::fill() {
 awaitable<void> upload::pass(tcp_socket* origin, std::uint64_t most) {
     phase_ = phase::running;
     patience_.guard_rate(bytes_per_second_, timeout_);
-    // Waiting for the origin is no fault of the client's: its time begins anew after that, and only then, or every
-    // piece of a slow drip would begin it anew.
+    // Waiting for the origin is no fault of the client's: its time begins anew after that, and only
+    // then, or every piece of a slow drip would begin it anew.
     steady_time began{};
     const auto forgive_waiting = [&] {
         if (steady_now() - began > std::chrono::milliseconds{100}) {
@@ -153,7 +157,7 @@ awaitable<void> upload::ended(waiter who) {
     while (phase_ == phase::running) {
         const bool signalled = co_await over.wait(steady_time::max());
         if (!signalled && phase_ == phase::running) {
-            co_await net::post(client_.socket().get_executor(), net::use_awaitable_t<executor>{});
+            co_await net::post(executor_, net::use_awaitable_t<executor>{});
         }
     }
 }

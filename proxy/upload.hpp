@@ -54,6 +54,7 @@ public:
     [[nodiscard]] static awaitable<bool> drain(std::shared_ptr<upload> self, std::uint64_t most);
 
     [[nodiscard]] phase state() const noexcept { return phase_; }
+    [[nodiscard]] bool stopping() const noexcept { return stopping_; }
     [[nodiscard]] bool broken_by_client() const noexcept {
         return phase_ == phase::bad_framing || phase_ == phase::client_failed;
     }
@@ -65,7 +66,9 @@ private:
     [[nodiscard]] awaitable<void> pass(tcp_socket* origin, std::uint64_t most);
     void end(phase how) noexcept { phase_ = how; }
 
+    // Not touched once stop() was called: the exchange that owns it may have ended by an exception.
     client_stream& client_;
+    executor executor_;
     http::body_framing framing_;
     http::chunked_decoder decoder_;
     std::uint64_t bytes_per_second_;

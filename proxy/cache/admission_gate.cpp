@@ -179,7 +179,9 @@ admission_gate::admission_gate(const config::options& options, wall_time now)
 }
 
 namespace {
-admission_ruling rule_on(unsigned seen, const admission_choice_for& by) noexcept {
+// A filter made for fewer layers than `hits` asks for (a reload raised it) can't count that far:
+// what it can count is then enough.
+admission_ruling rule_on(unsigned seen, unsigned layers, const admission_choice_for& by) noexcept {
     admission_ruling ruling;
     ruling.policy = by.choice.policy;
     ruling.rule = by.rule;
@@ -188,7 +190,9 @@ admission_ruling rule_on(unsigned seen, const admission_choice_for& by) noexcept
     case config::admission_policy::always: ruling.admitted = true; break;
     case config::admission_policy::never: ruling.admitted = false; break;
     case config::admission_policy::second_hit: ruling.admitted = seen >= 1; break;
-    case config::admission_policy::nth_hit: ruling.admitted = seen + 1 >= by.choice.hits; break;
+    case config::admission_policy::nth_hit:
+        ruling.admitted = seen + 1 >= by.choice.hits || seen >= layers;
+        break;
     }
     return ruling;
 }
@@ -197,12 +201,15 @@ admission_ruling rule_on(unsigned seen, const admission_choice_for& by) noexcept
 admission_ruling admission_gate::note(const filter::key_hash& key,
                                       const admission_choice_for& by,
                                       wall_time now) noexcept {
-    return rule_on(filter_->note(key, seconds_of(now)), by);
+    return rule_on(filter_->note(key, seconds_of(now)), filter_->settings().layers, by);
 }
 
 admission_ruling admission_gate::peek(const filter::key_hash& key,
-                                      const admission_choice_for& by) const noexcept {
-    return rule_on(filter_->peek(key), by);
+                                      const admission_choice_for& by,
+                                      std::size_t pending) const noexcept {
+    const auto most = filter::admission_filter::max_layers;
+    const auto seen = filter_->peek(key) + std::min<std::size_t>(pending, most);
+    return rule_on(static_cast<unsigned>(seen), filter_->settings().layers, by);
 }
 
 void admission_gate::hit(const filter::key_hash& key, wall_time now) noexcept {

@@ -59,9 +59,11 @@ public:
                                         const admission_choice_for& by,
                                         wall_time now) noexcept;
 
-    /// What note would say, recording nothing.
+    /// What note would say after `pending` further sights that are not recorded yet; records
+    /// nothing.
     [[nodiscard]] admission_ruling peek(const filter::key_hash& key,
-                                        const admission_choice_for& by) const noexcept;
+                                        const admission_choice_for& by,
+                                        std::size_t pending = 0) const noexcept;
 
     /// A hit: the filter hears of it again, so that what was popular is no stranger after its
     /// eviction.

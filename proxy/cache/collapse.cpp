@@ -40,6 +40,9 @@ collapse_table::place collapse_table::join_or_lead(const filter::key_hash& key,
         }
     }
     replaced = std::move(slot.under_way);
+    if (replaced && slot.url == url) {
+        result.pending_sights = replaced->pending_sights();
+    }
     slot.url = url;
     slot.under_way = std::make_shared<fetch>(limits);
     result.leads = true;

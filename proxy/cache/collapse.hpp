@@ -21,7 +21,9 @@ public:
 
     struct place {
         std::unique_ptr<fetch_reader> reader;
-        bool leads = false;       ///< the caller starts the producer
+        bool leads = false;  ///< the caller starts the producer
+        /// Leader: sights that wait for a fetch which is under way but past its first bytes.
+        std::size_t pending_sights = 0;
         bool head_known = false;  ///< follower: the head was there already
     };
     /// Joins the fetch of this key, or begins one. Any thread.

@@ -104,6 +104,18 @@ std::size_t fetch::readers() const {
     return readers_.size();
 }
 
+std::size_t fetch::add_sights(std::size_t more) {
+    const std::lock_guard lock{guard_};
+    const auto before = sights_;
+    sights_ += more;
+    return before;
+}
+
+std::size_t fetch::pending_sights() const {
+    const std::lock_guard lock{guard_};
+    return phase_ == phase::streaming && !abandoned_ ? sights_ : 0;
+}
+
 head_ptr fetch::head() const {
     const std::lock_guard lock{guard_};
     return head_;

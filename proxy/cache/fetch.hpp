@@ -55,7 +55,8 @@ struct fetched_head {
     bool stored = false;      ///< it is being stored (Cache-Status)
     std::string_view detail;  ///< why it is not, as Cache-Status has it; static text
     std::string strong_etag;  ///< empty: a reader that fell out cannot go on by a range request
-    std::uint64_t range_begin = 0;  ///< of a 206's Content-Range
+    /// Of a 206: "bytes first-last/total" in whole; total 0: it has none that can be relied on.
+    std::uint64_t range_first = 0, range_last = 0, range_total = 0;
     std::vector<std::string>
         locations;       ///< Location and Content-Location of an answer to an unsafe method
     std::string origin;  ///< address connected to, for the log
@@ -93,6 +94,11 @@ public:
     std::size_t producer_head(head_ptr head);
     [[nodiscard]] std::size_t readers() const;
     [[nodiscard]] head_ptr head() const;
+    /// Sights of this fetch's key that wait for its end: a fetch that fails is none (admission).
+    /// Adds some, and returns how many there were before.
+    std::size_t add_sights(std::size_t more);
+    /// The same, adding none; 0 when it has ended (then the filter knows them, or they were none).
+    [[nodiscard]] std::size_t pending_sights() const;
     /// From here on (or from the start, before producer_head) the body is kept whole, for the
     /// store. False when its first bytes are gone, or the fetch has ended.
     bool keep_whole();
@@ -151,6 +157,7 @@ private:
     std::uint64_t end_ = 0;   // bytes received
     bool whole_ = false;      // being stored
     bool abandoned_ = false;
+    std::size_t sights_ = 0;
     bool pausing_ = false;
     std::string trailers_;
     failure why_;

@@ -4,6 +4,7 @@
 #include "proxy/http/date.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <limits>
 #include <optional>
 
@@ -155,6 +156,28 @@ range_verdict judge_range(std::string_view method,
         return {};
     }
     return {set.answer, set.parts[0]};
+}
+
+content_range parse_content_range(std::string_view text) noexcept {
+    constexpr std::string_view unit = "bytes ";
+    if (!text.starts_with(unit)) {
+        return {};
+    }
+    content_range out;
+    const auto* at = text.data() + unit.size();
+    const auto* const end = text.data() + text.size();
+    const auto number = [&](std::uint64_t& into, char behind) {
+        const auto [stop, error] = std::from_chars(at, end, into);
+        const bool whole = error == std::errc{} &&
+                           (behind == 0 ? stop == end : stop != end && *stop == behind);
+        at = whole && behind != 0 ? stop + 1 : stop;
+        return whole;
+    };
+    if (!number(out.first, '-') || !number(out.last, '/') || !number(out.total, '\0') ||
+        out.first > out.last || out.last >= out.total) {
+        return {};
+    }
+    return out;
 }
 
 void append_content_range(std::string& out, byte_range part, std::uint64_t length) {

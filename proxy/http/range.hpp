@@ -68,6 +68,13 @@ struct range_verdict {
 /// without any If-Range; false for several.
 [[nodiscard]] bool if_range_holds(field_list request, field_list stored, wall_time now) noexcept;
 
+/// A 206's Content-Range taken apart.
+struct content_range {
+    std::uint64_t first = 0, last = 0, total = 0;  ///< total 0: unknown ("*"), or malformed
+};
+/// "bytes 0-499/1234" with first <= last < total; total is 0 for everything else. No allocation.
+[[nodiscard]] content_range parse_content_range(std::string_view text) noexcept;
+
 /// "bytes 0-499/1234": a 206's Content-Range value.
 void append_content_range(std::string& out, byte_range part, std::uint64_t length);
 /// "bytes */1234": a 416's.
