@@ -267,21 +267,4 @@ TEST_SUITE("scenario/review") {
         CHECK(w.proxy.resident_bytes() < before + (sanitized ? 512 : 80) * mib);
         never.open();
     }
-
-    TEST_CASE("a client that half-closes waits for a slow origin") {
-        world w;
-        auto& go = w.origin.make_gate();
-        w.origin.on("/a", [&](origin_request&, origin_connection& to) {
-            go.wait();
-            to.send(ok("", "hello"));
-        });
-        auto one = w.proxy.connect();
-        one.send(w.request("/a"));
-        one.connection().finish_sending();
-        REQUIRE(eventually([&] { return w.origin.count("/a") == 1; }));
-        CHECK_FALSE(eventually([&] { return w.origin.open_connections() == 0; },
-                               std::chrono::milliseconds{1200}));
-        go.open();
-        CHECK(one.read().body == "hello");
-    }
 }
