@@ -2,6 +2,8 @@
 
 #include "tests/scenario/world.hpp"
 
+#include <atomic>
+#include <thread>
 #include <vector>
 
 TEST_SUITE("scenario/connection") {
@@ -227,7 +229,9 @@ TEST_SUITE("scenario/connection") {
         CHECK(answer.body == "part");
     }
 
-    TEST_CASE("a client that half-closes after its request still gets its answer") {
+    TEST_CASE("a client that sends FIN and waits for the origin counts as one that left") {
+        // FIN is all that a closing browser sends, so who still waits cannot be told from who does
+        // not; a whole answer is right, none is right, a part is not.
         world w;
         auto& go = w.origin.make_gate();
         w.origin.on("/a", [&](origin_request&, origin_connection& connection) {
@@ -238,8 +242,24 @@ TEST_SUITE("scenario/connection") {
         one.send(w.request("/a"));
         one.connection().finish_sending();
         REQUIRE(eventually([&] { return w.origin.count("/a") == 1; }));
-        CHECK(never_within_a_moment([&] { return w.origin.open_connections() == 0; }));
-        go.open();
+        std::thread opener{[&] {
+            (void)eventually([&] { return w.origin.open_connections() == 0; }, 2 * a_moment);
+            go.open();
+        }};
+        const auto answer = one.read();
+        opener.join();
+        CHECK((answer.status == 0 || answer.body == "hello"));
+        CHECK(answer.end != ending::timed_out);
+        CHECK(one.is_closed_by_proxy());
+    }
+
+    TEST_CASE("a client that has its request behind it and sends FIN is answered from the store") {
+        world w;
+        w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
+        CHECK(w.get("/a").status == 200);
+        auto one = w.proxy.connect();
+        one.send(w.request("/a"));
+        one.connection().finish_sending();
         CHECK(one.read().body == "hello");
         CHECK(one.is_closed_by_proxy());
     }
@@ -255,10 +275,8 @@ TEST_SUITE("scenario/connection") {
         for (int i = 0; i < 10; ++i) {
             auto one = w.proxy.connect();
             one.send(w.request("/slow"));
-            const auto expected = static_cast<std::size_t>(i + 1);
             CHECK(eventually([&] { return w.origin.connections() >= 1; }));
             one.connection().reset();
-            CHECK(expected > 0);
         }
         CHECK(w.get("/a").body == "hello");
         go.open();
