@@ -10,7 +10,7 @@
 
 namespace reprise::tests {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(REPRISE_PROGRAM_IS_SANITIZED)
 inline constexpr bool sanitized = true;
 #else
 inline constexpr bool sanitized = false;
