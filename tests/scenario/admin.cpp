@@ -87,8 +87,8 @@ TEST_SUITE("scenario/admin") {
     TEST_CASE("what the store evicts stays within its budget") {
         auto settings = storing_settings();
         settings["memory"] = {{"size", "8MiB"}, {"max_object", "1MiB"}};
-        world w{settings};
         const auto body = patterned(400 * kib);
+        world w{settings};
         w.origin.otherwise([&](origin_request&, origin_connection& connection) {
             connection.send(ok("Cache-Control: max-age=60\r\n", body));
         });

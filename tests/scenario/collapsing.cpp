@@ -42,8 +42,8 @@ TEST_SUITE("scenario/collapsing") {
     TEST_CASE("concurrent misses make one fetch, and all have its answer") {
         for (const bool stored : {false, true}) {
             CAPTURE(stored);
-            world w{stored ? storing_settings() : basic_settings()};
             const auto body = patterned(500 * kib);
+            world w{stored ? storing_settings() : basic_settings()};
             auto& go = w.origin.make_gate();
             w.origin.on("/a", [&](origin_request&, origin_connection& connection) {
                 go.wait();
@@ -157,10 +157,10 @@ TEST_SUITE("scenario/collapsing") {
         };
         for (const auto& row : rows) {
             CAPTURE(row.what);
-            world w;
-            auto& go = w.origin.make_gate();
             meeting at_origin{followers};
             std::atomic<int> alone{0};
+            world w;
+            auto& go = w.origin.make_gate();
             w.origin.on("/a", [&](origin_request& request, origin_connection& connection) {
                 if (request.get("X-Id") == "0") {
                     go.wait();
@@ -230,9 +230,9 @@ TEST_SUITE("scenario/collapsing") {
     }
 
     TEST_CASE("requests with Authorization or no-cache neither lead nor follow") {
-        world w;
         meeting at_origin{7};
         std::atomic<int> alone{0};
+        world w;
         w.origin.on("/a", [&](origin_request& request, origin_connection& connection) {
             if (!at_origin.arrive()) {
                 ++alone;
@@ -258,8 +258,8 @@ TEST_SUITE("scenario/collapsing") {
     TEST_CASE("who comes after an unadmitted fetch let go of its start begins an admitted one") {
         auto settings = basic_settings();
         settings["collapsing"] = {{"window", "1MiB"}};
-        world w{settings};
         const auto body = patterned(12 * mib);
+        world w{settings};
         auto& rest = w.origin.make_gate();
         w.origin.on("/a", [&](origin_request&, origin_connection& connection) {
             connection.send(raw_head("200 OK",
@@ -300,11 +300,11 @@ TEST_SUITE("scenario/collapsing") {
     }
 
     TEST_CASE("followers of a validation share its result") {
+        std::atomic<int> asked{0};
         world w;
         w.origin.on("/a", ok("Cache-Control: max-age=0\r\nETag: \"v1\"\r\n", "hello"));
         CHECK(w.get("/a").status == 200);
         auto& go = w.origin.make_gate();
-        std::atomic<int> asked{0};
         w.origin.on("/a", [&](origin_request& request, origin_connection& connection) {
             ++asked;
             go.wait();

@@ -112,8 +112,8 @@ TEST_SUITE("scenario/connection") {
     TEST_CASE("a request body that drips in is dropped after timeouts.client_body") {
         auto settings = with_timeouts({{"client_body", "500ms"}});
         settings["limits"] = {{"body_rate", 1000}};
-        world w{settings};
         std::atomic<bool> whole{false};
+        world w{settings};
         w.origin.on("/a", [&](origin_request& request, origin_connection& connection) {
             whole = request.body_complete;
             connection.close();

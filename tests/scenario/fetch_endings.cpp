@@ -85,8 +85,8 @@ TEST_SUITE("scenario/fetch_endings") {
     }
 
     TEST_CASE("the leader may leave: those who followed go on") {
-        world w;
         const auto body = patterned(4 * mib);
+        world w;
         auto& head = w.origin.make_gate();
         auto& rest = w.origin.make_gate();
         w.origin.on("/a", [&](origin_request&, origin_connection& connection) {
@@ -129,8 +129,8 @@ TEST_SUITE("scenario/fetch_endings") {
     }
 
     TEST_CASE("a fetch that everybody left is given up when much of it is missing") {
-        world w;
         std::atomic<bool> given_up{false};
+        world w;
         w.origin.on("/a", [&](origin_request&, origin_connection& connection) {
             connection.send(
                 raw_head("200 OK", "Cache-Control: max-age=60\r\nContent-Length: 16000000\r\n") +
@@ -150,9 +150,9 @@ TEST_SUITE("scenario/fetch_endings") {
     }
 
     TEST_CASE("a fetch that everybody left goes on when little of it is missing, and is stored") {
+        const auto body = patterned(300 * kib);
         world w;
         auto& rest = w.origin.make_gate();
-        const auto body = patterned(300 * kib);
         w.origin.on("/a", [&](origin_request&, origin_connection& connection) {
             connection.send(raw_head("200 OK",
                                      "Cache-Control: max-age=60\r\nContent-Length: " +

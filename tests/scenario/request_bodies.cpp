@@ -192,9 +192,9 @@ TEST_SUITE("scenario/request_bodies") {
     }
 
     TEST_CASE("a request cut short never looks complete to the origin") {
-        world w{basic_settings()};
         std::atomic<int> whole{0};
         std::atomic<int> cut{0};
+        world w{basic_settings()};
         w.origin.on("/a", [&](origin_request& request, origin_connection& connection) {
             ++(request.body_complete ? whole : cut);
             connection.close();
@@ -224,9 +224,9 @@ TEST_SUITE("scenario/request_bodies") {
     }
 
     TEST_CASE("a POST on a pooled connection that turns out dead is not sent twice") {
+        std::atomic<int> posts{0};
         world w{basic_settings()};
         w.origin.on("/warm", ok("", "warm"));
-        std::atomic<int> posts{0};
         w.origin.on("/post", [&](origin_request&, origin_connection& connection) {
             ++posts;
             connection.close();

@@ -7,8 +7,8 @@ TEST_SUITE("scenario/response_bodies") {
     using namespace reprise::tests;
 
     TEST_CASE("a body arrives whole whatever its framing, at first and from the store") {
-        world w;
         const auto body = patterned(200 * kib);
+        world w;
         w.origin.on("/length", ok("Cache-Control: max-age=60\r\n", body));
         w.origin.on(
             "/chunked",
@@ -56,10 +56,10 @@ TEST_SUITE("scenario/response_bodies") {
     }
 
     TEST_CASE("every byte of a chunked response may come alone") {
-        world w;
         const std::string raw =
             raw_head("200 OK", "Cache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n") +
             chunk("hello ") + chunk("world") + "0\r\nX-Sum: 1\r\n\r\n";
+        world w;
         w.origin.on("/a", [&](origin_request&, origin_connection& connection) {
             for (const char c : raw) {
                 connection.send({&c, 1});

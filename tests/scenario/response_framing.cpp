@@ -88,8 +88,8 @@ TEST_SUITE("scenario/response_framing") {
         world w;
         for (const auto& one : traps) {
             CAPTURE(one.what);
-            w.origin.on("/a", [&](origin_request&, origin_connection& connection) {
-                connection.send(one.answer);
+            w.origin.on("/a", [raw = one.answer](origin_request&, origin_connection& connection) {
+                connection.send(raw);
                 connection.close();
             });
             const auto answer = w.get("/a");
@@ -106,10 +106,11 @@ TEST_SUITE("scenario/response_framing") {
         const std::string head = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-Field: value\r\n\r\n";
         for (std::size_t cut = 1; cut < head.size(); ++cut) {
             CAPTURE(cut);
-            w.origin.on("/a", [&](origin_request&, origin_connection& connection) {
-                connection.send(head.substr(0, cut));
-                connection.close();
-            });
+            w.origin.on(
+                "/a", [part = head.substr(0, cut)](origin_request&, origin_connection& connection) {
+                    connection.send(part);
+                    connection.close();
+                });
             CHECK(w.get("/a").status == 502);
         }
     }
@@ -215,16 +216,18 @@ TEST_SUITE("scenario/response_framing") {
             CAPTURE(one.what);
             world w;
             for (const bool by_reset : {false, true}) {
-                w.origin.on("/a", [&](origin_request&, origin_connection& connection) {
-                    connection.send(one.answer);
-                    if (by_reset) {
-                        (void)connection.is_closed_by_proxy(
-                            a_moment);  // let the bytes be read first
-                        connection.reset();
-                    } else {
-                        connection.close();
-                    }
-                });
+                w.origin.on(
+                    "/a",
+                    [raw = one.answer, by_reset](origin_request&, origin_connection& connection) {
+                        connection.send(raw);
+                        if (by_reset) {
+                            (void)connection.is_closed_by_proxy(
+                                a_moment);  // let the bytes be read first
+                            connection.reset();
+                        } else {
+                            connection.close();
+                        }
+                    });
                 for (int i = 0; i < 2; ++i) {
                     const auto answer = w.get("/a");
                     CHECK_FALSE(is_hit(answer));
@@ -302,12 +305,13 @@ TEST_SUITE("scenario/response_framing") {
             CAPTURE(unasked);
             auto& go = w.origin.make_gate();
             auto& sent = w.origin.make_gate();
-            w.origin.on("/a", [&](origin_request&, origin_connection& connection) {
-                connection.send(ok("", "hello"));
-                go.wait();
-                connection.send(unasked);
-                sent.open();
-            });
+            w.origin.on("/a",
+                        [&go, &sent, unasked](origin_request&, origin_connection& connection) {
+                            connection.send(ok("", "hello"));
+                            go.wait();
+                            connection.send(unasked);
+                            sent.open();
+                        });
             auto one = w.proxy.connect();
             CHECK(one.ask(w.request("/a")).body == "hello");
             go.open();

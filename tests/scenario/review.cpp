@@ -120,9 +120,9 @@ TEST_SUITE("scenario/review") {
     }
 
     TEST_CASE("a 304 that crosses an unsafe method does not bring back what that invalidated") {
+        std::atomic<bool> changed{false};
         world w{storing_settings()};
         auto& go = w.origin.make_gate();
-        std::atomic<bool> changed{false};
         w.origin.on("/a", [&](origin_request& request, origin_connection& to) {
             if (request.method == "POST") {
                 changed = true;

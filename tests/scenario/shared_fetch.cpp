@@ -43,8 +43,8 @@ TEST_SUITE("scenario/shared_fetch") {
     }  // namespace
 
     TEST_CASE("a fast, a stalled, a leaving and a late client share one response") {
-        world w{basic_settings()};
         const long_body body{length};
+        world w{basic_settings()};
         auto& head = w.origin.make_gate();
         auto& second_mib = w.origin.make_gate();
         w.origin.on("/warm", ok("", "warm"));
@@ -137,8 +137,8 @@ TEST_SUITE("scenario/shared_fetch") {
     }
 
     TEST_CASE("memory for one shared response grows by less than the window") {
-        world w{basic_settings()};
         const long_body body{sanitized ? 64 * mib : 256 * mib};
+        world w{basic_settings()};
         w.origin.on("/warm", ok("", "warm"));
         auto& head = w.origin.make_gate();
         w.origin.on("/a", [&](origin_request&, origin_connection& connection) {

@@ -46,8 +46,8 @@ TEST_SUITE("scenario/streaming") {
     }  // namespace
 
     TEST_CASE("a body of two GiB passes with less than 64 MiB of growth") {
-        world w;
         const long_body body{sanitized ? gib / 4 : 2 * gib};
+        world w;
         w.origin.on("/warm", ok("", "warm"));
         w.origin.on("/length", [&](origin_request&, origin_connection& connection) {
             send_with_length(connection, body);
@@ -74,9 +74,9 @@ TEST_SUITE("scenario/streaming") {
     }
 
     TEST_CASE("an upload of any length passes with little memory") {
-        world w;
         const long_body body{sanitized ? gib / 8 : gib};
         std::atomic<bool> right{false};
+        world w;
         w.origin.on_head("/up", [&](origin_request& request, origin_connection& connection) {
             long_body_check check{body};
             auto reader = body_of_request(request.fields);
@@ -117,9 +117,9 @@ TEST_SUITE("scenario/streaming") {
     }
 
     TEST_CASE("an origin is read no faster than its client reads") {
-        world w;
         const long_body body{96 * mib};
         std::atomic<std::size_t> sent_before_stall{0};
+        world w;
         auto& stalled = w.origin.make_gate();
         auto& go = w.origin.make_gate();
         w.origin.on("/a", [&](origin_request&, origin_connection& connection) {
@@ -160,8 +160,8 @@ TEST_SUITE("scenario/streaming") {
     }
 
     TEST_CASE("a client is read no faster than its origin reads") {
-        world w;
         const long_body body{96 * mib};
+        world w;
         auto& go = w.origin.make_gate();
         w.origin.on_head("/a", [&](origin_request& request, origin_connection& connection) {
             go.wait(3 * patience);
@@ -196,9 +196,9 @@ TEST_SUITE("scenario/streaming") {
     TEST_CASE("a client that stops reading is dropped after timeouts.client_body") {
         auto settings = storing_settings();
         settings["timeouts"]["client_body"] = "1s";
-        world w{settings};
         const long_body body{96 * mib};
         std::atomic<bool> ended{false};
+        world w{settings};
         w.origin.on("/a", [&](origin_request&, origin_connection& connection) {
             send_with_length(connection, body);
             ended = true;

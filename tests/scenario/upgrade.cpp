@@ -47,9 +47,9 @@ TEST_SUITE("scenario/upgrade") {
     }
 
     TEST_CASE("nothing that a client sends early reaches the origin before its 101") {
+        std::atomic<bool> came_early{false};
         world w{basic_settings()};
         auto& go = w.origin.make_gate();
-        std::atomic<bool> came_early{false};
         w.origin.on("/ws", [&](origin_request&, origin_connection& connection) {
             std::string early;
             came_early = connection.read_some(early, a_moment) == read_end::data;

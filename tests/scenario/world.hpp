@@ -12,6 +12,7 @@
 namespace reprise::tests {
 
 /// The proxy goes first, so that it is asked to stop while the origin still stands.
+/// What a handler holds by reference is declared before its world (or is one of its gates).
 struct world {
     fake_origin origin;
     proxy_process proxy;

@@ -91,7 +91,8 @@ public:
     /// "http://127.0.0.1:41001" + path
     [[nodiscard]] std::string url(std::string_view path) const;
 
-    /// Answers requests for `path` (query excluded) once they are whole. Replaces an earlier one.
+    /// Answers requests for `path` (query excluded) once they are whole. Replaces an earlier one,
+    /// which may still be running: what a handler holds by reference must outlive the origin.
     void on(const std::string& path, origin_handler handler);
     /// The same with one fixed answer, sent as it stands.
     void on(const std::string& path, std::string raw_answer);
