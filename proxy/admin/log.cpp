@@ -79,8 +79,8 @@ diagnostic_log::~diagnostic_log() {
     const std::unique_ptr<running_log> log{running.exchange(nullptr)};
     if (log) {
         lines_dropped += log->pool->overrun_counter();
+        log->pool.reset();  // its thread writes what is queued and ends: only then may its sink go
         log->logger.reset();
-        log->pool.reset();  // its thread writes what is queued and ends
     }
 }
 
