@@ -8,6 +8,7 @@
 #include "proxy/http/range.hpp"
 #include "proxy/net/access.hpp"
 
+#include <algorithm>
 #include <charconv>
 
 // What needs no waiting: reading the request's facts, the look-up, answers from the store and
@@ -138,13 +139,24 @@ std::optional<failure> exchange::read_request() {
 // Of a stored response no address is connected to; what an operator denies by name, or by an
 // address that the URL names, is not served from the store either.
 bool exchange::denies_host() const {
-    const auto host = http::connect_host(target_);
+    auto host = http::connect_host(target_);
     error_code no_address;
     const auto literal = net::ip::make_address(host, no_address);
-    const auto neutral = net::ip::make_address_v4("192.0.2.1");  // RFC 5737: nobody's
-    return settings_->guard->check(host,
-                                   no_address ? net::ip::address{neutral} : literal,
-                                   target_.port) == destination_verdict::denied;
+    if (!no_address) {
+        return settings_->guard->check(host, literal, target_.port) == destination_verdict::denied;
+    }
+    // A name says nothing of addresses: only rules that name hosts are asked.
+    if (host.ends_with('.')) {
+        host.pop_back();
+    }
+    const auto& rules = settings_->options.access.deny_destinations;
+    return std::any_of(rules.begin(), rules.end(), [&](const config::destination& rule) {
+        const std::string_view named{rule.host};
+        const bool port = !rule.port || *rule.port == target_.port;
+        const bool below = named.starts_with("*.") && host.size() > named.size() - 1 &&
+                           host.ends_with(named.substr(1));
+        return port && !named.empty() && (named == host || below);
+    });
 }
 
 exchange::next exchange::begin() {
