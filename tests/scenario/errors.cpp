@@ -18,16 +18,16 @@ TEST_SUITE("scenario/errors") {
         CHECK_FALSE(answer.body.empty());
     }
 
-    std::uint16_t closed_port() {
-        const acceptor gone;
-        return gone.port();
+    std::string root_of(const closed_port& port) {
+        return "http://127.0.0.1:" + std::to_string(port.port()) + "/";
     }
 
     }  // namespace
 
     TEST_CASE("an origin that refuses is 502, and said so") {
+        const closed_port closed;
         const proxy_process proxy{basic_settings()};
-        const auto answer = proxy.get("http://127.0.0.1:" + std::to_string(closed_port()) + "/");
+        const auto answer = proxy.get(root_of(closed));
         check_is_ours(answer, 502);
         CHECK(answer.get("Proxy-Status").find("error=connection_refused") != std::string::npos);
     }
@@ -52,9 +52,9 @@ TEST_SUITE("scenario/errors") {
     TEST_CASE("an error whose request was whole keeps the connection") {
         world w{basic_settings()};
         w.origin.on("/a", ok("", "hello"));
+        const closed_port closed;
         auto one = w.proxy.connect();
-        const auto refused = one.ask(
-            absolute_request("GET", "http://127.0.0.1:" + std::to_string(closed_port()) + "/"));
+        const auto refused = one.ask(absolute_request("GET", root_of(closed)));
         check_is_ours(refused, 502);
         if (lower(refused.get("Connection")) != "close") {
             CHECK(one.ask(w.request("/a")).body == "hello");
@@ -63,8 +63,8 @@ TEST_SUITE("scenario/errors") {
 
     TEST_CASE("errors are text, and HTML for who accepts it, with everything escaped") {
         world w{basic_settings()};
-        const auto target = "http://127.0.0.1:" + std::to_string(closed_port()) +
-                            "/<script>alert(1)</script>?a=\"'&b=<img>";
+        const closed_port closed;
+        const auto target = root_of(closed) + "<script>alert(1)</script>?a=\"'&b=<img>";
         const auto text = w.proxy.get(target, "Accept: */*\r\n");
         CHECK(text.get("Content-Type").find("text/plain") == 0);
         const auto html = w.proxy.get(target, "Accept: text/html,application/xhtml+xml;q=0.9\r\n");
@@ -82,9 +82,9 @@ TEST_SUITE("scenario/errors") {
     TEST_CASE("the answer to a HEAD that failed has no body") {
         world w{basic_settings()};
         w.origin.on("/a", ok("", "hello"));
+        const closed_port closed;
         auto one = w.proxy.connect();
-        const auto refused = one.ask(
-            absolute_request("HEAD", "http://127.0.0.1:" + std::to_string(closed_port()) + "/"));
+        const auto refused = one.ask(absolute_request("HEAD", root_of(closed)));
         CHECK(refused.status == 502);
         if (lower(refused.get("Connection")) != "close") {
             CHECK(one.ask(w.request("/a")).body == "hello");

@@ -198,15 +198,11 @@ TEST_SUITE("scenario/tunnel") {
 
     TEST_CASE("a far side that refuses is 502 with a Proxy-Status") {
         auto settings = basic_settings();
-        std::uint16_t closed_port = 0;
-        {
-            const acceptor gone;
-            closed_port = gone.port();
-        }
-        settings["access"]["connect_ports"] = json::array({closed_port});
+        const closed_port closed;
+        settings["access"]["connect_ports"] = json::array({closed.port()});
         const proxy_process proxy{settings};
         auto one = proxy.connect();
-        const auto authority = "127.0.0.1:" + std::to_string(closed_port);
+        const auto authority = "127.0.0.1:" + std::to_string(closed.port());
         const auto answer = one.ask("CONNECT " + authority + " HTTP/1.1\r\nHost: " + authority +
                                     "\r\n\r\n");
         CHECK(answer.status == 502);

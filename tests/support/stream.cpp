@@ -75,6 +75,29 @@ bool ready(int fd, short events, clock::time_point until) {
     }
 }
 
+struct bound {
+    int fd;
+    std::uint16_t port;
+};
+
+/// A socket at a port of `address` that was free.
+bound bound_socket(const std::string& address) {
+    auto local = numeric(address, 0);
+    const int fd = ::socket(local.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) {
+        fail("socket");
+    }
+    if (::bind(fd, as_sockaddr(local), local.size) != 0) {
+        const int error = errno;
+        ::close(fd);
+        errno = error;
+        fail("bind to " + address);
+    }
+    ::getsockname(fd, as_sockaddr(local), &local.size);
+    // The port is at the same place in both families' addresses.
+    return {fd, ntohs(reinterpret_cast<sockaddr_in*>(&local.storage)->sin_port)};
+}
+
 }  // namespace
 
 std::string_view to_string(read_end end) noexcept {
@@ -229,20 +252,15 @@ void stream::shrink_receive_buffer(int bytes) noexcept {
 }
 
 acceptor::acceptor(const std::string& address) {
-    auto local = numeric(address, 0);
-    fd_ = ::socket(local.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd_ < 0) {
-        fail("socket");
-    }
-    if (::bind(fd_, as_sockaddr(local), local.size) != 0 || ::listen(fd_, 1024) != 0) {
+    const auto [fd, port] = bound_socket(address);
+    if (::listen(fd, 1024) != 0) {
         const int error = errno;
-        ::close(fd_);
+        ::close(fd);
         errno = error;
         fail("listen on " + address);
     }
-    ::getsockname(fd_, as_sockaddr(local), &local.size);
-    // The port is at the same place in both families' addresses.
-    port_ = ntohs(reinterpret_cast<sockaddr_in*>(&local.storage)->sin_port);
+    fd_ = fd;
+    port_ = port;
 }
 
 acceptor::~acceptor() {
@@ -260,6 +278,16 @@ stream acceptor::accept(milliseconds limit) {
         return {};
     }
     return stream{::accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC)};
+}
+
+closed_port::closed_port() {
+    const auto [fd, port] = bound_socket("127.0.0.1");
+    fd_ = fd;
+    port_ = port;
+}
+
+closed_port::~closed_port() {
+    ::close(fd_);
 }
 
 }  // namespace reprise::tests

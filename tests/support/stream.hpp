@@ -88,4 +88,21 @@ private:
     std::uint16_t port_ = 0;
 };
 
+/// A port of 127.0.0.1 where connections are refused for as long as this lives: bound, so that
+/// nobody else is given it, and not listening.
+class closed_port {
+public:
+    /// @throws std::runtime_error
+    closed_port();
+    closed_port(const closed_port&) = delete;
+    closed_port& operator=(const closed_port&) = delete;
+    ~closed_port();
+
+    [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
+
+private:
+    int fd_ = -1;
+    std::uint16_t port_ = 0;
+};
+
 }  // namespace reprise::tests
