@@ -2,15 +2,15 @@
 // Which bits of a filter a key owns: k places in [0, m) from the two words of its hash.
 //
 // Enhanced double hashing (Dillinger and Manolios, "Bloom Filters in Probabilistic Verification",
-// FMCAD 2004, section 5.2): place i is x + i*y + (i^3 - i)/6 modulo m. Plain double hashing, x + i*y
-// (Kirsch and Mitzenmacher 2006), has the same rate for large m, but in small filters its pairs
+// FMCAD 2004, section 5.2): place i is x + i*y + (i^3 - i)/6 modulo m. Plain double hashing, x +
+// i*y (Kirsch and Mitzenmacher 2006), has the same rate for large m, but in small filters its pairs
 // (x, y) and (x + (k-1)*y, -y) name the same places, and y = 0, or y sharing a factor with m, names
 // fewer than k; the cubic term removes both for one addition a probe. More independent hashes would
 // cost more and gain nothing measurable (tests/unit/filter/indices_test.cpp).
 //
-// The words are reduced by `modulo m`, not by the cheaper multiplication: places modulo m are, taken
-// modulo m/2, the places of a filter half as large, so that a filter can be folded (halved) later.
-// The bias of modulo is below m / 2^64.
+// The words are reduced by `modulo m`, not by the cheaper multiplication: places modulo m are,
+// taken modulo m/2, the places of a filter half as large, so that a filter can be folded (halved)
+// later. The bias of modulo is below m / 2^64.
 //
 // Blocked filters (bloom.hpp, split_block.hpp) choose their bits another way, each in its header.
 
