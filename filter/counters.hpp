@@ -1,11 +1,11 @@
 #pragma once
 // Small counters in a row, four bits each, that stick at 15: what a counting filter is made of.
 //
-// Four bits, as Fan, Cao, Almeida and Broder chose for Summary Cache (section V.C): with the best
-// number of probes a counter reaches 16 with a chance below 1.37e-15 a place (sizing.hpp computes
-// it). One that does is never moved again: a counter that had forgotten a key could go to zero
-// while another key still needs it, and a false negative would follow; one that sticks costs a bit
-// that stays on. There is no hashing here: a place is whatever the owner says it is.
+// Four bits, as Fan, Cao, Almeida and Broder chose for Summary Cache (ToN 2000): in a filter with
+// the best number of probes one place in 6e14 reaches 15 (counter_odds.hpp). One that does is never
+// moved again: a counter that had forgotten a key could go to zero while another key still needs
+// it, and a false negative would follow; one that sticks costs a bit that stays on. There is no
+// hashing here: a place is whatever the owner says it is.
 
 #include <cassert>
 #include <cstdint>

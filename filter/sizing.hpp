@@ -1,10 +1,15 @@
 #pragma once
 // How many bits for how many keys at which rate of false positives, and back: arithmetic only.
 //
-// Two kinds of filter, two formulas. The classic one (Bloom 1970; the form with e in Broder and
-// Mitzenmacher 2004) is for a filter whose probes go anywhere. A blocked filter does worse than
-// that, because its blocks fill unevenly (Putze, Sanders, Singler 2007): sized by the classic
-// formula it misses the rate asked for, so it has an exact one of its own.
+// Each kind of filter has its own formula. The classic one (Bloom 1970; the form with e in Broder
+// and Mitzenmacher 2004) is for a filter whose probes go anywhere, and is right for many bits;
+// below a few thousand it promises too little, and there are an exact one and a bound that is never
+// too low. A partitioned filter has an exact one. A blocked filter does worse than all of these,
+// because its blocks fill unevenly (Putze, Sanders, Singler 2007): sized by the classic formula it
+// misses the rate asked for. How high a counting filter's counters go is counter_odds.hpp.
+//
+// All functions are pure: any thread. `keys` are distinct keys; hashes are taken to be uniform and
+// independent.
 
 #include <cstdint>
 
@@ -30,6 +35,38 @@ struct bloom_size {
 
 /// The most keys that keep the classic rate at or below `rate`. @pre as above
 [[nodiscard]] std::uint64_t classic_capacity(bloom_size size, double rate) noexcept;
+
+/// The exact expected rate for independent places, which may coincide within a key (Bose, Guo,
+/// Kranakis et al., "On the false-positive rate of Bloom filters", 2008; Christensen, Roginsky,
+/// Jimeno, "A new analysis of the false positive rate of a Bloom filter", 2010): the mean of
+/// (bits on / bits)^probes. Above the classic rate from two probes on. Their sums alternate, or
+/// take bits * probes * keys steps; ours has only positive terms and takes probes^3 * log(keys):
+/// see sizing.cpp. Good to twelve digits in all of its domain.
+/// @pre 0 < size.bits < 2^53, 0 < size.probes <= 64, probes * keys < 2^63
+[[nodiscard]] double exact_rate(bloom_size size, std::uint64_t keys) noexcept;
+
+/// (1 - e^(-probes * (keys + 0.5) / (bits - 1)))^probes, never below the exact rate (Goel and
+/// Gupta, "Small Subset Queries and Bloom Filters Using Ternary Associative Memories, with
+/// Applications", SIGMETRICS 2010). @pre bits > 1, probes > 0
+[[nodiscard]] double upper_rate(bloom_size size, double keys) noexcept;
+
+/// The fewest bits, with their best number of probes, whose upper_rate at `keys` is at most `rate`:
+/// a size that keeps its promise however small it is. @pre keys > 0, 0 < rate < 1
+[[nodiscard]] bloom_size upper_size(std::uint64_t keys, double rate) noexcept;
+
+/// The most keys that keep upper_rate at or below `rate`; none may. @pre bits > 1, 0 < rate < 1
+[[nodiscard]] std::uint64_t upper_capacity(bloom_size size, double rate) noexcept;
+
+/// The expected rate of a filter of `probes` partitions with bits / probes bits each:
+/// (1 - (1 - probes / bits)^keys)^probes. Exact. @pre bits is a positive multiple of probes
+[[nodiscard]] double partitioned_rate(bloom_size size, double keys) noexcept;
+
+/// The fewest bits, a multiple of their best number of probes, whose partitioned_rate at `keys` is
+/// at most `rate`. @pre keys > 0, 0 < rate < 1
+[[nodiscard]] bloom_size partitioned_size(std::uint64_t keys, double rate) noexcept;
+
+/// The most keys that keep partitioned_rate at or below `rate`. @pre as there, bits > probes
+[[nodiscard]] std::uint64_t partitioned_capacity(bloom_size size, double rate) noexcept;
 
 /// The shape of blocked_bloom (bloom.hpp): a block is a cache line of `lanes` words of `lane_bits`
 /// bits, and a key sets one bit in each word.

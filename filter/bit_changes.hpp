@@ -1,0 +1,59 @@
+#pragma once
+// A counting filter's bits, kept beside it as they change, and how many differ from those last
+// published: what a digest's owner asks to know whether it is time to publish again.
+//
+// A place that went on and off again since has not changed, so a count of events would not do. One
+// bit a place for the bits as they are and one for the bits as published; a change costs one bit
+// turned and one compared, and nothing is ever searched.
+
+#include "filter/standard.hpp"
+
+#include <cassert>
+#include <cstdint>
+#include <vector>
+
+namespace reprise::filter {
+
+/// Memory    two bits a place.
+/// Threads   one; const members may run at once. What publish() returned is the caller's own.
+class bit_changes {
+public:
+    /// All bits off, and published so. @pre as standard_bloom's
+    /// @throws std::bad_alloc
+    explicit bit_changes(bloom_size size);
+
+    /// The bits of `now`, all of them unpublished changes. For a filter that is not empty.
+    /// @throws std::bad_alloc
+    explicit bit_changes(const standard_bloom& now);
+
+    /// The place's bit turned: on if it was off, off if it was on. What counting_bloom's insert and
+    /// erase report. O(1). @pre place < size().bits
+    void turn(std::uint64_t place) noexcept {
+        assert(place < size_.bits);
+        const auto bit = std::uint64_t{1} << (place % 64);
+        now_[place / 64] ^= bit;
+        if (((now_[place / 64] ^ published_[place / 64]) & bit) != 0) {
+            ++changed_;
+        } else {
+            --changed_;
+        }
+    }
+
+    /// How many bits differ from those last published. O(1).
+    [[nodiscard]] std::uint64_t changed() const noexcept { return changed_; }
+
+    /// The bits as they are; from now on they are the published ones. O(bits).
+    /// @throws std::bad_alloc, and then nothing is changed
+    [[nodiscard]] standard_bloom publish();
+
+    [[nodiscard]] bloom_size size() const noexcept { return size_; }
+    [[nodiscard]] std::uint64_t bytes() const noexcept { return (now_.size() * 2) * 8; }
+
+private:
+    bloom_size size_;
+    std::uint64_t changed_ = 0;
+    std::vector<std::uint64_t> now_;
+    std::vector<std::uint64_t> published_;
+};
+
+}  // namespace reprise::filter
