@@ -1,0 +1,80 @@
+#pragma once
+// An array of cells of 1 to 32 bits each, without gaps: what fingerprints and small counters lie
+// in.
+
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+namespace reprise::alternatives {
+
+/// Memory    count * bits / 8 bytes, and eight for reading past the last.
+/// Threads   one; const members at once by any number. A write touches its neighbours' bytes.
+class cells {
+public:
+    /// All zero. @pre 1 <= bits <= 32 @throws std::bad_alloc
+    cells(std::uint64_t count, unsigned bits)
+        : count_{count},
+          bits_{bits},
+          bytes_((count * bits + 7) / 8 + sizeof(std::uint64_t)) {
+        assert(bits >= 1 && bits <= 32);
+    }
+
+    [[nodiscard]] std::uint32_t get(std::uint64_t i) const noexcept {
+        assert(i < count_);
+        return static_cast<std::uint32_t>(word_at(i * bits_) >> (i * bits_ % 8)) & max();
+    }
+
+    /// @pre value <= max()
+    void set(std::uint64_t i, std::uint32_t value) noexcept {
+        assert(i < count_ && value <= max());
+        const auto bit = i * bits_;
+        const auto word = word_at(bit) & ~(std::uint64_t{max()} << (bit % 8));
+        const auto with = word | std::uint64_t{value} << (bit % 8);
+        std::memcpy(bytes_.data() + bit / 8, &with, sizeof with);
+    }
+
+    void clear() noexcept { bytes_.assign(bytes_.size(), std::byte{}); }
+
+    [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
+    [[nodiscard]] unsigned bits() const noexcept { return bits_; }
+    /// The largest value of a cell.
+    [[nodiscard]] std::uint32_t max() const noexcept {
+        return static_cast<std::uint32_t>((std::uint64_t{1} << bits_) - 1);
+    }
+    [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_.size(); }
+
+    bool operator==(const cells&) const = default;
+
+private:
+    // 32 bits from any bit of a byte are within the eight bytes from there. In the machine's order:
+    // nothing here is sent or stored.
+    [[nodiscard]] std::uint64_t word_at(std::uint64_t bit) const noexcept {
+        std::uint64_t word = 0;
+        std::memcpy(&word, bytes_.data() + bit / 8, sizeof word);
+        return word;
+    }
+
+    std::uint64_t count_;
+    unsigned bits_;
+    std::vector<std::byte> bytes_;
+};
+
+/// Steele, Lea and Flood's SplitMix64 finaliser: a bijection that looks random. For what needs
+/// more hashes than a key brings.
+constexpr std::uint64_t mix(std::uint64_t x) noexcept {
+    x += 0x9e3779b97f4a7c15;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+    return x ^ (x >> 31);
+}
+
+/// Lemire's range reduction: a word read as a fraction of one, times `range`.
+constexpr std::uint64_t scaled(std::uint64_t word, std::uint64_t range) noexcept {
+    __extension__ typedef unsigned __int128 uint128;
+    return static_cast<std::uint64_t>((uint128{word} * range) >> 64);
+}
+
+}  // namespace reprise::alternatives
