@@ -68,6 +68,50 @@ void blocked_bloom::clear(std::uint64_t first, std::uint64_t last) noexcept {
     }
 }
 
+boost::system::result<void> blocked_bloom::unite(const blocked_bloom& other) noexcept {
+    if (blocks_ != other.blocks_) {
+        return filter_errc::sizes_differ;
+    }
+    for (std::uint64_t block = 0; block < blocks_; ++block) {
+        for (unsigned lane = 0; lane < lanes; ++lane) {
+            lines_[block].words[lane].fetch_or(
+                other.lines_[block].words[lane].load(std::memory_order_relaxed),
+                std::memory_order_relaxed);
+        }
+    }
+    return {};
+}
+
+boost::system::result<void> blocked_bloom::intersect(const blocked_bloom& other) noexcept {
+    if (blocks_ != other.blocks_) {
+        return filter_errc::sizes_differ;
+    }
+    for (std::uint64_t block = 0; block < blocks_; ++block) {
+        for (unsigned lane = 0; lane < lanes; ++lane) {
+            lines_[block].words[lane].fetch_and(
+                other.lines_[block].words[lane].load(std::memory_order_relaxed),
+                std::memory_order_relaxed);
+        }
+    }
+    return {};
+}
+
+boost::system::result<blocked_bloom> blocked_bloom::folded() const {
+    if (blocks_ % 2 != 0) {
+        return filter_errc::odd_size;
+    }
+    blocked_bloom half{blocks_ / 2};
+    for (std::uint64_t block = 0; block < half.blocks_; ++block) {
+        auto words = read_block(2 * block);
+        const auto other = read_block(2 * block + 1);
+        for (unsigned lane = 0; lane < lanes; ++lane) {
+            words[lane] |= other[lane];
+        }
+        half.write_block(block, words);
+    }
+    return half;
+}
+
 std::uint64_t blocked_bloom::bits_on() const noexcept {
     std::uint64_t on = 0;
     for (std::uint64_t block = 0; block < blocks_; ++block) {

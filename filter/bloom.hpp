@@ -9,6 +9,7 @@
 // the line, makes the expected rate exact in closed form (sizing.hpp) and every word a filter of
 // its own.
 
+#include "filter/filter_errc.hpp"
 #include "filter/key_hash.hpp"
 #include "filter/sizing.hpp"
 
@@ -45,6 +46,24 @@ public:
     void clear() noexcept { clear(0, blocks_); }
     /// The same for blocks [first, last). @pre first <= last <= blocks()
     void clear(std::uint64_t first, std::uint64_t last) noexcept;
+
+    /// Makes this the filter of all keys of both, exactly as if they had been inserted here. Word
+    /// by word, each in one step: keys that other threads insert here meanwhile are kept, those
+    /// that they insert there may be missed.
+    /// @returns sizes_differ, and nothing is changed
+    [[nodiscard]] boost::system::result<void> unite(const blocked_bloom& other) noexcept;
+
+    /// Keeps the bits that both have: every key that was in both before is in it, and what other
+    /// threads insert meanwhile may be lost. As with standard_bloom, not the filter that the common
+    /// keys alone would have made.
+    /// @returns as unite
+    [[nodiscard]] boost::system::result<void> intersect(const blocked_bloom& other) noexcept;
+
+    /// The filter that the same keys make in half the blocks: blocks 2i and 2i + 1 become block i,
+    /// for half of a fraction of the blocks is that fraction of half of them.
+    /// @returns odd_size when blocks() is odd
+    /// @throws std::bad_alloc
+    [[nodiscard]] boost::system::result<blocked_bloom> folded() const;
 
     [[nodiscard]] std::uint64_t blocks() const noexcept { return blocks_; }
     [[nodiscard]] std::uint64_t bytes() const noexcept { return blocks_ * block_bytes; }
