@@ -446,7 +446,7 @@ void producer::publish_head(const http::body_framing& framing) {
         room_ = w_.common.store.reserve();
     }
     if (storable_ && admitted) {
-        const auto window = o.now_settings->options.collapsing.window;
+        const auto window = o.now_settings->fetches.window;
         if (head->length && *head->length > memory.max_object) {
             head->detail = "too-large";
         } else if (!room_.grow_to(head->length ? *head->length
@@ -505,9 +505,9 @@ void producer::keep_while_there_is_room() {
         }
         return;
     }
-    const auto& options = order_->now_settings->options;
+    const auto& now = *order_->now_settings;
     const auto next = into_.received() + read_size;
-    if (next > std::min(options.memory.max_object, options.collapsing.window) ||
+    if (next > std::min<std::uint64_t>(now.options.memory.max_object, now.fetches.window) ||
         !room_.grow_to(next)) {
         into_.keep_no_more();
         room_.reset();

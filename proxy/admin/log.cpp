@@ -1,8 +1,10 @@
 #include "proxy/admin/log.hpp"
 
+#include "proxy/admin/stderr_sink.hpp"
 #include "proxy/admin/text.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <memory>
@@ -10,7 +12,6 @@
 #include <spdlog/async_logger.h>
 #include <spdlog/details/thread_pool.h>
 #include <spdlog/pattern_formatter.h>
-#include <spdlog/sinks/stdout_sinks.h>
 
 namespace reprise::proxy {
 
@@ -18,6 +19,9 @@ namespace {
 
 // With longest_line this is at most 8 MiB of lines that wait, some hundred in practice.
 constexpr std::size_t queue_lines = 4096;
+
+// For the last lines, when nobody reads standard error.
+constexpr std::chrono::milliseconds last_wait{500};
 
 constexpr spdlog::level::level_enum level_of(config::log_level level) noexcept {
     switch (level) {
@@ -44,6 +48,7 @@ constexpr const char* name_of(config::log_level level) noexcept {
 }
 
 struct running_log {
+    std::shared_ptr<stderr_sink> sink;
     std::shared_ptr<spdlog::details::thread_pool> pool;
     std::shared_ptr<spdlog::async_logger> logger;
 };
@@ -64,11 +69,9 @@ diagnostic_log::diagnostic_log(config::log_level level) {
         sigfillset(&all);  // signals are the main thread's
         pthread_sigmask(SIG_BLOCK, &all, nullptr);
     });
+    log->sink = std::make_shared<stderr_sink>();
     log->logger = std::make_shared<spdlog::async_logger>(
-        "reprise",
-        std::make_shared<spdlog::sinks::stderr_sink_mt>(),
-        log->pool,
-        spdlog::async_overflow_policy::overrun_oldest);
+        "reprise", log->sink, log->pool, spdlog::async_overflow_policy::overrun_oldest);
     log->logger->set_level(spdlog::level::trace);  // least_level decides, before a line is made
     log->logger->set_formatter(std::make_unique<spdlog::pattern_formatter>(
         "%Y-%m-%dT%H:%M:%S.%eZ %l: %v", spdlog::pattern_time_type::utc));
@@ -78,8 +81,10 @@ diagnostic_log::diagnostic_log(config::log_level level) {
 diagnostic_log::~diagnostic_log() {
     const std::unique_ptr<running_log> log{running.exchange(nullptr)};
     if (log) {
-        lines_dropped += log->pool->overrun_counter();
+        const auto overrun = log->pool->overrun_counter();
+        log->sink->leave(last_wait);
         log->pool.reset();  // its thread writes what is queued and ends: only then may its sink go
+        lines_dropped += overrun + log->sink->dropped();
         log->logger.reset();
     }
 }
@@ -90,7 +95,7 @@ void set_log_level(config::log_level level) noexcept {
 
 std::uint64_t log_lines_dropped() noexcept {
     const auto* log = running.load(std::memory_order_acquire);
-    return lines_dropped + (log ? log->pool->overrun_counter() : 0);
+    return lines_dropped + (log ? log->pool->overrun_counter() + log->sink->dropped() : 0);
 }
 
 namespace log {

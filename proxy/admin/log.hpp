@@ -20,7 +20,7 @@ namespace reprise::proxy {
 class diagnostic_log {
 public:
     explicit diagnostic_log(config::log_level level);
-    /// Writes what is queued.
+    /// Writes what is queued; when nobody reads it, gives up after half a second.
     ~diagnostic_log();
     diagnostic_log(const diagnostic_log&) = delete;
     diagnostic_log& operator=(const diagnostic_log&) = delete;
@@ -29,7 +29,7 @@ public:
 /// Any thread, at any time.
 void set_log_level(config::log_level level) noexcept;
 
-/// Lines that were overrun in the queue since start.
+/// Lines since start that were overrun in the queue or could not be written.
 [[nodiscard]] std::uint64_t log_lines_dropped() noexcept;
 
 namespace log {

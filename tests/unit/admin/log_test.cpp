@@ -98,4 +98,23 @@ TEST_SUITE("admin/log") {
         CHECK(log_lines_dropped() == 0);
     }
 
+    TEST_CASE("a standard error that nobody reads does not hold up the end") {
+        int ends[2];
+        REQUIRE(::pipe(ends) == 0);
+        const int saved = ::dup(STDERR_FILENO);
+        ::dup2(ends[1], STDERR_FILENO);
+        const auto before = log_lines_dropped();
+        {
+            const diagnostic_log running{config::log_level::info};
+            for (int i = 0; i < 200; ++i) {
+                log::info(std::string(1000, 'x'));  // more than any pipe holds by default
+            }
+        }
+        ::dup2(saved, STDERR_FILENO);
+        ::close(saved);
+        CHECK(log_lines_dropped() > before);
+        ::close(ends[0]);
+        ::close(ends[1]);
+    }
+
 }  // TEST_SUITE
