@@ -14,7 +14,8 @@
 namespace reprise::filter {
 
 /// The chance that the counter of one given place is `height` or more: the binomial's tail, summed
-/// without cancellation. @pre size.bits > 1, size.probes > 0
+/// without cancellation. @pre size.bits > 1, size.probes > 0,
+/// keys * probes / bits < 10,000
 [[nodiscard]] double counter_tail(bloom_size size, std::uint64_t keys, unsigned height) noexcept;
 
 /// The expected number of places whose counter is `height` or more, that is, of overflows when

@@ -4,6 +4,7 @@
 #include "filter/sizing.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cmath>
 
@@ -29,6 +30,27 @@ std::uint64_t least(std::uint64_t low, std::uint64_t high, Holds holds) {
 /// More keys than any memory has bits for.
 constexpr std::uint64_t most_keys = std::uint64_t{1} << 52;
 
+/// -ln(1 - rate^(1/probes)): how many balls a place may get in the mean, when a query of `probes`
+/// places is to find them all taken with chance `rate`.
+double load_for(double rate, unsigned probes) noexcept {
+    return -std::log1p(-std::pow(rate, 1.0 / probes));
+}
+
+/// The fewest bits over all numbers of probes, `bits_with` saying how many each needs. The best
+/// number is next to log2(1 / rate) by every formula; small filters shift it by one at most.
+template <class BitsWith>
+bloom_size fewest_bits(double rate, BitsWith bits_with) {
+    const auto ideal = static_cast<unsigned>(-std::log2(rate));
+    bloom_size best;
+    for (unsigned probes = std::max(1u, ideal); probes <= ideal + 2; ++probes) {
+        const std::uint64_t bits = bits_with(probes);
+        if (best.bits == 0 || bits < best.bits) {
+            best = {bits, probes};
+        }
+    }
+    return best;
+}
+
 }  // namespace
 
 double classic_rate(bloom_size size, double keys) noexcept {
@@ -50,22 +72,62 @@ unsigned best_probes(std::uint64_t bits, double keys) noexcept {
 bloom_size classic_size(std::uint64_t keys, double rate) noexcept {
     assert(keys > 0 && rate > 0 && rate < 1);
     const auto count = static_cast<double>(keys);
-    // With a whole number of probes the bits needed follow directly from the rate; the best number
-    // is next to log2(1 / rate).
-    const auto bits_with = [&](unsigned probes) {
-        const double load = -std::log1p(-std::pow(rate, 1.0 / probes));
-        return static_cast<std::uint64_t>(std::ceil(probes * count / load));
-    };
-    const auto below = std::max(1u, static_cast<unsigned>(-std::log2(rate)));
-    const auto above = below + 1;
-    return bits_with(below) <= bits_with(above) ? bloom_size{bits_with(below), below}
-                                                : bloom_size{bits_with(above), above};
+    return fewest_bits(rate, [&](unsigned probes) {
+        return static_cast<std::uint64_t>(std::ceil(probes * count / load_for(rate, probes)));
+    });
 }
 
 std::uint64_t classic_capacity(bloom_size size, double rate) noexcept {
     assert(size.bits > 0 && size.probes > 0 && rate > 0 && rate < 1);
-    const double load = -std::log1p(-std::pow(rate, 1.0 / size.probes));
-    return static_cast<std::uint64_t>(static_cast<double>(size.bits) * load / size.probes);
+    return static_cast<std::uint64_t>(static_cast<double>(size.bits) * load_for(rate, size.probes) /
+                                      size.probes);
+}
+
+double upper_rate(bloom_size size, double keys) noexcept {
+    assert(size.bits > 1 && size.probes > 0);
+    const double probes = size.probes;
+    const double load = probes * (keys + 0.5) / static_cast<double>(size.bits - 1);
+    return std::pow(-std::expm1(-load), probes);
+}
+
+bloom_size upper_size(std::uint64_t keys, double rate) noexcept {
+    assert(keys > 0 && rate > 0 && rate < 1);
+    const auto count = static_cast<double>(keys) + 0.5;
+    return fewest_bits(rate, [&](unsigned probes) {
+        return 1 + static_cast<std::uint64_t>(std::ceil(probes * count / load_for(rate, probes)));
+    });
+}
+
+std::uint64_t upper_capacity(bloom_size size, double rate) noexcept {
+    assert(size.bits > 1 && size.probes > 0 && rate > 0 && rate < 1);
+    const double load = load_for(rate, size.probes);
+    const double keys = static_cast<double>(size.bits - 1) * load / size.probes - 0.5;
+    return static_cast<std::uint64_t>(std::max(0.0, keys));
+}
+
+double partitioned_rate(bloom_size size, double keys) noexcept {
+    assert(size.probes > 0 && size.bits > 0 && size.bits % size.probes == 0);
+    if (keys <= 0) {
+        return 0;
+    }
+    const double chance = size.probes / static_cast<double>(size.bits);
+    return std::pow(-std::expm1(keys * std::log1p(-chance)), size.probes);
+}
+
+bloom_size partitioned_size(std::uint64_t keys, double rate) noexcept {
+    assert(keys > 0 && rate > 0 && rate < 1);
+    const auto count = static_cast<double>(keys);
+    return fewest_bits(rate, [&](unsigned probes) {
+        // (1 - 1/s)^keys = e^-load, solved for the bits s of one partition.
+        const double chance = -std::expm1(-load_for(rate, probes) / count);
+        return probes * static_cast<std::uint64_t>(std::ceil(1 / chance));
+    });
+}
+
+std::uint64_t partitioned_capacity(bloom_size size, double rate) noexcept {
+    assert(size.bits > size.probes && size.probes > 0 && rate > 0 && rate < 1);
+    const double chance = size.probes / static_cast<double>(size.bits);
+    return static_cast<std::uint64_t>(load_for(rate, size.probes) / -std::log1p(-chance));
 }
 
 double blocked_rate(std::uint64_t blocks, double keys) noexcept {

@@ -7,6 +7,7 @@
 // (indices.hpp). The price is a cache miss a probe; where that counts, see bloom.hpp and
 // split_block.hpp.
 
+#include "filter/bit_words.hpp"
 #include "filter/filter_errc.hpp"
 #include "filter/key_hash.hpp"
 #include "filter/sizing.hpp"
@@ -67,11 +68,6 @@ public:
 
     /// The bits, as the constructor takes them. Valid until the filter changes or goes.
     [[nodiscard]] std::span<const std::uint64_t> words() const noexcept { return words_; }
-
-    /// How many words hold so many bits.
-    [[nodiscard]] static constexpr std::uint64_t words_for(std::uint64_t bits) noexcept {
-        return bits / 64 + (bits % 64 != 0 ? 1 : 0);
-    }
 
     bool operator==(const standard_bloom&) const = default;
 

@@ -1,0 +1,20 @@
+#include "filter/bit_changes.hpp"
+
+namespace reprise::filter {
+
+bit_changes::bit_changes(bloom_size size) : bit_changes{standard_bloom{size}} {}
+
+bit_changes::bit_changes(const standard_bloom& now)
+    : size_{now.size()},
+      changed_{now.bits_on()},
+      now_(now.words().begin(), now.words().end()),
+      published_(now_.size()) {}
+
+standard_bloom bit_changes::publish() {
+    standard_bloom copy{size_, now_};
+    published_ = now_;  // of equal size: nothing is allocated
+    changed_ = 0;
+    return copy;
+}
+
+}  // namespace reprise::filter

@@ -1,0 +1,78 @@
+#pragma once
+// What filters do to rows of bits kept in 64-bit words, place i in word i / 64 at bit i % 64.
+
+#include "filter/filter_errc.hpp"
+#include "filter/sizing.hpp"
+
+#include <bit>
+#include <cassert>
+#include <cstdint>
+#include <span>
+
+namespace reprise::filter {
+
+/// Whether filters of one kind and these sizes may be combined bit by bit: sizes_differ or
+/// probes_differ when not.
+[[nodiscard]] inline boost::system::result<void> combinable(bloom_size a, bloom_size b) noexcept {
+    if (a.bits != b.bits) {
+        return filter_errc::sizes_differ;
+    }
+    if (a.probes != b.probes) {
+        return filter_errc::probes_differ;
+    }
+    return {};
+}
+
+/// The bit of `place` within its word.
+[[nodiscard]] constexpr std::uint64_t bit_at(std::uint64_t place) noexcept {
+    return std::uint64_t{1} << (place % 64);
+}
+
+/// How many words hold so many bits.
+[[nodiscard]] constexpr std::uint64_t words_for(std::uint64_t bits) noexcept {
+    return bits / 64 + (bits % 64 != 0 ? 1 : 0);
+}
+
+[[nodiscard]] inline std::uint64_t count_on(std::span<const std::uint64_t> words) noexcept {
+    std::uint64_t on = 0;
+    for (const auto word : words) {
+        on += static_cast<unsigned>(std::popcount(word));
+    }
+    return on;
+}
+
+/// The 64 bits from `place` on, those past the last word off. @pre place < 64 * words.size()
+[[nodiscard]] inline std::uint64_t bits_from(std::span<const std::uint64_t> words,
+                                             std::uint64_t place) noexcept {
+    assert(place / 64 < words.size());
+    const auto shift = place % 64;
+    const auto low = words[place / 64] >> shift;
+    if (shift == 0 || place / 64 + 1 == words.size()) {
+        return low;
+    }
+    return low | words[place / 64 + 1] << (64 - shift);
+}
+
+/// The lowest `bits` of a word. @pre bits <= 64
+[[nodiscard]] constexpr std::uint64_t lowest(std::uint64_t word, std::uint64_t bits) noexcept {
+    return bits >= 64 ? word : word & ((std::uint64_t{1} << bits) - 1);
+}
+
+/// ORs `count` bits of `from`, beginning at `first`, into `to` at `at`. O(count / 64).
+/// @pre the places exist on both sides
+inline void merge_bits(std::span<const std::uint64_t> from,
+                       std::uint64_t first,
+                       std::uint64_t count,
+                       std::span<std::uint64_t> to,
+                       std::uint64_t at) noexcept {
+    for (std::uint64_t done = 0; done < count; done += 64) {
+        const auto bits = lowest(bits_from(from, first + done), count - done);
+        const auto place = at + done;
+        to[place / 64] |= bits << (place % 64);
+        if (place % 64 != 0 && place / 64 + 1 < to.size()) {
+            to[place / 64 + 1] |= bits >> (64 - place % 64);
+        }
+    }
+}
+
+}  // namespace reprise::filter
