@@ -12,6 +12,7 @@
 // Bytes of a digest, whole or as a change: digest_wire.hpp, DIGEST_FORMAT.md.
 
 #include "filter/bloom.hpp"
+#include "filter/counters.hpp"
 #include "filter/key_hash.hpp"
 #include "filter/seed_id.hpp"
 #include "filter/sizing.hpp"
@@ -80,6 +81,11 @@ public:
     /// call is in it; one inserted meanwhile may be there in part, that is, not.
     /// @throws std::bad_alloc
     [[nodiscard]] static digest of(const blocked_bloom& filter, digest_stamp stamp);
+
+    /// Which of a counting filter's counters are not zero, layout `standard`.
+    /// @pre 0 < probes <= most_digest_probes, source.places() <= most_digest_bits
+    /// @throws std::bad_alloc
+    [[nodiscard]] static digest of(const counters& source, unsigned probes, digest_stamp stamp);
 
     digest(digest&&) noexcept = default;
     digest& operator=(digest&&) noexcept = default;

@@ -71,6 +71,7 @@ private:
     std::uint64_t divisor_;
     unsigned width_;
     std::uint64_t shorts_;
+    std::uint64_t most_quotient_;  // so that quotient times divisor can't overflow
     std::uint64_t window_ = 0;
     unsigned held_ = 0;  // bits of window_
 };

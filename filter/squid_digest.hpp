@@ -35,10 +35,9 @@ enum class squid_errc {
 [[nodiscard]] boost::system::error_code make_error_code(squid_errc code) noexcept;
 
 inline constexpr std::size_t squid_block_bytes = 128;
-inline constexpr double squid_most_fill = 0.65;
 inline constexpr unsigned squid_most_bits_per_entry = 127;
 
-/// How large a mask is. bad_size and bad_bits_per_entry say what is wrong with one.
+/// How large a mask is.
 struct squid_size {
     std::uint32_t capacity = 0;  ///< entries planned for
     unsigned bits_per_entry = 0;
@@ -48,9 +47,18 @@ struct squid_size {
     [[nodiscard]] std::uint64_t mask_bytes() const noexcept;
     /// All of the mask's bits, which is what places are taken modulo: mask_bytes() * 8.
     [[nodiscard]] std::uint64_t bits() const noexcept { return mask_bytes() * 8; }
-    /// Whether Squid takes a digest of this size: 0 < capacity, 0 < bits_per_entry <= 127, and
-    /// capacity * bits_per_entry + 7 below 2^31 - 1 (Squid asserts it).
-    [[nodiscard]] bool is_valid() const noexcept;
+    /// No error if Squid takes a digest of this size, else why not: bad_bits_per_entry (none, or
+    /// above 127), bad_size (no capacity), or over_limit (capacity * bits_per_entry + 7 has to stay
+    /// below 2^31 - 1, which Squid asserts).
+    [[nodiscard]] boost::system::error_code judge() const noexcept;
+};
+
+/// What a control block tells of the digest's past. A reader believes none of it: Squid 5.7 does
+/// not zero the first when it resizes a mask.
+struct squid_report {
+    std::uint64_t added = 0;
+    std::uint64_t deleted = 0;
+    bool operator==(const squid_report&) const = default;
 };
 
 /// The capacity to plan for when there are `entries` and the mask was made for `current`: entries,
@@ -73,9 +81,7 @@ public:
     [[nodiscard]] bool may_contain(const squid_key& key) const noexcept;
 
     [[nodiscard]] squid_size size() const noexcept { return size_; }
-    /// Entries that the sender says it added. Not to be trusted: Squid 5.7 does not zero it.
-    [[nodiscard]] std::uint32_t reported_entries() const noexcept { return reported_entries_; }
-    [[nodiscard]] std::uint32_t reported_deletions() const noexcept { return reported_deletions_; }
+    [[nodiscard]] squid_report reported() const noexcept { return reported_; }
     [[nodiscard]] std::span<const std::byte> mask() const noexcept { return mask_; }
     [[nodiscard]] std::uint64_t bytes() const noexcept { return mask_.size(); }
 
@@ -90,17 +96,15 @@ private:
     squid_digest(squid_size size, std::span<const std::byte> mask);
 
     squid_size size_;
-    std::uint32_t reported_entries_ = 0;
-    std::uint32_t reported_deletions_ = 0;
+    squid_report reported_;
     std::vector<std::byte> mask_;
     std::uint64_t bits_on_ = 0;
 };
 
-/// The bytes of a digest with these bits on; refused by bad_size, bad_bits_per_entry, over_limit,
-/// or saturated. `entries` is what the control block reports as added. @pre mask.size() ==
-/// size.mask_bytes(), which size.is_valid() makes small enough. @throws std::bad_alloc
+/// The bytes of a digest with these bits on; refused as squid_size::judge says, or as saturated.
+/// @pre mask.size() == size.mask_bytes() @throws std::bad_alloc
 [[nodiscard]] boost::system::result<std::vector<std::byte>> encode_squid_digest(
-    squid_size size, std::uint64_t entries, std::span<const std::byte> mask);
+    squid_size size, squid_report report, std::span<const std::byte> mask);
 
 }  // namespace reprise::filter
 

@@ -1,0 +1,160 @@
+// See digest.hpp. Checksum, bits on and rate are computed once, when the digest is made: each is a
+// pass over all of it, and statistics ask often.
+
+#define XXH_INLINE_ALL
+#include "filter/digest.hpp"
+
+#include "filter/indices.hpp"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <cmath>
+#include <utility>
+
+namespace reprise::filter {
+
+// The bits' bytes are lowest first, and are summed and sent as they lie in memory.
+static_assert(std::endian::native == std::endian::little);
+
+namespace {
+
+__extension__ typedef unsigned __int128 uint128;  // not ISO C++, and on every platform we build for
+
+constexpr double most_bits_a_key = 20;  // of a reader's memory
+
+double product_of_fills(const std::uint64_t* block) noexcept {
+    double product = 1;
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+        product *= static_cast<double>(std::popcount(block[lane])) / lane_bits;
+    }
+    return product;
+}
+
+double rate_of(const digest_shape& shape,
+               std::span<const std::uint64_t> words,
+               std::uint64_t bits_on) noexcept {
+    if (shape.layout == digest_layout::standard) {
+        const auto fill = static_cast<double>(bits_on) / static_cast<double>(shape.bits);
+        return std::pow(fill, shape.probes);
+    }
+    double rates = 0;
+    for (std::size_t at = 0; at < words.size(); at += lanes) {
+        rates += product_of_fills(&words[at]);
+    }
+    return rates * lanes / static_cast<double>(words.size());
+}
+
+bool is_block_on(std::span<const std::uint64_t> words, key_hash key) noexcept {
+    const auto blocks = words.size() / lanes;
+    const auto block = static_cast<std::size_t>((uint128{key.low} * blocks) >> 64);
+    const auto* const line = &words[block * lanes];
+    std::uint64_t missing = 0;
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+        missing |= ~line[lane] & std::uint64_t{1} << ((key.high >> (lane * 6)) % lane_bits);
+    }
+    return missing == 0;
+}
+
+}  // namespace
+
+bool is_valid(const digest_shape& shape) noexcept {
+    if (shape.bits == 0 || shape.bits > most_digest_bits || shape.probes == 0 ||
+        shape.probes > most_digest_probes) {
+        return false;
+    }
+    switch (shape.layout) {
+    case digest_layout::standard: return true;
+    case digest_layout::blocked: return shape.probes == lanes && shape.bits % block_bits == 0;
+    }
+    return false;
+}
+
+bloom_size digest_size(std::uint64_t keys, double rate) noexcept {
+    const auto wanted = static_cast<double>(keys);
+    bloom_size best;
+    for (unsigned probes = 1; probes <= most_digest_probes; ++probes) {
+        // classic_rate solved for bits: a bit is on with rate^(1/probes).
+        const double on = std::pow(rate, 1.0 / probes);
+        const double exact = -(probes * wanted) / std::log1p(-on);
+        const auto capped = std::min(std::ceil(exact / 64) * 64, double(most_digest_bits));
+        const bloom_size size{.bits = static_cast<std::uint64_t>(capped), .probes = probes};
+        if (exact <= most_bits_a_key * wanted) {
+            return size;
+        }
+        if (best.bits == 0 || size.bits < best.bits) {
+            best = size;
+        }
+    }
+    return best;
+}
+
+digest::digest(digest_shape shape, std::vector<std::uint64_t> words, digest_stamp stamp)
+    : shape_{shape},
+      stamp_{stamp},
+      words_{std::move(words)} {
+    assert(is_valid(shape));
+    assert(words_.size() == (shape.bits + 63) / 64);
+    assert(shape.bits % 64 == 0 || words_.back() >> (shape.bits % 64) == 0);
+    checksum_ = XXH3_64bits(words_.data(), static_cast<std::size_t>((shape.bits + 7) / 8));
+    for (const auto word : words_) {
+        bits_on_ += static_cast<unsigned>(std::popcount(word));
+    }
+    rate_ = rate_of(shape_, words_, bits_on_);
+}
+
+digest digest::of(const blocked_bloom& filter, digest_stamp stamp) {
+    std::vector<std::uint64_t> words(static_cast<std::size_t>(filter.blocks()) * lanes);
+    auto out = words.begin();
+    for (std::uint64_t block = 0; block < filter.blocks(); ++block) {
+        const auto read = filter.read_block(block);
+        out = std::copy(read.begin(), read.end(), out);
+    }
+    const digest_shape shape{
+        .layout = digest_layout::blocked, .bits = filter.blocks() * block_bits, .probes = lanes};
+    return digest{shape, std::move(words), stamp};
+}
+
+digest digest::of(const counters& source, unsigned probes, digest_stamp stamp) {
+    std::vector<std::uint64_t> words(static_cast<std::size_t>(source.bit_words()));
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        words[i] = source.bits_on(i);
+    }
+    const digest_shape shape{
+        .layout = digest_layout::standard, .bits = source.places(), .probes = probes};
+    return digest{shape, std::move(words), stamp};
+}
+
+bool digest::may_contain(key_hash key) const noexcept {
+    if (shape_.layout == digest_layout::blocked) {
+        return is_block_on(words_, key);
+    }
+    indices places{key, shape_.bits};
+    for (unsigned probe = 0; probe < shape_.probes; ++probe) {
+        const auto place = places.next();
+        if ((words_[place / 64] >> (place % 64) & 1) == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+double digest::fill() const noexcept {
+    return static_cast<double>(bits_on_) / static_cast<double>(shape_.bits);
+}
+
+double digest::estimated_keys() const noexcept {
+    const auto bits = static_cast<double>(shape_.bits);
+    // A full filter says only "very many"; one bit off is the most it can tell.
+    const double off = std::max(1.0, bits - static_cast<double>(bits_on_)) / bits;
+    if (shape_.layout == digest_layout::blocked) {
+        return std::log(off) / std::log1p(-lanes / bits);  // bits / lanes places in a lane
+    }
+    // With one bit there is nothing to tell a key from many; log1p(-1) would be infinite.
+    return shape_.bits == 1 ? static_cast<double>(bits_on_)
+                            : std::log(off) / (shape_.probes * std::log1p(-1 / bits));
+}
+
+}  // namespace reprise::filter

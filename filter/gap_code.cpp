@@ -1,0 +1,152 @@
+// See gap_code.hpp.
+
+#include "filter/gap_code.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <cmath>
+#include <utility>
+
+namespace reprise::filter {
+
+namespace {
+
+constexpr std::uint64_t most_gap = std::uint64_t{1} << 40;
+
+/// Bits of the longer remainders: ceil(log2(divisor)).
+unsigned width_of(std::uint64_t divisor) noexcept {
+    return static_cast<unsigned>(std::bit_width(divisor - 1));
+}
+
+constexpr std::uint64_t low_bits(unsigned count) noexcept {
+    return (std::uint64_t{1} << count) - 1;
+}
+
+}  // namespace
+
+std::uint64_t golomb_divisor(std::uint64_t listed, std::uint64_t bits) noexcept {
+    assert(bits > 0 && listed <= bits);
+    if (listed == 0 || listed >= bits - listed) {
+        return 1;
+    }
+    const double share = static_cast<double>(listed) / static_cast<double>(bits);
+    const double best = std::ceil(std::log1p(1 - share) / -std::log1p(-share));
+    return std::max(std::uint64_t{1}, static_cast<std::uint64_t>(best));
+}
+
+gap_writer::gap_writer(std::uint64_t divisor)
+    : divisor_{divisor},
+      width_{width_of(divisor)},
+      shorts_{(std::uint64_t{1} << width_) - divisor} {
+    assert(divisor > 0 && divisor <= most_gap);
+}
+
+void gap_writer::put_bits(std::uint64_t value, unsigned count) {
+    // At most 7 bits are pending between calls and at most 48 come: nothing is shifted out.
+    pending_ |= value << used_;
+    used_ += count;
+    while (used_ >= 8) {
+        out_.push_back(static_cast<std::byte>(pending_ & 0xff));
+        pending_ >>= 8;
+        used_ -= 8;
+    }
+}
+
+void gap_writer::put(std::uint64_t gap) {
+    auto ones = gap / divisor_;
+    const auto remainder = gap % divisor_;
+    for (; ones >= 32; ones -= 32) {
+        put_bits(low_bits(32), 32);
+    }
+    put_bits(low_bits(static_cast<unsigned>(ones)), static_cast<unsigned>(ones) + 1);
+    if (width_ == 0) {
+        return;  // a divisor of one leaves nothing over
+    }
+    if (remainder < shorts_) {
+        put_bits(remainder, width_ - 1);
+    } else {
+        const auto raised = remainder + shorts_;
+        put_bits(raised >> 1, width_ - 1);
+        put_bits(raised & 1, 1);
+    }
+}
+
+std::vector<std::byte> gap_writer::finish() {
+    if (used_ > 0) {
+        put_bits(0, 8 - used_);
+    }
+    return std::move(out_);
+}
+
+gap_reader::gap_reader(std::span<const std::byte> code, std::uint64_t divisor) noexcept
+    : rest_{code},
+      divisor_{divisor},
+      width_{width_of(divisor)},
+      shorts_{(std::uint64_t{1} << width_) - divisor},
+      most_quotient_{most_gap / divisor} {
+    assert(divisor > 0 && divisor <= most_gap);
+}
+
+void gap_reader::refill() noexcept {
+    while (held_ <= 56 && !rest_.empty()) {
+        window_ |= std::to_integer<std::uint64_t>(rest_.front()) << held_;
+        rest_ = rest_.subspan(1);
+        held_ += 8;
+    }
+}
+
+std::optional<std::uint64_t> gap_reader::take(unsigned count) noexcept {
+    refill();
+    if (held_ < count) {
+        return std::nullopt;
+    }
+    const auto taken = window_ & low_bits(count);
+    window_ >>= count;
+    held_ -= count;
+    return taken;
+}
+
+std::optional<std::uint64_t> gap_reader::next(std::uint64_t most) noexcept {
+    std::uint64_t quotient = 0;
+    for (;;) {
+        refill();
+        // Bits of the window beyond those held are off, so no more ones than that are counted.
+        const auto ones = static_cast<unsigned>(std::countr_one(window_));
+        quotient += ones;
+        if (held_ == 0 || quotient > most_quotient_) {
+            return std::nullopt;
+        }
+        if (ones < held_) {
+            window_ = window_ >> ones >> 1;  // in two steps: ones may be 63
+            held_ -= ones + 1;
+            break;
+        }
+        window_ = 0;
+        held_ = 0;
+    }
+    auto gap = quotient * divisor_;
+    if (width_ > 0) {
+        const auto high = take(width_ - 1);
+        if (!high) {
+            return std::nullopt;
+        }
+        if (*high < shorts_) {
+            gap += *high;
+        } else {
+            const auto low = take(1);
+            if (!low) {
+                return std::nullopt;
+            }
+            gap += 2 * *high + *low - shorts_;
+        }
+    }
+    return gap <= most ? std::optional{gap} : std::nullopt;
+}
+
+bool gap_reader::is_at_end() noexcept {
+    refill();
+    return held_ < 8 && window_ == 0;
+}
+
+}  // namespace reprise::filter
