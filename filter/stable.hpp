@@ -27,7 +27,7 @@ namespace reprise::filter {
 
 /// Shape and pace of a stable filter.
 struct stable_size {
-    std::uint64_t cells = 0;       ///< m, a multiple of 64 or rounded up to one
+    std::uint64_t cells = 0;       ///< m
     unsigned cell_bits = 1;        ///< d: 1, 2, 4 or 8; a cell counts down from 2^d - 1
     unsigned probes = 0;           ///< K, the cells of a key
     std::uint64_t decrements = 0;  ///< P, at most `cells`
@@ -55,7 +55,7 @@ struct stable_size {
                                           unsigned probes,
                                           double rate) noexcept;
 
-/// Memory    cells * cell_bits / 8 bytes.
+/// Memory    cells * cell_bits / 8 bytes, rounded up to words of 8.
 /// Threads   one, or any number that only ask.
 /// Cost      an insert writes probes + decrements cells.
 /// Errs      both ways: see above.
@@ -87,6 +87,7 @@ public:
 
 private:
     [[nodiscard]] std::uint64_t cell(std::uint64_t place) const noexcept;
+    [[nodiscard]] unsigned offset_of(std::uint64_t place) const noexcept;
     void decay() noexcept;
 
     stable_size size_;

@@ -1,0 +1,247 @@
+// See split_block.hpp. Every question and every insert exists twice, plainly and for AVX2; they
+// agree bit for bit. A branch on a constant of the process picks one: measured beside a pointer to
+// function it costs the same or less (tools/bench_filter), since it is always foretold and leaves
+// the compiler the plain path to inline.
+
+#include "filter/split_block.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <cmath>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace reprise::filter {
+
+namespace {
+
+using words_of_block = std::array<std::uint32_t, split_lanes>;
+
+constexpr unsigned lane_shift = std::countr_zero(split_lane_bits);
+static_assert(split_lanes / 2 * lane_shift <= 32, "one half of a hash word must serve four lanes");
+
+/// Which bit a key sets in its block's word `lane`. Even lanes take five bits each from the low
+/// half of the hash's high word, odd lanes from the high half: what AVX2 has after one broadcast.
+constexpr unsigned place_in(std::uint64_t hash, unsigned lane) noexcept {
+    const auto half = static_cast<std::uint32_t>(hash >> (lane % 2 * 32));
+    return (half >> (lane / 2 * lane_shift)) % split_lane_bits;
+}
+
+// Unrolled on request: at -O2 GCC 12 keeps the loops, and a query takes twice as long.
+
+bool has_all(const words_of_block& words, std::uint64_t hash) noexcept {
+    std::uint32_t on = 1;
+#pragma GCC unroll 8
+    for (unsigned lane = 0; lane < split_lanes; ++lane) {
+        on &= words[lane] >> place_in(hash, lane);
+    }
+    return on != 0;
+}
+
+bool put_all(words_of_block& words, std::uint64_t hash) noexcept {
+    std::uint32_t on = 1;
+#pragma GCC unroll 8
+    for (unsigned lane = 0; lane < split_lanes; ++lane) {
+        const auto place = place_in(hash, lane);
+        on &= words[lane] >> place;
+        words[lane] |= std::uint32_t{1} << place;
+    }
+    return on != 0;
+}
+
+#if defined(__x86_64__)
+
+[[gnu::target("avx2")]] inline __m256i bits_of(std::uint64_t hash) noexcept {
+    constexpr int step = lane_shift;
+    const auto counts = _mm256_setr_epi32(0, 0, step, step, 2 * step, 2 * step, 3 * step, 3 * step);
+    const auto halves = _mm256_set1_epi64x(static_cast<long long>(hash));
+    const auto places = _mm256_and_si256(_mm256_srlv_epi32(halves, counts),
+                                         _mm256_set1_epi32(split_lane_bits - 1));
+    return _mm256_sllv_epi32(_mm256_set1_epi32(1), places);
+}
+
+[[gnu::target("avx2")]] bool has_all_avx2(const words_of_block& words,
+                                          std::uint64_t hash) noexcept {
+    const auto block = _mm256_load_si256(reinterpret_cast<const __m256i*>(words.data()));
+    return _mm256_testc_si256(block, bits_of(hash)) != 0;
+}
+
+[[gnu::target("avx2")]] bool put_all_avx2(words_of_block& words, std::uint64_t hash) noexcept {
+    auto* const at = reinterpret_cast<__m256i*>(words.data());
+    const auto block = _mm256_load_si256(at);
+    const auto bits = bits_of(hash);
+    _mm256_store_si256(at, _mm256_or_si256(block, bits));
+    return _mm256_testc_si256(block, bits) != 0;
+}
+
+// Whoever asks before this is set, while other files' statics are made, takes the plain path.
+const bool has_avx2 = __builtin_cpu_supports("avx2") != 0;
+
+#else
+
+constexpr bool has_avx2 = false;
+
+bool has_all_avx2(const words_of_block& words, std::uint64_t hash) noexcept {
+    return has_all(words, hash);
+}
+bool put_all_avx2(words_of_block& words, std::uint64_t hash) noexcept {
+    return put_all(words, hash);
+}
+
+#endif
+
+/// The least value in [low, high] for which `holds` is true, given that it stays true from there
+/// on; `high` when it is true for none.
+template <class Holds>
+std::uint64_t least(std::uint64_t low, std::uint64_t high, Holds holds) {
+    while (low < high) {
+        const auto middle = low + (high - low) / 2;
+        if (holds(middle)) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    return low;
+}
+
+}  // namespace
+
+double split_block_rate(std::uint64_t blocks, double keys) noexcept {
+    assert(blocks > 0 && keys >= 0);
+    // As blocked_rate in sizing.cpp: with q = 31/32 the mean of (1 - q^i)^8 over a binomial i is
+    // the sum over j of (-1)^j C(8, j) (1 - (1 - q^j) / blocks)^keys.
+    constexpr long double q = 1.0L - 1.0L / split_lane_bits;
+    long double sum = 1;
+    long double choose = 1;
+    long double power = 1;
+    for (unsigned j = 1; j <= split_lanes; ++j) {
+        choose = -choose * static_cast<long double>(split_lanes - j + 1) / j;
+        power *= q;
+        sum += choose * std::exp(static_cast<long double>(keys) *
+                                 std::log1p(-(1 - power) / static_cast<long double>(blocks)));
+    }
+    return static_cast<double>(std::clamp(sum, 0.0L, 1.0L));
+}
+
+std::uint64_t split_blocks_for(std::uint64_t keys, double rate) noexcept {
+    assert(keys > 0 && rate > 0 && rate < 1);
+    return least(1, UINT32_MAX, [&](auto blocks) {
+        return split_block_rate(blocks, static_cast<double>(keys)) <= rate;
+    });
+}
+
+std::uint64_t split_block_capacity(std::uint64_t blocks, double rate) noexcept {
+    assert(blocks > 0 && rate > 0 && rate < 1);
+    constexpr auto most_keys = std::uint64_t{1} << 52;  // more than any memory has bits for
+    return least(1,
+                 most_keys,
+                 [&](auto keys) {
+                     return split_block_rate(blocks, static_cast<double>(keys)) > rate;
+                 }) -
+           1;
+}
+
+split_block_bloom::split_block_bloom(std::uint64_t blocks) : blocks_{blocks} {
+    assert(blocks > 0 && blocks <= UINT32_MAX);
+}
+
+bool split_block_bloom::may_contain(key_hash key) const noexcept {
+    const auto& words = blocks_[place_of(key)].words;
+    return has_avx2 ? has_all_avx2(words, key.high) : has_all(words, key.high);
+}
+
+bool split_block_bloom::insert_and_test(key_hash key) noexcept {
+    auto& words = blocks_[place_of(key)].words;
+    return has_avx2 ? put_all_avx2(words, key.high) : put_all(words, key.high);
+}
+
+void split_block_bloom::may_contain(std::span<const key_hash> keys,
+                                    std::span<bool> answers) const noexcept {
+    assert(keys.size() == answers.size());
+    // As many as a core keeps on their way at once, and half as many again.
+    constexpr std::size_t ahead = 24;
+    for (std::size_t i = 0; i < std::min(ahead, keys.size()); ++i) {
+        prefetch(keys[i]);
+    }
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+        if (i + ahead < keys.size()) {
+            prefetch(keys[i + ahead]);
+        }
+        answers[i] = may_contain(keys[i]);
+    }
+}
+
+boost::system::result<void> split_block_bloom::unite(const split_block_bloom& other) noexcept {
+    if (blocks() != other.blocks()) {
+        return filter_errc::sizes_differ;
+    }
+    for (std::size_t i = 0; i < blocks_.size(); ++i) {
+        for (unsigned lane = 0; lane < split_lanes; ++lane) {
+            blocks_[i].words[lane] |= other.blocks_[i].words[lane];
+        }
+    }
+    return {};
+}
+
+boost::system::result<void> split_block_bloom::intersect(const split_block_bloom& other) noexcept {
+    if (blocks() != other.blocks()) {
+        return filter_errc::sizes_differ;
+    }
+    for (std::size_t i = 0; i < blocks_.size(); ++i) {
+        for (unsigned lane = 0; lane < split_lanes; ++lane) {
+            blocks_[i].words[lane] &= other.blocks_[i].words[lane];
+        }
+    }
+    return {};
+}
+
+boost::system::result<split_block_bloom> split_block_bloom::folded() const {
+    if (blocks() % 2 != 0) {
+        return filter_errc::odd_size;
+    }
+    split_block_bloom half{blocks() / 2};
+    for (std::size_t i = 0; i < half.blocks_.size(); ++i) {
+        for (unsigned lane = 0; lane < split_lanes; ++lane) {
+            half.blocks_[i].words[lane] = blocks_[2 * i].words[lane] |
+                                          blocks_[2 * i + 1].words[lane];
+        }
+    }
+    return half;
+}
+
+std::uint64_t split_block_bloom::bits_on() const noexcept {
+    std::uint64_t on = 0;
+    for (const auto& one : blocks_) {
+        for (const auto word : one.words) {
+            on += static_cast<unsigned>(std::popcount(word));
+        }
+    }
+    return on;
+}
+
+split_block_bloom::estimate split_block_bloom::measure() const noexcept {
+    std::uint64_t on = 0;
+    double rates = 0;
+    for (const auto& one : blocks_) {
+        double rate = 1;
+        for (const auto word : one.words) {
+            const auto set = static_cast<unsigned>(std::popcount(word));
+            on += set;
+            rate *= static_cast<double>(set) / split_lane_bits;
+        }
+        rates += rate;
+    }
+    const double bits = static_cast<double>(bytes()) * 8;
+    const double places = static_cast<double>(blocks()) * split_lane_bits;  // of a key in one lane
+    // A filter with every bit on says only "very many"; one bit off is the most it can tell.
+    const double off = std::max(1.0, bits - static_cast<double>(on)) / bits;
+    return {.fill = static_cast<double>(on) / bits,
+            .keys = std::log(off) / std::log1p(-1.0 / places),
+            .false_positive_rate = rates / static_cast<double>(blocks())};
+}
+
+}  // namespace reprise::filter
