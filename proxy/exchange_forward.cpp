@@ -488,6 +488,7 @@ void exchange::compose_head(const cache::fetched_head& head, const http::cache_s
     } else if (head_->version == 11) {
         framing.kind = body_kind::chunked;
         chunked_reply_ = true;
+        tail.append(head.trailer);
     } else {
         framing.kind = body_kind::until_close;
         keep_ = false;

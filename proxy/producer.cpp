@@ -81,6 +81,7 @@ private:
     wall_time request_time_{};
     wall_time response_time_{};
     steady_time sent_at_{};
+    cache::invalidation_mark begun_at_;
     bool validate_ = false;
     bool refetch_ = false;        // the 304 was not about what is stored: once more,
     bool unconditional_ = false;  // and without validators
@@ -162,6 +163,7 @@ awaitable<bool> producer::connect_and_send(bool fresh_only) {
     }
     control_->reading = &lease_.socket();
     request_time_ = wall_now();
+    begun_at_ = w_.common.store.mark(o.key);
     sent_at_ = steady_now();
     const auto wire = request_wire(validate_);
     patience_.expire_after(timeouts.origin_head);
@@ -368,11 +370,17 @@ void producer::publish_head(const http::body_framing& framing) {
     auto& o = *order_;
     auto head = std::make_shared<cache::fetched_head>();
     const auto date = http::format_date(response_time_);
-    http::append_response_fields(head->head,
-                                 head_,
-                                 {.via = w_.common.pseudonym,
-                                  .date = std::string_view{date.data(), date.size()},
-                                  .trailers = framing.kind == body_kind::chunked});
+    http::append_response_fields(
+        head->head,
+        head_,
+        {.via = w_.common.pseudonym, .date = std::string_view{date.data(), date.size()}});
+    if (framing.kind == body_kind::chunked) {
+        for (const auto& line : head_.fields) {
+            if (line.id == http::field_id::trailer) {
+                head->trailer.append("Trailer: ").append(line.value).append("\r\n");
+            }
+        }
+    }
     head->status = head_.status;
     head->has_body = framing.kind != body_kind::none;
     if (framing.kind == body_kind::length) {
@@ -611,7 +619,7 @@ void producer::store_body() {
     const auto bytes = content->size;
     stored->content = std::move(content);
     room_.reset();
-    if (w_.common.store.put(o.key, o.url, std::move(stored))) {
+    if (w_.common.store.put(o.key, o.url, std::move(stored), begun_at_)) {
         w_.counts.stored_objects.add();
         w_.counts.stored_bytes.add(bytes);
     }

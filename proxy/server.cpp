@@ -299,6 +299,8 @@ stats_inputs server::stats() {
         in.counts.origin_failed += pool.failures.load(std::memory_order_relaxed);
         in.counts.origin_open += pool.open.load(std::memory_order_relaxed);
         in.counts.dns_queries += one->w.names.asked();
+        in.counts.dns_cached += one->w.names.answered_from_cache();
+        in.counts.dns_failures += one->w.names.failures();
     }
     in.since_start = windows_.since_start(now, in.counts);
     in.last_minute = windows_.last(std::chrono::minutes{1}, now, in.counts);

@@ -44,6 +44,7 @@ struct fetched_head {
     unsigned status = 0;
     std::string
         head;  ///< status line and end-to-end fields with Via; no framing, Age, or empty line
+    std::string trailer;  ///< the origin's Trailer lines: for replies that can have trailers
     bool has_body = false;
     std::optional<std::uint64_t> length;  ///< declared; none: unknown until the end
     http::freshness_facts freshness;

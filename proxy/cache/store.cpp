@@ -1,6 +1,7 @@
 #include "proxy/cache/store.hpp"
 
 #include <algorithm>
+#include <array>
 #include <list>
 #include <mutex>
 #include <string>
@@ -57,6 +58,27 @@ struct response_store::stripe {
     std::unordered_map<filter::key_hash, resource, hash_of_key> resources;
     queue entries;
     queue::iterator hand = entries.end();  // end(): starts at the oldest
+
+    // The last keys invalidated here, the i-th of all at i modulo the size.
+    static constexpr std::size_t remembered = 64;
+    std::uint64_t invalidations = 0;
+    std::array<filter::key_hash, remembered> invalidated{};
+
+    void note_invalidation(const filter::key_hash& key) {
+        invalidated[invalidations++ % remembered] = key;
+    }
+
+    [[nodiscard]] bool was_invalidated(const filter::key_hash& key, invalidation_mark since) const {
+        if (invalidations - since.count > remembered) {
+            return true;  // nobody knows any more
+        }
+        for (auto i = since.count; i < invalidations; ++i) {
+            if (invalidated[i % remembered] == key) {
+                return true;
+            }
+        }
+        return false;
+    }
 
     // The caller gets what was removed, to destroy it after the lock is gone.
     stored_ptr remove(queue::iterator it, std::uint64_t& charge) {
@@ -182,11 +204,24 @@ found response_store::peek(const filter::key_hash& key,
     return look(key, url, request, false);
 }
 
-bool response_store::put(const filter::key_hash& key, std::string_view url, stored_ptr response) {
+invalidation_mark response_store::mark(const filter::key_hash& key) const {
+    const auto& home = stripe_of(key);
+    const std::lock_guard lock{home.guard};
+    return {home.invalidations};
+}
+
+bool response_store::put(const filter::key_hash& key,
+                         std::string_view url,
+                         stored_ptr response,
+                         invalidation_mark asked) {
     std::vector<stored_ptr> gone;  // destroyed after the lock
     {
         auto& home = stripe_of(key);
         const std::lock_guard lock{home.guard};
+        if (home.was_invalidated(key, asked)) {
+            refused_.fetch_add(1, relaxed);
+            return false;
+        }
         auto [it, is_new] = home.resources.try_emplace(key);
         auto& owner = it->second;
         std::uint64_t freed = 0;
@@ -284,6 +319,7 @@ std::size_t response_store::invalidate(const filter::key_hash& key, std::string_
     std::vector<stored_ptr> gone;
     auto& home = stripe_of(key);
     const std::lock_guard lock{home.guard};
+    home.note_invalidation(key);
     const auto it = home.resources.find(key);
     if (it == home.resources.end() || it->second.url != url) {
         return 0;

@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <utility>
 
 namespace reprise::proxy::cache {
 
@@ -42,6 +43,12 @@ struct store_figures {
     std::uint64_t capacity = 0;
     std::uint64_t inserted = 0, replaced = 0, freshened = 0, evicted = 0, evicted_bytes = 0,
                   invalidated = 0, refused = 0;
+};
+
+/// A moment in a key's history of invalidations. What was asked of the origin before an
+/// invalidation may tell how things were before the unsafe method: it must not be stored after it.
+struct invalidation_mark {
+    std::uint64_t count = 0;
 };
 
 class response_store;
@@ -89,8 +96,21 @@ public:
                              http::field_list request) const;
 
     /// Stores a response under its key, in place of the variant with the same selecting values;
-    /// evicts until it fits. False when it is larger than the whole capacity.
-    bool put(const filter::key_hash& key, std::string_view url, stored_ptr response);
+    /// evicts until it fits. False when it is larger than the whole capacity, or when the key was
+    /// invalidated after `asked`, the mark taken before the origin was asked (of long fetches in a
+    /// storm of invalidations: when it may have been).
+    bool put(const filter::key_hash& key,
+             std::string_view url,
+             stored_ptr response,
+             invalidation_mark asked);
+
+    /// The same of a response asked for just now.
+    bool put(const filter::key_hash& key, std::string_view url, stored_ptr response) {
+        return put(key, url, std::move(response), mark(key));
+    }
+
+    /// Now, in the history of `key`.
+    [[nodiscard]] invalidation_mark mark(const filter::key_hash& key) const;
 
     /// Puts `updated` where `current` is; nothing happens when `current` has left meanwhile.
     bool freshen(const filter::key_hash& key,
@@ -98,7 +118,8 @@ public:
                  const stored_ptr& current,
                  stored_ptr updated);
 
-    /// Drops every variant of a URL (RFC 9111 4.4). Returns how many there were.
+    /// Drops every variant of a URL (RFC 9111 4.4), and what is on its way since before. Returns
+    /// how many variants there were.
     std::size_t invalidate(const filter::key_hash& key, std::string_view url);
 
     /// At most a quarter of the capacity is ever promised, so that a flood of fetches cannot empty

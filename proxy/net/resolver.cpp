@@ -131,7 +131,7 @@ struct resolver::state {
     std::vector<std::unique_ptr<dns_channel>> retired;  // until what they were asked is answered
     std::map<std::string, question_ptr, std::less<>> questions;
     cache young, old;  // two generations, each half of most_names: bounded without a list of uses
-    std::atomic<std::uint64_t> asked{0};
+    std::atomic<std::uint64_t> asked{0}, from_cache{0}, failures{0};
     bool stopped = false;
 };
 
@@ -145,6 +145,7 @@ std::optional<asked_answer> resolver::state::known(const std::string& name, stea
             failure_code::dns_not_found, name.substr(0, longest_name), "this is not a host name");
     }
     if (const auto* listed = hosts.find(name, now)) {
+        from_cache.fetch_add(1, std::memory_order_relaxed);
         return as_resolved(*listed, now + hosts_file::check_every);
     }
     if (is_localhost(name)) {
@@ -155,6 +156,7 @@ std::optional<asked_answer> resolver::state::known(const std::string& name, stea
         return failed(failure_code::dns_error, name, "the proxy is shutting down");
     }
     if (const auto* kept = look_up(name, now)) {
+        from_cache.fetch_add(1, std::memory_order_relaxed);
         return kept->answer;
     }
     return std::nullopt;
@@ -286,6 +288,9 @@ void resolver::state::settle(question& asking) {
     if (asking.answer) {
         return;  // the second family came late: the cache has learnt it, the waiters have gone
     }
+    if (answer.has_error()) {
+        failures.fetch_add(1, std::memory_order_relaxed);
+    }
     asking.answer.emplace(std::move(answer));
     for (auto* each : asking.waiters) {
         each->notify();
@@ -317,6 +322,14 @@ deadlines& resolver::timer() const noexcept {
 
 std::uint64_t resolver::asked() const noexcept {
     return state_->asked.load(std::memory_order_relaxed);
+}
+
+std::uint64_t resolver::answered_from_cache() const noexcept {
+    return state_->from_cache.load(std::memory_order_relaxed);
+}
+
+std::uint64_t resolver::failures() const noexcept {
+    return state_->failures.load(std::memory_order_relaxed);
 }
 
 std::optional<attempt<resolved>> resolver::known(std::string_view host) {

@@ -65,6 +65,11 @@ public:
 
     /// How many questions went to a name server, for tests and figures. Any thread.
     [[nodiscard]] std::uint64_t asked() const noexcept;
+    /// How many names were answered by the hosts file or the cache, failures known of included. Any
+    /// thread.
+    [[nodiscard]] std::uint64_t answered_from_cache() const noexcept;
+    /// How many questions brought no address. Any thread.
+    [[nodiscard]] std::uint64_t failures() const noexcept;
 
 private:
     struct state;

@@ -79,4 +79,32 @@ TEST_SUITE("scenario/invalidation") {
         CHECK(cache_status_of(w.get("/a")).stored);
     }
 
+    TEST_CASE("what was on its way when its URL was changed is not stored afterwards") {
+        // Asked for alone, so that nobody could join it: such a fetch is in no list.
+        for (const std::string fields :
+             {"Cache-Control: no-cache\r\n", "Authorization: Basic eDp5\r\n", ""}) {
+            CAPTURE(fields);
+            world w;  // admission: always
+            auto& asked = w.origin.make_gate();
+            auto& go = w.origin.make_gate();
+            w.origin.on("/a", [&](origin_request& request, origin_connection& connection) {
+                if (request.method != "GET") {
+                    connection.send(ok("", "changed"));
+                    return;
+                }
+                asked.open();
+                go.wait();
+                connection.send(ok("Cache-Control: public, max-age=60\r\n", "before"));
+            });
+            auto early = w.proxy.connect();
+            early.send(w.request("/a", fields));
+            asked.wait();
+            CHECK(w.ask("POST", "/a", "Content-Length: 0\r\n").body == "changed");
+            go.open();
+            CHECK(early.read().body == "before");
+            CHECK_FALSE(is_hit(w.get("/a")));
+            CHECK(is_hit(w.get("/a")));  // that one was asked for after the change
+        }
+    }
+
 }  // TEST_SUITE

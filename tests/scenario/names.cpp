@@ -1,5 +1,6 @@
 // Names become addresses: hosts file, DNS with TTLs, negative answers, and a guard on the result.
 
+#include "tests/scenario/figures.hpp"
 #include "tests/scenario/world.hpp"
 #include "tests/support/fake_dns.hpp"
 
@@ -45,6 +46,10 @@ TEST_SUITE("scenario/names") {
         // Each thread may ask for itself.
         CHECK(w.dns.queries("www.example.test", fake_dns::type_a) <= 2);
         CHECK(w.dns.queries("www.example.test", fake_dns::type_a) >= 1);
+        const auto stats = proxy.stats();
+        CHECK(figure(stats, "/dns/queries") >= 1);
+        CHECK(figure(stats, "/dns/cached") >= 10);
+        CHECK(figure(stats, "/dns/failures") == 0);
         CHECK(w.origin.requests("/a").at(0).get("Host") ==
               "www.example.test:" + std::to_string(w.origin.port()));
     }
@@ -71,6 +76,7 @@ TEST_SUITE("scenario/names") {
             CHECK(answer.body.find("nowhere.example.test") != std::string::npos);
         }
         CHECK(w.dns.queries("nowhere.example.test", fake_dns::type_a) <= 2);
+        CHECK(figure(proxy.stats(), "/dns/failures") >= 1);
     }
 
     TEST_CASE("a name server that is silent is 504 in bounded time") {

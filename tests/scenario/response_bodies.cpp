@@ -252,4 +252,28 @@ TEST_SUITE("scenario/response_bodies") {
         }
     }
 
+    TEST_CASE("Trailer is said where trailers follow, and nowhere else") {
+        world w;
+        w.origin.on("/a",
+                    raw_head("200 OK",
+                             "Cache-Control: max-age=60\r\nTrailer: X-Sum\r\n"
+                             "Transfer-Encoding: chunked\r\n") +
+                        chunk("hello") + "0\r\nX-Sum: 1\r\n\r\n");
+        w.origin.on("/b",
+                    raw_head("200 OK",
+                             "Cache-Control: no-store\r\nTrailer: X-Sum\r\n"
+                             "Transfer-Encoding: chunked\r\n") +
+                        chunk("hello") + "0\r\nX-Sum: 1\r\n\r\n");
+        const auto first = w.get("/a");
+        CHECK(first.get("Trailer") == "X-Sum");
+        CHECK(first.trailers.get("X-Sum") == "1");
+        const auto stored = w.get("/a");
+        REQUIRE(is_hit(stored));
+        CHECK_FALSE(stored.has("Trailer"));
+        auto old = w.proxy.connect();
+        const auto to_old = old.ask("GET " + w.origin.url("/b") + " HTTP/1.0\r\n\r\n");
+        CHECK(to_old.body == "hello");
+        CHECK_FALSE(to_old.has("Trailer"));
+    }
+
 }  // TEST_SUITE

@@ -201,6 +201,28 @@ TEST_CASE("a resource keeps at most most_variants variants, the latest ones") {
     CHECK(store.figures().bytes == 0);
 }
 
+TEST_CASE("what was asked for before an invalidation is not stored after it") {
+    response_store store{ample};
+    const auto before = store.mark(key_of(url));
+    CHECK(store.invalidate(key_of(url), url) == 0);  // nothing was stored: it counts all the same
+    CHECK_FALSE(store.put(key_of(url), url, response({.content = "old"}), before));
+    CHECK(store.find(key_of(url), url, {}).what == lookup::absent);
+    CHECK(store.put(key_of(url), url, response({.content = "new"}), store.mark(key_of(url))));
+    CHECK(found_bytes(store.find(key_of(url), url, {})) == "new");
+}
+
+TEST_CASE("an invalidation is held against its own key, until too many have come to tell") {
+    response_store store{ample};
+    const auto mine = neighbour(0);
+    const auto before = store.mark(mine);
+    for (int n = 1; n <= 64; ++n) {  // neighbours share a stripe
+        store.invalidate(neighbour(n), numbered(n));
+    }
+    CHECK(store.put(mine, numbered(0), response({.content = "page"}), before));
+    store.invalidate(neighbour(65), numbered(65));
+    CHECK_FALSE(store.put(mine, numbered(0), response({.content = "page"}), before));
+}
+
 TEST_CASE("freshen swaps the response in its place and keeps the charge exact") {
     response_store store{ample};
     store.put(key_of(url), url, response({.content = "page"}));
