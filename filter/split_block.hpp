@@ -58,7 +58,7 @@ public:
     /// @throws std::bad_alloc
     explicit split_block_bloom(std::uint64_t blocks);
 
-    void insert(key_hash key) noexcept;
+    void insert(key_hash key) noexcept { (void)insert_and_test(key); }
 
     /// Inserts, and returns what may_contain would have returned before.
     bool insert_and_test(key_hash key) noexcept;
