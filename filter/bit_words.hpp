@@ -58,20 +58,14 @@ namespace reprise::filter {
     return bits >= 64 ? word : word & ((std::uint64_t{1} << bits) - 1);
 }
 
-/// ORs `count` bits of `from`, beginning at `first`, into `to` at `at`. O(count / 64).
-/// @pre the places exist on both sides
-inline void merge_bits(std::span<const std::uint64_t> from,
-                       std::uint64_t first,
-                       std::uint64_t count,
-                       std::span<std::uint64_t> to,
-                       std::uint64_t at) noexcept {
-    for (std::uint64_t done = 0; done < count; done += 64) {
-        const auto bits = lowest(bits_from(from, first + done), count - done);
-        const auto place = at + done;
-        to[place / 64] |= bits << (place % 64);
-        if (place % 64 != 0 && place / 64 + 1 < to.size()) {
-            to[place / 64 + 1] |= bits >> (64 - place % 64);
-        }
+/// ORs 64 bits into `to` from `place` on. @pre no bit that is on lies past the last word
+inline void merge_bits(std::span<std::uint64_t> to,
+                       std::uint64_t place,
+                       std::uint64_t bits) noexcept {
+    assert(place / 64 < to.size());
+    to[place / 64] |= bits << (place % 64);
+    if (place % 64 != 0 && place / 64 + 1 < to.size()) {
+        to[place / 64 + 1] |= bits >> (64 - place % 64);
     }
 }
 

@@ -59,8 +59,10 @@ double overflow_bound(bloom_size size, std::uint64_t keys, unsigned height) noex
 
 double expected_highest(bloom_size size, std::uint64_t keys) noexcept {
     const auto bits = static_cast<double>(size.bits);
-    double sum = 0;
-    for (unsigned height = 1;; ++height) {
+    // However the balls fall, one place gets as many as the mean.
+    const double sure = std::ceil(balls(size, keys) / bits);
+    double sum = sure;
+    for (auto height = static_cast<unsigned>(sure) + 1;; ++height) {
         const auto tail = counter_tail(size, keys, height);
         if (bits * tail < 1e-12) {
             return sum;

@@ -31,12 +31,11 @@ namespace reprise::filter {
 /// twenty times too high there, and simple. @pre as above, height > 0
 [[nodiscard]] double overflow_bound(bloom_size size, std::uint64_t keys, unsigned height) noexcept;
 
-/// The expected height of the highest counter: the sum over heights h of the chance that one
-/// reaches h, taken as 1 - (1 - counter_tail)^bits. That is for independent counters; as these
-/// are negatively associated (Dubhashi and Ranjan, "Balls and bins: a study in negative
-/// dependence", 1998) the truth is no lower, and at most the sum of min(1, expected_overflows), the
-/// union bound.
-/// @pre as above
+/// The expected height of the highest counter: the sum over heights of the chance that one is
+/// reached, which is 1 up to the mean and beyond it taken as 1 - (1 - counter_tail)^bits. That is
+/// for independent counters; as these are negatively associated (Dubhashi and Ranjan, "Balls and
+/// Bins: A Study in Negative Dependence", 1998) the truth is no lower, and at most the same sum
+/// with the union bound, min(1, expected_overflows). @pre as above
 [[nodiscard]] double expected_highest(bloom_size size, std::uint64_t keys) noexcept;
 
 }  // namespace reprise::filter

@@ -36,13 +36,13 @@ double load_for(double rate, unsigned probes) noexcept {
     return -std::log1p(-std::pow(rate, 1.0 / probes));
 }
 
-/// The fewest bits over all numbers of probes, `bits_with` saying how many each needs. The best
-/// number is next to log2(1 / rate) by every formula; small filters shift it by one at most.
+/// The fewest bits over all numbers of probes, `bits_with` saying how many each needs. For many
+/// keys the best number is next to log2(1 / rate); for few, whole bits make it a smaller one.
 template <class BitsWith>
 bloom_size fewest_bits(double rate, BitsWith bits_with) {
     const auto ideal = static_cast<unsigned>(-std::log2(rate));
     bloom_size best;
-    for (unsigned probes = std::max(1u, ideal); probes <= ideal + 2; ++probes) {
+    for (unsigned probes = 1; probes <= ideal + 2; ++probes) {
         const std::uint64_t bits = bits_with(probes);
         if (best.bits == 0 || bits < best.bits) {
             best = {bits, probes};

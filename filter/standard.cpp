@@ -76,8 +76,10 @@ boost::system::result<standard_bloom> standard_bloom::folded() const {
         return filter_errc::too_small;
     }
     standard_bloom folded{{half, size_.probes}};
-    merge_bits(words_, 0, half, folded.words_, 0);
-    merge_bits(words_, half, half, folded.words_, 0);
+    for (std::uint64_t place = 0; place < half; place += 64) {
+        const auto both = bits_from(words_, place) | bits_from(words_, half + place);
+        merge_bits(folded.words_, place, lowest(both, half - place));
+    }
     return folded;
 }
 
