@@ -23,67 +23,98 @@ namespace reprise::filter {
 
 namespace {
 
-constexpr unsigned nibble_bits = 4;
+constexpr unsigned byte_bits = 8;
 
-/// One table and whose digest each of its columns is.
+/// One table and whose digest each of its columns is. In one of 64 columns a sibling's is the one
+/// of its own number, and the columns that were found are the answer; in narrower ones columns are
+/// given as they are free, and the answer is looked up.
 struct group {
     std::shared_ptr<sibling_rows> rows;
     std::uint64_t used = 0;  // columns
     std::array<std::uint8_t, sibling_index::capacity> sibling_of{};
-    /// From columns to siblings, four columns at a time: a loop over the bits that are on would
-    /// branch on what memory said, and keep the next look-up from being begun meanwhile.
-    std::vector<std::array<sibling_mask, 1 << nibble_bits>> siblings_of_nibble;
+    /// From columns to siblings, eight columns at a time; empty for 64. A loop over the bits that
+    /// are on would branch on what memory said, and keep the next look-up from being begun.
+    std::vector<std::array<sibling_mask, 1 << byte_bits>> siblings_of_byte;
 
-    group(std::shared_ptr<sibling_rows> table)  // NOLINT(google-explicit-constructor)
+    explicit group(std::shared_ptr<sibling_rows> table)
         : rows{std::move(table)},
-          siblings_of_nibble(rows->slice() / nibble_bits) {}
+          siblings_of_byte(is_widest() ? 0 : rows->slice() / byte_bits) {}
+
+    [[nodiscard]] bool is_widest() const noexcept {
+        return rows->slice() == sibling_rows::most_slice;
+    }
 
     void use(unsigned column, unsigned sibling) noexcept {
+        assert(!is_widest() || column == sibling);
         used |= std::uint64_t{1} << column;
         sibling_of[column] = static_cast<std::uint8_t>(sibling);
-        set(column, sibling_mask{1} << sibling);
+        stand_for(column, sibling_mask{1} << sibling);
     }
 
     void leave(unsigned column) noexcept {
         used &= ~(std::uint64_t{1} << column);
-        set(column, 0);
+        stand_for(column, 0);
     }
 
     [[nodiscard]] sibling_mask ask(key_hash key) const noexcept {
-        auto columns = rows->ask(key);
+        return siblings_in(rows->ask(key) & used);
+    }
+
+    [[nodiscard]] sibling_mask siblings() const noexcept { return siblings_in(used); }
+
+    /// A column for the sibling that nobody uses, if there is one.
+    [[nodiscard]] std::optional<unsigned> free_column(unsigned sibling) const noexcept {
+        const auto column = is_widest() ? sibling : static_cast<unsigned>(std::countr_one(used));
+        if (column >= rows->slice() || (used >> column & 1) != 0) {
+            return std::nullopt;
+        }
+        return column;
+    }
+
+private:
+    [[nodiscard]] sibling_mask siblings_in(std::uint64_t columns) const noexcept {
+        if (siblings_of_byte.empty()) {
+            return columns;
+        }
         sibling_mask siblings = 0;
-        for (const auto& of : siblings_of_nibble) {
+        for (const auto& of : siblings_of_byte) {
             siblings |= of[columns % of.size()];
-            columns >>= nibble_bits;
+            columns >>= byte_bits;
         }
         return siblings;
     }
 
-    [[nodiscard]] sibling_mask siblings() const noexcept {
-        sibling_mask all = 0;
-        for (const auto& of : siblings_of_nibble) {
-            all |= of.back();
+    /// Makes `column` mean a sibling's bit, or nothing.
+    void stand_for(unsigned column, sibling_mask bit) noexcept {
+        if (is_widest()) {
+            return;
         }
-        return all;
-    }
-
-    /// The first column that nobody uses; slice() when there is none.
-    [[nodiscard]] unsigned free_column() const noexcept {
-        return std::min(static_cast<unsigned>(std::countr_one(used)), rows->slice());
-    }
-
-private:
-    /// What `column` stands for: a sibling's bit, or nothing.
-    void set(unsigned column, sibling_mask bit) noexcept {
-        auto& of = siblings_of_nibble[column / nibble_bits];
-        const auto before = of[std::size_t{1} << (column % nibble_bits)];
-        for (std::size_t nibble = 0; nibble < of.size(); ++nibble) {
-            if ((nibble >> (column % nibble_bits) & 1) != 0) {
-                of[nibble] = (of[nibble] & ~before) | bit;
+        auto& of = siblings_of_byte[column / byte_bits];
+        const auto own = std::size_t{1} << (column % byte_bits);
+        const auto before = of[own];
+        for (std::size_t columns = 0; columns < of.size(); ++columns) {
+            if ((columns & own) != 0) {
+                of[columns] = (of[columns] & ~before) | bit;
             }
         }
     }
 };
+
+/// The same group with twice the columns.
+group widened(const group& narrow) {
+    const auto slice = narrow.rows->slice();
+    std::array<std::uint8_t, sibling_index::capacity> column_of{};
+    for (unsigned column = 0; column < slice; ++column) {
+        column_of[column] = slice * 2 == sibling_rows::most_slice
+                                ? narrow.sibling_of[column]
+                                : static_cast<std::uint8_t>(column);
+    }
+    group wide{std::make_shared<sibling_rows>(*narrow.rows, std::span{column_of}.first(slice))};
+    for (unsigned column = 0; column < slice; ++column) {
+        wide.use(column_of[column], narrow.sibling_of[column]);
+    }
+    return wide;
+}
 
 }  // namespace
 
@@ -97,11 +128,7 @@ struct sibling_index::view {
     };
 
     [[nodiscard]] std::optional<home> find(unsigned sibling) const noexcept {
-        const auto bit = sibling_mask{1} << sibling;
         for (std::size_t g = 0; g < groups.size(); ++g) {
-            if ((groups[g].siblings() & bit) == 0) {
-                continue;
-            }
             for (unsigned column = 0; column < groups[g].rows->slice(); ++column) {
                 if ((groups[g].used >> column & 1) != 0 &&
                     groups[g].sibling_of[column] == sibling) {
@@ -179,10 +206,12 @@ void sibling_index::put(unsigned sibling, bloom_size size, std::span<const std::
     auto next = copy_of_now();
     const auto home = next->find(sibling);
     const auto g = next->find(size);
-
-    if (home && home->group == g &&
-        next->groups[g].free_column() == next->groups[g].rows->slice()) {
-        // No column to spare: out of use, rewritten, in use again.
+    if (g == next->groups.size()) {
+        next->groups.emplace_back(std::make_shared<sibling_rows>(size, sibling_rows::least_slice));
+    }
+    // Free in the view that is published now: readers may be using what `next` will leave.
+    auto column = next->groups[g].free_column(sibling);
+    if (!column && home && home->group == g) {
         auto without = copy_of_now();
         without->groups[g].leave(home->column);
         publish(std::move(without));
@@ -190,23 +219,15 @@ void sibling_index::put(unsigned sibling, bloom_size size, std::span<const std::
         publish(std::move(next));
         return;
     }
+    if (!column) {
+        next->groups[g] = widened(next->groups[g]);
+        column = next->groups[g].free_column(sibling);
+    }
+    next->groups[g].rows->write(*column, words);
     if (home) {
         next->groups[home->group].leave(home->column);
     }
-    if (g == next->groups.size()) {
-        next->groups.emplace_back(std::make_shared<sibling_rows>(size, sibling_rows::least_slice));
-    }
-    // The column must be free for readers of the view that is published now, not only in the next.
-    auto column = g < now().groups.size() ? now().groups[g].free_column() : 0;
-    if (column == next->groups[g].rows->slice()) {
-        group wider{std::make_shared<sibling_rows>(*next->groups[g].rows)};
-        for (unsigned c = 0; c < column; ++c) {
-            wider.use(c, next->groups[g].sibling_of[c]);
-        }
-        next->groups[g] = std::move(wider);
-    }
-    next->groups[g].rows->write(column, words);
-    next->groups[g].use(column, sibling);
+    next->groups[g].use(*column, sibling);
     next->drop_empty_groups();
     publish(std::move(next));
 }

@@ -3,22 +3,15 @@
 
 #include "filter/sibling_rows.hpp"
 
-#include "filter/indices.hpp"
-
-#include <atomic>
+#include <bit>
 #include <cassert>
+#include <type_traits>
 
 namespace reprise::filter {
 
 namespace {
 
 constexpr unsigned word_bits = 64;
-
-template <class Word>
-Word load(const Word& row, std::memory_order order) noexcept {
-    // atomic_ref of const is C++26's; nothing is written through this one.
-    return std::atomic_ref<Word>{const_cast<Word&>(row)}.load(order);  // NOLINT
-}
 
 /// There is one writer, so that what it reads is the latest and needs no read-modify-write.
 template <class Word>
@@ -28,48 +21,40 @@ void store(Word& row, Word value) noexcept {
 
 }  // namespace
 
+sibling_rows::tables sibling_rows::make(std::uint64_t bits, unsigned slice) {
+    switch (slice) {
+    case 8: return big_array<std::uint8_t>{bits};
+    case 16: return big_array<std::uint16_t>{bits};
+    case 32: return big_array<std::uint32_t>{bits};
+    default: return big_array<std::uint64_t>{bits};
+    }
+}
+
 sibling_rows::sibling_rows(bloom_size size, unsigned slice)
     : size_{size},
       slice_{slice},
-      rows_{[&]() -> decltype(rows_) {
-          switch (slice) {
-          case 8: return table<std::uint8_t>{size.bits};
-          case 16: return table<std::uint16_t>{size.bits};
-          case 32: return table<std::uint32_t>{size.bits};
-          default: return table<std::uint64_t>{size.bits};
-          }
-      }()} {
+      rows_{make(size.bits, slice)},
+      first_{std::visit([](const auto& rows) -> const void* { return rows.begin(); }, rows_)} {
     assert(size.bits > 0 && size.probes > 0);
     assert(slice == 8 || slice == 16 || slice == 32 || slice == 64);
 }
 
-sibling_rows::sibling_rows(const sibling_rows& narrower)
+sibling_rows::sibling_rows(const sibling_rows& narrower, std::span<const std::uint8_t> column_of)
     : sibling_rows{narrower.size_, narrower.slice_ * 2} {
     std::visit(
         [&](auto& wide, const auto& narrow) {
+            using word = std::remove_reference_t<decltype(wide[0])>;
             for (std::uint64_t row = 0; row < size_.bits; ++row) {
-                const auto bits = load(narrow[row], std::memory_order_relaxed);
-                // Only one pair of types ever meets here; the others must compile all the same.
-                wide[row] = static_cast<std::remove_reference_t<decltype(wide[row])>>(bits);
+                std::uint64_t bits = load_row(narrow[row], std::memory_order_relaxed);
+                for (; bits != 0; bits &= bits - 1) {
+                    const auto column = column_of[static_cast<unsigned>(std::countr_zero(bits))];
+                    // Only one pair of types ever meets here; the others must compile all the same.
+                    wide[row] = static_cast<word>(wide[row] | std::uint64_t{1} << column);
+                }
             }
         },
         rows_,
         narrower.rows_);
-}
-
-std::uint64_t sibling_rows::ask(key_hash key) const noexcept {
-    return std::visit(
-        [&](const auto& rows) {
-            // No early end: with several siblings some bit is on nearly to the last row, and the
-            // reads overlap when none waits for what another said.
-            indices places{key, size_.bits};
-            std::uint64_t on = UINT64_MAX;
-            for (unsigned probe = 0; probe < size_.probes; ++probe) {
-                on &= load(rows[places.next()], std::memory_order_acquire);
-            }
-            return on;
-        },
-        rows_);
 }
 
 void sibling_rows::write(unsigned column, std::span<const std::uint64_t> words) noexcept {
@@ -80,7 +65,7 @@ void sibling_rows::write(unsigned column, std::span<const std::uint64_t> words) 
             const auto others = static_cast<word>(~(word{1} << column));
             for (std::uint64_t row = 0; row < size_.bits; ++row) {
                 const auto bit = words[row / word_bits] >> (row % word_bits) & 1;
-                const auto kept = load(rows[row], std::memory_order_relaxed) & others;
+                const auto kept = load_row(rows[row], std::memory_order_relaxed) & others;
                 store(rows[row], static_cast<word>(kept | bit << column));
             }
         },
@@ -94,7 +79,7 @@ void sibling_rows::flip(unsigned column, std::span<const std::uint64_t> places) 
             using word = std::remove_reference_t<decltype(rows[0])>;
             const auto bit = static_cast<word>(word{1} << column);
             for (const auto place : places) {
-                const auto before = load(rows[place], std::memory_order_relaxed);
+                const auto before = load_row(rows[place], std::memory_order_relaxed);
                 store(rows[place], static_cast<word>(before ^ bit));
             }
         },
@@ -107,7 +92,7 @@ std::vector<std::uint64_t> sibling_rows::read(unsigned column) const {
     std::visit(
         [&](const auto& rows) {
             for (std::uint64_t row = 0; row < size_.bits; ++row) {
-                const std::uint64_t bits = load(rows[row], std::memory_order_relaxed);
+                const std::uint64_t bits = load_row(rows[row], std::memory_order_relaxed);
                 words[row / word_bits] |= (bits >> column & 1) << (row % word_bits);
             }
         },
