@@ -150,7 +150,7 @@ double digest::estimated_keys() const noexcept {
     // A full filter says only "very many"; one bit off is the most it can tell.
     const double off = std::max(1.0, bits - static_cast<double>(bits_on_)) / bits;
     if (shape_.layout == digest_layout::blocked) {
-        return std::log(off) / std::log1p(-lanes / bits);  // bits / lanes places in a lane
+        return std::log(off) / std::log1p(-double{lanes} / bits);  // bits / lanes places in a lane
     }
     // With one bit there is nothing to tell a key from many; log1p(-1) would be infinite.
     return shape_.bits == 1 ? static_cast<double>(bits_on_)

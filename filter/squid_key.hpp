@@ -17,7 +17,7 @@ namespace reprise::filter {
 using squid_key = std::array<std::byte, 16>;
 
 /// The byte that stands for the method in a key. A digest's reader asks for GET only.
-enum class squid_method : std::uint8_t { get = 1, head = 5 };
+enum class squid_method : std::uint8_t { get = 1, head = 4 };
 
 /// `url` as Squid keys it: scheme and host in lower case, dots at the host's end and the scheme's
 /// default port dropped, an absent path as "/"; all else as asked, escapes, dot segments and an
