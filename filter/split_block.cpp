@@ -5,6 +5,8 @@
 
 #include "filter/split_block.hpp"
 
+#include "filter/split_block_kernels.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <cassert>
@@ -18,8 +20,6 @@ namespace reprise::filter {
 
 namespace {
 
-using words_of_block = std::array<std::uint32_t, split_lanes>;
-
 constexpr unsigned lane_shift = std::countr_zero(split_lane_bits);
 static_assert(split_lanes / 2 * lane_shift <= 32, "one half of a hash word must serve four lanes");
 
@@ -30,9 +30,13 @@ constexpr unsigned place_in(std::uint64_t hash, unsigned lane) noexcept {
     return (half >> (lane / 2 * lane_shift)) % split_lane_bits;
 }
 
+}  // namespace
+
+namespace split_block_kernels {
+
 // Unrolled on request: at -O2 GCC 12 keeps the loops, and a query takes twice as long.
 
-bool has_all(const words_of_block& words, std::uint64_t hash) noexcept {
+bool has_all_plain(const block_words& words, std::uint64_t hash) noexcept {
     std::uint32_t on = 1;
 #pragma GCC unroll 8
     for (unsigned lane = 0; lane < split_lanes; ++lane) {
@@ -41,7 +45,7 @@ bool has_all(const words_of_block& words, std::uint64_t hash) noexcept {
     return on != 0;
 }
 
-bool put_all(words_of_block& words, std::uint64_t hash) noexcept {
+bool put_all_plain(block_words& words, std::uint64_t hash) noexcept {
     std::uint32_t on = 1;
 #pragma GCC unroll 8
     for (unsigned lane = 0; lane < split_lanes; ++lane) {
@@ -54,6 +58,11 @@ bool put_all(words_of_block& words, std::uint64_t hash) noexcept {
 
 #if defined(__x86_64__)
 
+namespace {
+
+// Whoever asks before this is set, while other files' statics are made, takes the plain path.
+const bool processor_has_avx2 = __builtin_cpu_supports("avx2") != 0;
+
 [[gnu::target("avx2")]] inline __m256i bits_of(std::uint64_t hash) noexcept {
     constexpr int step = lane_shift;
     const auto counts = _mm256_setr_epi32(0, 0, step, step, 2 * step, 2 * step, 3 * step, 3 * step);
@@ -63,13 +72,18 @@ bool put_all(words_of_block& words, std::uint64_t hash) noexcept {
     return _mm256_sllv_epi32(_mm256_set1_epi32(1), places);
 }
 
-[[gnu::target("avx2")]] bool has_all_avx2(const words_of_block& words,
-                                          std::uint64_t hash) noexcept {
+}  // namespace
+
+bool has_avx2() noexcept {
+    return processor_has_avx2;
+}
+
+[[gnu::target("avx2")]] bool has_all_avx2(const block_words& words, std::uint64_t hash) noexcept {
     const auto block = _mm256_load_si256(reinterpret_cast<const __m256i*>(words.data()));
     return _mm256_testc_si256(block, bits_of(hash)) != 0;
 }
 
-[[gnu::target("avx2")]] bool put_all_avx2(words_of_block& words, std::uint64_t hash) noexcept {
+[[gnu::target("avx2")]] bool put_all_avx2(block_words& words, std::uint64_t hash) noexcept {
     auto* const at = reinterpret_cast<__m256i*>(words.data());
     const auto block = _mm256_load_si256(at);
     const auto bits = bits_of(hash);
@@ -77,21 +91,25 @@ bool put_all(words_of_block& words, std::uint64_t hash) noexcept {
     return _mm256_testc_si256(block, bits) != 0;
 }
 
-// Whoever asks before this is set, while other files' statics are made, takes the plain path.
-const bool has_avx2 = __builtin_cpu_supports("avx2") != 0;
-
 #else
 
-constexpr bool has_avx2 = false;
-
-bool has_all_avx2(const words_of_block& words, std::uint64_t hash) noexcept {
-    return has_all(words, hash);
+bool has_avx2() noexcept {
+    return false;
 }
-bool put_all_avx2(words_of_block& words, std::uint64_t hash) noexcept {
-    return put_all(words, hash);
+bool has_all_avx2(const block_words& words, std::uint64_t hash) noexcept {
+    return has_all_plain(words, hash);
+}
+bool put_all_avx2(block_words& words, std::uint64_t hash) noexcept {
+    return put_all_plain(words, hash);
 }
 
 #endif
+
+}  // namespace split_block_kernels
+
+namespace {
+
+namespace kernels = split_block_kernels;
 
 /// The least value in [low, high] for which `holds` is true, given that it stays true from there
 /// on; `high` when it is true for none.
@@ -151,12 +169,14 @@ split_block_bloom::split_block_bloom(std::uint64_t blocks) : blocks_{blocks} {
 
 bool split_block_bloom::may_contain(key_hash key) const noexcept {
     const auto& words = blocks_[place_of(key)].words;
-    return has_avx2 ? has_all_avx2(words, key.high) : has_all(words, key.high);
+    return kernels::has_avx2() ? kernels::has_all_avx2(words, key.high)
+                               : kernels::has_all_plain(words, key.high);
 }
 
 bool split_block_bloom::insert_and_test(key_hash key) noexcept {
     auto& words = blocks_[place_of(key)].words;
-    return has_avx2 ? put_all_avx2(words, key.high) : put_all(words, key.high);
+    return kernels::has_avx2() ? kernels::put_all_avx2(words, key.high)
+                               : kernels::put_all_plain(words, key.high);
 }
 
 void split_block_bloom::may_contain(std::span<const key_hash> keys,

@@ -163,6 +163,74 @@ TEST_SUITE("filter/bloom") {
         }
     }
 
+    TEST_CASE("a union is the filter of all keys, an intersection has those that both had") {
+        blocked_bloom united{40};
+        fill(united, 300);
+        blocked_bloom other{40};
+        blocked_bloom all{40};
+        fill(all, 300);
+        for (std::uint64_t i = 200; i < 500; ++i) {
+            other.insert(nth_key(1, i));
+            all.insert(nth_key(1, i));
+        }
+        blocked_bloom both{40};
+        fill(both, 300);
+        REQUIRE(united.unite(other).has_value());
+        REQUIRE(both.intersect(other).has_value());
+        for (std::uint64_t block = 0; block < 40; ++block) {
+            CHECK(united.read_block(block) == all.read_block(block));
+        }
+        for (std::uint64_t i = 200; i < 300; ++i) {
+            CHECK(both.may_contain(nth_key(1, i)));
+        }
+        CHECK(both.bits_on() < other.bits_on());
+    }
+
+    TEST_CASE("a folded filter is the half-sized filter of the same keys") {
+        for (const std::uint64_t blocks : {2, 6, 500}) {
+            CAPTURE(blocks);
+            blocked_bloom whole{blocks};
+            blocked_bloom half{blocks / 2};
+            fill(whole, 2'000);
+            fill(half, 2'000);
+            const auto folded = whole.folded();
+            REQUIRE(folded.has_value());
+            for (std::uint64_t block = 0; block < half.blocks(); ++block) {
+                CHECK(folded->read_block(block) == half.read_block(block));
+            }
+        }
+    }
+
+    TEST_CASE("filters of different sizes are not combined, odd ones not folded") {
+        blocked_bloom filter{11};
+        CHECK(filter.unite(blocked_bloom{12}).error() == filter_errc::sizes_differ);
+        CHECK(filter.intersect(blocked_bloom{10}).error() == filter_errc::sizes_differ);
+        CHECK(filter.folded().error() == filter_errc::odd_size);
+    }
+
+    TEST_CASE("a union taken while others insert and ask loses nothing that was in either") {
+        blocked_bloom filter{500};
+        blocked_bloom other{500};
+        for (std::uint64_t i = 0; i < 2'000; ++i) {
+            other.insert(nth_key(3, i));
+        }
+        std::thread writer{[&] { fill(filter, 2'000); }};
+        std::thread reader{[&] {
+            for (std::uint64_t i = 0; i < 2'000; ++i) {
+                (void)filter.may_contain(nth_key(1, i));
+            }
+        }};
+        CHECK(filter.unite(other).has_value());
+        writer.join();
+        reader.join();
+        std::uint64_t missed = 0;
+        for (std::uint64_t i = 0; i < 2'000; ++i) {
+            missed += filter.may_contain(nth_key(1, i)) ? 0 : 1;
+            missed += filter.may_contain(nth_key(3, i)) ? 0 : 1;
+        }
+        CHECK(missed == 0);
+    }
+
     TEST_CASE("threads that insert at once lose no key, and one of them is told it was first") {
         constexpr std::uint64_t keys = 20'000;
         blocked_bloom filter{blocks_for(keys, 1e-6)};
