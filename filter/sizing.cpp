@@ -105,6 +105,15 @@ std::uint64_t upper_capacity(bloom_size size, double rate) noexcept {
     return static_cast<std::uint64_t>(std::max(0.0, keys));
 }
 
+double alias_rate(std::uint64_t bits, double keys) noexcept {
+    assert(bits > 0 && keys >= 0);
+    if (keys <= 0) {
+        return 0;
+    }
+    const auto sequences = static_cast<double>(bits) * static_cast<double>(bits);
+    return -std::expm1(keys * std::log1p(-1 / sequences));
+}
+
 double partitioned_rate(bloom_size size, double keys) noexcept {
     assert(size.probes > 0 && size.bits > 0 && size.bits % size.probes == 0);
     if (keys <= 0) {

@@ -21,8 +21,9 @@ namespace reprise::filter {
 /// Memory    size.bits / 8 bytes, rounded up to words of 8; allocated and zeroed at construction.
 /// Threads   one; const members may run at once.
 /// Cost      insert and may_contain: two divisions, then a load a probe.
-/// Errs      may_contain may be true for a key never inserted, at exact_rate(size, keys), which
-///           classic_rate is close to; it is never false for one that was.
+/// Errs      may_contain may be true for a key never inserted, at exact_rate(size, keys) plus
+///           alias_rate(size.bits, keys); classic_rate is close to both together, unless the filter
+///           or the rate is tiny. It is never false for one that was.
 class standard_bloom {
 public:
     /// @pre 0 < size.bits < 2^63, size.probes > 0

@@ -223,6 +223,18 @@ TEST_SUITE("filter/sizing") {
         }
     }
 
+    TEST_CASE("what double hashing adds is nothing at usual rates, and doubles tiny ones") {
+        CHECK(alias_rate(100, 0) == 0);
+        CHECK(alias_rate(1, 3) == 1);
+        CHECK(alias_rate(1'000, 10) == doctest::Approx(1e-5).epsilon(1e-4));
+        const auto share = [](std::uint64_t keys, double rate) {
+            return alias_rate(classic_size(keys, rate).bits, static_cast<double>(keys)) / rate;
+        };
+        CHECK(share(1'000, 0.01) == doctest::Approx(0.001).epsilon(0.1));
+        CHECK(share(1'000, 1e-6) == doctest::Approx(1.2).epsilon(0.1));
+        CHECK(share(1'000'000, 1e-6) < 0.0013);
+    }
+
     TEST_CASE("a partitioned filter takes the fewest bits that meet its rate") {
         for (const auto rate : rates) {
             for (const std::uint64_t keys : {1, 10, 1'000, 1'000'000}) {
