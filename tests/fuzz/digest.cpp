@@ -1,0 +1,157 @@
+// Whatever bytes a sibling sends, they make a digest or a reason, as a whole and as a delta, within
+// the memory that the reader allows. The checksums would keep a fuzzer out of everything behind
+// them, so each input is tried as it is and once more with all of them made right: those of header
+// and body, that of a delta's base, and that of the content, which needs a decoder without
+// refusals.
+
+#include "filter/digest_wire.hpp"
+#include "filter/gap_code.hpp"
+#include "filter/little_endian.hpp"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace {
+
+namespace filter = reprise::filter;
+
+constexpr filter::digest_limits limits{.bytes = 1 << 16, .false_positive_rate = 0.9};
+constexpr std::size_t seed_at = 32, checksum_at = 64, base_checksum_at = 80, body_bytes_at = 104,
+                      body_sum_at = 112, header_sum_at = 120;
+
+void must(bool holds) {
+    if (!holds) {
+        std::abort();
+    }
+}
+
+template <class Result>
+void must_be_named(const Result& refused) {
+    must(refused.error().category() == filter::digest_category());
+    must(refused.error().message() != "unknown error");
+}
+
+filter::seed_id seed_of(std::span<const std::byte> wire) {
+    filter::seed_id seed{};
+    if (wire.size() >= filter::digest_header_bytes) {
+        std::copy_n(wire.begin() + seed_at, seed.size(), seed.begin());
+    }
+    return seed;
+}
+
+/// A digest that came through: usable, within limits, and the same once it is sent on.
+void use(const filter::digest& read) {
+    must(read.bytes() <= limits.bytes);
+    must(read.false_positive_rate() <= limits.false_positive_rate);
+    must(read.estimated_keys() >= 0);
+    (void)read.may_contain({.low = 1, .high = 2});
+    const auto wire = filter::encode(read);
+    const auto again = filter::decode_digest(wire, read.stamp().seed, limits);
+    must(again.has_value() && again->stamp() == read.stamp());
+    must(std::equal(read.words().begin(), read.words().end(), again->words().begin()));
+}
+
+/// A digest such as the delta in `head` names as its base, but for the checksum of its bits.
+filter::digest base_for(const filter::digest_head& head) {
+    std::vector<std::uint64_t> words((head.shape.bits + 63) / 64);
+    words.front() = 1;
+    auto stamp = head.stamp;
+    stamp.generation.counter = head.base_counter;
+    return {head.shape, std::move(words), stamp};
+}
+
+void try_both(std::span<const std::byte> wire) {
+    const auto head = filter::read_digest_head(wire);
+    const auto whole = filter::decode_digest(wire, seed_of(wire), limits);
+    if (head.has_error()) {
+        must_be_named(head);
+        must(whole.error() == head.error());
+        return;
+    }
+    if (whole.has_error()) {
+        must_be_named(whole);
+    } else {
+        use(*whole);
+    }
+    if (head->shape.bits > limits.bytes * 8) {
+        return;
+    }
+    const auto base = base_for(*head);
+    const auto next = filter::apply_delta(wire, base, limits);
+    if (next.has_error()) {
+        must_be_named(next);
+        return;
+    }
+    use(*next);
+    const auto delta = filter::encode_delta(base, *next);
+    must(delta.has_value() && filter::apply_delta(*delta, base, limits).has_value());
+}
+
+void put(std::vector<std::byte>& wire, std::size_t at, std::uint64_t value) {
+    filter::put_little_endian(wire.data() + at, value);
+}
+
+void sum(std::vector<std::byte>& wire) {
+    const auto body = std::span{wire}.subspan(filter::digest_header_bytes);
+    put(wire, body_sum_at, XXH3_64bits(body.data(), body.size()));
+    put(wire, header_sum_at, XXH3_64bits(wire.data(), header_sum_at));
+}
+
+/// Checksum of what `body` makes of `words`, as far as it goes.
+std::uint64_t content_sum(std::span<const std::byte> body,
+                          const filter::digest_head& head,
+                          std::vector<std::uint64_t> words) {
+    if (head.encoding == filter::digest_encoding::raw) {
+        auto bytes = std::as_writable_bytes(std::span{words});
+        for (std::size_t i = 0; i < std::min(body.size(), bytes.size()); ++i) {
+            bytes[i] ^= body[i];
+        }
+    } else {
+        filter::gap_reader in{body, head.divisor};
+        std::uint64_t expected = 0;
+        for (std::uint64_t i = 0; i < head.listed && expected < head.shape.bits; ++i) {
+            const auto gap = in.next(head.shape.bits - 1 - expected);
+            if (!gap) {
+                break;
+            }
+            words[(expected + *gap) / 64] ^= std::uint64_t{1} << ((expected + *gap) % 64);
+            expected += *gap + 1;
+        }
+    }
+    return XXH3_64bits(words.data(), (head.shape.bits + 7) / 8);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    const auto wire = std::as_bytes(std::span{data, size});
+    try_both(wire);
+    if (size < filter::digest_header_bytes) {
+        return 0;
+    }
+    std::vector<std::byte> summed(wire.begin(), wire.end());
+    put(summed, body_bytes_at, size - filter::digest_header_bytes);
+    sum(summed);
+    const auto head = filter::read_digest_head(summed);
+    if (head.has_error() || head->shape.bits > limits.bytes * 8) {
+        try_both(summed);
+        return 0;
+    }
+    std::vector<std::uint64_t> words((head->shape.bits + 63) / 64);
+    if (head->form == filter::digest_form::delta) {
+        const auto base = base_for(*head);
+        words.assign(base.words().begin(), base.words().end());
+        put(summed, base_checksum_at, base.checksum());
+    }
+    const auto body = std::span{summed}.subspan(filter::digest_header_bytes);
+    put(summed, checksum_at, content_sum(body, *head, std::move(words)));
+    sum(summed);
+    try_both(summed);
+    return 0;
+}
