@@ -85,6 +85,10 @@ const admission_filter::generation& admission_filter::young_now() const noexcept
     return generations_[phase::unpack(phase_.load(std::memory_order_acquire)).epoch & 1];
 }
 
+std::uint32_t admission_filter::generations() const noexcept {
+    return phase::unpack(phase_.load(std::memory_order_acquire)).epoch;
+}
+
 bool admission_filter::is_spent(const generation& young,
                                 std::chrono::sys_seconds now) const noexcept {
     return young.keys.load(std::memory_order_relaxed) >= settings_.objects ||

@@ -103,6 +103,10 @@ public:
     /// When the young generation knows that already, one cache line is read and nothing written.
     void refresh(key_hash key, std::chrono::sys_seconds now) noexcept;
 
+    /// How often young has become old: who refreshed a key in this generation need not do so again
+    /// before the next. One load.
+    [[nodiscard]] std::uint32_t generations() const noexcept;
+
     /// Reads at most 4,096 blocks of each generation (some 0.1 ms), so an event loop may call it.
     [[nodiscard]] admission_figures figures(std::chrono::sys_seconds now) const noexcept;
 

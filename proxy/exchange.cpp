@@ -256,9 +256,9 @@ bool exchange::look_up(wall_time now) {
             return false;
         }
     }
-    const auto minute = static_cast<std::uint32_t>(now.time_since_epoch().count() / 60'000);
-    if (stored.told_at.load(std::memory_order_relaxed) != minute) {
-        stored.told_at.store(minute, std::memory_order_relaxed);
+    const auto generation = w_.common.admission.generation() + 1;
+    if (stored.told_at.load(std::memory_order_relaxed) != generation) {
+        stored.told_at.store(generation, std::memory_order_relaxed);
         w_.common.admission.hit(key_, now);
     }
     how_ = reuse_.what == http::reuse::fresh ? outcome::hit : outcome::stale;

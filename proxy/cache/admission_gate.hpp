@@ -68,6 +68,8 @@ public:
     /// A hit: the filter hears of it again, so that what was popular is no stranger after its
     /// eviction.
     void hit(const filter::key_hash& key, wall_time now) noexcept;
+    /// The generation that a hit now is told to. One load.
+    [[nodiscard]] std::uint32_t generation() const noexcept { return filter_->generations(); }
 
     /// Writes the state: to a temporary file, mode 0600, synced, then renamed over the old one.
     [[nodiscard]] boost::system::error_code save(const std::string& path) const;

@@ -35,8 +35,8 @@ struct stored_response {
     wall_time reusable_until{};  ///< before it, a request without directives is a hit
                                  ///< (http::reusable_until)
 
-    /// When the admission filter was last told of a hit, in minutes: a hit asks it at most once in
-    /// each.
+    /// The generation of the admission filter that was last told of a hit, plus one: a hit tells it
+    /// at most once in each.
     mutable std::atomic<std::uint32_t> told_at{0};
 
     stored_response() = default;

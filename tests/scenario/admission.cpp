@@ -196,4 +196,31 @@ TEST_SUITE("scenario/admission") {
         CHECK(std::filesystem::exists(directory.file("admission")));
     }
 
+    TEST_CASE("what is hit stays known, so that it may come back at once when it has left") {
+        auto settings = basic_settings();
+        settings["admission"] = {{"remember", {{"objects", 1000}}}};
+        world w{settings};
+        w.origin.on("/popular", fresh_hello);
+        w.origin.on("/forgotten", fresh_hello);
+        auto one = w.proxy.connect();
+        for (const std::string path : {"/popular", "/forgotten"}) {
+            CHECK_FALSE(stores(one.ask(w.request(path))));
+            CHECK(stores(one.ask(w.request(path))));
+        }
+        // Strangers for more than three generations, with a hit in each.
+        for (int n = 0; n < 4000; ++n) {
+            const auto path = "/stranger/" + std::to_string(n);
+            w.origin.on(path, fresh_hello);
+            (void)one.ask(w.request(path));
+            if (n % 300 == 0) {
+                REQUIRE(is_hit(one.ask(w.request("/popular"))));
+            }
+        }
+        for (const std::string path : {"/popular", "/forgotten"}) {
+            CHECK(w.ask("DELETE", path).status == 200);
+        }
+        CHECK(stores(w.get("/popular")));
+        CHECK_FALSE(stores(w.get("/forgotten")));
+    }
+
 }  // TEST_SUITE
