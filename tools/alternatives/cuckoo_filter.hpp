@@ -22,8 +22,8 @@ struct cuckoo_size {
 /// the fewest bits for `rate` at that many keys. @pre keys > 0, 0 < rate < 1
 [[nodiscard]] cuckoo_size cuckoo_size_for(std::uint64_t keys, double rate) noexcept;
 
-/// 1 - (1 - 1 / (2^f - 1))^(2 * 4 * load): a query compares two buckets, of which each slot is
-/// filled with probability `load`; of 2^f fingerprints zero stands for an empty slot.
+/// 1 - (1 - load / (2^f - 1))^8: a query compares eight slots, each filled with probability `load`;
+/// of 2^f fingerprints zero stands for an empty slot. The paper's bound is this at load 1.
 [[nodiscard]] double cuckoo_rate(cuckoo_size size, double keys) noexcept;
 
 /// Memory    buckets * 4 * fingerprint_bits / 8 bytes.

@@ -3,10 +3,12 @@
 // Construction for Counting Bloom Filters", ESA 2006): remainders with small counters, in the least
 // loaded of d buckets.
 //
-// A key is hashed once, to a value in [0, buckets * 2^remainder_bits); a permutation for each of
-// the d tables makes a bucket and a remainder of it. Keys that meet in one table so have equal
-// values and meet in all: a remainder that is found is the key's, and erasing cannot take another's
-// away, which it could with d independent hashes (section 3 of the paper).
+// A key is hashed once, to a value in [0, buckets * 2^remainder_bits), a bucket and a remainder; a
+// permutation for each of the d tables makes another such pair of it. Keys that meet in one table
+// so have equal values and meet in all: a remainder that is found is the key's, and erasing cannot
+// take another's away, which it could with d independent hashes (section 3 of the paper). Its
+// permutations are multiplications modulo a power of two; ours turn the bucket by a hash of the
+// remainder and keep that: as one to one, cheaper, and any number of buckets will do.
 
 #include "filter/key_hash.hpp"
 #include "tools/alternatives/cells.hpp"
@@ -21,8 +23,8 @@ struct dleft_size {
     unsigned remainder_bits = 0;  ///< 1 to 30
 };
 
-/// Buckets filled with six of eight cells on average, as in the paper (a bucket then overflows with
-/// a probability of about 1e-27 a key by its fluid limit), and the fewest bits for `rate`.
+/// Buckets filled with six of eight cells on average, as in the paper, at which all four of a key's
+/// being full was never seen, and the fewest bits for `rate`.
 /// @pre keys > 0, 0 < rate < 1
 [[nodiscard]] dleft_size dleft_size_for(std::uint64_t keys, double rate) noexcept;
 
@@ -56,10 +58,10 @@ public:
     [[nodiscard]] std::uint64_t bytes() const noexcept { return cells_.bytes(); }
 
 private:
-    /// A key's bucket in each table (as the index of its first cell) and its remainder there.
+    /// A key's bucket in each table, as the index of its first cell, and its remainder in all.
     struct places {
         std::array<std::uint64_t, tables> first;
-        std::array<std::uint32_t, tables> remainder;
+        std::uint32_t remainder;
     };
     [[nodiscard]] places places_of(filter::key_hash key) const noexcept;
     /// The cell that holds the remainder, or cells_.count().
@@ -67,7 +69,6 @@ private:
 
     std::uint64_t buckets_;
     unsigned remainder_bits_;
-    std::array<std::uint64_t, tables> multipliers_{};  // coprime to buckets * 2^remainder_bits
     cells cells_;  // remainder above, count in the low two bits; count 0: empty
     std::uint64_t used_ = 0;
 };

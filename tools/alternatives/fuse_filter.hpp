@@ -50,7 +50,7 @@ private:
     };
     [[nodiscard]] static shape shape_for(std::uint64_t keys, unsigned arity) noexcept;
 
-    fuse_filter(shape shape, unsigned bits);
+    fuse_filter(shape sized, unsigned bits);
     [[nodiscard]] peel_places places_of(std::uint64_t hash) const noexcept;
 
     shape shape_;

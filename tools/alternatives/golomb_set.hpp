@@ -46,12 +46,14 @@ private:
         [[nodiscard]] std::uint64_t gap() noexcept;
 
     private:
+        [[nodiscard]] std::uint64_t take(unsigned bits) noexcept;
+
         const golomb_set& set_;
         std::uint64_t bit_;
     };
-    /// Where a block begins, and the value that came before it.
+    /// Where a block begins, and the least value that it may hold.
     struct entry {
-        std::uint64_t before;
+        std::uint64_t from;
         std::uint64_t bit;
     };
 
