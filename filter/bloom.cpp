@@ -17,9 +17,9 @@ __extension__ typedef unsigned __int128 uint128;  // not ISO C++, and on every p
 constexpr unsigned lane_shift = std::countr_zero(lane_bits);  // hash bits that pick a lane's bit
 static_assert(lanes * lane_shift <= 64, "one hash word must serve all lanes");
 
-/// The bit that a key sets in its block's word `lane`.
-constexpr std::uint64_t bit_of(key_hash key, unsigned lane) noexcept {
-    return std::uint64_t{1} << ((key.high >> (lane * lane_shift)) % lane_bits);
+/// Which bit a key sets in its block's word `lane`.
+constexpr unsigned place_in(key_hash key, unsigned lane) noexcept {
+    return static_cast<unsigned>((key.high >> (lane * lane_shift)) % lane_bits);
 }
 
 }  // namespace
@@ -39,19 +39,21 @@ std::uint64_t blocked_bloom::block_of(key_hash key) const noexcept {
 bool blocked_bloom::may_contain(key_hash key) const noexcept {
     const auto& words = lines_[block_of(key)].words;
     // Most questions of a first sight end at the first lanes, but a branch a lane mispredicts; all
-    // eight words are in one line anyway.
-    std::uint64_t missing = 0;
+    // eight words are in one line anyway. Unrolled on request: at -O2 GCC 12 keeps the loop, and a
+    // query takes more than twice as long.
+    std::uint64_t on = 1;
+#pragma GCC unroll 8
     for (unsigned lane = 0; lane < lanes; ++lane) {
-        missing |= ~words[lane].load(std::memory_order_relaxed) & bit_of(key, lane);
+        on &= words[lane].load(std::memory_order_relaxed) >> place_in(key, lane);
     }
-    return missing == 0;
+    return on != 0;
 }
 
 bool blocked_bloom::insert_and_test(key_hash key) noexcept {
     auto& words = lines_[block_of(key)].words;
     bool all_on = true;
     for (unsigned lane = 0; lane < lanes; ++lane) {
-        const auto bit = bit_of(key, lane);
+        const auto bit = std::uint64_t{1} << place_in(key, lane);
         if ((words[lane].load(std::memory_order_relaxed) & bit) != 0) {
             continue;
         }
