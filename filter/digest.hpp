@@ -5,7 +5,7 @@
 // Few probes in many bits, not the other way round. A filter with few bits on compresses, and its
 // wire size at a given rate falls with the number of probes while the reader's memory grows
 // (Mitzenmacher, "Compressed Bloom Filters", IEEE/ACM ToN 2002). At a rate of 1 %, two probes in 19
-// bits a key travel in 9.0 bits and change by 4.5 % when one key in a hundred left and another
+// bits a key travel in 9.0 bits and change by 4.2 % when one key in a hundred left and another
 // came; seven probes in 9.6 bits, the least memory, do not compress at all. tools/digest_plane
 // prints the plane from which two was picked (kept in tools/results).
 //

@@ -4,6 +4,7 @@
 // and body, that of a delta's base, and that of the content, which needs a decoder without
 // refusals.
 
+#define XXH_INLINE_ALL
 #include "filter/digest_wire.hpp"
 #include "filter/gap_code.hpp"
 #include "filter/little_endian.hpp"

@@ -1,3 +1,4 @@
+#define XXH_INLINE_ALL
 #include "filter/digest_wire.hpp"
 #include "filter/little_endian.hpp"
 #include "tests/unit/filter/digests.hpp"
