@@ -5,7 +5,7 @@
 // each of the block's eight 64-bit words: a query costs one cache miss where a plain filter costs
 // one a probe, eight independent loads and no loop-carried multiplication. The price is uneven
 // blocks: at a rate of 0.0005 it takes 17.8 bits a key, a plain filter 15.8 (README.md has the
-// table, tools/bench_admission_filter.cpp the times). One bit a word, rather than eight anywhere in
+// table, tools/bench_filter the times). One bit a word, rather than eight anywhere in
 // the line, makes the expected rate exact in closed form (sizing.hpp) and every word a filter of
 // its own.
 
