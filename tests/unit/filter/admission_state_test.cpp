@@ -1,3 +1,5 @@
+#define XXH_INLINE_ALL  // nothing to link
+
 #include "filter/admission_state.hpp"
 #include "tests/unit/filter/keys.hpp"
 
