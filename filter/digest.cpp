@@ -4,6 +4,7 @@
 #define XXH_INLINE_ALL
 #include "filter/digest.hpp"
 
+#include "filter/bit_words.hpp"
 #include "filter/indices.hpp"
 
 #include <xxhash.h>
@@ -45,6 +46,10 @@ double rate_of(const digest_shape& shape,
         rates += product_of_fills(&words[at]);
     }
     return rates * lanes / static_cast<double>(words.size());
+}
+
+digest_shape shape_of(bloom_size size) noexcept {
+    return {.layout = digest_layout::standard, .bits = size.bits, .probes = size.probes};
 }
 
 bool is_block_on(std::span<const std::uint64_t> words, key_hash key) noexcept {
@@ -96,12 +101,10 @@ digest::digest(digest_shape shape, std::vector<std::uint64_t> words, digest_stam
       stamp_{stamp},
       words_{std::move(words)} {
     assert(is_valid(shape));
-    assert(words_.size() == (shape.bits + 63) / 64);
+    assert(words_.size() == words_for(shape.bits));
     assert(shape.bits % 64 == 0 || words_.back() >> (shape.bits % 64) == 0);
     checksum_ = XXH3_64bits(words_.data(), static_cast<std::size_t>((shape.bits + 7) / 8));
-    for (const auto word : words_) {
-        bits_on_ += static_cast<unsigned>(std::popcount(word));
-    }
+    bits_on_ = count_on(words_);
     rate_ = rate_of(shape_, words_, bits_on_);
 }
 
@@ -117,14 +120,18 @@ digest digest::of(const blocked_bloom& filter, digest_stamp stamp) {
     return digest{shape, std::move(words), stamp};
 }
 
-digest digest::of(const counters& source, unsigned probes, digest_stamp stamp) {
-    std::vector<std::uint64_t> words(static_cast<std::size_t>(source.bit_words()));
+digest digest::of(const standard_bloom& filter, digest_stamp stamp) {
+    const auto words = filter.words();
+    return digest{shape_of(filter.size()), {words.begin(), words.end()}, stamp};
+}
+
+digest digest::of(const counting_bloom& filter, digest_stamp stamp) {
+    const auto& places = filter.places();
+    std::vector<std::uint64_t> words(static_cast<std::size_t>(places.bit_words()));
     for (std::size_t i = 0; i < words.size(); ++i) {
-        words[i] = source.bits_on(i);
+        words[i] = places.bits_on(i);
     }
-    const digest_shape shape{
-        .layout = digest_layout::standard, .bits = source.places(), .probes = probes};
-    return digest{shape, std::move(words), stamp};
+    return digest{shape_of(filter.size()), std::move(words), stamp};
 }
 
 bool digest::may_contain(key_hash key) const noexcept {
@@ -134,7 +141,7 @@ bool digest::may_contain(key_hash key) const noexcept {
     indices places{key, shape_.bits};
     for (unsigned probe = 0; probe < shape_.probes; ++probe) {
         const auto place = places.next();
-        if ((words_[place / 64] >> (place % 64) & 1) == 0) {
+        if ((words_[place / 64] & bit_at(place)) == 0) {
             return false;
         }
     }
@@ -155,6 +162,17 @@ double digest::estimated_keys() const noexcept {
     // With one bit there is nothing to tell a key from many; log1p(-1) would be infinite.
     return shape_.bits == 1 ? static_cast<double>(bits_on_)
                             : std::log(off) / (shape_.probes * std::log1p(-1 / bits));
+}
+
+std::vector<std::uint64_t> flipped_places(const digest& before, const digest& after) {
+    assert(before.shape() == after.shape());
+    std::vector<std::uint64_t> places;
+    for (std::size_t i = 0; i < before.words().size(); ++i) {
+        for (auto left = before.words()[i] ^ after.words()[i]; left != 0; left &= left - 1) {
+            places.push_back(i * 64 + static_cast<unsigned>(std::countr_zero(left)));
+        }
+    }
+    return places;
 }
 
 }  // namespace reprise::filter

@@ -12,10 +12,11 @@
 // Bytes of a digest, whole or as a change: digest_wire.hpp, DIGEST_FORMAT.md.
 
 #include "filter/bloom.hpp"
-#include "filter/counters.hpp"
+#include "filter/counting.hpp"
 #include "filter/key_hash.hpp"
 #include "filter/seed_id.hpp"
 #include "filter/sizing.hpp"
+#include "filter/standard.hpp"
 
 #include <compare>
 #include <cstdint>
@@ -77,15 +78,15 @@ public:
     /// @pre is_valid(shape), words.size() == ceil(bits / 64), and no bit on past the last
     digest(digest_shape shape, std::vector<std::uint64_t> words, digest_stamp stamp);
 
-    /// A copy of `filter`'s bits, layout `blocked`. While others insert, a key inserted before the
-    /// call is in it; one inserted meanwhile may be there in part, that is, not.
+    /// A copy of a filter's bits, layout `standard`; of counters, those that are not zero.
+    /// @pre at most most_digest_bits bits and most_digest_probes probes
     /// @throws std::bad_alloc
-    [[nodiscard]] static digest of(const blocked_bloom& filter, digest_stamp stamp);
+    [[nodiscard]] static digest of(const standard_bloom& filter, digest_stamp stamp);
+    [[nodiscard]] static digest of(const counting_bloom& filter, digest_stamp stamp);
 
-    /// Which of a counting filter's counters are not zero, layout `standard`.
-    /// @pre 0 < probes <= most_digest_probes, source.places() <= most_digest_bits
-    /// @throws std::bad_alloc
-    [[nodiscard]] static digest of(const counters& source, unsigned probes, digest_stamp stamp);
+    /// The same of a blocked filter, layout `blocked`. While others insert, a key inserted before
+    /// the call is in it; one inserted meanwhile may be there in part, that is, not.
+    [[nodiscard]] static digest of(const blocked_bloom& filter, digest_stamp stamp);
 
     digest(digest&&) noexcept = default;
     digest& operator=(digest&&) noexcept = default;
@@ -110,6 +111,7 @@ public:
 
     /// Distinct keys that would leave this many bits off: ln(off / bits) / (probes ln(1 - 1/bits)),
     /// Swamidass and Baldi 2007; for blocked as blocked_bloom::measure. Finite even when full.
+    /// estimators.hpp has standard errors.
     [[nodiscard]] double estimated_keys() const noexcept;
 
     /// The chance that a key which was never counted is answered as if it were, for these bits:
@@ -124,5 +126,9 @@ private:
     std::uint64_t bits_on_ = 0;
     double rate_ = 0;
 };
+
+/// The places where two digests of one shape differ, rising: what sibling_index::flip takes once a
+/// delta was applied. O(bits / 64). @pre before.shape() == after.shape() @throws std::bad_alloc
+[[nodiscard]] std::vector<std::uint64_t> flipped_places(const digest& before, const digest& after);
 
 }  // namespace reprise::filter

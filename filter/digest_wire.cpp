@@ -4,6 +4,7 @@
 #define XXH_INLINE_ALL
 #include "filter/digest_wire.hpp"
 
+#include "filter/bit_words.hpp"
 #include "filter/gap_code.hpp"
 #include "filter/little_endian.hpp"
 
@@ -45,18 +46,6 @@ struct offset {
 
 constexpr std::uint64_t raw_bytes(std::uint64_t bits) noexcept {
     return (bits + 7) / 8;
-}
-
-constexpr std::uint64_t word_count(std::uint64_t bits) noexcept {
-    return (bits + 63) / 64;
-}
-
-std::uint64_t count_on(std::span<const std::uint64_t> words) noexcept {
-    std::uint64_t on = 0;
-    for (const auto word : words) {
-        on += static_cast<unsigned>(std::popcount(word));
-    }
-    return on;
 }
 
 std::vector<std::byte> write(const digest_head& head, std::span<const std::byte> body) {
@@ -151,7 +140,7 @@ bool flip_gaps(std::span<const std::byte> body,
             return false;
         }
         const auto place = expected + *gap;
-        words[place / 64] ^= std::uint64_t{1} << (place % 64);
+        words[place / 64] ^= bit_at(place);
         expected = place + 1;
     }
     return in.is_at_end();
@@ -181,7 +170,7 @@ boost::system::result<digest> flip_body(std::span<const std::byte> body,
 boost::system::error_code judge(std::span<const std::byte> wire,
                                 const digest_head& head,
                                 const digest_limits& limits) noexcept {
-    if (word_count(head.shape.bits) * 8 > limits.bytes) {
+    if (words_for(head.shape.bits) * 8 > limits.bytes) {
         return digest_errc::over_limit;
     }
     const auto size = digest_header_bytes + head.body_bytes;
@@ -324,7 +313,7 @@ boost::system::result<digest> decode_digest(std::span<const std::byte> wire,
     if (const auto refusal = judge(wire, *head, limits)) {
         return refusal;
     }
-    std::vector<std::uint64_t> words(static_cast<std::size_t>(word_count(head->shape.bits)));
+    std::vector<std::uint64_t> words(static_cast<std::size_t>(words_for(head->shape.bits)));
     return flip_body(wire.subspan(digest_header_bytes), *head, std::move(words), limits);
 }
 

@@ -69,7 +69,8 @@ inline constexpr std::size_t digest_header_bytes = 128;
 
 /// What a reader allows.
 struct digest_limits {
-    /// Of memory for the bits; ten million keys at 1 % take 24 MB.
+    /// Of memory for the bits; ten million keys at 1 % take 24 MB. A message of 128 bytes may ask
+    /// for all of it (no bit on), so let it be near what a sibling can need.
     std::uint64_t bytes = std::uint64_t{256} << 20;
     /// Above this a digest says too little to be asked. Half of the bits on with two probes is
     /// 0.25.

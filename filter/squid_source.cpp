@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <cstddef>
 
 namespace reprise::filter {
 
@@ -23,11 +24,13 @@ void squid_source::insert(const squid_key& key) noexcept {
 }
 
 bool squid_source::erase(const squid_key& key) noexcept {
-    if (!may_contain(key)) {
-        return false;
-    }
-    for (const auto place : squid_places(key, counters_.places())) {
-        counters_.lower(place);
+    const auto places = squid_places(key, counters_.places());
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        if (counters_.lower(places[i]) == counter_step::underflow) {
+            // What was lowered is raised again; a counter that sticks did neither.
+            std::for_each_n(places.begin(), i, [this](auto place) { counters_.raise(place); });
+            return false;
+        }
     }
     keys_ -= keys_ > 0 ? 1 : 0;
     return true;

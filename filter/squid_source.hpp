@@ -28,9 +28,9 @@ public:
 
     void insert(const squid_key& key) noexcept;
 
-    /// Takes out a key that was put in; one that surely never was (a counter of it is zero) changes
-    /// nothing and gives false. Taking out another that was not damages the digest: keys that share
-    /// places with it may be missed.
+    /// Takes out a key that was put in; one that surely never was (a counter of it is too low)
+    /// changes nothing and gives false. Taking out another that was not damages the digest: keys
+    /// that share places with it may be missed.
     bool erase(const squid_key& key) noexcept;
 
     [[nodiscard]] bool may_contain(const squid_key& key) const noexcept;

@@ -73,9 +73,8 @@ filter::digest digest_of(keys_view keys, filter::bloom_size size, std::uint64_t 
     for (const auto key : keys) {
         made.insert(key);
     }
-    return {{.layout = filter::digest_layout::standard, .bits = size.bits, .probes = size.probes},
-            {made.words().begin(), made.words().end()},
-            {.seed = {}, .generation = {.epoch = 1, .counter = counter}, .keys = keys.size()}};
+    return filter::digest::of(
+        made, {.seed = {}, .generation = {.epoch = 1, .counter = counter}, .keys = keys.size()});
 }
 
 template <class Filter>

@@ -91,6 +91,19 @@ TEST_SUITE("filter/squid_source") {
         CHECK_FALSE(source.erase(nth_squid_key(2)));
         CHECK(source.places() == before);
         CHECK(source.keys() == 1);
+
+        // A key that has one place four times needs a count of four there.
+        const squid_key fourfold{};
+        squid_source once{{1, 8}};
+        squid_key only_first{};
+        only_first[7] = std::byte{1};  // places 0, 1, 1, 1 of eight
+        only_first[11] = std::byte{1};
+        only_first[15] = std::byte{1};
+        once.insert(only_first);
+        const auto counts = once.places();
+        CHECK(once.may_contain(fourfold));
+        CHECK_FALSE(once.erase(fourfold));
+        CHECK(once.places() == counts);
     }
 
     TEST_CASE("a key whose places repeat goes as it came") {
