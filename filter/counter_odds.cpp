@@ -27,20 +27,16 @@ double counter_tail(bloom_size size, std::uint64_t keys, unsigned height) noexce
     }
     // The chance of exactly h is that of h - 1 times (trials - h + 1) / (h * (bits - 1)). From the
     // chance of none upwards no logarithm of a factorial is needed, in which the digits of large
-    // numbers of keys would be lost.
+    // numbers of keys would be lost; and all terms are positive.
     long double exactly = std::exp(trials * std::log1p(-1 / (others + 1)));
-    long double below = 0;
-    unsigned h = 0;
-    for (; h < height; ++h) {
-        below += exactly;
-        exactly *= (trials - h) / ((h + 1) * others);
-    }
-    if (height <= trials / (others + 1)) {
-        return static_cast<double>(1 - below);  // at or below the mean nothing cancels
-    }
     long double tail = 0;
-    for (; h <= trials && exactly > tail * 1e-20L; ++h) {
-        tail += exactly;
+    for (unsigned h = 0; h <= trials; ++h) {
+        if (h >= height) {
+            tail += exactly;
+            if (exactly < tail * 1e-20L) {
+                break;
+            }
+        }
         exactly *= (trials - h) / ((h + 1) * others);
     }
     return static_cast<double>(tail);

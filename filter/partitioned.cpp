@@ -16,8 +16,8 @@ namespace {
 
 __extension__ typedef unsigned __int128 uint128;  // not ISO C++, and on every platform we build for
 
-/// SplitMix64 (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", 2014), its
-/// state and its increment being the key's two words: as many generators as there are keys.
+/// SplitMix64 (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", 2014) with the
+/// key's words as its state and its increment, which must be odd.
 class places {
 public:
     places(key_hash key, std::uint64_t partition_bits) noexcept
@@ -106,20 +106,16 @@ boost::system::result<void> partitioned_bloom::intersect(const partitioned_bloom
 }
 
 boost::system::result<partitioned_bloom> partitioned_bloom::folded() const {
-    const auto whole = partition_bits();
-    if (whole % 2 != 0) {
+    if (partition_bits() % 2 != 0) {
         return filter_errc::odd_size;
     }
-    const auto half = whole / 2;
-    if (half < 2) {
+    if (partition_bits() / 2 < 2) {
         return filter_errc::too_small;
     }
+    // No partition begins within a pair of neighbours, so they need not be told apart.
     partitioned_bloom folded{{size_.bits / 2, size_.probes}};
-    for (unsigned partition = 0; partition < size_.probes; ++partition) {
-        for (std::uint64_t done = 0; done < whole; done += 64) {
-            const auto bits = lowest(bits_from(words_, partition * whole + done), whole - done);
-            merge_bits(folded.words_, partition * half + done / 2, pairs_on(bits));
-        }
+    for (std::uint64_t word = 0; word < words_.size(); ++word) {
+        folded.words_[word / 2] |= pairs_on(words_[word]) << (word % 2 * 32);
     }
     return folded;
 }

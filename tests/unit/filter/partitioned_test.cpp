@@ -60,6 +60,18 @@ TEST_SUITE("filter/partitioned") {
         }
     }
 
+    TEST_CASE("keys that share one word of their hashes are told apart") {
+        // By three more places in 256 each, or by four: one in 16 million pairs is not.
+        for (std::uint64_t i = 1; i < 200; ++i) {
+            partitioned_bloom same_low{{4 * 256, 4}};
+            same_low.insert({.low = 5, .high = 2});
+            CHECK(!same_low.may_contain({.low = 5, .high = 2 + 2 * i}));
+            partitioned_bloom same_high{{4 * 256, 4}};
+            same_high.insert({.low = 5, .high = 2});
+            CHECK(!same_high.may_contain({.low = 5 + i, .high = 2}));
+        }
+    }
+
     TEST_CASE("insert_and_test answers what may_contain would have, and inserts") {
         partitioned_bloom filter{{8'000, 5}};
         for (std::uint64_t i = 0; i < 5'000; ++i) {

@@ -155,7 +155,7 @@ TEST_SUITE("filter/standard") {
     }
 
     TEST_CASE("a folded filter is the one that the same keys make in half the bits") {
-        for (const std::uint64_t bits : {16, 64, 126, 128, 130, 1'000, 8'192, 9'998}) {
+        for (const std::uint64_t bits : {10, 16, 64, 126, 128, 130, 1'000, 8'192, 9'998}) {
             CAPTURE(bits);
             auto filter = filled({bits, 5}, bits, bits / 20 + 1);
             auto half = bits;
