@@ -35,7 +35,8 @@ struct dleft_size {
 /// Memory    4 * buckets * 8 * (remainder_bits + 2) / 8 bytes.
 /// Threads   one; const members at once by any number.
 /// Errs      towards yes, at dleft_rate; never no for a key inserted and not erased. A cell counts
-///           to 3 and sticks there, as a counter of a counting Bloom filter does at 15.
+///           to 3 and sticks there, as a counter of a counting Bloom filter does at 15, but at
+///           the third copy of one key: for sets, whose keys are inserted once.
 class dleft_filter {
 public:
     static constexpr unsigned tables = 4;
@@ -56,6 +57,9 @@ public:
     [[nodiscard]] std::uint64_t used() const noexcept { return used_; }
     [[nodiscard]] dleft_size size() const noexcept { return {buckets_, remainder_bits_}; }
     [[nodiscard]] std::uint64_t bytes() const noexcept { return cells_.bytes(); }
+
+    /// Equal cell for cell.
+    bool operator==(const dleft_filter& other) const noexcept { return cells_ == other.cells_; }
 
 private:
     /// A key's bucket in each table, as the index of its first cell, and its remainder in all.
