@@ -1,4 +1,4 @@
-// exact_rate of sizing.hpp.
+// exact_rate, declared in sizing.hpp.
 //
 // Let e of the places that a query looks at be off. Each ball thrown (a key throws as many as it
 // has probes) turns one of them on with chance e/m, so e walks down a chain of at most k + 1

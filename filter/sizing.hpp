@@ -41,7 +41,7 @@ struct bloom_size {
 /// Jimeno, "A new analysis of the false positive rate of a Bloom filter", 2010): the mean of
 /// (bits on / bits)^probes. Above the classic rate from two probes on. Their sums alternate, or
 /// take bits * probes * keys steps; ours has only positive terms and takes probes^3 * log(keys):
-/// see sizing.cpp. Good to twelve digits in all of its domain.
+/// see exact_rate.cpp. Good to twelve digits in all of its domain.
 /// @pre 0 < size.bits < 2^53, 0 < size.probes <= 64, probes * keys < 2^63
 [[nodiscard]] double exact_rate(bloom_size size, std::uint64_t keys) noexcept;
 
@@ -51,7 +51,7 @@ struct bloom_size {
 [[nodiscard]] double upper_rate(bloom_size size, double keys) noexcept;
 
 /// The fewest bits, with their best number of probes, whose upper_rate at `keys` is at most `rate`:
-/// a size that keeps its promise however small it is. @pre keys > 0, 0 < rate < 1
+/// a size that keeps its promise however small it is, alias_rate aside. @pre keys > 0, 0 < rate < 1
 [[nodiscard]] bloom_size upper_size(std::uint64_t keys, double rate) noexcept;
 
 /// The most keys that keep upper_rate at or below `rate`; none may. @pre bits > 1, 0 < rate < 1
