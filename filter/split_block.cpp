@@ -1,11 +1,6 @@
-// See split_block.hpp. Every question and every insert exists twice, plainly and for AVX2; they
-// agree bit for bit. A branch on a constant of the process picks one: measured beside a pointer to
-// function it costs the same or less (tools/bench_filter), since it is always foretold and leaves
-// the compiler the plain path to inline.
+// See split_block.hpp.
 
 #include "filter/split_block.hpp"
-
-#include "filter/split_block_kernels.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -18,37 +13,12 @@
 
 namespace reprise::filter {
 
-namespace {
-
-constexpr unsigned lane_shift = std::countr_zero(split_lane_bits);
-static_assert(split_lanes / 2 * lane_shift <= 32, "one half of a hash word must serve four lanes");
-
-/// Which bit a key sets in its block's word `lane`. Even lanes take five bits each from the low
-/// half of the hash's high word, odd lanes from the high half: what AVX2 has after one broadcast.
-constexpr unsigned place_in(std::uint64_t hash, unsigned lane) noexcept {
-    const auto half = static_cast<std::uint32_t>(hash >> (lane % 2 * 32));
-    return (half >> (lane / 2 * lane_shift)) % split_lane_bits;
-}
-
-}  // namespace
-
 namespace split_block_kernels {
-
-// Unrolled on request: at -O2 GCC 12 keeps the loops, and a query takes twice as long.
-
-bool has_all_plain(const block_words& words, std::uint64_t hash) noexcept {
-    std::uint32_t on = 1;
-#pragma GCC unroll 8
-    for (unsigned lane = 0; lane < split_lanes; ++lane) {
-        on &= words[lane] >> place_in(hash, lane);
-    }
-    return on != 0;
-}
 
 bool put_all_plain(block_words& words, std::uint64_t hash) noexcept {
     std::uint32_t on = 1;
 #pragma GCC unroll 8
-    for (unsigned lane = 0; lane < split_lanes; ++lane) {
+    for (unsigned lane = 0; lane < lanes; ++lane) {
         const auto place = place_in(hash, lane);
         on &= words[lane] >> place;
         words[lane] |= std::uint32_t{1} << place;
@@ -58,47 +28,24 @@ bool put_all_plain(block_words& words, std::uint64_t hash) noexcept {
 
 #if defined(__x86_64__)
 
-namespace {
-
-// Whoever asks before this is set, while other files' statics are made, takes the plain path.
-const bool processor_has_avx2 = __builtin_cpu_supports("avx2") != 0;
-
-[[gnu::target("avx2")]] inline __m256i bits_of(std::uint64_t hash) noexcept {
-    constexpr int step = lane_shift;
-    const auto counts = _mm256_setr_epi32(0, 0, step, step, 2 * step, 2 * step, 3 * step, 3 * step);
-    const auto halves = _mm256_set1_epi64x(static_cast<long long>(hash));
-    const auto places = _mm256_and_si256(_mm256_srlv_epi32(halves, counts),
-                                         _mm256_set1_epi32(split_lane_bits - 1));
-    return _mm256_sllv_epi32(_mm256_set1_epi32(1), places);
-}
-
-}  // namespace
-
-bool has_avx2() noexcept {
-    return processor_has_avx2;
-}
-
-[[gnu::target("avx2")]] bool has_all_avx2(const block_words& words, std::uint64_t hash) noexcept {
-    const auto block = _mm256_load_si256(reinterpret_cast<const __m256i*>(words.data()));
-    return _mm256_testc_si256(block, bits_of(hash)) != 0;
-}
+const bool has_avx2 = __builtin_cpu_supports("avx2") != 0;
 
 [[gnu::target("avx2")]] bool put_all_avx2(block_words& words, std::uint64_t hash) noexcept {
     auto* const at = reinterpret_cast<__m256i*>(words.data());
     const auto block = _mm256_load_si256(at);
-    const auto bits = bits_of(hash);
+    const auto halves = _mm256_set1_epi64x(static_cast<long long>(hash));
+    const auto counts = _mm256_load_si256(reinterpret_cast<const __m256i*>(&lane_counts));
+    const auto places = _mm256_and_si256(_mm256_srlv_epi32(halves, counts),
+                                         _mm256_set1_epi32(lane_bits - 1));
+    const auto bits = _mm256_sllv_epi32(_mm256_set1_epi32(1), places);
     _mm256_store_si256(at, _mm256_or_si256(block, bits));
     return _mm256_testc_si256(block, bits) != 0;
 }
 
 #else
 
-bool has_avx2() noexcept {
-    return false;
-}
-bool has_all_avx2(const block_words& words, std::uint64_t hash) noexcept {
-    return has_all_plain(words, hash);
-}
+const bool has_avx2 = false;
+
 bool put_all_avx2(block_words& words, std::uint64_t hash) noexcept {
     return put_all_plain(words, hash);
 }
@@ -167,16 +114,10 @@ split_block_bloom::split_block_bloom(std::uint64_t blocks) : blocks_{blocks} {
     assert(blocks > 0 && blocks <= UINT32_MAX);
 }
 
-bool split_block_bloom::may_contain(key_hash key) const noexcept {
-    const auto& words = blocks_[place_of(key)].words;
-    return kernels::has_avx2() ? kernels::has_all_avx2(words, key.high)
-                               : kernels::has_all_plain(words, key.high);
-}
-
 bool split_block_bloom::insert_and_test(key_hash key) noexcept {
     auto& words = blocks_[place_of(key)].words;
-    return kernels::has_avx2() ? kernels::put_all_avx2(words, key.high)
-                               : kernels::put_all_plain(words, key.high);
+    return kernels::has_avx2 ? kernels::put_all_avx2(words, key.high)
+                             : kernels::put_all_plain(words, key.high);
 }
 
 void split_block_bloom::may_contain(std::span<const key_hash> keys,

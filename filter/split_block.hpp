@@ -19,8 +19,8 @@
 #include "filter/big_array.hpp"
 #include "filter/filter_errc.hpp"
 #include "filter/key_hash.hpp"
+#include "filter/split_block_kernels.hpp"
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -28,8 +28,8 @@
 namespace reprise::filter {
 
 /// The shape of split_block_bloom.
-inline constexpr unsigned split_lanes = 8;
-inline constexpr unsigned split_lane_bits = 32;
+inline constexpr unsigned split_lanes = split_block_kernels::lanes;
+inline constexpr unsigned split_lane_bits = split_block_kernels::lane_bits;
 inline constexpr unsigned split_block_bytes = split_lanes * split_lane_bits / 8;
 
 /// The expected false-positive rate of `blocks` blocks with `keys` distinct keys. Exact, given
@@ -63,7 +63,12 @@ public:
     /// Inserts, and returns what may_contain would have returned before.
     bool insert_and_test(key_hash key) noexcept;
 
-    [[nodiscard]] bool may_contain(key_hash key) const noexcept;
+    [[nodiscard]] bool may_contain(key_hash key) const noexcept {
+        // A branch on a constant of the process: always foretold, and nothing to call.
+        const auto& words = blocks_[place_of(key)].words;
+        return split_block_kernels::has_avx2 ? split_block_kernels::has_all_avx2(words, key.high)
+                                             : split_block_kernels::has_all_plain(words, key.high);
+    }
 
     /// may_contain of each of `keys` into `answers`, of which there are as many. For filters out of
     /// cache: the lines of the keys to come are asked for while earlier ones are on their way,
@@ -108,7 +113,7 @@ public:
 
 private:
     struct alignas(split_block_bytes) block {
-        std::array<std::uint32_t, split_lanes> words;
+        split_block_kernels::block_words words;
         bool operator==(const block&) const = default;
     };
 

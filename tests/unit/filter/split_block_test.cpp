@@ -89,7 +89,7 @@ TEST_SUITE("filter/split_block") {
 
     TEST_CASE("plain and AVX2 code agree bit for bit") {
         namespace kernels = split_block_kernels;
-        if (!kernels::has_avx2()) {
+        if (!kernels::has_avx2) {
             MESSAGE("no AVX2 here: plain code alone is in use");
             return;
         }
