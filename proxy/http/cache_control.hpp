@@ -55,6 +55,7 @@ struct response_directives {
     bool no_transform = false;
     bool no_cache_fields = false;
     bool private_fields = false;
+    bool targeted = false;  ///< of a field meant for this cache, in place of Expires (RFC 9213)
     bool operator==(const response_directives&) const = default;
 };
 

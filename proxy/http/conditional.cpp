@@ -235,6 +235,36 @@ bool validates(field_list stored, std::uint64_t stored_length, field_list not_mo
     return judge_validation(stored, stored_length, not_modified) == validation::confirmed;
 }
 
+std::string_view to_string(head_effect effect) noexcept {
+    switch (effect) {
+    case head_effect::nothing: return "nothing";
+    case head_effect::freshen: return "freshen";
+    case head_effect::outdate: return "outdate";
+    }
+    return "nothing";
+}
+
+head_effect judge_head(unsigned stored_status,
+                       field_list stored,
+                       std::uint64_t stored_length,
+                       unsigned head_status,
+                       field_list head_response) noexcept {
+    if (head_status != 200 || stored_status != 200) {
+        return head_effect::nothing;
+    }
+    const auto old_etag = first_value(stored, field_id::etag);
+    const auto new_etag = first_value(head_response, field_id::etag);
+    const bool same_etag = is_strong(new_etag) ? equal_strong(old_etag, new_etag)
+                                               : equal_weak(old_etag, new_etag);
+    const auto old_date = first_value(stored, field_id::last_modified);
+    const auto new_date = first_value(head_response, field_id::last_modified);
+    if ((!new_etag.empty() && !same_etag) || (!new_date.empty() && old_date != new_date) ||
+        has_other_length(head_response, stored_length)) {
+        return head_effect::outdate;
+    }
+    return head_effect::freshen;
+}
+
 std::optional<std::vector<field>> freshen(field_list stored,
                                           field_list not_modified,
                                           std::size_t most_bytes,

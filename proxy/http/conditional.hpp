@@ -98,14 +98,37 @@ enum class validation : std::uint8_t {
                              std::uint64_t stored_length,
                              field_list not_modified) noexcept;
 
-/// The stored lines, updated by those of a 304 (RFC 9111 3.2): a name in the 304 replaces all its
-/// stored lines; the others stay. None if the result would be larger than `most_bytes` (name,
-/// value and 4 bytes a line) or `most_lines`: treat it as a failed validation, so that an origin
-/// can't grow a head past what could have been stored.
+/// What a response to HEAD says of a stored response to GET for the same URL that HEAD's request
+/// would have selected (RFC 9111 4.3.5).
+enum class head_effect : std::uint8_t {
+    nothing,  ///< not a 200, or the stored one is none: it says nothing of it
+    freshen,  ///< as a 304 does: `freshen` the stored lines, and judge them anew
+    outdate,  ///< another representation: the stored one is stale from now on
+};
+[[nodiscard]] std::string_view to_string(head_effect effect) noexcept;
+
+/// - Each validator that HEAD's response has (ETag, Last-Modified) must be the stored one's: a
+///   strong ETag byte by byte, a weak one weakly, a date byte by byte. One that was not stored is
+///   another representation's; without any, nothing contradicts.
+/// - Content-Length, where HEAD's response has one, must be `stored_length`, even under an equal
+///   ETag: a HEAD is not asked with our validators, so nothing else says that it means our bytes.
+///
+/// O(lines), no allocation.
+[[nodiscard]] head_effect judge_head(unsigned stored_status,
+                                     field_list stored,
+                                     std::uint64_t stored_length,
+                                     unsigned head_status,
+                                     field_list head_response) noexcept;
+
+/// The stored lines, updated by those of a 304, or of a 200 to HEAD (RFC 9111 3.2): a name in the
+/// 304 replaces all its stored lines; the others stay. None if the result would be larger than
+/// `most_bytes` (name, value and 4 bytes a line) or `most_lines`: treat it as a failed validation,
+/// so that an origin can't grow a head past what could have been stored.
 ///
 /// Never taken from the 304: Content-Length, Content-Encoding, Content-Range (they describe the
-/// stored bytes), and whatever is_hop_by_hop (RFC 9111 3.1). Content-Type is taken: this cache
-/// stores bytes, it doesn't act on their type.
+/// stored bytes; 3.2 lets a cache leave out what would break its integrity, and origins are known
+/// whose 304 forgets that the 200 was compressed), and whatever is_hop_by_hop (RFC 9111 3.1).
+/// Content-Type is taken: this cache stores bytes, it doesn't act on their type.
 ///
 /// Date and Age are never the stored ones: they are the 304's or absent. So freshness_of over the
 /// result gives the new age, and the caller adds a Date where there is none. The caller reads the

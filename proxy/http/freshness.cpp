@@ -64,11 +64,16 @@ lifetime lifetime_of(unsigned status,
     if (directives.max_age) {
         return {*directives.max_age, lifetime_source::max_age};
     }
-    if (find(response, field_id::expires)) {
+    if (!directives.targeted && find(response, field_id::expires)) {
         const auto expires = date_of(response, field_id::expires, now).value_or(date);
         return {std::max(floor<seconds>(expires - date), seconds{0}), lifetime_source::expires};
     }
-    if (directives.public_ || is_heuristically_cacheable(status)) {
+    if (rules.negative > seconds{0} && is_negative(status)) {
+        return {rules.negative, lifetime_source::negative};
+    }
+    const bool served = is_heuristically_cacheable(status) &&
+                        (rules.heuristic_errors || status < 400);
+    if (directives.public_ || served) {
         return heuristic_lifetime(response, date, now, rules);
     }
     return {};
@@ -82,6 +87,7 @@ std::string_view to_string(lifetime_source source) noexcept {
     case lifetime_source::max_age: return "max-age";
     case lifetime_source::expires: return "expires";
     case lifetime_source::heuristic: return "heuristic";
+    case lifetime_source::negative: return "negative";
     case lifetime_source::none: return "none";
     }
     return "none";
@@ -103,6 +109,10 @@ bool is_heuristically_cacheable(unsigned status) noexcept {
     case 501: return true;
     default: return false;
     }
+}
+
+bool is_negative(unsigned status) noexcept {
+    return status == 404 || status == 410 || (status >= 500 && status <= 599);
 }
 
 freshness_facts freshness_of(unsigned status,

@@ -15,16 +15,19 @@
 
 namespace reprise::proxy::http {
 
-/// The heuristic (RFC 9111 4.2.2): this part of the time between Last-Modified and Date, at most
-/// this long.
+/// What an operator may say of responses that don't say how long they are fresh.
 struct freshness_rules {
+    /// The heuristic (RFC 9111 4.2.2): this part of the time between Last-Modified and Date, at
+    /// most this long.
     double heuristic_fraction = 0.1;
     seconds heuristic_most = std::chrono::hours{24};
+    bool heuristic_errors = true;  ///< the heuristic serves 404, 405, 410, 414 and 501 too
+    seconds negative{0};           ///< the lifetime of errors (is_negative), in place of it
 };
 
-/// Where a lifetime comes from, in the order of RFC 9111 4.2.1. `none`: nothing says anything, so
-/// the lifetime is zero.
-enum class lifetime_source : std::uint8_t { s_maxage, max_age, expires, heuristic, none };
+/// Where a lifetime comes from, in the order of RFC 9111 4.2.1. `negative`: freshness_rules'.
+/// `none`: nothing says anything, so the lifetime is zero.
+enum class lifetime_source : std::uint8_t { s_maxage, max_age, expires, heuristic, negative, none };
 [[nodiscard]] std::string_view to_string(lifetime_source source) noexcept;
 
 /// What is kept beside a stored response to age it.
@@ -36,7 +39,7 @@ struct freshness_facts {
     bool operator==(const freshness_facts&) const = default;
 };
 
-/// The origin said how long (s-maxage, max-age, Expires); false for the heuristic and for none.
+/// The origin said how long (s-maxage, max-age, Expires); false for what we made up, and for none.
 [[nodiscard]] constexpr bool is_explicit(lifetime_source source) noexcept {
     return source <= lifetime_source::expires;
 }
@@ -47,8 +50,11 @@ struct freshness_facts {
 /// - Expires invalid (also "0"): already expired (5.3). It is measured from the response's own
 ///   Date, so a fast or slow origin clock shortens and lengthens nothing. Of several, the first.
 /// - Age: of a list or of several lines the first member; ignored if it is no integer (5.1).
+///   Directives of a targeted field leave Expires aside (RFC 9213 2.2).
 /// - The heuristic serves only a status that RFC 9110 15.1 allows it, or `public`, with a valid
-///   Last-Modified before Date.
+///   Last-Modified before Date; an error's only if the rules want it.
+/// - `rules.negative`, where it is not zero, is the lifetime of an error that states none. For 5xx
+///   but 501 that goes beyond RFC 9111 4.2.2: an operator's choice, never the default.
 /// - A response from a slow origin is aged by the whole round trip (4.2.3's response_delay).
 [[nodiscard]] freshness_facts freshness_of(unsigned status,
                                            field_list response,
@@ -70,5 +76,9 @@ struct freshness_facts {
 
 /// Statuses that are heuristically cacheable (RFC 9110 15.1).
 [[nodiscard]] bool is_heuristically_cacheable(unsigned status) noexcept;
+
+/// Errors that negative caching keeps: 404, 410 and 500 to 599. Others of 4xx blame the request,
+/// so one client's answer may not be the next one's.
+[[nodiscard]] bool is_negative(unsigned status) noexcept;
 
 }  // namespace reprise::proxy::http

@@ -74,6 +74,44 @@ const field* only(field_list fields, field_id id, bool& several) noexcept {
     return several ? nullptr : find(fields, id);
 }
 
+bool is_close(const byte_range& a, const byte_range& b) noexcept {
+    const auto& low = a.first <= b.first ? a : b;
+    const auto& high = a.first <= b.first ? b : a;
+    return high.first <= low.last || high.first - low.last - 1 < least_gap;
+}
+
+// What RFC 9110 14.2 names as signs of a broken client or an attack. Three ranges share a byte if
+// and only if they do at the first byte of one of them.
+bool is_greedy(std::span<const byte_range> parts) noexcept {
+    const auto ascends = std::is_sorted(
+        parts.begin(), parts.end(), [](const byte_range& a, const byte_range& b) {
+            return a.first < b.first;
+        });
+    if (parts.size() > 2 && !ascends) {
+        return true;
+    }
+    return std::any_of(parts.begin(), parts.end(), [&](const byte_range& one) {
+        return std::count_if(parts.begin(), parts.end(), [&](const byte_range& other) {
+                   return other.first <= one.first && one.first <= other.last;
+               }) > 2;
+    });
+}
+
+// They are two, or ascend (is_greedy): so only neighbours can be close.
+range_set coalesced(std::span<const byte_range> parts) noexcept {
+    range_set merged;
+    merged.answer = range_answer::part;
+    for (const auto& part : parts) {
+        auto* const before = merged.count > 0 ? &merged.parts[merged.count - 1] : nullptr;
+        if (before && is_close(*before, part)) {
+            *before = {std::min(before->first, part.first), std::max(before->last, part.last)};
+        } else {
+            merged.parts[merged.count++] = part;
+        }
+    }
+    return merged;
+}
+
 }  // namespace
 
 std::string_view to_string(range_answer answer) noexcept {
@@ -140,19 +178,44 @@ bool if_range_holds(field_list request, field_list stored, wall_time now) noexce
            *date - *modified >= std::chrono::seconds{1};
 }
 
-range_verdict judge_range(std::string_view method,
-                          field_list request,
-                          field_list stored,
-                          std::uint64_t length,
-                          wall_time now) noexcept {
+range_set judge_ranges(std::string_view method,
+                       field_list request,
+                       field_list stored,
+                       std::uint64_t length,
+                       wall_time now) noexcept {
     bool several = false;
     const auto* range = only(request, field_id::range, several);
     if (!range || method != "GET") {
         return {};
     }
     const auto set = parse_ranges(range->value, length);
-    if (set.answer == range_answer::whole || set.count > 1 ||
-        !if_range_holds(request, stored, now)) {
+    if (set.answer == range_answer::whole || !if_range_holds(request, stored, now)) {
+        return {};
+    }
+    if (set.count < 2) {
+        return set;
+    }
+    if (is_greedy(set.ranges())) {
+        return {};
+    }
+    const auto merged = coalesced(set.ranges());
+    if (merged.count == 1) {
+        return merged;
+    }
+    std::uint64_t bytes = 0;
+    for (const auto& part : merged.ranges()) {
+        bytes += part.size() + least_gap;  // the parts are disjoint, so this is below 2 x length
+    }
+    return bytes >= length || find(stored, field_id::content_encoding) ? range_set{} : merged;
+}
+
+range_verdict judge_range(std::string_view method,
+                          field_list request,
+                          field_list stored,
+                          std::uint64_t length,
+                          wall_time now) noexcept {
+    const auto set = judge_ranges(method, request, stored, length, now);
+    if (set.count > 1) {
         return {};
     }
     return {set.answer, set.parts[0]};

@@ -1,7 +1,8 @@
 #pragma once
 // Byte ranges of a stored whole (RFC 9110 14): what part of it a request asks for.
 // A Range that is malformed, in another unit, or greedy is ignored, as 14.2 allows: the whole is
-// always a right answer. `parse_ranges` knows several ranges; `judge_range` answers only one.
+// always a right answer. `parse_ranges` reads, `judge_ranges` decides what is sent; several parts
+// are then laid out by multipart.hpp.
 
 #include "proxy/clock.hpp"
 #include "proxy/http/fields.hpp"
@@ -48,15 +49,34 @@ struct range_set {
 /// the whole (no Content-Range can say it).
 [[nodiscard]] range_set parse_ranges(std::string_view text, std::uint64_t length) noexcept;
 
+/// Parts with a smaller gap between them are sent as one (15.3.7.2): the head of a part of its own
+/// costs as much.
+inline constexpr std::uint64_t least_gap = 128;
+
+/// What to send of a stored complete 200 whose body has `length` bytes. Preconditions come first
+/// (RFC 9110 13.2.2). Whole unless the method is GET, there is exactly one Range line, and
+/// If-Range, if there is one, holds.
+///
+/// Several ranges: those that overlap, touch or lie closer than least_gap become one, in the place
+/// of the first of them; the others keep the order asked for (15.3.7.2). Whole all the same, as
+/// 14.2 allows, when three of them share a byte, when they are more than two and not in ascending
+/// order, when the parts left would be no smaller than the whole, or when the stored response has
+/// a Content-Encoding: outside its parts the field would speak of the multipart text.
+/// With one part left it is an ordinary 206; with more, a multipart/byteranges.
+/// O(Range + lines), no allocation.
+[[nodiscard]] range_set judge_ranges(std::string_view method,
+                                     field_list request,
+                                     field_list stored,
+                                     std::uint64_t length,
+                                     wall_time now) noexcept;
+
 struct range_verdict {
     range_answer answer = range_answer::whole;
     byte_range part;  ///< where answer is `part`
     bool operator==(const range_verdict&) const = default;
 };
 
-/// What to send of a stored complete 200 whose body has `length` bytes. Preconditions come first
-/// (RFC 9110 13.2.2). Whole unless the method is GET, there is exactly one Range line of which
-/// exactly one range is satisfiable (or none), and If-Range, if there is one, holds.
+/// judge_ranges for a sender of one part: whole where that has several.
 [[nodiscard]] range_verdict judge_range(std::string_view method,
                                         field_list request,
                                         field_list stored,

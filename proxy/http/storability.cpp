@@ -2,7 +2,10 @@
 
 #include "proxy/http/conditional.hpp"
 #include "proxy/http/reuse.hpp"
+#include "proxy/http/target.hpp"
 #include "proxy/http/vary.hpp"
+
+#include <string>
 
 namespace reprise::proxy::http {
 
@@ -33,6 +36,80 @@ bool is_worth_storing(field_list response,
                                allowed.stale_while_revalidate.value_or(none) > none ||
                                allowed.stale_if_error.value_or(none) > none);
     return usable_stale || !validators_of(response, facts.response_time).empty();
+}
+
+bool is_stated(const freshness_facts& facts) noexcept {
+    return is_explicit(facts.source) && facts.lifetime > seconds{0};
+}
+
+/// The rules that ask what came back, not how it was asked for: of a GET, and of a POST that may
+/// stand for one.
+storability judge_answer(unsigned status,
+                         field_list request,
+                         const request_directives& asked,
+                         field_list response,
+                         const response_directives& allowed,
+                         const freshness_facts& facts,
+                         const storing_rules& rules) noexcept {
+    if (asked.no_store) {
+        return storability::no_store_request;
+    }
+    if (status == 206 || (status == 416 && find(request, field_id::range))) {
+        return storability::partial;
+    }
+    if (is_about_the_exchange(status)) {
+        return storability::status;
+    }
+    if (allowed.must_understand && !is_understood(status)) {
+        return storability::must_understand;
+    }
+    if (allowed.no_store && !allowed.must_understand) {
+        return storability::no_store;
+    }
+    if (allowed.private_) {
+        return storability::private_response;
+    }
+    if (find(request, field_id::authorization) && !allows_authorized(allowed)) {
+        return storability::authorization;
+    }
+    if (varies_by_anything(response)) {
+        return storability::vary_any;
+    }
+    if (find(response, field_id::set_cookie) && (rules.never_cookies || !is_stated(facts))) {
+        return storability::set_cookie;
+    }
+    const bool has_lifetime = is_explicit(facts.source) ||
+                              facts.source == lifetime_source::negative;
+    if (!has_lifetime && !allowed.public_ && !is_heuristically_cacheable(status)) {
+        return storability::no_lifetime;
+    }
+    if (!is_worth_storing(response, allowed, facts)) {
+        return storability::useless;
+    }
+    return storability::storable;
+}
+
+/// Content-Location names the target URI itself (RFC 9110 8.7), as far as a key tells.
+bool names_target(std::string_view location, const target& wanted) {
+    if (location.find('#') != std::string_view::npos) {
+        return false;
+    }
+    std::string key;
+    append_key(key, wanted);
+    std::string named;
+    if (location.starts_with('/') && !location.starts_with("//")) {
+        auto there = wanted;
+        there.normal = false;
+        there.path_and_query = location;
+        append_key(named, there);
+    } else if (wanted.form == target_form::absolute) {
+        const auto there = parse_target(boost::beast::http::verb::get, location);
+        if (!there) {
+            return false;
+        }
+        append_key(named, *there);
+    }
+    return named == key;
 }
 
 }  // namespace
@@ -76,45 +153,30 @@ storability judge_storable(std::string_view method,
                            const request_directives& asked,
                            field_list response,
                            const response_directives& allowed,
-                           const freshness_facts& facts) noexcept {
+                           const freshness_facts& facts,
+                           const storing_rules& rules) noexcept {
     if (method != "GET") {
         return storability::method;
     }
-    if (asked.no_store) {
-        return storability::no_store_request;
+    return judge_answer(status, request, asked, response, allowed, facts, rules);
+}
+
+storability judge_post(unsigned status,
+                       const target& wanted,
+                       field_list request,
+                       const request_directives& asked,
+                       field_list response,
+                       const response_directives& allowed,
+                       const freshness_facts& facts,
+                       const storing_rules& rules) {
+    const auto* location = find(response, field_id::content_location);
+    const bool stands_for_url = status >= 200 && status <= 299 && is_stated(facts) && location &&
+                                count(response, field_id::content_location) == 1 &&
+                                names_target(location->value, wanted);
+    if (!stands_for_url) {
+        return storability::method;
     }
-    if (status == 206 || (status == 416 && find(request, field_id::range))) {
-        return storability::partial;
-    }
-    if (is_about_the_exchange(status)) {
-        return storability::status;
-    }
-    if (allowed.must_understand && !is_understood(status)) {
-        return storability::must_understand;
-    }
-    if (allowed.no_store && !allowed.must_understand) {
-        return storability::no_store;
-    }
-    if (allowed.private_) {
-        return storability::private_response;
-    }
-    if (find(request, field_id::authorization) && !allows_authorized(allowed)) {
-        return storability::authorization;
-    }
-    if (varies_by_anything(response)) {
-        return storability::vary_any;
-    }
-    const bool has_stated_lifetime = is_explicit(facts.source) && facts.lifetime > seconds{0};
-    if (find(response, field_id::set_cookie) && !has_stated_lifetime) {
-        return storability::set_cookie;
-    }
-    if (!is_explicit(facts.source) && !allowed.public_ && !is_heuristically_cacheable(status)) {
-        return storability::no_lifetime;
-    }
-    if (!is_worth_storing(response, allowed, facts)) {
-        return storability::useless;
-    }
-    return storability::storable;
+    return judge_answer(status, request, asked, response, allowed, facts, rules);
 }
 
 }  // namespace reprise::proxy::http

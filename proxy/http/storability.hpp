@@ -13,9 +13,13 @@
 
 namespace reprise::proxy::http {
 
+struct target;
+
 enum class storability : std::uint8_t {
     storable,
-    method,            ///< not GET (RFC 9111 3: a method that is understood as cacheable)
+    /// Not GET (RFC 9111 3: a method that is understood as cacheable), nor a POST whose answer
+    /// stands for the URL (judge_post).
+    method,
     no_store_request,  ///< 5.2.1.5
     partial,           ///< 206, or 416 to a Range: about a part, and parts are not stored
     status,            ///< no final answer for this URL alone: 1xx, 304, 407, 412, 6xx and beyond
@@ -24,13 +28,18 @@ enum class storability : std::uint8_t {
     private_response,  ///< 5.2.2.7, with field names too
     authorization,     ///< 3.5: Authorization without public, must-revalidate or s-maxage
     vary_any,          ///< 4.1: Vary: *, or more names than vary_spec holds
-    set_cookie,        ///< 7.3: Set-Cookie without a lifetime that the origin stated
+    set_cookie,        ///< 7.3: Set-Cookie without a lifetime that the origin stated, or at all
     no_lifetime,       ///< 3: no explicit lifetime, and the status has no heuristic one
     useless,           ///< never fresh and without a validator: nothing could reuse it
 };
 
 /// A reason as Cache-Status' `detail` has it: "no-store", "private", "vary-any"...
 [[nodiscard]] std::string_view to_string(storability verdict) noexcept;
+
+/// What an operator may forbid beyond the RFC.
+struct storing_rules {
+    bool never_cookies = false;  ///< Set-Cookie is `set_cookie`, whatever lifetime is stated
+};
 
 /// Judges a complete response head. O(lines), no allocation.
 ///
@@ -47,7 +56,28 @@ enum class storability : std::uint8_t {
                                          const request_directives& asked,
                                          field_list response,
                                          const response_directives& allowed,
-                                         const freshness_facts& facts) noexcept;
+                                         const freshness_facts& facts,
+                                         const storing_rules& rules = {}) noexcept;
+
+/// May the answer to a POST be stored and answer later GETs of its URL (RFC 9110 9.3.3): only a 2xx
+/// with an explicit lifetime above zero, and a Content-Location that is the target URI itself.
+/// `method` where it does not qualify, else what judge_storable says of it as a GET's. A lifetime
+/// is needed here even where `public` would do for a GET.
+///
+/// `wanted` is what the request asked for, with its authority; Content-Location may name it in
+/// absolute form or by an absolute path. One line only: two could disagree.
+///
+/// The store's own answer for the URL is invalidated by the POST all the same (RFC 9111 4.4), and
+/// before this one is put in. Allocates for the comparison of a Content-Location in another
+/// spelling.
+[[nodiscard]] storability judge_post(unsigned status,
+                                     const target& wanted,
+                                     field_list request,
+                                     const request_directives& asked,
+                                     field_list response,
+                                     const response_directives& allowed,
+                                     const freshness_facts& facts,
+                                     const storing_rules& rules = {});
 
 /// Statuses whose caching rules this cache follows (what must-understand asks, RFC 9111 5.2.2.3).
 [[nodiscard]] bool is_understood(unsigned status) noexcept;

@@ -1,6 +1,7 @@
 #include "proxy/http/vary.hpp"
 
 #include "proxy/http/characters.hpp"
+#include "proxy/http/preferences.hpp"
 
 #include <algorithm>
 #include <array>
@@ -62,8 +63,8 @@ gathered_names gather(field_list response) noexcept {
     return found;
 }
 
-/// Fields whose list members have no case (RFC 9110 12.5.2 to 12.5.4).
-bool has_caseless_members(std::string_view name) noexcept {
+/// Fields whose list members have no case and no order (RFC 9110 12.5.2 to 12.5.4).
+bool is_preference(std::string_view name) noexcept {
     return name == "accept-language" || name == "accept-encoding" || name == "accept-charset";
 }
 
@@ -99,9 +100,39 @@ bool emit_value(std::string_view value, bool caseless, Sink& sink) {
     return true;
 }
 
+template <class Sink>
+bool emit_preferences(const preference_list& list, Sink& sink) {
+    std::string_view before = "=";
+    for (const auto& [name, weight] : list.members()) {
+        if (!sink.put(before, false) || !sink.put(name, true) ||
+            (!weight.empty() && (!sink.put(";q=", false) || !sink.put(weight, false)))) {
+            return false;
+        }
+        before = ",";
+    }
+    return list.members().empty() ? sink.put(before, false) : true;
+}
+
+/// Every line of `name`, joined; `present` says if there is one.
+template <class Sink>
+bool emit_lines(
+    field_list request, std::string_view name, bool caseless, Sink& sink, bool& present) {
+    for (const auto& line : request) {
+        if (!iequals(line.name, name)) {
+            continue;
+        }
+        if (!sink.put(present ? "," : "=", false) || !emit_value(line.value, caseless, sink)) {
+            return false;
+        }
+        present = true;
+    }
+    return true;
+}
+
 // For each name: "-" if the request lacks it, else "=" and the joined value; then a line feed,
 // which no value contains. So a value can never imitate the end of its field or the absence of the
-// next.
+// next. What preference_list sorted can't be mistaken for what it left as it stands: the one is
+// plain when it is read again, the other is not.
 template <class Sink>
 void emit(const vary_spec& spec, field_list request, Sink& sink) {
     std::string_view names = spec.names;
@@ -110,16 +141,19 @@ void emit(const vary_spec& spec, field_list request, Sink& sink) {
         const auto name = names.substr(0, comma);
         names = comma == std::string_view::npos ? std::string_view{} : names.substr(comma + 1);
 
-        const bool caseless = has_caseless_members(name);
         bool present = false;
-        for (const auto& line : request) {
-            if (!iequals(line.name, name)) {
-                continue;
-            }
-            if (!sink.put(present ? "," : "=", false) || !emit_value(line.value, caseless, sink)) {
-                return;
-            }
+        bool more = true;
+        if (is_preference(name) && find(request, name)) {
             present = true;
+            const preference_list list{request, name};
+            bool joined = false;
+            more = list.is_plain() ? emit_preferences(list, sink)
+                                   : emit_lines(request, name, true, sink, joined);
+        } else {
+            more = emit_lines(request, name, false, sink, present);
+        }
+        if (!more) {
+            return;
         }
         if (!sink.put(present ? "\n" : "-\n", false)) {
             return;

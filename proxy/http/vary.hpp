@@ -41,9 +41,14 @@ struct vary_spec {
 [[nodiscard]] bool varies_by_anything(field_list response) noexcept;
 
 /// The request's values for the names of `spec`, in canonical text. Lines of one name are joined
-/// by a comma; white space around commas outside quoted strings goes; Accept-Language,
-/// Accept-Encoding and Accept-Charset are lower-cased, since their members have no case
-/// (RFC 9110 12.5). Order is kept: it can mean preference.
+/// by a comma; white space around commas outside quoted strings goes. Order is kept: it can mean
+/// preference.
+///
+/// Accept-Language, Accept-Encoding and Accept-Charset are read further, since RFC 9111 4.1 lets
+/// values match that their field's specification gives one meaning: letters have no case, spaces
+/// around ";" and a weight of 1 say nothing, nor do a weight's last zeros, empty members, repeated
+/// ones, and the order of members (preferences.hpp). A value that preference_list finds not plain
+/// is taken as it stands, in lower case.
 /// @pre field values contain no line feed (the head's parser refuses them)
 [[nodiscard]] std::string selecting_values(const vary_spec& spec, field_list request);
 

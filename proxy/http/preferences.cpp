@@ -1,0 +1,112 @@
+#include "proxy/http/preferences.hpp"
+
+#include "proxy/http/characters.hpp"
+
+#include <algorithm>
+#include <optional>
+
+namespace reprise::proxy::http {
+
+namespace {
+
+using member = preference_list::member;
+
+constexpr char lower(char c) noexcept {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+}
+
+std::string_view trimmed(std::string_view text) noexcept {
+    while (!text.empty() && is_blank(text.front())) {
+        text.remove_prefix(1);
+    }
+    while (!text.empty() && is_blank(text.back())) {
+        text.remove_suffix(1);
+    }
+    return text;
+}
+
+/// RFC 9110 12.4.2: 0 to 1 with at most three decimals, in its shortest spelling.
+std::optional<std::string_view> shortest_weight(std::string_view text) noexcept {
+    const bool is_one = text.starts_with('1');
+    const auto fraction = text.substr(std::min<std::size_t>(text.size(), 2));
+    const bool is_weight = !text.empty() && (is_one || text.front() == '0') &&
+                           (text.size() < 2 || text[1] == '.') && fraction.size() <= 3 &&
+                           std::all_of(fraction.begin(), fraction.end(), [&](char c) {
+                               return is_one ? c == '0' : is_digit(c);
+                           });
+    if (!is_weight) {
+        return std::nullopt;
+    }
+    if (is_one) {
+        return std::string_view{};
+    }
+    while (text.size() > 1 && (text.back() == '0' || text.back() == '.')) {
+        const bool was_point = text.back() == '.';
+        text.remove_suffix(1);
+        if (was_point) {
+            break;
+        }
+    }
+    return text;
+}
+
+std::optional<member> read_member(std::string_view text) noexcept {
+    const auto semicolon = text.find(';');
+    member found{trimmed(text.substr(0, semicolon)), {}};
+    if (found.name.empty() || !std::all_of(found.name.begin(), found.name.end(), is_tchar)) {
+        return std::nullopt;
+    }
+    if (semicolon != std::string_view::npos) {
+        const auto parameter = trimmed(text.substr(semicolon + 1));
+        if (parameter.size() < 2 || lower(parameter[0]) != 'q' || parameter[1] != '=') {
+            return std::nullopt;
+        }
+        const auto weight = shortest_weight(parameter.substr(2));
+        if (!weight) {
+            return std::nullopt;
+        }
+        found.weight = *weight;
+    }
+    return found;
+}
+
+bool is_before(const member& a, const member& b) noexcept {
+    if (iequals(a.name, b.name)) {
+        return a.weight < b.weight;
+    }
+    return std::lexicographical_compare(
+        a.name.begin(), a.name.end(), b.name.begin(), b.name.end(), [](char x, char y) {
+            return lower(x) < lower(y);
+        });
+}
+
+bool is_same(const member& a, const member& b) noexcept {
+    return iequals(a.name, b.name) && a.weight == b.weight;
+}
+
+}  // namespace
+
+preference_list::preference_list(field_list request, std::string_view name) noexcept {
+    for (const auto& line : request) {
+        if (!iequals(line.name, name)) {
+            continue;
+        }
+        for_each_member(line.value, [&](std::string_view text) {
+            const auto found = read_member(text);
+            plain_ = found && count_ < most_members;
+            if (plain_) {
+                members_[count_++] = *found;
+            }
+            return plain_;
+        });
+        if (!plain_) {
+            return;
+        }
+    }
+    const auto end = members_.begin() + static_cast<std::ptrdiff_t>(count_);
+    std::sort(members_.begin(), end, is_before);
+    count_ = static_cast<std::size_t>(std::unique(members_.begin(), end, is_same) -
+                                      members_.begin());
+}
+
+}  // namespace reprise::proxy::http

@@ -1,0 +1,102 @@
+#include "proxy/http/targeted.hpp"
+
+#include "proxy/http/structured_fields.hpp"
+
+#include <algorithm>
+
+namespace reprise::proxy::http {
+
+namespace {
+
+/// A time as Cache-Control would have it: what is none is zero.
+seconds time_of(const sf_value& value) noexcept {
+    if (value.kind != sf_kind::integer || value.number < 0) {
+        return seconds{0};
+    }
+    return std::min(seconds{value.number}, longest_delta);
+}
+
+bool is_meant(const sf_value& value) noexcept {
+    return value.kind != sf_kind::boolean || value.number != 0;
+}
+
+bool names_fields(const sf_value& value) noexcept {
+    return value.kind == sf_kind::string || value.kind == sf_kind::token ||
+           value.kind == sf_kind::inner_list;
+}
+
+void apply(response_directives& into, const sf_member& member) noexcept {
+    const auto& [key, value] = member;
+    const bool meant = is_meant(value);
+    if (key == "max-age") {
+        into.max_age = time_of(value);
+    } else if (key == "s-maxage") {
+        into.s_maxage = time_of(value);
+    } else if (key == "stale-while-revalidate") {
+        into.stale_while_revalidate = time_of(value);
+    } else if (key == "stale-if-error") {
+        into.stale_if_error = time_of(value);
+    } else if (key == "no-store") {
+        into.no_store = meant;
+    } else if (key == "no-cache") {
+        into.no_cache = meant;
+        into.no_cache_fields = names_fields(value);
+    } else if (key == "private") {
+        into.private_ = meant;
+        into.private_fields = names_fields(value);
+    } else if (key == "public") {
+        into.public_ = meant;
+    } else if (key == "must-revalidate") {
+        into.must_revalidate = meant;
+    } else if (key == "proxy-revalidate") {
+        into.proxy_revalidate = meant;
+    } else if (key == "must-understand") {
+        into.must_understand = meant;
+    } else if (key == "immutable") {
+        into.immutable = meant;
+    } else if (key == "no-transform") {
+        into.no_transform = meant;
+    }
+}
+
+/// All lines of `name` are a dictionary, together, and it has a member. An empty line beside others
+/// would leave a comma without a member.
+bool is_valid(field_list response, std::string_view name) noexcept {
+    std::size_t lines = 0;
+    std::size_t empty = 0;
+    for (const auto& line : response) {
+        if (iequals(line.name, name)) {
+            ++lines;
+            empty += line.value.empty() ? 1 : 0;
+            if (!is_dictionary(line.value)) {
+                return false;
+            }
+        }
+    }
+    return lines > 0 && empty == 0;
+}
+
+}  // namespace
+
+response_directives read_governing_directives(field_list response,
+                                              std::span<const std::string> targets) noexcept {
+    const auto governs = std::find_if(targets.begin(), targets.end(), [&](const std::string& name) {
+        return is_valid(response, name);
+    });
+    if (governs == targets.end()) {
+        return read_response_directives(response);
+    }
+    response_directives allowed;
+    allowed.targeted = true;
+    for (const auto& line : response) {
+        if (iequals(line.name, *governs)) {
+            dictionary_reader reader{line.value};
+            while (const auto member = reader.next()) {
+                apply(allowed, *member);
+            }
+        }
+    }
+    return allowed;
+}
+
+}  // namespace reprise::proxy::http
