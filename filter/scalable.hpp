@@ -5,7 +5,7 @@
 // with a stricter rate is added. With rates P, Pr, Pr^2, ... the whole errs with at most
 // 1 - (1 - P)(1 - Pr)... <= P / (1 - r), however long the row; so the first is made for
 // rate * (1 - r). (Almeida, Baquero, Preguica and Hutchison, "Scalable Bloom Filters", Information
-// Processing Letters 101(6), 2007, equations 3 to 5.)
+// Processing Letters 101(6), 2007, section 3.)
 //
 // What it costs beside one filter of the right size: a query of an absent key asks every filter of
 // the row, log_growth(keys / first) of them; the last may be nearly empty, half of the memory on

@@ -66,7 +66,7 @@ stable_size stable_size_for(std::uint64_t cells,
                             unsigned probes,
                             double rate) noexcept {
     assert(probes > 0 && probes < cells && rate > 0 && rate < 1);
-    // Equation 17, and its inner root first: the share of zeroes that the rate asks for.
+    // stable_rate from the outside in: first the share of zeroes that the rate asks for.
     const double zeroes = 1 - std::pow(rate, 1.0 / probes);
     const double odds = std::pow(zeroes, -1 / full_cell(cell_bits)) - 1;
     const double pace = std::ceil(1 / (odds * probe_term(cells, probes)));

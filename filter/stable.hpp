@@ -7,9 +7,8 @@
 // is set and what decays come to a balance, the stable point: from there on the share of zeroes,
 // and with it the rate of false positives, stays where it is however long the stream. (Deng and
 // Rafiei, "Approximately Detecting Duplicates for Streaming Data using Stable Bloom Filters",
-// SIGMOD 2006: theorem 2 for the stable point, equation 17 for P.) As the paper advises, chance
-// picks one cell and the P - 1 after it are decremented too: each cell has the chance P/m either
-// way, and one line of memory is touched instead of P.
+// SIGMOD 2006.) As the paper advises, chance picks one cell and the P - 1 after it are decremented
+// too: each cell has the chance P/m either way, and one line of memory is touched instead of P.
 //
 // The price: **it has false negatives**. A key that was inserted may be answered as absent, the
 // sooner the more keys came after it; there is no span for which it is surely remembered, only a
@@ -48,8 +47,8 @@ struct stable_size {
 /// nearly true for m much larger than P. O(gap * 2^d), not for hot paths. @pre as above
 [[nodiscard]] double stable_memory(stable_size size, std::uint64_t gap);
 
-/// The pace that keeps the rate at `rate`: equation 17, rounded up, so that the rate is not
-/// exceeded. @pre cells > probes > 0, cell_bits as above, 0 < rate < 1
+/// The pace that keeps the rate at `rate`: stable_rate solved for P, rounded up, so that the rate
+/// is not exceeded. @pre cells > probes > 0, cell_bits as above, 0 < rate < 1
 [[nodiscard]] stable_size stable_size_for(std::uint64_t cells,
                                           unsigned cell_bits,
                                           unsigned probes,
