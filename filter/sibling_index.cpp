@@ -15,88 +15,41 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cassert>
+#include <numeric>
 #include <set>
 
 namespace reprise::filter {
 
 namespace {
 
-constexpr unsigned byte_bits = 8;
-
-/// One table and whose digest each of its columns is. In one of 64 columns a sibling's is the one
-/// of its own number, and the columns that were found are the answer; in narrower ones columns are
-/// given as they are free, and the answer is looked up.
+/// One table and whose digests are in it: sibling s in column s modulo the slice, which no two of
+/// them share. Which siblings the columns found stand for takes no table then: the columns are
+/// repeated over all 64 numbers, and the group's own siblings kept of them.
 struct group {
     std::shared_ptr<sibling_rows> rows;
-    std::uint64_t used = 0;  // columns
-    std::array<std::uint8_t, sibling_index::capacity> sibling_of{};
-    /// From columns to siblings, eight columns at a time; empty for 64. A loop over the bits that
-    /// are on would branch on what memory said, and keep the next look-up from being begun.
-    std::vector<std::array<sibling_mask, 1 << byte_bits>> siblings_of_byte;
+    sibling_mask siblings = 0;
+    sibling_mask repeat;  // a one at each multiple of the slice
 
     explicit group(std::shared_ptr<sibling_rows> table)
         : rows{std::move(table)},
-          siblings_of_byte(is_widest() ? 0 : rows->slice() / byte_bits) {}
-
-    [[nodiscard]] bool is_widest() const noexcept {
-        return rows->slice() == sibling_rows::most_slice;
-    }
-
-    void use(unsigned column, unsigned sibling) noexcept {
-        assert(!is_widest() || column == sibling);
-        used |= std::uint64_t{1} << column;
-        sibling_of[column] = static_cast<std::uint8_t>(sibling);
-        stand_for(column, sibling_mask{1} << sibling);
-    }
-
-    void leave(unsigned column) noexcept {
-        used &= ~(std::uint64_t{1} << column);
-        stand_for(column, 0);
-    }
+          repeat{UINT64_MAX / (UINT64_MAX >> (64 - rows->slice()))} {}
 
     [[nodiscard]] sibling_mask ask(key_hash key) const noexcept {
-        return siblings_in(rows->ask(key) & used);
+        return rows->ask(key) * repeat & siblings;
     }
 
-    [[nodiscard]] sibling_mask siblings() const noexcept { return siblings_in(used); }
-
-    /// A column for the sibling that nobody uses, if there is one.
-    [[nodiscard]] std::optional<unsigned> free_column(unsigned sibling) const noexcept {
-        const auto column = is_widest() ? sibling : static_cast<unsigned>(std::countr_one(used));
-        if (column >= rows->slice() || (used >> column & 1) != 0) {
-            return std::nullopt;
-        }
-        return column;
+    [[nodiscard]] bool has(unsigned sibling) const noexcept {
+        return (siblings >> sibling & 1) != 0;
+    }
+    [[nodiscard]] unsigned column_of(unsigned sibling) const noexcept {
+        return sibling % rows->slice();
     }
 
-private:
-    [[nodiscard]] sibling_mask siblings_in(std::uint64_t columns) const noexcept {
-        if (siblings_of_byte.empty()) {
-            return columns;
-        }
-        sibling_mask siblings = 0;
-        for (const auto& of : siblings_of_byte) {
-            siblings |= of[columns % of.size()];
-            columns >>= byte_bits;
-        }
-        return siblings;
-    }
-
-    /// Makes `column` mean a sibling's bit, or nothing.
-    void stand_for(unsigned column, sibling_mask bit) noexcept {
-        if (is_widest()) {
-            return;
-        }
-        auto& of = siblings_of_byte[column / byte_bits];
-        const auto own = std::size_t{1} << (column % byte_bits);
-        const auto before = of[own];
-        for (std::size_t columns = 0; columns < of.size(); ++columns) {
-            if ((columns & own) != 0) {
-                of[columns] = (of[columns] & ~before) | bit;
-            }
-        }
+    /// No other sibling is in this one's column.
+    [[nodiscard]] bool has_room_for(unsigned sibling) const noexcept {
+        const auto others = siblings & ~(sibling_mask{1} << sibling);
+        return (others & repeat << column_of(sibling)) == 0;
     }
 };
 
@@ -104,15 +57,14 @@ private:
 group widened(const group& narrow) {
     const auto slice = narrow.rows->slice();
     std::array<std::uint8_t, sibling_index::capacity> column_of{};
-    for (unsigned column = 0; column < slice; ++column) {
-        column_of[column] = slice * 2 == sibling_rows::most_slice
-                                ? narrow.sibling_of[column]
-                                : static_cast<std::uint8_t>(column);
+    std::iota(column_of.begin(), column_of.end(), std::uint8_t{0});
+    for (unsigned sibling = 0; sibling < sibling_index::capacity; ++sibling) {
+        if (narrow.has(sibling)) {
+            column_of[narrow.column_of(sibling)] = static_cast<std::uint8_t>(sibling % (2 * slice));
+        }
     }
     group wide{std::make_shared<sibling_rows>(*narrow.rows, std::span{column_of}.first(slice))};
-    for (unsigned column = 0; column < slice; ++column) {
-        wide.use(column_of[column], narrow.sibling_of[column]);
-    }
+    wide.siblings = narrow.siblings;
     return wide;
 }
 
@@ -122,32 +74,29 @@ group widened(const group& narrow) {
 struct sibling_index::view {
     std::vector<group> groups;
 
-    struct home {
-        std::size_t group;
-        unsigned column;
-    };
-
-    [[nodiscard]] std::optional<home> find(unsigned sibling) const noexcept {
-        for (std::size_t g = 0; g < groups.size(); ++g) {
-            for (unsigned column = 0; column < groups[g].rows->slice(); ++column) {
-                if ((groups[g].used >> column & 1) != 0 &&
-                    groups[g].sibling_of[column] == sibling) {
-                    return home{g, column};
-                }
-            }
-        }
-        return std::nullopt;
+    /// The group that the sibling's digest is in, or null.
+    [[nodiscard]] const group* find(unsigned sibling) const noexcept {
+        const auto found = std::find_if(
+            groups.begin(), groups.end(), [&](const group& one) { return one.has(sibling); });
+        return found == groups.end() ? nullptr : &*found;
     }
 
-    [[nodiscard]] std::size_t find(bloom_size size) const noexcept {
+    /// The group of digests of this size, or null.
+    [[nodiscard]] group* find(bloom_size size) noexcept {
         const auto found = std::find_if(groups.begin(), groups.end(), [&](const group& one) {
             return one.rows->size() == size;
         });
-        return static_cast<std::size_t>(found - groups.begin());
+        return found == groups.end() ? nullptr : &*found;
+    }
+
+    void leave(unsigned sibling) noexcept {
+        for (auto& one : groups) {
+            one.siblings &= ~(sibling_mask{1} << sibling);
+        }
     }
 
     void drop_empty_groups() noexcept {
-        std::erase_if(groups, [](const group& one) { return one.used == 0; });
+        std::erase_if(groups, [](const group& one) { return one.siblings == 0; });
     }
 };
 
@@ -204,30 +153,26 @@ void sibling_index::put(unsigned sibling, bloom_size size, std::span<const std::
     const std::lock_guard lock{writers_};
     views_.reserve(views_.size() + 2);
     auto next = copy_of_now();
-    const auto home = next->find(sibling);
-    const auto g = next->find(size);
-    if (g == next->groups.size()) {
-        next->groups.emplace_back(std::make_shared<sibling_rows>(size, sibling_rows::least_slice));
+    auto* home = next->find(size);
+    if (home == nullptr) {
+        home = &next->groups.emplace_back(
+            std::make_shared<sibling_rows>(size, sibling_rows::least_slice));
     }
-    // Free in the view that is published now: readers may be using what `next` will leave.
-    auto column = next->groups[g].free_column(sibling);
-    if (!column && home && home->group == g) {
+    if (home->has(sibling)) {
+        // Its own column is the only one for it: out of use, rewritten, in use again.
         auto without = copy_of_now();
-        without->groups[g].leave(home->column);
+        without->leave(sibling);
         publish(std::move(without));
-        next->groups[g].rows->write(home->column, words);
+        home->rows->write(home->column_of(sibling), words);
         publish(std::move(next));
         return;
     }
-    if (!column) {
-        next->groups[g] = widened(next->groups[g]);
-        column = next->groups[g].free_column(sibling);
+    while (!home->has_room_for(sibling)) {
+        *home = widened(*home);
     }
-    next->groups[g].rows->write(*column, words);
-    if (home) {
-        next->groups[home->group].leave(home->column);
-    }
-    next->groups[g].use(*column, sibling);
+    home->rows->write(home->column_of(sibling), words);  // nobody's in the view published now
+    next->leave(sibling);
+    home->siblings |= sibling_mask{1} << sibling;
     next->drop_empty_groups();
     publish(std::move(next));
 }
@@ -235,17 +180,18 @@ void sibling_index::put(unsigned sibling, bloom_size size, std::span<const std::
 bool sibling_index::flip(unsigned sibling, bloom_size size, std::span<const std::uint64_t> places) {
     assert(sibling < capacity);
     const std::lock_guard lock{writers_};
-    const auto home = now().find(sibling);
-    if (!home || now().groups[home->group].rows->size() != size ||
+    const auto* home = now().find(sibling);
+    if (home == nullptr || home->rows->size() != size ||
         std::any_of(places.begin(), places.end(), [&](auto place) { return place >= size.bits; })) {
         return false;
     }
     views_.reserve(views_.size() + 2);
     auto without = copy_of_now();
     auto with = copy_of_now();
-    without->groups[home->group].leave(home->column);
+    without->leave(sibling);
     publish(std::move(without));
-    with->groups[home->group].rows->flip(home->column, places);
+    const auto& back = *with->find(sibling);
+    back.rows->flip(back.column_of(sibling), places);
     publish(std::move(with));
     return true;
 }
@@ -253,13 +199,12 @@ bool sibling_index::flip(unsigned sibling, bloom_size size, std::span<const std:
 bool sibling_index::remove(unsigned sibling) {
     assert(sibling < capacity);
     const std::lock_guard lock{writers_};
-    const auto home = now().find(sibling);
-    if (!home) {
-        return false;
-    }
     views_.reserve(views_.size() + 1);
     auto next = copy_of_now();
-    next->groups[home->group].leave(home->column);
+    if (next->find(sibling) == nullptr) {
+        return false;
+    }
+    next->leave(sibling);
     next->drop_empty_groups();
     publish(std::move(next));
     return true;
@@ -269,7 +214,7 @@ sibling_mask sibling_index::siblings() const {
     const std::lock_guard lock{writers_};
     sibling_mask all = 0;
     for (const auto& one : now().groups) {
-        all |= one.siblings();
+        all |= one.siblings;
     }
     return all;
 }
@@ -277,21 +222,16 @@ sibling_mask sibling_index::siblings() const {
 std::optional<bloom_size> sibling_index::size_of(unsigned sibling) const {
     assert(sibling < capacity);
     const std::lock_guard lock{writers_};
-    const auto home = now().find(sibling);
-    if (!home) {
-        return std::nullopt;
-    }
-    return now().groups[home->group].rows->size();
+    const auto* home = now().find(sibling);
+    return home == nullptr ? std::nullopt : std::optional{home->rows->size()};
 }
 
 std::vector<std::uint64_t> sibling_index::words_of(unsigned sibling) const {
     assert(sibling < capacity);
     const std::lock_guard lock{writers_};
-    const auto home = now().find(sibling);
-    if (!home) {
-        return {};
-    }
-    return now().groups[home->group].rows->read(home->column);
+    const auto* home = now().find(sibling);
+    return home == nullptr ? std::vector<std::uint64_t>{}
+                           : home->rows->read(home->column_of(sibling));
 }
 
 std::size_t sibling_index::groups() const {

@@ -31,17 +31,18 @@ namespace reprise::filter {
 /// Bit s stands for sibling s.
 using sibling_mask = std::uint64_t;
 
-/// Memory    a group takes bits * slice / 8 bytes, slice being the least of 8, 16, 32 and 64 that
-///           held the most siblings it had: bits * 8 bytes for 33 to 64 of them. While a group is
-///           widened the narrower table is there too. A group without siblings goes.
+/// Memory    a group takes bits * slice / 8 bytes. The slice is the least of 8, 16, 32 and 64 that
+///           gave all siblings it had at once different numbers modulo itself: number siblings
+///           from 0 up, and n of the same size take the least that holds n; 33 to 64 take bits * 8
+///           bytes. While a group is widened the narrower table is there too. A group without
+///           siblings goes.
 /// Threads   put, flip, remove and the questions below: any thread, one at a time by a mutex.
 ///           Look-ups: any number of threads, each with a `reader` of its own; lock-free.
 /// Sees      a look-up answers for every sibling from one moment between its call and its return,
-///           and so from one whole digest of each, never from a mixture of two. `put` of a sibling
-///           that is known shows its old digest until the new one is there, in one step, if the
-///           group changes or has a slice of at most 32 and a column free. If not, and during
-///           `flip`, the sibling has no digest for the while: 64 siblings of 10^6 keys, 12 ms for
-///           a whole digest and 0.3 ms for a delta of 2 % of the keys (bench_sibling_index).
+///           and so from one whole digest of each, never from a mixture of two. While `put` writes
+///           a digest over one of the same size, and during `flip`, the sibling has no digest: with
+///           64 siblings of 10^6 keys 12 ms for the whole and 0.3 ms for a delta of 1 % gone and
+///           1 % come (bench_sibling_index). A digest of another size replaces the old in one step.
 /// Errs      like the digests: a bit may be on for a key that a sibling does not hold; it is never
 ///           off for a key that was in the digest put. Digests must be of the standard layout, bit
 ///           i in words[i / 64] at i % 64, places by `indices`; others do not belong here.

@@ -114,6 +114,18 @@ TEST_SUITE("filter/sibling_index") {
         }
     }
 
+    TEST_CASE("siblings whose numbers meet in a narrow row get a wider one") {
+        sibling_index index;
+        index.put(1, small, digest_of(1));
+        index.put(33, small, digest_of(33));
+        CHECK(index.bytes() == small.bits * 8);
+        CHECK(index.words_of(1) == digest_of(1));
+        CHECK(index.words_of(33) == digest_of(33));
+        sibling_index::reader reader{index};
+        CHECK((reader.may_hold(nth_key(1, 0)) >> 1 & 1) == 1);
+        CHECK((reader.may_hold(nth_key(33, 0)) >> 33 & 1) == 1);
+    }
+
     TEST_CASE("rows are as wide as their siblings need, and 64 take eight bytes a bit") {
         sibling_index index;
         for (unsigned sibling = 0; sibling < 64; ++sibling) {
@@ -125,7 +137,7 @@ TEST_SUITE("filter/sibling_index") {
     }
 
     TEST_CASE("siblings of any numbers keep their digests while rows are widened") {
-        // Every third number, downwards: no column is its sibling's number before there are 64.
+        // Every third number, downwards: they meet modulo a slice before it is full.
         constexpr unsigned count = 40;
         const auto number = [](unsigned i) { return (190 - 3 * i) % 64; };
         sibling_index index;
@@ -143,7 +155,7 @@ TEST_SUITE("filter/sibling_index") {
         }
     }
 
-    TEST_CASE("a digest put again replaces the one before, with and without a column to spare") {
+    TEST_CASE("a digest put again replaces the one before, in full tables and in others") {
         for (const unsigned siblings : {1, 8, 9, 40, 64}) {
             CAPTURE(siblings);
             sibling_index index;
@@ -227,7 +239,7 @@ TEST_SUITE("filter/sibling_index") {
         CHECK(index.bytes() == larger.bits);
     }
 
-    TEST_CASE("a removed sibling is in no answer, and its column serves the next") {
+    TEST_CASE("a removed sibling is in no answer, and its column serves one that fits") {
         sibling_index index;
         sibling_index::reader reader{index};
         for (unsigned sibling = 0; sibling < 8; ++sibling) {
@@ -238,10 +250,10 @@ TEST_SUITE("filter/sibling_index") {
         CHECK(index.siblings() == 0b1111'0111);
         CHECK(reader.may_hold(nth_key(1, 0)) == 0b1111'0111);
         CHECK(index.words_of(3).empty());
-        index.put(60, small, digest_of(2));
+        index.put(59, small, digest_of(2));
         CHECK(index.bytes() == small.bits);
-        CHECK(index.words_of(60) == digest_of(2));
-        for (const unsigned sibling : {0, 1, 2, 4, 5, 6, 7, 60}) {
+        CHECK(index.words_of(59) == digest_of(2));
+        for (const unsigned sibling : {0, 1, 2, 4, 5, 6, 7, 59}) {
             CHECK(index.remove(sibling));
         }
         CHECK(index.groups() == 0);
@@ -287,7 +299,7 @@ TEST_SUITE("filter/sibling_index") {
             }
         }();
         const auto both = nth_key(2, 2);
-        for (const unsigned others : {0, 7, 63}) {  // with columns to spare, and without
+        for (const unsigned others : {0, 7, 63}) {
             CAPTURE(others);
             indices places{torn, size.bits};
             std::array<std::vector<std::uint64_t>, 2> digests;
@@ -346,7 +358,7 @@ TEST_SUITE("filter/sibling_index") {
         }
     }
 
-    TEST_CASE("with a column to spare a sibling is never without a digest while one is replaced") {
+    TEST_CASE("a sibling is never without a digest while one of another size replaces it") {
         sibling_index index;
         index.put(5, small, digest_of(1));
         std::atomic<bool> done{false};
@@ -360,7 +372,8 @@ TEST_SUITE("filter/sibling_index") {
             }
         }};
         for (unsigned round = 0; round < 100 || asked < 1'000; ++round) {
-            index.put(5, small, digest_of(1));
+            const bloom_size size{.bits = small.bits + round % 2, .probes = 2};
+            index.put(5, size, digest_of(1, size));
         }
         done = true;
         asks.join();
