@@ -101,6 +101,25 @@ parsed<std::string> parse_pseudonym(std::string_view text) {
     return std::string{text};
 }
 
+parsed<std::string> parse_field_name(std::string_view text) {
+    constexpr std::string_view marks = "!#$%&'*+-.^_`|~";
+    const bool token = std::all_of(text.begin(), text.end(), [&](unsigned char c) {
+        return c < 0x80 && (std::isalnum(c) || marks.find(static_cast<char>(c)) != marks.npos);
+    });
+    if (!token || text.empty() || text.size() > 64) {
+        return refusal{"must be a field's name: letters, digits or '-', at most 64 characters"};
+    }
+    std::string lower{text};
+    std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) {
+        return static_cast<char>(std::tolower(c));
+    });
+    if (lower == "cache-control" || lower == "expires") {
+        return refusal{"is what everybody reads: leave it out, it counts where none of the list "
+                       "is there"};
+    }
+    return std::string{text};
+}
+
 }  // namespace
 
 namespace detail {
@@ -228,6 +247,10 @@ kind<std::string> host_name() {
 
 kind<std::string> pseudonym() {
     return text_kind<std::string>("name", parse_pseudonym, as_written);
+}
+
+kind<std::string> field_name() {
+    return text_kind<std::string>("field name", parse_field_name, as_written);
 }
 
 kind<std::string> upstream() {

@@ -53,7 +53,8 @@ template <class M>
 [[nodiscard]] kind<std::string> path_or_off();      ///< empty: "off"
 [[nodiscard]] kind<std::string> log_destination();  ///< "-", "off" or a path, as written
 [[nodiscard]] kind<std::string> host_name();
-[[nodiscard]] kind<std::string> pseudonym();  ///< empty, or an RFC 9110 token that begins a word
+[[nodiscard]] kind<std::string> pseudonym();   ///< empty, or an RFC 9110 token that begins a word
+[[nodiscard]] kind<std::string> field_name();  ///< of an HTTP field, but for Cache-Control's
 [[nodiscard]] kind<std::string> upstream();
 [[nodiscard]] kind<std::string> url_pattern();
 [[nodiscard]] kind<endpoint> listening_address();

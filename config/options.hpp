@@ -174,7 +174,16 @@ struct forwarding_options {
 struct freshness_options {
     double heuristic_fraction = 0.1;  ///< of the time since Last-Modified (RFC 9111 4.2.2)
     seconds heuristic_most = std::chrono::hours{24};
+    bool heuristic_errors = true;                    ///< of 404, 405, 414 and 501 too
+    seconds negative{0};                             ///< of 404, 410 and 5xx that do not say
+    seconds stale_on_error = std::chrono::hours{1};  ///< past its end, when nobody answers
     bool operator==(const freshness_options&) const = default;
+};
+
+enum class cookie_storing { explicit_lifetime, never };
+struct caching_options {
+    cookie_storing set_cookie = cookie_storing::explicit_lifetime;
+    bool operator==(const caching_options&) const = default;
 };
 
 struct options {
@@ -192,6 +201,8 @@ struct options {
     dns_options dns;
     forwarding_options forwarding;
     freshness_options freshness;
+    caching_options caching;
+    std::vector<std::string> targeted;  ///< field names in place of Cache-Control (RFC 9213)
     bool operator==(const options&) const = default;
 };
 

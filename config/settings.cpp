@@ -211,6 +211,39 @@ object_table<freshness_options> freshness_table() {
               seconds_between(0s, 366 * day),
               live,
               "But at most for so long."),
+        value("heuristic_errors",
+              &freshness_options::heuristic_errors,
+              yes_or_no(),
+              live,
+              "Whether that holds for 404, 405, 414 and 501 too, as RFC 9110 15.1 allows. Few "
+              "errors have a Last-Modified; one that has may be a page that is back by then."),
+        value("negative",
+              &freshness_options::negative,
+              seconds_between(0s, 1 * day),
+              live,
+              "How long a 404, 410 or 5xx is fresh that does not say so itself. Longer spares a "
+              "failing origin the repetition, and shows its failure for as long after it is "
+              "mended; for 5xx it goes beyond RFC 9111 4.2.2. 0s: none."),
+        value("stale_on_error",
+              &freshness_options::stale_on_error,
+              seconds_between(0s, 366 * day),
+              live,
+              "When the origin's name does not resolve, or it does not answer, a stored response "
+              "that went stale less than this ago is sent all the same, unless it forbids that "
+              "(RFC 9111 4.2.4). More outages go unnoticed; 0s: none."),
+    }};
+}
+
+object_table<caching_options> caching_table() {
+    return {{
+        value("set_cookie",
+              &caching_options::set_cookie,
+              one_of<cookie_storing>({{"explicit", cookie_storing::explicit_lifetime},
+                                      {"never", cookie_storing::never}}),
+              live,
+              "Which responses with Set-Cookie may be stored: \"explicit\", those whose origin "
+              "states a lifetime (RFC 9111 7.3); \"never\", none. An origin that states one "
+              "by habit hands one client's cookie to all."),
     }};
 }
 
@@ -267,6 +300,17 @@ object_table<options> make_table() {
                    &options::freshness,
                    freshness_table(),
                    "For how long a response is fresh that does not say so."),
+            object("caching",
+                   &options::caching,
+                   caching_table(),
+                   "What may be stored, beyond what the origin forbids."),
+            value("targeted",
+                  &options::targeted,
+                  list_of(field_name(), 0, 16),
+                  live,
+                  "Fields that speak to this cache in place of Cache-Control and Expires (RFC "
+                  "9213), as \"CDN-Cache-Control\"; the first that is there and valid counts. "
+                  "For a cache that the sites' owners run: others they do not mean."),
         },
         {},
         check_options};

@@ -14,6 +14,9 @@ settings_ptr make_settings(config::options options) {
     next->response_limits.fields = options.limits.fields;
     next->freshness.heuristic_fraction = options.freshness.heuristic_fraction;
     next->freshness.heuristic_most = options.freshness.heuristic_most;
+    next->freshness.heuristic_errors = options.freshness.heuristic_errors;
+    next->freshness.negative = options.freshness.negative;
+    next->storing.never_cookies = options.caching.set_cookie == config::cookie_storing::never;
     // The setting bounds the memory; three sixteenths of it are for what is not counted while it is
     // held: the batches that clients' sockets are being sent, half-filled blocks, the heap's gaps
     // (tests/scenario/shared_fetch.cpp measures the sum).

@@ -8,6 +8,7 @@
 #include "proxy/cache/fetch.hpp"
 #include "proxy/http/freshness.hpp"
 #include "proxy/http/message_head.hpp"
+#include "proxy/http/storability.hpp"
 #include "proxy/net/guard.hpp"
 
 #include <memory>
@@ -20,6 +21,7 @@ struct settings {
     http::head_limits request_limits;
     http::head_limits response_limits;
     http::freshness_rules freshness;
+    http::storing_rules storing;
     cache::fetch_limits fetches;
 };
 using settings_ptr = std::shared_ptr<const settings>;

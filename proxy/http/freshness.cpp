@@ -72,7 +72,7 @@ lifetime lifetime_of(unsigned status,
         return {rules.negative, lifetime_source::negative};
     }
     const bool served = is_heuristically_cacheable(status) &&
-                        (rules.heuristic_errors || status < 400);
+                        (rules.heuristic_errors || status < 400 || status == 410);
     if (directives.public_ || served) {
         return heuristic_lifetime(response, date, now, rules);
     }

@@ -21,7 +21,8 @@ struct freshness_rules {
     /// most this long.
     double heuristic_fraction = 0.1;
     seconds heuristic_most = std::chrono::hours{24};
-    bool heuristic_errors = true;  ///< the heuristic serves 404, 405, 410, 414 and 501 too
+    /// The heuristic serves 404, 405, 414 and 501 too. (410 is for good by its own words.)
+    bool heuristic_errors = true;
     seconds negative{0};           ///< the lifetime of errors (is_negative), in place of it
 };
 

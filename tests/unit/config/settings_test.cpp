@@ -37,7 +37,9 @@ TEST_SUITE("config/settings") {
                      origins,
                      dns,
                      forwarding,
-                     freshness] = wanted;
+                     freshness,
+                     caching,
+                     targeted] = wanted;
         CHECK(listeners != standard.listeners);
         CHECK(admin != standard.admin);
         CHECK(threads == 3);
@@ -52,6 +54,8 @@ TEST_SUITE("config/settings") {
         CHECK(dns != standard.dns);
         CHECK(forwarding != standard.forwarding);
         CHECK(freshness != standard.freshness);
+        CHECK(caching != standard.caching);
+        CHECK(targeted != standard.targeted);
     }
 
     TEST_CASE("listeners and admin are read") {
@@ -86,9 +90,16 @@ TEST_SUITE("config/settings") {
                            {"http://deb.example.org/*", {admission_policy::always, 2}}});
         CHECK(state == "/var/lib/reprise/admission");
         CHECK(save_every == 1min);
-        const auto& [fraction, most] = wanted.freshness;
+        const auto& [fraction, most, errors, negative, stale_on_error] = wanted.freshness;
         CHECK(fraction == 0.2);
         CHECK(most == 12h);
+        CHECK_FALSE(errors);
+        CHECK(negative == 10s);
+        CHECK(stale_on_error == 5min);
+        const auto& [set_cookie] = wanted.caching;
+        CHECK(set_cookie == cookie_storing::never);
+        CHECK(wanted.targeted ==
+              std::vector<std::string>{"Edge-Cache-Control", "CDN-Cache-Control"});
     }
 
     TEST_CASE("access, log and forwarding are read") {
