@@ -18,7 +18,6 @@
 #include "filter/sizing.hpp"
 #include "filter/standard.hpp"
 
-#include <compare>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -38,8 +37,8 @@ struct digest_shape {
     bool operator==(const digest_shape&) const = default;
 };
 
-inline constexpr unsigned most_digest_probes =
-    32;  ///< a stranger's digest can't make look-ups slow
+/// So that a stranger's digest can't make look-ups slow.
+inline constexpr unsigned most_digest_probes = 32;
 inline constexpr std::uint64_t most_digest_bits = std::uint64_t{1} << 40;
 
 /// Whether digests of this shape exist: 0 < bits <= most_digest_bits, 0 < probes <=
@@ -94,7 +93,7 @@ public:
     digest& operator=(const digest&) = delete;
     ~digest() = default;
 
-    /// At most `probes` reads (one cache line if blocked), no allocation.
+    /// At most `probes` reads (if blocked, of at most two neighbouring lines), no allocation.
     [[nodiscard]] bool may_contain(key_hash key) const noexcept;
 
     [[nodiscard]] const digest_shape& shape() const noexcept { return shape_; }
