@@ -27,6 +27,23 @@ void append_number(std::string& out, std::int64_t number) {
     out.append(digits, end);
 }
 
+// Nothing came back: neither a refusal of ours nor an answer, however bad.
+bool is_of_origin_unheard(failure_code code) noexcept {
+    switch (code) {
+    case failure_code::dns_not_found:
+    case failure_code::dns_error:
+    case failure_code::dns_timeout:
+    case failure_code::connect_refused:
+    case failure_code::connect_unreachable:
+    case failure_code::connect_timeout:
+    case failure_code::origin_connection_limit:
+    case failure_code::origin_closed:
+    case failure_code::origin_write_failed:
+    case failure_code::origin_head_timeout: return true;
+    default: return false;
+    }
+}
+
 }  // namespace
 
 session_state::session_state(worker& in, tcp_socket socket, std::size_t listener_index)
@@ -227,6 +244,7 @@ bool exchange::look_up(wall_time now) {
         return false;
     }
     const auto& stored = *stored_.response;
+    bool behind = false;
     if (!has_cache_control_ && now < stored.reusable_until) {
         reuse_.what = http::reuse::fresh;
         reuse_.age = http::current_age(stored.freshness, now);
@@ -245,7 +263,13 @@ bool exchange::look_up(wall_time now) {
         case http::reuse_reason::response_no_cache:
         case http::reuse_reason::must_revalidate: forward_ = http::forward_reason::stale; break;
         }
-        return false;
+        // RFC 5861 3: the client need not wait for the validation.
+        if (reuse_.why != http::reuse_reason::stale || !is_get_ || has_authorization_ ||
+            !http::may_serve_while_revalidating(stored.directives, stored.freshness, now)) {
+            return false;
+        }
+        reuse_.what = http::reuse::stale_allowed;
+        behind = true;
     }
     if (has_conditions_) {
         const auto fields = stored.fields();
@@ -255,6 +279,9 @@ bool exchange::look_up(wall_time now) {
             forward_ = http::forward_reason::request;
             return false;
         }
+    }
+    if (behind && !asked_.only_if_cached) {
+        revalidate_behind();
     }
     const auto generation = w_.common.admission.generation() + 1;
     if (stored.told_at.load(std::memory_order_relaxed) != generation) {
@@ -266,8 +293,48 @@ bool exchange::look_up(wall_time now) {
     http::cache_status how;
     how.hit = true;
     how.ttl = reuse_.ttl;
+    if (behind) {
+        how.detail = reason_ = "stale-while-revalidate";
+    }
     compose_stored(stored, now, how);
     return true;
+}
+
+bool exchange::may_stand_in(bool disconnected, wall_time now) const {
+    if (stored_.what != cache::lookup::present || reuse_.what != http::reuse::must_validate ||
+        reuse_.why != http::reuse_reason::stale || has_origin_conditions_) {
+        return false;
+    }
+    const auto& stored = *stored_.response;
+    if (http::may_serve_on_error(stored.directives, stored.freshness, now)) {
+        return true;
+    }
+    return disconnected && !http::forbids_stale(stored.directives) &&
+           -http::remaining(stored.freshness, now) < settings_->options.freshness.stale_on_error;
+}
+
+exchange::next exchange::answer_stale(std::string_view detail) {
+    const auto now = wall_now();
+    how_ = outcome::stale;
+    reason_ = detail;
+    sending_ = stored_.response;
+    http::cache_status how;
+    how.hit = true;
+    how.ttl = http::remaining(sending_->freshness, now);
+    how.detail = detail;
+    compose_stored(*sending_, now, how);
+    return send_composed();
+}
+
+// RFC 9111 4.2.4: without an answer from the origin this cache is disconnected from it.
+exchange::next exchange::answer_failed_fetch(const failure& why) {
+    const bool disconnected = is_of_origin_unheard(why.code);
+    if (may_stand_in(disconnected, wall_now())) {
+        error_ = why.detail;
+        note_failure(w_.counts, why.code);
+        return answer_stale("origin-failed");
+    }
+    return answer_failure(why);
 }
 
 void exchange::append_connection(std::string& out) {

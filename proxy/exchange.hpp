@@ -85,9 +85,14 @@ private:
         return !upload_ && body_.kind == http::body_kind::length && body_.length > 0;
     }
     bool look_up(wall_time now);
+    /// What is stored, stale, may stand in for an answer that the origin failed to give.
+    /// `disconnected`: it gave none at all.
+    [[nodiscard]] bool may_stand_in(bool disconnected, wall_time now) const;
 
     // Answering without an origin
     next answer_failure(const failure& why);
+    next answer_failed_fetch(const failure& why);
+    next answer_stale(std::string_view detail);
     next answer_local(std::string_view body, std::string_view type);
     void compose_stored(const cache::stored_response& stored,
                         wall_time now,
@@ -96,6 +101,8 @@ private:
 
     // Going further
     std::shared_ptr<fetch_order> make_order();
+    void prepare_storing(fetch_order& order) const;
+    void revalidate_behind();
     awaitable<bool> serve_from_fetch();
     awaitable<bool> pass_through();
     awaitable<bool> relay_fetch(cache::fetch_reader& reader, bool follows, bool& released);
@@ -106,6 +113,7 @@ private:
     awaitable<bool> finish_upload();
     awaitable<bool> wait_for_news();
     awaitable<bool> send_rest();
+    awaitable<bool> finish_composed(next after);
     [[nodiscard]] bool may_follow(const cache::fetched_head& head, wall_time now) const;
     void note_late_sight(cache::fetch& joined);
     [[nodiscard]] bool may_share(const cache::stored_response& fresh) const;

@@ -38,6 +38,11 @@ bool is_safe(verb method) noexcept {
     }
 }
 
+// The statuses that stale-if-error speaks of (RFC 5861 4).
+bool is_server_error(unsigned status) noexcept {
+    return status == 500 || status == 502 || status == 503 || status == 504;
+}
+
 /// Whatever is thrown before a leader's producer has begun: nobody may wait for a fetch that nobody
 /// fills.
 struct leadership {
@@ -85,6 +90,16 @@ awaitable<bool> exchange::send_rest() {
         keep_ = false;
         how_ = outcome::client_gone;
     }
+    co_return sent;
+}
+
+// What send_composed left over. False: the client is gone.
+awaitable<bool> exchange::finish_composed(next after) {
+    if (after != next::wait) {
+        co_return !s_.client.failed();
+    }
+    const bool sent = co_await send_rest();
+    finish(how_, status_, reason_);
     co_return sent;
 }
 
@@ -148,38 +163,58 @@ std::shared_ptr<fetch_order> exchange::make_order() {
     return order;
 }
 
-awaitable<bool> exchange::serve_from_fetch() {
-    if (asked_.only_if_cached) {
-        if (answer_failure(failure{failure_code::only_if_cached_miss, false, ""}) == next::wait) {
-            const bool sent = co_await send_rest();
-            finish(how_, status_, reason_);
-            co_return sent;
-        }
-        co_return true;
-    }
-    if (auto refused = judge_destination()) {
-        if (answer_failure(*refused) == next::wait) {
-            const bool sent = co_await send_rest();
-            finish(how_, status_, reason_);
-            co_return sent;
-        }
-        co_return true;
-    }
-    order_ = make_order();
-    order_->may_store = is_get_ && !asked_.no_store;
-    order_->replaces = stored_.what == cache::lookup::present;
+// What a fetch for the store may do, and what it validates.
+void exchange::prepare_storing(fetch_order& order) const {
+    order.may_store = is_get_ && !asked_.no_store;
+    order.replaces = stored_.what == cache::lookup::present;
     // If-Match and If-Unmodified-Since are the origin's to judge (RFC 9111 4.3.2), whatever is
     // stored; and no-store asks that nothing of this exchange be stored, a 304's fields included.
-    if (order_->replaces && is_get_ && !has_origin_conditions_ && !asked_.no_store) {
+    if (order.replaces && is_get_ && !has_origin_conditions_ && !asked_.no_store) {
         const auto fields = stored_.response->fields();
         if (!http::validators_of(fields, wall_now()).empty()) {
-            order_->validating = stored_.response;
+            order.validating = stored_.response;
         }
     }
+}
+
+// The client has its stale answer; the origin is asked all the same, with this request's fields,
+// once for all who come meanwhile. Whatever stands against asking only means that nobody asks now.
+void exchange::revalidate_behind() {
+    if (judge_destination()) {
+        return;
+    }
+    auto place = w_.common.fetches.join_or_lead(
+        key_, url_, s_.arrived.handle(), settings_->fetches);
+    if (!place.leads) {
+        return;
+    }
+    leadership lead{w_.common.fetches, key_, place.reader->source(), false};
+    auto order = make_order();
+    prepare_storing(*order);
+    order->into = place.reader->source();
+    order->listed = true;
+    order->pending_sights = place.pending_sights;
+    order->into->producer_unattended();
+    start_producer(w_, std::move(order));
+    lead.started = true;
+}
+
+awaitable<bool> exchange::serve_from_fetch() {
+    if (asked_.only_if_cached) {
+        const auto after = answer_failure(failure{failure_code::only_if_cached_miss, false, ""});
+        co_return co_await finish_composed(after);
+    }
+    if (auto refused = judge_destination()) {
+        const auto after = answer_failure(*refused);
+        co_return co_await finish_composed(after);
+    }
+    order_ = make_order();
+    prepare_storing(*order_);
     order_->own_range = has_range_ && !order_->validating;
     order_->own_conditions = has_conditions_ && !order_->validating;
     const bool alone = !is_get_ || has_authorization_ || asked_.no_cache || asked_.no_store ||
-                       order_->own_range || order_->own_conditions;
+                       order_->own_range || order_->own_conditions ||
+                       w_.common.uncacheable.has(key_, started_);
     bool released = false;
     if (!alone) {
         auto place = w_.common.fetches.join_or_lead(
@@ -203,12 +238,8 @@ awaitable<bool> exchange::serve_from_fetch() {
                 lead.started = true;
                 if (look_up(wall_now())) {
                     how_ = outcome::collapsed;
-                    if (send_composed() == next::wait) {
-                        const bool sent = co_await send_rest();
-                        finish(how_, status_, reason_);
-                        co_return sent;
-                    }
-                    co_return true;
+                    const auto after = send_composed();
+                    co_return co_await finish_composed(after);
                 }
             } else {
                 order_->into = place.reader->source();
@@ -405,6 +436,10 @@ awaitable<bool> exchange::relay_fetch(cache::fetch_reader& reader, bool follows,
             if (!is_safe(head_->method)) {
                 invalidate_after(head->status, *head);
             }
+            if (is_server_error(head->status) && may_stand_in(false, wall_now())) {
+                const auto after = answer_stale("origin-error");
+                co_return co_await finish_composed(after);
+            }
             if (is_get_ && head->verdict == http::storability::storable) {
                 how_ = follows ? outcome::collapsed : outcome::miss;
             } else {
@@ -438,24 +473,16 @@ awaitable<bool> exchange::relay_fetch(cache::fetch_reader& reader, bool follows,
             how.collapsed = follows;
             how.ttl = http::remaining(fresh->freshness, now);
             compose_stored(*fresh, now, how);
-            if (send_composed() == next::wait) {
-                const bool sent = co_await send_rest();
-                finish(how_, status_, reason_);
-                co_return sent;
-            }
-            co_return !s_.client.failed();
+            const auto after = send_composed();
+            co_return co_await finish_composed(after);
         }
         case news::failed: {
             auto why = std::move(report.why);
             if (why.code == failure_code::bad_request) {
                 keep_ = false;
             }
-            if (answer_failure(why) == next::wait) {
-                const bool sent = co_await send_rest();
-                finish(how_, status_, reason_);
-                co_return sent;
-            }
-            co_return !s_.client.failed();
+            const auto after = answer_failed_fetch(why);
+            co_return co_await finish_composed(after);
         }
         case news::upgraded: co_return co_await tunnel_upgrade(*order_);
         case news::data:
@@ -577,12 +604,8 @@ awaitable<bool> exchange::relay_body(cache::fetch_reader& reader, cache::head_pt
             if (head_unsent) {
                 // Nothing has gone out: an honest error instead of half a response.
                 auto why = std::move(report.why);
-                if (answer_failure(why) == next::wait) {
-                    const bool sent = co_await send_rest();
-                    finish(how_, status_, reason_);
-                    co_return sent;
-                }
-                co_return !s_.client.failed();
+                const auto after = answer_failure(why);
+                co_return co_await finish_composed(after);
             }
             note_body();
             reason_ = facts_of(report.why.code).name;

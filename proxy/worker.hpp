@@ -9,6 +9,7 @@
 #include "proxy/cache/admission_gate.hpp"
 #include "proxy/cache/collapse.hpp"
 #include "proxy/cache/store.hpp"
+#include "proxy/cache/uncacheable.hpp"
 #include "proxy/net/address.hpp"
 #include "proxy/net/deadlines.hpp"
 #include "proxy/net/origin_pool.hpp"
@@ -48,6 +49,7 @@ struct common_state {
     cache::admission_gate admission;
     cache::response_store store;
     cache::collapse_table fetches;
+    cache::uncacheable_keys uncacheable;
     counters_registry counters;
     access_log access;
     client_census clients;

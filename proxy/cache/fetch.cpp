@@ -31,9 +31,13 @@ std::uint64_t fetch::fastest() const {
     return offset;
 }
 
-bool fetch::is_wanted() const {
+bool fetch::is_read() const {
     return std::any_of(
         readers_.begin(), readers_.end(), [](const auto* reader) { return !reader->fell_out_; });
+}
+
+bool fetch::is_wanted() const {
+    return is_read() || (unattended_ && (phase_ == phase::waiting || whole_));
 }
 
 void fetch::let_go() {
@@ -85,6 +89,11 @@ void fetch::producer_left() {
     stop_ = nullptr;
 }
 
+void fetch::producer_unattended() {
+    const std::lock_guard lock{guard_};
+    unattended_ = true;
+}
+
 void fetch::producer_interim(std::string head) {
     const std::lock_guard lock{guard_};
     interim_.push_back(std::move(head));
@@ -95,6 +104,7 @@ std::size_t fetch::producer_head(head_ptr head) {
     const std::lock_guard lock{guard_};
     head_ = std::move(head);
     phase_ = phase::streaming;
+    abandoned_ = abandoned_ || (unattended_ && !is_wanted());
     notify_readers();
     return readers_.size();
 }
@@ -133,6 +143,7 @@ bool fetch::keep_whole() {
 void fetch::keep_no_more() {
     const std::lock_guard lock{guard_};
     whole_ = false;
+    abandoned_ = abandoned_ || (unattended_ && phase_ == phase::streaming && !is_wanted());
     drop_those_behind();
     let_go();
 }
@@ -185,7 +196,7 @@ void fetch::producer_append(std::string_view bytes) {
 
 bool fetch::producer_must_pause() {
     const std::lock_guard lock{guard_};
-    pausing_ = !abandoned_ && is_wanted() && end_ >= fastest() + limits_.read_ahead;
+    pausing_ = !abandoned_ && is_read() && end_ >= fastest() + limits_.read_ahead;
     return pausing_;
 }
 

@@ -88,6 +88,9 @@ public:
     /// producer_left().
     void producer_is(wakeup::signal sleeper, std::function<void()> stop);
     void producer_left();
+    /// It has no reader and goes on all the same: validation behind a client's back. Said before it
+    /// begins. It is given up when its head is known and nothing of it is to be kept.
+    void producer_unattended();
     /// A 1xx head, whole, to be passed on.
     void producer_interim(std::string head);
     /// Publishes the head. Returns how many readers wait for it now: each is a sight; later ones
@@ -145,7 +148,8 @@ private:
     void let_go();             // with guard_ held: drops blocks that nobody needs
     void drop_those_behind();  // with guard_ held
     [[nodiscard]] std::uint64_t fastest() const;  // with guard_ held
-    [[nodiscard]] bool is_wanted() const;         // with guard_ held: by a reader still served
+    [[nodiscard]] bool is_read() const;           // with guard_ held: by a reader still served
+    [[nodiscard]] bool is_wanted() const;         // with guard_ held: read, or to be kept
     void leave(fetch_reader& reader);
 
     const fetch_limits limits_;
@@ -158,6 +162,7 @@ private:
     std::uint64_t end_ = 0;   // bytes received
     bool whole_ = false;      // being stored
     bool abandoned_ = false;
+    bool unattended_ = false;
     std::size_t sights_ = 0;
     bool pausing_ = false;
     std::string trailers_;

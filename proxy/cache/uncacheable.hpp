@@ -1,0 +1,38 @@
+#pragma once
+// Which keys brought a response that could not be stored, lately: hit-for-miss.
+// Requests for such a key gain nothing by waiting for one another: when the head comes, each is
+// released to a fetch of its own. Knowing it beforehand spares them the wait. What is remembered is
+// a hint and nothing else: a request that goes alone may still store what it gets.
+//
+// A table of fixed size, one atomic word a slot: 40 bits of the key's hash, 24 bits of the second
+// until which it holds. Two keys in one slot displace each other; a stranger that shares slot and
+// tag (about one in 2^40) goes alone for nothing.
+
+#include "filter/key_hash.hpp"
+#include "proxy/clock.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+
+namespace reprise::proxy::cache {
+
+/// Memory   512 KiB.
+/// Threads  any number; one relaxed load or store a call.
+class uncacheable_keys {
+public:
+    uncacheable_keys();
+
+    /// The key's last response could not be stored; holds for `for_long`, at most 97 days.
+    void note(const filter::key_hash& key, steady_time now, std::chrono::seconds for_long) noexcept;
+    /// It could be after all.
+    void forget(const filter::key_hash& key) noexcept;
+    [[nodiscard]] bool has(const filter::key_hash& key, steady_time now) const noexcept;
+
+private:
+    static constexpr std::size_t slot_count = std::size_t{1} << 16;
+    std::unique_ptr<std::atomic<std::uint64_t>[]> slots_;
+};
+
+}  // namespace reprise::proxy::cache
