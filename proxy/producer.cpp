@@ -6,6 +6,7 @@
 #include "proxy/http/forwarding.hpp"
 #include "proxy/http/range.hpp"
 #include "proxy/http/reuse.hpp"
+#include "proxy/http/targeted.hpp"
 #include "proxy/net/io.hpp"
 
 #include <boost/asio/co_spawn.hpp>
@@ -296,7 +297,8 @@ bool producer::adopt_not_modified() {
     if (!merged) {
         return false;
     }
-    const auto directives = http::read_response_directives(*merged);
+    const auto directives = http::read_governing_directives(*merged,
+                                                            o.now_settings->options.targeted);
     auto next = std::make_shared<cache::stored_response>();
     next->head.assign(stored.head, 0, stored.status_line_size);
     std::string_view length_line{stored.head};
@@ -325,8 +327,14 @@ bool producer::adopt_not_modified() {
                           : http::selecting_values(next->vary, o.request->head.fields);
     // Judged without the client's fields: who happened to ask for the validation decides nothing
     // about what was stored for another.
-    const auto verdict = http::judge_storable(
-        "GET", stored.status, {}, {}, *merged, directives, next->freshness);
+    const auto verdict = http::judge_storable("GET",
+                                              stored.status,
+                                              {},
+                                              {},
+                                              *merged,
+                                              directives,
+                                              next->freshness,
+                                              o.now_settings->storing);
     if (verdict == http::storability::storable && next->vary == stored.vary) {
         // What has left the store meanwhile stays out: it may have been invalidated.
         if (w_.common.store.freshen(o.key, o.url, o.validating, next)) {
@@ -389,7 +397,7 @@ void producer::publish_head(const http::body_framing& framing) {
         head->length = framing.stated_length;
     }
     const auto& fields = head_.fields;
-    head->directives = http::read_response_directives(fields);
+    head->directives = http::read_governing_directives(fields, o.now_settings->options.targeted);
     head->freshness = http::freshness_of(head_.status,
                                          fields,
                                          head->directives,
@@ -427,13 +435,20 @@ void producer::publish_head(const http::body_framing& framing) {
                                          o.asked,
                                          fields,
                                          head->directives,
-                                         head->freshness);
+                                         head->freshness,
+                                         o.now_settings->storing);
     // A part of, or a 304 about, what would be storable whole is a sight of it.
     auto as_whole = head->verdict;
     if (o.is_get && (o.own_range || o.own_conditions) &&
         (head_.status == 206 || head_.status == 304)) {
-        as_whole = http::judge_storable(
-            "GET", 200, o.request->head.fields, o.asked, fields, head->directives, head->freshness);
+        as_whole = http::judge_storable("GET",
+                                        200,
+                                        o.request->head.fields,
+                                        o.asked,
+                                        fields,
+                                        head->directives,
+                                        head->freshness,
+                                        o.now_settings->storing);
     }
     const bool is_sight = o.is_get && as_whole == http::storability::storable && !o.url.empty();
     storable_ = o.may_store && head->verdict == http::storability::storable && !o.url.empty();
@@ -463,6 +478,9 @@ void producer::publish_head(const http::body_framing& framing) {
         } else {
             // Of unknown length it may yet prove too long: then nothing is claimed.
             head->stored = into_.keep_whole() && head->length.has_value();
+            if (head->freshness.source == http::lifetime_source::negative) {
+                head->detail = http::to_string(head->freshness.source);
+            }
         }
     } else if (storable_) {
         refused_ = true;
