@@ -1,0 +1,53 @@
+#include "proxy/cache/uncacheable.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace reprise::proxy;
+using namespace reprise::proxy::cache;
+using namespace std::chrono_literals;
+
+TEST_SUITE_BEGIN("cache/uncacheable");
+
+namespace {
+constexpr reprise::filter::key_hash one{0x1234, 0xabcdef0123456789};
+constexpr reprise::filter::key_hash same_slot{0x1234, 0x1111111111111111};
+const steady_time start{std::chrono::hours{1000}};
+}  // namespace
+
+TEST_CASE("a key is remembered for as long as was said, and no longer") {
+    uncacheable_keys keys;
+    CHECK_FALSE(keys.has(one, start));
+    keys.note(one, start, 120s);
+    CHECK(keys.has(one, start));
+    CHECK(keys.has(one, start + 119s));
+    CHECK_FALSE(keys.has(one, start + 120s));
+    CHECK_FALSE(keys.has(one, start + std::chrono::hours{24 * 60}));
+}
+
+TEST_CASE("a key that could be stored after all is forgotten") {
+    uncacheable_keys keys;
+    keys.note(one, start, 120s);
+    keys.forget(same_slot);
+    CHECK(keys.has(one, start));
+    keys.forget(one);
+    CHECK_FALSE(keys.has(one, start));
+}
+
+TEST_CASE("two keys of one slot displace each other and are never taken for each other") {
+    uncacheable_keys keys;
+    keys.note(one, start, 120s);
+    CHECK_FALSE(keys.has(same_slot, start));
+    keys.note(same_slot, start, 120s);
+    CHECK(keys.has(same_slot, start));
+    CHECK_FALSE(keys.has(one, start));
+}
+
+TEST_CASE("the time of a slot may wrap") {
+    uncacheable_keys keys;
+    const steady_time late{std::chrono::seconds{(1 << 24) - 5}};
+    keys.note(one, late, 10s);
+    CHECK(keys.has(one, late + 9s));
+    CHECK_FALSE(keys.has(one, late + 10s));
+}
+
+TEST_SUITE_END();
