@@ -24,7 +24,7 @@ key_hash nth_key(std::uint64_t family, std::uint64_t i) noexcept {
 }
 
 workload::workload(std::uint64_t count, double wanted) : keys{count}, rate{wanted} {
-    const auto ring = std::clamp<std::uint64_t>(count, 1 << 16, 1 << 22);
+    const auto ring = std::clamp<std::uint64_t>(count, 1 << 16, 1 << 21);
     known.reserve(ring);
     absent.reserve(ring);
     mixed.reserve(ring);
