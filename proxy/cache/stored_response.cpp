@@ -28,7 +28,8 @@ std::vector<http::field> stored_response::fields() const {
 
 std::size_t stored_response::footprint() const noexcept {
     return heap_cost(sizeof(stored_response) + control_block) + heap_cost(head) +
-           heap_cost(vary.names) + heap_cost(selecting) + (content ? content->footprint() : 0);
+           heap_cost(vary.names) + heap_cost(selecting) + (content ? content->footprint() : 0) +
+           (parts ? heap_cost(sizeof(partial_body) + control_block) + parts->footprint() : 0);
 }
 
 }  // namespace reprise::proxy::cache

@@ -2,8 +2,11 @@
 // A response as the store keeps it: immutable, its head already in wire form.
 // A hit sends [head][per-reply fields][empty line][body] in one gathered write; everything that
 // does not change from one reply to the next was formatted when the object was stored.
+// Of some objects only parts are held (partial_response.hpp): they have no content, and their
+// `reusable_until` is never, so that a plain hit need not ask.
 
 #include "proxy/cache/body.hpp"
+#include "proxy/cache/parts.hpp"
 #include "proxy/clock.hpp"
 #include "proxy/http/cache_control.hpp"
 #include "proxy/http/fields.hpp"
@@ -32,6 +35,8 @@ struct stored_response {
     http::vary_spec vary;
     std::string selecting;  ///< the request's values for `vary` (http::selecting_values)
     body_ptr content;
+    /// Set where only parts are held, and `content` is not; null for a whole response.
+    std::shared_ptr<const partial_body> parts;
     wall_time reusable_until{};  ///< before it, a request without directives is a hit
                                  ///< (http::reusable_until)
 

@@ -1,0 +1,216 @@
+#include "proxy/cache/partial_response.hpp"
+
+#include "proxy/http/conditional.hpp"
+#include "proxy/http/date.hpp"
+#include "proxy/http/message_head.hpp"
+#include "proxy/http/reuse.hpp"
+#include "proxy/http/targeted.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+#include <vector>
+
+namespace reprise::proxy::cache {
+
+namespace {
+
+using http::field_id;
+
+constexpr std::string_view whole_status_line = "HTTP/1.1 200 OK\r\n";
+
+// What of a 206's head, or a stored one's, is not the whole's.
+bool is_of_the_part(const http::field& line) noexcept {
+    return line.id == field_id::content_range || line.id == field_id::content_length ||
+           line.id == field_id::age;
+}
+
+void write_head(stored_response& into, http::field_list lines, std::uint64_t length) {
+    into.head = whole_status_line;
+    for (const auto& line : lines) {
+        if (!is_of_the_part(line)) {
+            into.head.append(line.name).append(": ").append(line.value).append("\r\n");
+        }
+    }
+    if (length != partial_body::unknown) {
+        into.head.append("Content-Length: ").append(std::to_string(length)).append("\r\n");
+    }
+    index_head(into);
+    into.status = 200;
+}
+
+/// A whole as the one part that it is.
+partial_body parts_of(const stored_response& stored) {
+    if (stored.parts) {
+        return *stored.parts;
+    }
+    partial_body all;
+    all.total = stored.content ? stored.content->size : 0;
+    if (all.total > 0) {
+        all.held.push_back({0, stored.content});
+    }
+    return all;
+}
+
+bool disagree(std::uint64_t a, std::uint64_t b) noexcept {
+    return a != b && a != partial_body::unknown && b != partial_body::unknown;
+}
+
+}  // namespace
+
+std::optional<part_place> part_place_of(http::field_list partial) {
+    if (http::count(partial, field_id::content_range) != 1) {
+        return std::nullopt;
+    }
+    const auto text = http::find(partial, field_id::content_range)->value;
+    auto range = http::parse_content_range(text);
+    if (range.total == 0 && text.ends_with("/*")) {
+        // An unknown end is behind every other: so it reads as one that is the largest number.
+        std::string ended{text.substr(0, text.size() - 1)};
+        ended += std::to_string(partial_body::unknown);
+        range = http::parse_content_range(ended);
+    }
+    if (range.total == 0) {
+        return std::nullopt;
+    }
+    return part_place{{range.first, range.last}, range.total};
+}
+
+std::string_view strong_validator_of(http::field_list response, wall_time now) {
+    if (const auto* etag = http::find(response, field_id::etag)) {
+        const bool strong = http::count(response, field_id::etag) == 1 &&
+                            http::is_strong(etag->value) && etag->value.size() >= 2 &&
+                            etag->value.starts_with('"') && etag->value.ends_with('"');
+        return strong ? etag->value : std::string_view{};
+    }
+    if (http::count(response, field_id::last_modified) != 1) {
+        return {};
+    }
+    const auto* modified = http::find(response, field_id::last_modified);
+    const http::field asked{field_id::if_range, "If-Range", modified->value};
+    return http::if_range_holds({&asked, 1}, response, now) ? modified->value : std::string_view{};
+}
+
+std::shared_ptr<stored_response> made_of_part(std::string_view head,
+                                              const part_place& place,
+                                              body_ptr content) {
+    std::vector<http::field> lines;
+    head.remove_prefix(std::min(head.find("\r\n") + 2, head.size()));
+    // We wrote the head from a parsed one, so it cannot fail to parse.
+    (void)http::parse_field_lines(head, lines, std::numeric_limits<unsigned>::max());
+    auto made = std::make_shared<stored_response>();
+    write_head(*made, lines, place.total);
+    auto parts = std::make_shared<partial_body>();
+    parts->held.push_back({place.range.first, std::move(content)});
+    parts->total = place.total;
+    made->parts = std::move(parts);
+    made->reusable_until = wall_time::min();
+    return made;
+}
+
+combined_response combine(const stored_response& stored,
+                          const stored_response& added,
+                          const combining_rules& rules) {
+    const auto old_lines = stored.fields();
+    const auto new_lines = added.fields();
+    const auto validator = strong_validator_of(old_lines, stored.freshness.response_time);
+    auto before = parts_of(stored);
+    const auto total = added.parts->total;
+    if (stored.status != 200 || validator.empty() || disagree(before.total, total) ||
+        validator != strong_validator_of(new_lines, added.freshness.response_time)) {
+        return {};
+    }
+    const auto& part = added.parts->held.front();
+    const auto ends_at = before.held.empty() ? 0 : before.held.back().end();
+    const bool beyond = (before.knows_total() && part.end() > before.total) || ends_at > total;
+    if (beyond) {
+        return {};
+    }
+    auto together = with_part(before, part, total, rules.most_bytes);
+    if (!together) {
+        return {combination::too_large, nullptr};
+    }
+    const auto lines = http::freshen(old_lines, new_lines, rules.head_bytes, rules.head_fields);
+    if (!lines) {
+        return {};
+    }
+    auto made = std::make_shared<stored_response>();
+    write_head(*made, *lines, together->total);
+    made->directives = http::read_governing_directives(*lines, rules.targeted);
+    // Age is in no stored head: what it said is in the newer's initial age.
+    const auto arrived = added.freshness.response_time;
+    made->freshness = http::freshness_of(
+        200, *lines, made->directives, arrived, arrived, rules.freshness);
+    made->freshness.initial_age = std::max(made->freshness.initial_age,
+                                           added.freshness.initial_age);
+    made->vary = stored.vary;
+    made->selecting = stored.selecting;
+    made->parts = std::make_shared<partial_body>(std::move(*together));
+    made->reusable_until = wall_time::min();
+    complete_if_whole(*made);
+    return {combination::combined, std::move(made)};
+}
+
+void complete_if_whole(stored_response& response) {
+    if (!response.parts || !response.parts->is_whole()) {
+        return;
+    }
+    response.content = response.parts->held.front().bytes;
+    response.parts.reset();
+    response.reusable_until = http::reusable_until(response.directives, response.freshness);
+}
+
+std::string_view to_string(part_use use) noexcept {
+    switch (use) {
+    case part_use::none: return "none";
+    case part_use::head: return "head";
+    case part_use::held: return "held";
+    case part_use::unsatisfiable: return "unsatisfiable";
+    case part_use::gap: return "gap";
+    }
+    return "none";
+}
+
+part_plan plan_parts(const stored_response& stored,
+                     std::string_view method,
+                     http::field_list request,
+                     wall_time now) {
+    const auto& parts = *stored.parts;
+    part_plan plan;
+    if (method != "GET") {
+        plan.use = method == "HEAD" ? part_use::head : part_use::none;
+        return plan;
+    }
+    const auto lines = stored.fields();
+    plan.ranged = http::find(request, field_id::range) != nullptr;
+    if (plan.ranged) {
+        const auto asked = http::judge_ranges(method, request, lines, parts.total, now);
+        if (asked.answer == http::range_answer::unsatisfiable && parts.knows_total()) {
+            plan.use = part_use::unsatisfiable;
+        }
+        if (asked.answer != http::range_answer::part || asked.count != 1) {
+            return plan;
+        }
+        plan.wanted = asked.parts[0];
+    } else if (parts.knows_total() && parts.held.front().first == 0) {
+        plan.wanted = {0, parts.total - 1};
+    } else {
+        return plan;
+    }
+    const auto gap = parts.gap_in(plan.wanted);
+    if (!gap) {
+        plan.use = part_use::held;
+        return plan;
+    }
+    plan.validator = strong_validator_of(lines, now);
+    // Where no end is known the range asked for may reach beyond it, and nothing may be promised.
+    if (*gap == plan.wanted || !parts.knows_total() || (plan.ranged && plan.validator.empty())) {
+        return plan;
+    }
+    plan.use = part_use::gap;
+    plan.gap = *gap;
+    plan.open = gap->last + 1 == parts.total;
+    return plan;
+}
+
+}  // namespace reprise::proxy::cache

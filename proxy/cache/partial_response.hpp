@@ -1,0 +1,105 @@
+#pragma once
+// A stored response of which only parts are held: how they come together (RFC 9110 15.3.7.3, RFC
+// 9111 3.3 and 3.4) and what they can answer.
+//
+// It is kept as the head that the whole would have (200, Content-Length where the complete length
+// is known, no Content-Range), with `parts` in place of `content`. The rules:
+//
+// - Parts are combined only under the same strong validator: a strong ETag, or, where there is no
+//   ETag, a Last-Modified that is strong by RFC 9110 8.8.2.2 (If-Range could name no
+//   other, 13.1.5). A part of another representation, or of one that cannot be told, takes the old
+//   ones' place.
+// - The newer head's fields replace the older's of the same name (RFC 9111 3.4, 3.2): so a part
+//   that comes freshens all of them.
+// - When nothing is missing any more it is an ordinary stored response.
+//
+// Pure functions over values; `now` is an argument.
+
+#include "proxy/cache/parts.hpp"
+#include "proxy/cache/stored_response.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace reprise::proxy::cache {
+
+/// A 206's Content-Range; `total` is partial_body::unknown for "*".
+struct part_place {
+    http::byte_range range;
+    std::uint64_t total = partial_body::unknown;
+};
+/// Of a head with exactly one Content-Range line that is right; none for every other, and so for a
+/// multipart/byteranges.
+[[nodiscard]] std::optional<part_place> part_place_of(http::field_list partial);
+
+/// What names a representation byte by byte, as If-Range says it: two responses with the same one,
+/// not empty, have the same bytes. Empty: it has none. A view into the lines.
+[[nodiscard]] std::string_view strong_validator_of(http::field_list response, wall_time now);
+
+/// What a 206 is stored as. The directives, the freshness, vary and selecting values are the
+/// caller's to set, from the 206's own head.
+/// `head`: status line and end-to-end fields of the 206 in wire form, without Content-Length.
+/// @pre content->size == place.range.size(), not 0
+[[nodiscard]] std::shared_ptr<stored_response> made_of_part(std::string_view head,
+                                                            const part_place& place,
+                                                            body_ptr content);
+
+enum class combination : std::uint8_t {
+    combined,
+    other_object,  ///< not the same representation for certain: the newer replaces the older
+    too_large,     ///< together more than may be held: the older stays as it is
+};
+struct combining_rules {
+    std::uint64_t most_bytes = 0;  ///< of body held (memory.max_object)
+    std::size_t head_bytes = 0, head_fields = 0;
+    http::freshness_rules freshness;
+    std::span<const std::string> targeted;
+};
+struct combined_response {
+    combination what = combination::other_object;
+    std::shared_ptr<stored_response> response;  ///< of `combined`
+};
+/// `stored`, a whole or parts, together with `added`, made by made_of_part. Freshness is computed
+/// anew over the fields of both, the age is the newer's; vary and selecting values are `stored`'s.
+/// O(lines + parts + slices joined).
+[[nodiscard]] combined_response combine(const stored_response& stored,
+                                        const stored_response& added,
+                                        const combining_rules& rules);
+
+/// Makes an ordinary stored response of one whose parts miss nothing; leaves others alone.
+void complete_if_whole(stored_response& response);
+
+/// What parts can do for a request.
+enum class part_use : std::uint8_t {
+    none,           ///< nothing: the origin is asked for all that the client wants
+    head,           ///< HEAD: no byte is needed
+    held,           ///< 206 from the store
+    unsatisfiable,  ///< 416: the range begins behind the known end
+    gap,            ///< what is missing is fetched, the rest is held
+};
+[[nodiscard]] std::string_view to_string(part_use use) noexcept;
+
+struct part_plan {
+    part_use use = part_use::none;
+    bool ranged = false;        ///< 206 with `wanted`, else a 200 of everything
+    http::byte_range wanted{};  ///< of held and gap
+    http::byte_range gap{};     ///< of gap; within `wanted`, and never all of it
+    bool open = false;          ///< of gap: it reaches to the object's end
+    /// Of gap: what If-Range says; empty: nothing held can be joined to what comes, so only a
+    /// whole new response is of use (of a 200 for everything alone).
+    std::string validator;
+};
+/// Of a GET or HEAD whose preconditions asked for an answer. Several ranges, ranges of other units
+/// and a Range whose If-Range does not hold get `none`. Of an object of unknown length only ranges
+/// with both ends that are held are served.
+/// @pre stored.parts
+[[nodiscard]] part_plan plan_parts(const stored_response& stored,
+                                   std::string_view method,
+                                   http::field_list request,
+                                   wall_time now);
+
+}  // namespace reprise::proxy::cache
