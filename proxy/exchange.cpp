@@ -79,27 +79,6 @@ const config::listener& exchange::listener() const {
     return settings_->options.listeners[s_.listener];
 }
 
-void exchange::take_field_facts() {
-    for (const auto& line : s_.head.fields) {
-        switch (line.id) {
-        case field_id::authorization: has_authorization_ = true; break;
-        case field_id::cookie: has_cookie_ = true; break;
-        case field_id::cache_control:
-        case field_id::pragma: has_cache_control_ = true; break;
-        case field_id::if_match:
-        case field_id::if_unmodified_since: has_conditions_ = has_origin_conditions_ = true; break;
-        case field_id::if_none_match:
-        case field_id::if_modified_since: has_conditions_ = true; break;
-        case field_id::range: has_range_ = true; break;
-        case field_id::via: has_via_ = true; break;
-        default: break;  // every other field is the origin's business
-        }
-    }
-    if (has_cache_control_) {
-        asked_ = http::read_request_directives(s_.head.fields);
-    }
-}
-
 std::optional<failure> exchange::read_request() {
     auto& head = s_.head;
     const auto framing = http::request_framing(head);
@@ -145,11 +124,10 @@ std::optional<failure> exchange::read_request() {
             target_ = *with_host;
         }
     }
-    is_get_ = head.method == verb::get;
-    is_head_ = head.method == verb::head;
     websocket_ = http::asks_websocket(head);
     http::strip_hop_by_hop(head.fields);
-    take_field_facts();
+    facts_ = cache::read_request_facts(
+        head.method == verb::get, head.method == verb::head, head.fields);
     return std::nullopt;
 }
 
@@ -209,7 +187,7 @@ exchange::next exchange::begin() {
             return answer_local("", "");
         }
     }
-    if ((!is_get_ && !is_head_) || body_.kind != http::body_kind::none || websocket_) {
+    if ((!facts_.is_get && !facts_.is_head) || body_.kind != http::body_kind::none || websocket_) {
         path_ = path::pass;
     }
     if (target_.normal) {
@@ -225,7 +203,7 @@ exchange::next exchange::begin() {
     }
     key_ = filter::hash_of(url_, w_.common.admission.secret());
     if (path_ == path::pass) {
-        forward_ = http::forward_reason::method;
+        verdict_.forward = http::forward_reason::method;
         return next::wait;
     }
     const auto now = wall_now();
@@ -238,49 +216,13 @@ exchange::next exchange::begin() {
 // True when the store answers: the reply is composed.
 bool exchange::look_up(wall_time now) {
     stored_ = w_.common.store.find(key_, url_, head_->fields);
-    if (stored_.what != cache::lookup::present) {
-        forward_ = stored_.what == cache::lookup::absent ? http::forward_reason::uri_miss
-                                                         : http::forward_reason::vary_miss;
+    verdict_ = cache::judge(stored_, facts_, head_->fields, now);
+    if (!verdict_.answers()) {
         return false;
     }
     const auto& stored = *stored_.response;
-    bool behind = false;
-    if (!has_cache_control_ && now < stored.reusable_until) {
-        reuse_.what = http::reuse::fresh;
-        reuse_.age = http::current_age(stored.freshness, now);
-        reuse_.ttl = stored.freshness.lifetime - reuse_.age;
-    } else {
-        reuse_ = http::judge_reuse(stored.directives, stored.freshness, asked_, now);
-    }
-    if (reuse_.what == http::reuse::must_validate) {
-        switch (reuse_.why) {
-        case http::reuse_reason::request_no_cache:
-        case http::reuse_reason::request_max_age:
-        case http::reuse_reason::request_min_fresh: forward_ = http::forward_reason::request; break;
-        case http::reuse_reason::fresh:
-        case http::reuse_reason::max_stale:
-        case http::reuse_reason::stale:
-        case http::reuse_reason::response_no_cache:
-        case http::reuse_reason::must_revalidate: forward_ = http::forward_reason::stale; break;
-        }
-        // RFC 5861 3: the client need not wait for the validation.
-        if (reuse_.why != http::reuse_reason::stale || !is_get_ || has_authorization_ ||
-            !http::may_serve_while_revalidating(stored.directives, stored.freshness, now)) {
-            return false;
-        }
-        reuse_.what = http::reuse::stale_allowed;
-        behind = true;
-    }
-    if (has_conditions_) {
-        const auto fields = stored.fields();
-        if (http::judge_preconditions(
-                head_->fields, stored.status, fields, stored.freshness.response_time, now) ==
-            http::precondition::forward) {
-            forward_ = http::forward_reason::request;
-            return false;
-        }
-    }
-    if (behind && !asked_.only_if_cached) {
+    const bool behind = verdict_.what == cache::ruling::stale_behind;
+    if (behind && !facts_.asked.only_if_cached) {
         revalidate_behind();
     }
     const auto generation = w_.common.admission.generation() + 1;
@@ -288,11 +230,11 @@ bool exchange::look_up(wall_time now) {
         stored.told_at.store(generation, std::memory_order_relaxed);
         w_.common.admission.hit(key_, now);
     }
-    how_ = reuse_.what == http::reuse::fresh ? outcome::hit : outcome::stale;
+    how_ = verdict_.what == cache::ruling::hit ? outcome::hit : outcome::stale;
     sending_ = stored_.response;
     http::cache_status how;
     how.hit = true;
-    how.ttl = reuse_.ttl;
+    how.ttl = verdict_.reuse.ttl;
     if (behind) {
         how.detail = reason_ = "stale-while-revalidate";
     }
@@ -301,16 +243,8 @@ bool exchange::look_up(wall_time now) {
 }
 
 bool exchange::may_stand_in(bool disconnected, wall_time now) const {
-    if (stored_.what != cache::lookup::present || reuse_.what != http::reuse::must_validate ||
-        reuse_.why != http::reuse_reason::stale || has_origin_conditions_) {
-        return false;
-    }
-    const auto& stored = *stored_.response;
-    if (http::may_serve_on_error(stored.directives, stored.freshness, now)) {
-        return true;
-    }
-    return disconnected && !http::forbids_stale(stored.directives) &&
-           -http::remaining(stored.freshness, now) < settings_->options.freshness.stale_on_error;
+    const auto most = settings_->options.freshness.stale_on_error;
+    return cache::may_stand_in(stored_, verdict_, facts_, disconnected, most, now);
 }
 
 exchange::next exchange::answer_stale(std::string_view detail) {
@@ -367,9 +301,9 @@ void exchange::compose_stored(const cache::stored_response& stored,
             s_.parts.emplace_back(bytes.data(), bytes.size());
         }
     };
-    if (has_conditions_ || has_range_) {
+    if (facts_.has_conditions || facts_.has_range) {
         const auto fields = stored.fields();
-        if (has_conditions_ &&
+        if (facts_.has_conditions &&
             http::judge_preconditions(
                 head_->fields, stored.status, fields, stored.freshness.response_time, now) ==
                 http::precondition::not_modified) {
@@ -384,7 +318,7 @@ void exchange::compose_stored(const cache::stored_response& stored,
             add(tail);
             return;
         }
-        if (has_range_ && stored.status == 200) {
+        if (facts_.has_range && stored.status == 200) {
             const auto asked = http::judge_range(
                 head_->method_text, head_->fields, fields, stored.content->size, now);
             if (asked.answer == http::range_answer::unsatisfiable) {
@@ -428,7 +362,7 @@ void exchange::compose_stored(const cache::stored_response& stored,
     }
     add(head);
     add(tail);
-    if (!is_head_ && stored.content) {
+    if (!facts_.is_head && stored.content) {
         for (const auto& slice : stored.content->slices) {
             add(slice.view());
         }
@@ -467,9 +401,9 @@ exchange::next exchange::answer_failure(const failure& why) {
         keep_ = false;
     }
     std::string status;
-    if (forward_ != http::forward_reason::none) {
+    if (verdict_.forward != http::forward_reason::none) {
         http::cache_status how;
-        how.forward = forward_;
+        how.forward = verdict_.forward;
         how.detail = facts.name;
         http::append_cache_status(status, "reprise", how);
     }
@@ -481,7 +415,7 @@ exchange::next exchange::answer_failure(const failure& why) {
                              .accept = accept != nullptr ? accept->value : std::string_view{},
                              .date = std::string_view{date.data(), date.size()},
                              .cache_status = status,
-                             .head = is_head_,
+                             .head = facts_.is_head,
                              .close = !keep_});
     switch (why.code) {
     case failure_code::only_if_cached_miss: how_ = outcome::only_if_cached; break;

@@ -9,11 +9,11 @@
 // run() is the order of a request's life.
 
 #include "proxy/cache/fetch.hpp"
+#include "proxy/cache/verdict.hpp"
 #include "proxy/client_stream.hpp"
 #include "proxy/http/cache_status.hpp"
 #include "proxy/http/framing.hpp"
 #include "proxy/http/message_head.hpp"
-#include "proxy/http/reuse.hpp"
 #include "proxy/http/target.hpp"
 #include "proxy/producer.hpp"
 #include "proxy/worker.hpp"
@@ -78,7 +78,6 @@ private:
     std::optional<failure> read_request();
     std::optional<failure> judge_destination() const;
     [[nodiscard]] const config::listener& listener() const;
-    void take_field_facts();
     [[nodiscard]] bool denies_host() const;
     /// A request body stands in front of the next request, and nobody has begun to take it.
     [[nodiscard]] bool body_unread() const noexcept {
@@ -133,23 +132,19 @@ private:
     const http::request_head* head_;  ///< state.head, later the copy's
     http::target target_;
     http::body_framing body_;
-    http::request_directives asked_;
     std::string_view url_;  ///< primary key text: the target itself or state.url
     filter::key_hash key_;
     path path_ = path::store_or_fetch;
 
     bool keep_ = false;
-    bool is_get_ = false, is_head_ = false;
-    bool has_authorization_ = false, has_conditions_ = false, has_origin_conditions_ = false,
-         has_range_ = false, has_cache_control_ = false, has_via_ = false, has_cookie_ = false;
+    cache::request_facts facts_;
     bool accelerator_ = false;
     bool websocket_ = false;
     bool consumed_ = false;
     bool chunked_reply_ = false;
 
     cache::found stored_;
-    http::reuse_verdict reuse_;
-    http::forward_reason forward_ = http::forward_reason::none;
+    cache::verdict verdict_;
     cache::stored_ptr sending_;
     std::string held_;  ///< a composed reply's own text that must live while it is sent
     std::shared_ptr<fetch_order> order_;

@@ -104,7 +104,7 @@ awaitable<bool> exchange::finish_composed(next after) {
 }
 
 std::optional<failure> exchange::judge_destination() const {
-    if (has_via_ && http::via_has(head_->fields, w_.common.pseudonym)) {
+    if (facts_.has_via && http::via_has(head_->fields, w_.common.pseudonym)) {
         return failure{failure_code::loop_detected, false, "Via names this proxy already"};
     }
     if (!accelerator_ && !port_allowed(settings_->options.access.request_ports, target_.port)) {
@@ -151,10 +151,10 @@ std::shared_ptr<fetch_order> exchange::make_order() {
         o.connect_port = target_.port;
     }
     o.client_address = s_.client_address;
-    o.asked = asked_;
+    o.asked = facts_.asked;
     o.key = key_;
     o.url = url_;
-    o.is_get = is_get_;
+    o.is_get = facts_.is_get;
     o.admission = cache::choice_for(settings_->options.admission, listener().admission, url_);
     o.head_is_http10 = head_->version == 10;
     o.body_framing = body_;
@@ -165,15 +165,10 @@ std::shared_ptr<fetch_order> exchange::make_order() {
 
 // What a fetch for the store may do, and what it validates.
 void exchange::prepare_storing(fetch_order& order) const {
-    order.may_store = is_get_ && !asked_.no_store;
+    order.may_store = facts_.is_get && !facts_.asked.no_store;
     order.replaces = stored_.what == cache::lookup::present;
-    // If-Match and If-Unmodified-Since are the origin's to judge (RFC 9111 4.3.2), whatever is
-    // stored; and no-store asks that nothing of this exchange be stored, a 304's fields included.
-    if (order.replaces && is_get_ && !has_origin_conditions_ && !asked_.no_store) {
-        const auto fields = stored_.response->fields();
-        if (!http::validators_of(fields, wall_now()).empty()) {
-            order.validating = stored_.response;
-        }
+    if (cache::may_validate(stored_, facts_, wall_now())) {
+        order.validating = stored_.response;
     }
 }
 
@@ -200,7 +195,7 @@ void exchange::revalidate_behind() {
 }
 
 awaitable<bool> exchange::serve_from_fetch() {
-    if (asked_.only_if_cached) {
+    if (facts_.asked.only_if_cached) {
         const auto after = answer_failure(failure{failure_code::only_if_cached_miss, false, ""});
         co_return co_await finish_composed(after);
     }
@@ -210,10 +205,10 @@ awaitable<bool> exchange::serve_from_fetch() {
     }
     order_ = make_order();
     prepare_storing(*order_);
-    order_->own_range = has_range_ && !order_->validating;
-    order_->own_conditions = has_conditions_ && !order_->validating;
-    const bool alone = !is_get_ || has_authorization_ || asked_.no_cache || asked_.no_store ||
-                       order_->own_range || order_->own_conditions ||
+    order_->own_range = facts_.has_range && !order_->validating;
+    order_->own_conditions = facts_.has_conditions && !order_->validating;
+    const bool alone = !facts_.is_get || facts_.has_authorization || facts_.asked.no_cache ||
+                       facts_.asked.no_store || order_->own_range || order_->own_conditions ||
                        w_.common.uncacheable.has(key_, started_);
     bool released = false;
     if (!alone) {
@@ -227,7 +222,7 @@ awaitable<bool> exchange::serve_from_fetch() {
             const bool came =
                 again.what == cache::lookup::present && again.response != stored_.response &&
                 http::judge_reuse(
-                    again.response->directives, again.response->freshness, asked_, wall_now())
+                    again.response->directives, again.response->freshness, facts_.asked, wall_now())
                         .what == http::reuse::fresh;
             if (came) {
                 // Who has joined meanwhile is served from the store too.
@@ -261,8 +256,8 @@ awaitable<bool> exchange::serve_from_fetch() {
             }
             w_.counts.collapsed_released.add();
             order_->validating = nullptr;
-            order_->own_range = has_range_;
-            order_->own_conditions = has_conditions_;
+            order_->own_range = facts_.has_range;
+            order_->own_conditions = facts_.has_conditions;
         }
     }
     order_->into = std::make_shared<cache::fetch>(settings_->fetches);
@@ -282,8 +277,8 @@ awaitable<bool> exchange::pass_through() {
         co_return co_await finish_upload();
     }
     order_ = make_order();
-    order_->own_range = has_range_;
-    order_->own_conditions = has_conditions_;
+    order_->own_range = facts_.has_range;
+    order_->own_conditions = facts_.has_conditions;
     const auto& options = settings_->options;
     const bool has_body = body_.kind == body_kind::chunked ||
                           (body_.kind == body_kind::length && body_.length > 0);
@@ -368,7 +363,7 @@ bool exchange::may_follow(const cache::fetched_head& head, wall_time now) const 
         !http::matches(head.vary, head.selecting, head_->fields)) {
         return false;
     }
-    return http::judge_reuse(head.directives, head.freshness, asked_, now).what !=
+    return http::judge_reuse(head.directives, head.freshness, facts_.asked, now).what !=
            http::reuse::must_validate;
 }
 
@@ -376,7 +371,7 @@ bool exchange::may_follow(const cache::fetched_head& head, wall_time now) const 
 // admits.
 void exchange::note_late_sight(cache::fetch& joined) {
     const auto head = joined.head();
-    if (!head || head->verdict != http::storability::storable || !is_get_) {
+    if (!head || head->verdict != http::storability::storable || !facts_.is_get) {
         return;
     }
     const auto choice = cache::choice_for(settings_->options.admission, listener().admission, url_);
@@ -440,14 +435,15 @@ awaitable<bool> exchange::relay_fetch(cache::fetch_reader& reader, bool follows,
                 const auto after = answer_stale("origin-error");
                 co_return co_await finish_composed(after);
             }
-            if (is_get_ && head->verdict == http::storability::storable) {
+            if (facts_.is_get && head->verdict == http::storability::storable) {
                 how_ = follows ? outcome::collapsed : outcome::miss;
             } else {
                 how_ = outcome::pass;
             }
             http::cache_status how;
-            how.forward = forward_ == http::forward_reason::none ? http::forward_reason::uri_miss
-                                                                 : forward_;
+            how.forward = verdict_.forward == http::forward_reason::none
+                              ? http::forward_reason::uri_miss
+                              : verdict_.forward;
             how.forward_status = head->status;
             how.collapsed = follows;
             how.stored = head->stored || (follows && reader.source()->kept_whole());
@@ -466,8 +462,9 @@ awaitable<bool> exchange::relay_fetch(cache::fetch_reader& reader, bool follows,
             sending_ = fresh;
             how_ = outcome::revalidated;
             http::cache_status how;
-            how.forward = forward_ == http::forward_reason::none ? http::forward_reason::stale
-                                                                 : forward_;
+            how.forward = verdict_.forward == http::forward_reason::none
+                              ? http::forward_reason::stale
+                              : verdict_.forward;
             how.forward_status = 304;
             how.stored = true;
             how.collapsed = follows;
@@ -575,7 +572,7 @@ awaitable<bool> exchange::relay_body(cache::fetch_reader& reader, cache::head_pt
                 size += slice.size;
             }
             body += size;
-            if (is_head_ || !head->has_body) {
+            if (facts_.is_head || !head->has_body) {
                 continue;
             }
             if (chunked_reply_) {
@@ -765,7 +762,7 @@ void exchange::invalidate_after(unsigned status, const cache::fetched_head& head
 
 awaitable<bool> exchange::tunnel_connect() {
     std::optional<failure> refused;
-    if (has_via_ && http::via_has(head_->fields, w_.common.pseudonym)) {
+    if (facts_.has_via && http::via_has(head_->fields, w_.common.pseudonym)) {
         refused = failure{failure_code::loop_detected, false, "Via names this proxy already"};
     } else if (!port_allowed(settings_->options.access.connect_ports, target_.port)) {
         refused = failure{

@@ -1,0 +1,210 @@
+#include "proxy/cache/verdict.hpp"
+
+#include "proxy/http/conditional.hpp"
+
+namespace reprise::proxy::cache {
+
+namespace {
+
+using http::field_id;
+using http::forward_reason;
+
+rule rule_of(http::reuse_reason reason) noexcept {
+    switch (reason) {
+    case http::reuse_reason::fresh: return rule::fresh;
+    case http::reuse_reason::max_stale: return rule::max_stale;
+    case http::reuse_reason::stale: return rule::stale;
+    case http::reuse_reason::response_no_cache: return rule::response_no_cache;
+    case http::reuse_reason::request_no_cache: return rule::request_no_cache;
+    case http::reuse_reason::request_max_age: return rule::request_max_age;
+    case http::reuse_reason::request_min_fresh: return rule::request_min_fresh;
+    case http::reuse_reason::must_revalidate: return rule::must_revalidate;
+    }
+    return rule::stale;
+}
+
+// RFC 9211 2.2: "request" where what is stored would have done for another client.
+forward_reason forward_of(rule why) noexcept {
+    switch (why) {
+    case rule::nothing_stored: return forward_reason::uri_miss;
+    case rule::other_variant: return forward_reason::vary_miss;
+    case rule::request_no_cache:
+    case rule::request_max_age:
+    case rule::request_min_fresh:
+    case rule::origin_conditions: return forward_reason::request;
+    case rule::stale:
+    case rule::must_revalidate:
+    case rule::response_no_cache: return forward_reason::stale;
+    case rule::method: return forward_reason::method;
+    case rule::fresh:
+    case rule::max_stale:
+    case rule::while_revalidating: break;
+    }
+    return forward_reason::none;
+}
+
+verdict ask_origin(rule why,
+                   const http::reuse_verdict& reuse,
+                   const found& kept,
+                   const request_facts& facts,
+                   wall_time now) {
+    verdict out{ruling::forward, why, forward_of(why), reuse};
+    if (facts.asked.only_if_cached) {
+        out.what = ruling::unavailable;
+    } else if (may_validate(kept, facts, now)) {
+        out.what = ruling::validate;
+    }
+    return out;
+}
+
+}  // namespace
+
+request_facts read_request_facts(bool is_get, bool is_head, http::field_list fields) noexcept {
+    request_facts facts;
+    facts.is_get = is_get;
+    facts.is_head = is_head;
+    for (const auto& line : fields) {
+        switch (line.id) {
+        case field_id::authorization: facts.has_authorization = true; break;
+        case field_id::cookie: facts.has_cookie = true; break;
+        case field_id::cache_control:
+        case field_id::pragma: facts.has_directives = true; break;
+        case field_id::if_match:
+        case field_id::if_unmodified_since:
+            facts.has_conditions = facts.has_origin_conditions = true;
+            break;
+        case field_id::if_none_match:
+        case field_id::if_modified_since: facts.has_conditions = true; break;
+        case field_id::range: facts.has_range = true; break;
+        case field_id::via: facts.has_via = true; break;
+        default: break;  // every other field is the origin's business
+        }
+    }
+    if (facts.has_directives) {
+        facts.asked = http::read_request_directives(fields);
+    }
+    return facts;
+}
+
+std::string_view to_string(ruling what) noexcept {
+    switch (what) {
+    case ruling::hit: return "hit";
+    case ruling::stale_hit: return "stale-hit";
+    case ruling::stale_behind: return "stale-while-revalidate";
+    case ruling::validate: return "validate";
+    case ruling::forward: return "forward";
+    case ruling::unavailable: return "only-if-cached";
+    }
+    return "forward";
+}
+
+std::string_view to_string(rule why) noexcept {
+    switch (why) {
+    case rule::fresh: return "fresh";
+    case rule::max_stale: return "max-stale";
+    case rule::while_revalidating: return "stale-while-revalidate";
+    case rule::nothing_stored: return "nothing-stored";
+    case rule::other_variant: return "other-variant";
+    case rule::stale: return "stale";
+    case rule::must_revalidate: return "must-revalidate";
+    case rule::response_no_cache: return "response-no-cache";
+    case rule::request_no_cache: return "request-no-cache";
+    case rule::request_max_age: return "request-max-age";
+    case rule::request_min_fresh: return "request-min-fresh";
+    case rule::origin_conditions: return "origin-conditions";
+    case rule::method: return "method";
+    }
+    return "nothing-stored";
+}
+
+std::string_view section_of(rule why) noexcept {
+    switch (why) {
+    case rule::fresh:
+    case rule::stale: return "RFC 9111 4.2";
+    case rule::max_stale: return "RFC 9111 5.2.1.2";
+    case rule::while_revalidating: return "RFC 5861 3";
+    case rule::nothing_stored:
+    case rule::method: return "RFC 9111 4";
+    case rule::other_variant: return "RFC 9111 4.1";
+    case rule::must_revalidate: return "RFC 9111 4.2.4";
+    case rule::response_no_cache: return "RFC 9111 5.2.2.4";
+    case rule::request_no_cache: return "RFC 9111 5.2.1.4";
+    case rule::request_max_age: return "RFC 9111 5.2.1.1";
+    case rule::request_min_fresh: return "RFC 9111 5.2.1.3";
+    case rule::origin_conditions: return "RFC 9111 4.3.2";
+    }
+    return "RFC 9111 4";
+}
+
+verdict judge(const found& kept,
+              const request_facts& facts,
+              http::field_list fields,
+              wall_time now) {
+    if (!facts.is_get && !facts.is_head) {
+        return {ruling::forward, rule::method, forward_reason::method, {}};
+    }
+    if (kept.what != lookup::present) {
+        const auto why = kept.what == lookup::absent ? rule::nothing_stored : rule::other_variant;
+        return ask_origin(why, {}, kept, facts, now);
+    }
+    const auto& stored = *kept.response;
+    verdict out{ruling::hit, rule::fresh, forward_reason::none, {}};
+    if (!facts.has_directives && now < stored.reusable_until) {
+        out.reuse.what = http::reuse::fresh;
+        out.reuse.why = http::reuse_reason::fresh;
+        out.reuse.age = http::current_age(stored.freshness, now);
+        out.reuse.ttl = stored.freshness.lifetime - out.reuse.age;
+    } else {
+        out.reuse = http::judge_reuse(stored.directives, stored.freshness, facts.asked, now);
+        out.why = rule_of(out.reuse.why);
+        switch (out.reuse.what) {
+        case http::reuse::fresh: break;
+        case http::reuse::stale_allowed: out.what = ruling::stale_hit; break;
+        case http::reuse::must_validate:
+            // RFC 5861 3: the client need not wait for the validation.
+            if (out.why != rule::stale || !facts.is_get || facts.has_authorization ||
+                !http::may_serve_while_revalidating(stored.directives, stored.freshness, now)) {
+                return ask_origin(out.why, out.reuse, kept, facts, now);
+            }
+            out.what = ruling::stale_behind;
+            out.why = rule::while_revalidating;
+        }
+    }
+    if (facts.has_conditions) {
+        const auto lines = stored.fields();
+        if (http::judge_preconditions(
+                fields, stored.status, lines, stored.freshness.response_time, now) ==
+            http::precondition::forward) {
+            return ask_origin(rule::origin_conditions, out.reuse, kept, facts, now);
+        }
+    }
+    return out;
+}
+
+bool may_validate(const found& kept, const request_facts& facts, wall_time now) {
+    if (kept.what != lookup::present || !facts.is_get || facts.has_origin_conditions ||
+        facts.asked.no_store) {
+        return false;
+    }
+    const auto lines = kept.response->fields();
+    return !http::validators_of(lines, now).empty();
+}
+
+bool may_stand_in(const found& kept,
+                  const verdict& judged,
+                  const request_facts& facts,
+                  bool disconnected,
+                  http::seconds disconnected_most,
+                  wall_time now) noexcept {
+    if (kept.what != lookup::present || judged.why != rule::stale || facts.has_origin_conditions) {
+        return false;
+    }
+    const auto& stored = *kept.response;
+    if (http::may_serve_on_error(stored.directives, stored.freshness, now)) {
+        return true;
+    }
+    return disconnected && !http::forbids_stale(stored.directives) &&
+           -http::remaining(stored.freshness, now) < disconnected_most;
+}
+
+}  // namespace reprise::proxy::cache

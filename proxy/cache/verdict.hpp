@@ -1,0 +1,105 @@
+#pragma once
+// What becomes of a request, given what the store has for it: a value with its reason.
+// Nothing here looks anything up, reads a clock or sends a byte. The exchange carries the verdict
+// out, /explain prints it, and both ask the same function: what is said is what is done.
+
+#include "proxy/cache/store.hpp"
+#include "proxy/clock.hpp"
+#include "proxy/http/cache_control.hpp"
+#include "proxy/http/cache_status.hpp"
+#include "proxy/http/fields.hpp"
+#include "proxy/http/reuse.hpp"
+
+#include <cstdint>
+#include <string_view>
+
+namespace reprise::proxy::cache {
+
+/// What of a request decides over its answer, read once from its method and field lines.
+struct request_facts {
+    http::request_directives asked;
+    bool is_get = false;
+    bool is_head = false;
+    bool has_directives = false;         ///< Cache-Control or Pragma
+    bool has_conditions = false;         ///< any precondition; If-Range is none
+    bool has_origin_conditions = false;  ///< If-Match, If-Unmodified-Since: the origin's to judge
+    bool has_range = false;
+    bool has_authorization = false;
+    bool has_cookie = false;
+    bool has_via = false;
+};
+
+/// `fields` as the origin would see them, hop-by-hop fields taken out. One pass, no allocation.
+[[nodiscard]] request_facts read_request_facts(bool is_get,
+                                               bool is_head,
+                                               http::field_list fields) noexcept;
+
+enum class ruling : std::uint8_t {
+    hit,           ///< the stored response answers, and is fresh
+    stale_hit,     ///< it answers though stale: the client said that it may
+    stale_behind,  ///< it answers though stale, and the origin is asked behind the client's back
+    validate,      ///< the origin is asked whether what is stored still holds
+    forward,       ///< the origin is asked for all of it
+    unavailable,   ///< not without the origin, and the client does not want that: 504
+};
+[[nodiscard]] std::string_view to_string(ruling what) noexcept;
+
+/// The rule that decided.
+enum class rule : std::uint8_t {
+    fresh,
+    max_stale,
+    while_revalidating,
+    nothing_stored,
+    other_variant,
+    stale,
+    must_revalidate,
+    response_no_cache,
+    request_no_cache,
+    request_max_age,
+    request_min_fresh,
+    origin_conditions,
+    method,
+};
+[[nodiscard]] std::string_view to_string(rule why) noexcept;
+/// "RFC 9111 4.2"
+[[nodiscard]] std::string_view section_of(rule why) noexcept;
+
+struct verdict {
+    ruling what = ruling::forward;
+    rule why = rule::nothing_stored;
+    /// RFC 9211's fwd; none where the stored response answers.
+    http::forward_reason forward = http::forward_reason::none;
+    /// Age and remaining lifetime of what is stored; zeros where nothing is.
+    http::reuse_verdict reuse;
+
+    /// The stored response is the answer.
+    [[nodiscard]] bool answers() const noexcept { return what <= ruling::stale_behind; }
+};
+
+/// Judges one request. `fields` are the request's, as for read_request_facts.
+///
+/// Cost   a response found before its reusable_until, for a request without directives and
+///        conditions: one comparison of times, no allocation. Preconditions, and whatever does not
+///        answer, parse the stored field lines.
+/// @pre `kept` is what the store found for these fields
+[[nodiscard]] verdict judge(const found& kept,
+                            const request_facts& facts,
+                            http::field_list fields,
+                            wall_time now);
+
+/// A request that asks the origin asks by the validators of what is stored: a GET, without
+/// conditions that are the origin's to judge, that lets its answer be stored (RFC 9111 4.3.1,
+/// 5.2.1.5), of a stored response that has any.
+[[nodiscard]] bool may_validate(const found& kept, const request_facts& facts, wall_time now);
+
+/// The stored response may stand in for an answer that the origin failed to give (RFC 5861 4, RFC
+/// 9111 4.2.4). `disconnected`: it gave none at all; then any stale response may, up to
+/// `disconnected_most` past its end.
+[[nodiscard]] bool may_stand_in(const found& kept,
+                                const verdict& judged,
+                                const request_facts& facts,
+                                bool disconnected,
+                                http::seconds disconnected_most,
+                                wall_time now) noexcept;
+
+}  // namespace reprise::proxy::cache
