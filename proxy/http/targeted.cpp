@@ -59,21 +59,27 @@ void apply(response_directives& into, const sf_member& member) noexcept {
     }
 }
 
-/// All lines of `name` are a dictionary, together, and it has a member. An empty line beside others
-/// would leave a comma without a member.
+bool has_members(std::string_view line) noexcept {
+    dictionary_reader reader{line};
+    const bool any = reader.next().has_value();
+    while (reader.next()) {
+    }
+    return any && !reader.failed();
+}
+
+/// There are lines of `name`, and joined they are a dictionary with members. An empty one beside
+/// others would leave a comma without a member.
 bool is_valid(field_list response, std::string_view name) noexcept {
-    std::size_t lines = 0;
-    std::size_t empty = 0;
+    bool any = false;
     for (const auto& line : response) {
         if (iequals(line.name, name)) {
-            ++lines;
-            empty += line.value.empty() ? 1 : 0;
-            if (!is_dictionary(line.value)) {
+            if (!has_members(line.value)) {
                 return false;
             }
+            any = true;
         }
     }
-    return lines > 0 && empty == 0;
+    return any;
 }
 
 }  // namespace

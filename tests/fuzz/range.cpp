@@ -1,12 +1,16 @@
 // Any Range value against representations of several lengths: what is satisfiable lies within,
-// what is not has no parts, and an If-Range of any text never holds by accident.
+// what is not has no parts, several parts are disjoint and no larger than the whole, and an
+// If-Range of any text never holds by accident.
 
 #include "proxy/http/range.hpp"
+
+#include "proxy/http/multipart.hpp"
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <span>
 #include <string_view>
 
 namespace {
@@ -16,6 +20,20 @@ using namespace reprise::proxy::http;
 void require(bool held) {
     if (!held) {
         std::abort();
+    }
+}
+
+/// Disjoint, and what is sent of them is less than the whole, heads included.
+void check_parts(std::span<const byte_range> parts, std::uint64_t length) {
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        require(parts[i].first <= parts[i].last && parts[i].last < length);
+        for (std::size_t j = 0; j < i; ++j) {
+            require(parts[i].last < parts[j].first || parts[j].last < parts[i].first);
+        }
+    }
+    if (parts.size() > 1 && length <= std::uint64_t{1} << 40) {
+        const multipart_ranges body{parts, length, "a/b", "0123456789abcdef"};
+        require(body.content_length() < length);
     }
 }
 
@@ -37,9 +55,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         }
         const std::array<field, 1> request{field{field_id::range, "Range", text}};
         const auto verdict = judge_range("GET", request, {}, length, now);
-        require(verdict.answer != range_answer::part || set.count == 1);
+        require(verdict.answer != range_answer::part || set.answer == range_answer::part);
         require((verdict.answer == range_answer::unsatisfiable) ==
                 (set.answer == range_answer::unsatisfiable));
+        check_parts(judge_ranges("GET", request, {}, length, now).ranges(), length);
     }
     const std::array<field, 1> conditional{field{field_id::if_range, "If-Range", text}};
     const std::array<field, 1> stored{field{field_id::etag, "ETag", "\"a\""}};

@@ -28,6 +28,15 @@ std::string freshened(texts stored, texts not_modified, std::size_t most_bytes =
     return result ? joined(*result) : "too large";
 }
 
+head_effect head_says(std::initializer_list<std::string_view> stored,
+                      std::initializer_list<std::string_view> response,
+                      unsigned status = 200,
+                      unsigned stored_status = 200) {
+    const auto old_lines = lines(stored);
+    const auto new_lines = lines(response);
+    return judge_head(stored_status, old_lines, 10, status, new_lines);
+}
+
 TEST_SUITE("http/conditional") {
     TEST_CASE("entity-tags compare as RFC 9110 8.8.3.2's table says") {
         struct row {
@@ -281,6 +290,55 @@ TEST_SUITE("http/conditional") {
         CHECK(freshened({"X: 1"}, {"Y: 2"}, 11) == "too large");
         std::vector<field> many(51, field{field_id::unknown, "Y", "2"});
         CHECK_FALSE(freshen({}, many, 4096, 50));
+    }
+
+    TEST_CASE("a 200 to HEAD that contradicts nothing freshens") {
+        CHECK(head_says({}, {}) == head_effect::freshen);
+        CHECK(head_says({"ETag: \"a\""}, {}) == head_effect::freshen);
+        CHECK(head_says({"ETag: \"a\""}, {"ETag: \"a\"", "Content-Length: 10"}) ==
+              head_effect::freshen);
+        CHECK(head_says({"ETag: \"a\""}, {"ETag: W/\"a\""}) == head_effect::freshen);
+        CHECK(head_says({"Last-Modified: Sun, 06 Nov 1994 08:32:57 GMT"},
+                        {"Last-Modified: Sun, 06 Nov 1994 08:32:57 GMT"}) == head_effect::freshen);
+    }
+
+    TEST_CASE("a 200 to HEAD with another validator or length outdates what is stored") {
+        CHECK(head_says({"ETag: \"a\""}, {"ETag: \"b\""}) == head_effect::outdate);
+        CHECK(head_says({"ETag: W/\"a\""}, {"ETag: \"a\""}) == head_effect::outdate);
+        CHECK(head_says({}, {"ETag: \"a\""}) == head_effect::outdate);
+        CHECK(head_says({}, {"ETag: W/\"a\""}) == head_effect::outdate);
+        CHECK(head_says({"Last-Modified: Sun, 06 Nov 1994 08:32:57 GMT"},
+                        {"Last-Modified: Sun, 06 Nov 1994 08:32:58 GMT"}) == head_effect::outdate);
+        CHECK(head_says({}, {"Last-Modified: Sun, 06 Nov 1994 08:32:58 GMT"}) ==
+              head_effect::outdate);
+        CHECK(head_says({}, {"Content-Length: 11"}) == head_effect::outdate);
+        CHECK(head_says({"ETag: \"a\""}, {"ETag: \"a\"", "Content-Length: 11"}) ==
+              head_effect::outdate);
+        CHECK(head_says({}, {"Content-Length: x"}) == head_effect::outdate);
+    }
+
+    TEST_CASE("HEAD's other statuses, and a stored one other than 200, say nothing") {
+        for (unsigned status : {0u, 204u, 206u, 301u, 304u, 404u, 410u, 500u}) {
+            CAPTURE(status);
+            CHECK(head_says({"ETag: \"a\""}, {"ETag: \"b\""}, status) == head_effect::nothing);
+            CHECK(head_says({}, {}, 200, status) == head_effect::nothing);
+        }
+    }
+
+    TEST_CASE("without a Last-Modified the stored Date is what If-Modified-Since is held to") {
+        const auto stored = lines({"Date: Sun, 06 Nov 1994 08:49:37 GMT"});
+        const auto before = lines({"If-Modified-Since: Sun, 06 Nov 1994 08:49:36 GMT"});
+        const auto same = lines({"If-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT"});
+        CHECK(judge_preconditions(before, 200, stored, sunday, sunday) == precondition::serve);
+        CHECK(judge_preconditions(same, 200, stored, sunday, sunday) == precondition::not_modified);
+    }
+
+    TEST_CASE("obs-text in a tag is compared byte by byte, and a missing quote is a difference") {
+        CHECK(equal_weak("\"\xfc\"", "W/\"\xfc\""));
+        CHECK(equal_strong("\"\xfc\"", "\"\xfc\""));
+        CHECK_FALSE(equal_weak("\"\xfc\"", "\"\xc3\xbc\""));
+        CHECK_FALSE(equal_weak("a", "\"a\""));
+        CHECK_FALSE(equal_strong("a", "a"));
     }
 }
 

@@ -3,6 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <set>
+#include <string_view>
+
 namespace reprise::proxy::http {
 
 namespace {
@@ -19,6 +22,14 @@ freshness_facts facts_of(std::initializer_list<std::string_view> texts,
                         sunday - round_trip,
                         sunday,
                         freshness_rules{});
+}
+
+freshness_facts facts_under(const freshness_rules& rules,
+                            std::initializer_list<std::string_view> texts,
+                            unsigned status) {
+    const auto response = lines(texts);
+    return freshness_of(
+        status, response, read_response_directives(response), sunday, sunday, rules);
 }
 
 TEST_SUITE("http/freshness") {
@@ -178,6 +189,49 @@ TEST_SUITE("http/freshness") {
                 CAPTURE((now - sunday).count());
                 REQUIRE((now < fresh_until(facts)) == (current_age(facts, now) < facts.lifetime));
             }
+        }
+    }
+
+    TEST_CASE("without heuristic_errors the heuristic serves no error but 410") {
+        const auto* modified = "Last-Modified: Sun, 06 Nov 1994 08:32:57 GMT";
+        const freshness_rules rules{.heuristic_errors = false};
+        for (unsigned status : {200u, 203u, 204u, 300u, 301u, 308u, 410u}) {
+            CAPTURE(status);
+            CHECK(facts_under(rules, {modified}, status).source == lifetime_source::heuristic);
+        }
+        for (unsigned status : {404u, 405u, 414u, 501u}) {
+            CAPTURE(status);
+            CHECK(facts_under(rules, {modified}, status).source == lifetime_source::none);
+            CHECK(facts_under(rules, {modified, "Cache-Control: public"}, status).source ==
+                  lifetime_source::heuristic);
+            CHECK(facts_under(rules, {"Cache-Control: max-age=5"}, status).lifetime == 5s);
+        }
+    }
+
+    TEST_CASE("a negative lifetime is for errors that state none, and comes before the heuristic") {
+        const auto* modified = "Last-Modified: Sun, 06 Nov 1984 08:32:57 GMT";
+        const freshness_rules rules{.negative = 10s};
+        for (unsigned status : {404u, 410u, 500u, 501u, 502u, 503u, 504u, 599u}) {
+            CAPTURE(status);
+            const auto found = facts_under(rules, {modified}, status);
+            CHECK(found.source == lifetime_source::negative);
+            CHECK(found.lifetime == 10s);
+            CHECK_FALSE(is_explicit(found.source));
+            CHECK(facts_under(rules, {"Cache-Control: max-age=5"}, status).lifetime == 5s);
+            CHECK(facts_under(rules, {"Expires: 0"}, status).lifetime == 0s);
+            CHECK(facts_under({}, {}, status).source == lifetime_source::none);
+        }
+        for (unsigned status : {200u, 301u, 400u, 401u, 403u, 405u, 414u, 429u}) {
+            CAPTURE(status);
+            CHECK(facts_under(rules, {}, status).source == lifetime_source::none);
+        }
+    }
+
+    TEST_CASE("every source of a lifetime has a name of its own") {
+        std::set<std::string_view> names;
+        for (auto source = lifetime_source::s_maxage; source <= lifetime_source::none;
+             source = static_cast<lifetime_source>(static_cast<int>(source) + 1)) {
+            CHECK(names.insert(to_string(source)).second);
         }
     }
 }

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <random>
 #include <string>
 
 namespace reprise::proxy::http {
@@ -29,6 +31,21 @@ std::string judged(texts request, texts stored = {}, std::string_view method = "
         return std::string{to_string(verdict.answer)};
     }
     return std::to_string(verdict.part.first) + "-" + std::to_string(verdict.part.last);
+}
+
+/// What judge_ranges would send.
+std::string planned(std::string_view range,
+                    texts stored_lines = {},
+                    std::uint64_t length = 10'000) {
+    const field line{field_id::range, "Range", range};
+    const auto stored = lines(stored_lines);
+    const auto set = judge_ranges("GET", {&line, 1}, stored, length, sunday);
+    std::string all;
+    for (const auto& part : set.ranges()) {
+        all += (all.empty() ? "" : " ") + std::to_string(part.first) + "-" +
+               std::to_string(part.last);
+    }
+    return all.empty() ? std::string{to_string(set.answer)} : all;
 }
 
 TEST_SUITE("http/range") {
@@ -124,10 +141,10 @@ TEST_SUITE("http/range") {
         CHECK(judged({}) == "whole");
     }
 
-    TEST_CASE("other methods and several ranges get the whole") {
+    TEST_CASE("other methods, and several ranges where one part is all that can be sent") {
         CHECK(judged({"Range: bytes=2-5"}, {}, "HEAD") == "whole");
         CHECK(judged({"Range: bytes=2-5"}, {}, "POST") == "whole");
-        CHECK(judged({"Range: bytes=2-5,7-8"}) == "whole");
+        CHECK(judged({"Range: bytes=2-5,7-8"}) == "2-8");
         CHECK(judged({"Range: bytes=2-5", "Range: bytes=2-5"}) == "whole");
     }
 
@@ -178,6 +195,88 @@ TEST_SUITE("http/range") {
         append_unsatisfied_range(text, 10);
         CHECK(text == "bytes */10");
         CHECK(byte_range{7, 9}.size() == 3);
+    }
+
+    TEST_CASE("several ranges far apart are several parts, in the order asked for") {
+        CHECK(planned("bytes=0-9,1000-1009") == "0-9 1000-1009");
+        CHECK(planned("bytes=1000-1009,0-9") == "1000-1009 0-9");
+        CHECK(planned("bytes=0-9,1000-1009,-5") == "0-9 1000-1009 9995-9999");
+        CHECK(planned("bytes=0-9,20000-,1000-1009") == "0-9 1000-1009");
+        CHECK(planned("bytes=20000-,30000-") == "unsatisfiable");
+        CHECK(planned("bytes=0-9") == "0-9");
+    }
+
+    TEST_CASE("ranges that overlap, touch or lie close are sent as one") {
+        CHECK(planned("bytes=0-99,50-149") == "0-149");
+        CHECK(planned("bytes=50-149,0-99") == "0-149");
+        CHECK(planned("bytes=0-99,100-199") == "0-199");
+        CHECK(planned("bytes=0-99,20-29") == "0-99");
+        CHECK(planned("bytes=0-0,128-128") == "0-128");
+        CHECK(planned("bytes=0-0,129-129") == "0-0 129-129");
+        CHECK(planned("bytes=0-9,20-29,5000-5009") == "0-29 5000-5009");
+        CHECK(planned("bytes=0-,-1") == "0-9999");
+    }
+
+    TEST_CASE("three ranges over one byte, or out of order, get the whole") {
+        CHECK(planned("bytes=0-99,50-149,90-200") == "whole");
+        CHECK(planned("bytes=0-,0-,0-") == "whole");
+        CHECK(planned("bytes=0-99,50-149,140-200") == "0-200");
+        CHECK(planned("bytes=0-9,5000-5009,1000-1009") == "whole");
+    }
+
+    TEST_CASE("parts that would be no smaller than the whole are not worth their heads") {
+        CHECK(planned("bytes=0-4000,4200-9999") == "whole");
+        CHECK(planned("bytes=0-4000,5000-9000") == "0-4000 5000-9000");
+        CHECK(planned("bytes=0-0,299-299", {}, 300) == "0-0 299-299");
+        CHECK(planned("bytes=0-0,199-199", {}, 200) == "whole");
+    }
+
+    TEST_CASE("several parts of a coded representation are not sent, one is") {
+        CHECK(planned("bytes=0-9,1000-1009", {"Content-Encoding: gzip"}) == "whole");
+        CHECK(planned("bytes=0-9,20-29", {"Content-Encoding: gzip"}) == "0-29");
+    }
+
+    TEST_CASE("If-Range holds for several parts as for one") {
+        const auto request = lines({"Range: bytes=0-9,1000-1009", "If-Range: \"b\""});
+        const auto stored = lines({"ETag: \"a\""});
+        CHECK(judge_ranges("GET", request, stored, 10'000, sunday).answer == range_answer::whole);
+        const auto same = lines({"ETag: \"b\""});
+        CHECK(judge_ranges("GET", request, same, 10'000, sunday).count == 2);
+        CHECK(judge_ranges("HEAD", request, same, 10'000, sunday).answer == range_answer::whole);
+    }
+
+    TEST_CASE("the parts of any request are disjoint and fewer bytes than the whole") {
+        std::minstd_rand random{3};
+        for (int round = 0; round < 5'000; ++round) {
+            const std::uint64_t length = 1 + random() % 4000;
+            std::string text = "bytes=";
+            for (auto count = 1 + random() % 5; count > 0; --count) {
+                const auto first = random() % 4000;
+                text += std::to_string(first) + "-" + std::to_string(first + random() % 400) + ",";
+            }
+            CAPTURE(text);
+            CAPTURE(length);
+            const field line{field_id::range, "Range", text};
+            const auto set = judge_ranges("GET", {&line, 1}, {}, length, sunday);
+            std::uint64_t bytes = 0;
+            for (const auto& one : set.ranges()) {
+                bytes += one.size();
+                REQUIRE(one.last < length);
+                for (const auto& other : set.ranges()) {
+                    REQUIRE((&one == &other || one.last < other.first || other.last < one.first));
+                }
+            }
+            REQUIRE(bytes <= length);
+            if (set.answer == range_answer::part) {
+                // Each satisfiable range asked for lies within one of the parts.
+                for (const auto& asked : parse_ranges(text, length).ranges()) {
+                    REQUIRE(std::any_of(
+                        set.ranges().begin(), set.ranges().end(), [&](const byte_range& part) {
+                            return part.first <= asked.first && asked.last <= part.last;
+                        }));
+                }
+            }
+        }
     }
 }
 

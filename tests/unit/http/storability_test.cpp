@@ -1,4 +1,5 @@
 #include "proxy/http/storability.hpp"
+#include "proxy/http/target.hpp"
 #include "tests/unit/http/field_lines.hpp"
 
 #include <doctest/doctest.h>
@@ -22,6 +23,20 @@ storability judge(unsigned status,
     const auto facts = freshness_of(status, response, allowed, sunday, sunday, freshness_rules{});
     return judge_storable(
         method, status, request, read_request_directives(request), response, allowed, facts);
+}
+
+storability judge_posted(unsigned status,
+                         texts response_lines,
+                         std::string_view url = "http://Example.org:80/a?b",
+                         texts request_lines = {}) {
+    const auto response = lines(response_lines);
+    const auto request = lines(request_lines);
+    const auto allowed = read_response_directives(response);
+    const auto facts = freshness_of(status, response, allowed, sunday, sunday, freshness_rules{});
+    const auto wanted = parse_target(boost::beast::http::verb::post, url);
+    REQUIRE(wanted.has_value());
+    return judge_post(
+        status, *wanted, request, read_request_directives(request), response, allowed, facts);
 }
 
 TEST_SUITE("http/storability") {
@@ -171,6 +186,90 @@ TEST_SUITE("http/storability") {
             CHECK(names.insert(name).second);
             CHECK(name.find_first_not_of("abcdefghijklmnopqrstuvwxyz-") == std::string_view::npos);
         }
+    }
+
+    TEST_CASE("where cookies are never stored, no lifetime helps") {
+        const auto response = lines({"Set-Cookie: a=b", "Cache-Control: max-age=60"});
+        const auto allowed = read_response_directives(response);
+        const auto facts = freshness_of(200, response, allowed, sunday, sunday, freshness_rules{});
+        CHECK(judge_storable("GET", 200, {}, {}, response, allowed, facts) ==
+              storability::storable);
+        CHECK(
+            judge_storable("GET", 200, {}, {}, response, allowed, facts, {.never_cookies = true}) ==
+            storability::set_cookie);
+    }
+
+    TEST_CASE("an error with a negative lifetime is stored, unless it says no or sets a cookie") {
+        const auto verdict = [](texts response_lines, unsigned status) {
+            const auto response = lines(response_lines);
+            const auto allowed = read_response_directives(response);
+            const auto facts = freshness_of(
+                status, response, allowed, sunday, sunday, freshness_rules{.negative = seconds{9}});
+            return judge_storable("GET", status, {}, {}, response, allowed, facts);
+        };
+        for (unsigned status : {404u, 410u, 500u, 503u}) {
+            CAPTURE(status);
+            CHECK(verdict({}, status) == storability::storable);
+            CHECK(verdict({"Cache-Control: no-store"}, status) == storability::no_store);
+            CHECK(verdict({"Cache-Control: no-cache"}, status) == storability::useless);
+            CHECK(verdict({"Cache-Control: private"}, status) == storability::private_response);
+            CHECK(verdict({"Set-Cookie: a=b"}, status) == storability::set_cookie);
+        }
+        CHECK(verdict({}, 403) == storability::no_lifetime);
+    }
+
+    TEST_CASE("a POST's answer that names its own URL and a lifetime stands for a GET's") {
+        const auto* lifetime = "Cache-Control: max-age=60";
+        for (const auto* same : {"Content-Location: http://example.org/a?b",
+                                 "Content-Location: HTTP://EXAMPLE.ORG:80/a?b",
+                                 "Content-Location: /a?b"}) {
+            CAPTURE(same);
+            CHECK(judge_posted(200, {lifetime, same}) == storability::storable);
+            CHECK(judge_posted(201, {lifetime, same}) == storability::storable);
+            CHECK(judge_posted(200, {same}) == storability::method);
+            CHECK(judge_posted(200, {"Cache-Control: max-age=0", "ETag: \"a\"", same}) ==
+                  storability::method);
+            CHECK(judge_posted(200,
+                               {"Cache-Control: public",
+                                "Last-Modified: Sun, 06 Nov 1984 08:32:57 GMT",
+                                same}) == storability::method);
+            CHECK(judge_posted(404, {lifetime, same}) == storability::method);
+            CHECK(judge_posted(200, {lifetime, same, "Content-Location: /other"}) ==
+                  storability::method);
+        }
+        for (const auto* other : {"Content-Location: /a",
+                                  "Content-Location: /A?b",
+                                  "Content-Location: a?b",
+                                  "Content-Location: //example.org/a?b",
+                                  "Content-Location: http://example.org:8080/a?b",
+                                  "Content-Location: http://example.com/a?b",
+                                  "Content-Location: https://example.org/a?b",
+                                  "Content-Location: http://user@example.org/a?b",
+                                  "Content-Location: /a?b#c",
+                                  "Content-Location:"}) {
+            CAPTURE(other);
+            CHECK(judge_posted(200, {lifetime, other}) == storability::method);
+        }
+        CHECK(judge_posted(200, {lifetime}) == storability::method);
+    }
+
+    TEST_CASE("a POST's answer is held to every rule of a GET's") {
+        const auto* here = "Content-Location: /a?b";
+        CHECK(judge_posted(200, {"Cache-Control: max-age=60, private", here}) ==
+              storability::private_response);
+        CHECK(judge_posted(200, {"Cache-Control: max-age=60, no-store", here}) ==
+              storability::no_store);
+        CHECK(judge_posted(200, {"Cache-Control: max-age=60", "Vary: *", here}) ==
+              storability::vary_any);
+        CHECK(judge_posted(206, {"Cache-Control: max-age=60", here}) == storability::partial);
+        CHECK(judge_posted(200,
+                           {"Cache-Control: max-age=60", here},
+                           "http://example.org/a?b",
+                           {"Authorization: x"}) == storability::authorization);
+        CHECK(judge_posted(200,
+                           {"Cache-Control: max-age=60", here},
+                           "http://example.org/a?b",
+                           {"Cache-Control: no-store"}) == storability::no_store_request);
     }
 }
 

@@ -169,6 +169,45 @@ TEST_SUITE("http/vary") {
             REQUIRE(matches(spec, text, other) == (text == selecting_values(spec, other)));
         }
     }
+
+    TEST_CASE("preferences that rank alike are one variant, in any order and spelling") {
+        const auto spec = spec_of({"Vary: Accept-Language, Accept-Encoding, Accept-Charset"});
+        CHECK(same_variant(spec, {"Accept-Language: en, de"}, {"Accept-Language: de, en"}));
+        CHECK(same_variant(spec,
+                           {"Accept-Language: en-GB, de;q=0.5"},
+                           {"Accept-Language: DE ; q=0.500", "accept-language: en-gb;q=1.0,,"}));
+        CHECK(same_variant(
+            spec, {"Accept-Encoding: gzip, br"}, {"Accept-Encoding: br", "Accept-Encoding: GZIP"}));
+        CHECK(same_variant(spec, {"Accept-Charset: a, b, a"}, {"Accept-Charset: b, a"}));
+        CHECK(same_variant(spec, {"Accept-Encoding:"}, {"Accept-Encoding: ,"}));
+    }
+
+    TEST_CASE("preferences that rank otherwise are not") {
+        const auto spec = spec_of({"Vary: Accept-Language, Accept-Encoding"});
+        CHECK_FALSE(same_variant(spec, {}, {"Accept-Encoding:"}));
+        CHECK_FALSE(same_variant(spec, {"Accept-Language: en"}, {"Accept-Language: en, de"}));
+        CHECK_FALSE(same_variant(spec, {"Accept-Language: en"}, {"Accept-Language: en;q=0.9"}));
+        CHECK_FALSE(same_variant(spec, {"Accept-Language: en;q=0"}, {"Accept-Language:"}));
+        CHECK_FALSE(same_variant(
+            spec, {"Accept-Language: en;q=0.5, de"}, {"Accept-Language: de;q=0.5, en"}));
+        CHECK_FALSE(same_variant(spec, {"Accept-Encoding: gzip"}, {"Accept-Encoding: x-gzip"}));
+        CHECK_FALSE(same_variant(spec, {"Accept-Encoding: a"}, {"Accept-Language: a"}));
+    }
+
+    TEST_CASE("preferences against the grammar are compared as they stand") {
+        const auto spec = spec_of({"Vary: Accept-Language"});
+        CHECK(same_variant(spec, {"Accept-Language: en x, DE"}, {"Accept-Language: en X,de"}));
+        CHECK_FALSE(
+            same_variant(spec, {"Accept-Language: en x, de"}, {"Accept-Language: de, en x"}));
+        CHECK_FALSE(same_variant(spec, {"Accept-Language: en;q=2"}, {"Accept-Language: en;q=1"}));
+    }
+
+    TEST_CASE("order matters in every field that is no list of weights") {
+        const auto spec = spec_of({"Vary: Accept, Accept-Language-Foo"});
+        CHECK_FALSE(same_variant(spec, {"Accept: a/a, b/b"}, {"Accept: b/b, a/a"}));
+        CHECK_FALSE(
+            same_variant(spec, {"Accept-Language-Foo: a, b"}, {"Accept-Language-Foo: b, a"}));
+    }
 }
 
 }  // namespace

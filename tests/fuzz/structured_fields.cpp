@@ -1,0 +1,81 @@
+// Any text as a dictionary, an item and a targeted field: what is given out lies within the text,
+// nested texts walk to their end, two lines read as one, and what is no dictionary governs nothing.
+
+#include "proxy/http/structured_fields.hpp"
+
+#include "proxy/http/targeted.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+using namespace reprise::proxy::http;
+
+void require(bool held) {
+    if (!held) {
+        std::abort();
+    }
+}
+
+void check(const sf_value& value, std::string_view within) {
+    const auto lies_within = [&](std::string_view part) {
+        return part.empty() || (part.data() >= within.data() &&
+                                part.data() + part.size() <= within.data() + within.size());
+    };
+    require(lies_within(value.text) && lies_within(value.parameters));
+    constexpr std::int64_t most = 999'999'999'999'999;
+    require(value.number >= -most && value.number <= most);
+
+    auto parameters = value.parameters;
+    while (!parameters.empty()) {
+        const auto before = parameters.size();
+        require(read_parameter(parameters).has_value() && parameters.size() < before);
+    }
+    if (value.kind == sf_kind::inner_list) {
+        auto list = value.text;
+        while (list.find_first_not_of(' ') != std::string_view::npos) {
+            const auto item = read_inner_item(list);
+            require(item.has_value());
+            require(item->kind != sf_kind::inner_list);
+        }
+    }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    const std::string_view text{reinterpret_cast<const char*>(data), size};
+    bool any = false;
+    dictionary_reader reader{text};
+    while (const auto member = reader.next()) {
+        require(!member->key.empty());
+        check(member->value, text);
+        any = true;
+    }
+    const bool valid = !reader.failed();
+    require(is_dictionary(text) == valid);
+    if (const auto item = read_item(text)) {
+        check(*item, text);
+    }
+
+    static const std::vector<std::string> targets{"CDN-Cache-Control"};
+    const std::array<field, 2> lines{
+        field{field_id::unknown, "CDN-Cache-Control", text},
+        field{field_id::unknown, "cdn-cache-control", "no-store, max-age=9"}};
+    const auto allowed = read_governing_directives(field_list{lines}.first(1), targets);
+    require(allowed.targeted == (valid && any));
+    require(allowed.targeted || allowed == response_directives{});
+    for (const auto& time : {allowed.max_age, allowed.s_maxage, allowed.stale_if_error}) {
+        require(!time || (*time >= seconds{0} && *time <= longest_delta));
+    }
+    const auto both = read_governing_directives(lines, targets);
+    require(both.targeted == (valid && any));
+    require(!both.targeted || (both.no_store && both.max_age == seconds{9}));
+    return 0;
+}
