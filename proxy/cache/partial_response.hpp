@@ -90,8 +90,8 @@ struct part_plan {
     http::byte_range gap{};     ///< of gap; within `wanted`, and never all of it
     bool open = false;          ///< of gap: it reaches to the object's end
     /// Of gap: what If-Range says; empty: nothing held can be joined to what comes, so only a
-    /// whole new response is of use (of a 200 for everything alone).
-    std::string validator;
+    /// whole new response is of use (of a 200 for everything alone). A view into the stored head.
+    std::string_view validator;
 };
 /// Of a GET or HEAD whose preconditions asked for an answer. Several ranges, ranges of other units
 /// and a Range whose If-Range does not hold get `none`. Of an object of unknown length only ranges

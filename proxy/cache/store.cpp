@@ -96,6 +96,22 @@ struct response_store::stripe {
         return gone;
     }
 
+    [[nodiscard]] stored_ptr variant_of(const filter::key_hash& key,
+                                        std::string_view url,
+                                        const stored_response& like) const {
+        const auto it = resources.find(key);
+        if (it == resources.end() || it->second.url != url) {
+            return nullptr;
+        }
+        for (const auto& variant : it->second.variants) {
+            const auto& kept = variant->response;
+            if (kept->vary == like.vary && kept->selecting == like.selecting) {
+                return kept;
+            }
+        }
+        return nullptr;
+    }
+
     // SIEVE: from the hand towards the newest, clear marks until one entry has none.
     queue::iterator victim() {
         auto it = hand;
@@ -214,10 +230,29 @@ bool response_store::put(const filter::key_hash& key,
                          std::string_view url,
                          stored_ptr response,
                          invalidation_mark asked) {
+    return put_if(key, url, nullptr, std::move(response), asked);
+}
+
+bool response_store::put_over(const filter::key_hash& key,
+                              std::string_view url,
+                              const stored_ptr& expected,
+                              stored_ptr response,
+                              invalidation_mark asked) {
+    return put_if(key, url, &expected, std::move(response), asked);
+}
+
+bool response_store::put_if(const filter::key_hash& key,
+                            std::string_view url,
+                            const stored_ptr* expected,
+                            stored_ptr response,
+                            invalidation_mark asked) {
     std::vector<stored_ptr> gone;  // destroyed after the lock
     {
         auto& home = stripe_of(key);
         const std::lock_guard lock{home.guard};
+        if (expected != nullptr && home.variant_of(key, url, *response) != *expected) {
+            return false;
+        }
         if (home.was_invalidated(key, asked)) {
             refused_.fetch_add(1, relaxed);
             return false;
@@ -312,6 +347,39 @@ bool response_store::freshen(const filter::key_hash& key,
         freshened_.fetch_add(1, relaxed);
     }
     make_room();
+    return true;
+}
+
+stored_ptr response_store::variant_of(const filter::key_hash& key,
+                                      std::string_view url,
+                                      const stored_response& like) const {
+    const auto& home = stripe_of(key);
+    const std::lock_guard lock{home.guard};
+    return home.variant_of(key, url, like);
+}
+
+bool response_store::drop(const filter::key_hash& key,
+                          std::string_view url,
+                          const stored_ptr& outdated) {
+    stored_ptr gone;
+    auto& home = stripe_of(key);
+    const std::lock_guard lock{home.guard};
+    const auto it = home.resources.find(key);
+    if (it == home.resources.end() || it->second.url != url) {
+        return false;
+    }
+    const auto& variants = it->second.variants;
+    const auto place = std::find_if(variants.begin(), variants.end(), [&](const auto& variant) {
+        return variant->response == outdated;
+    });
+    if (place == variants.end()) {
+        return false;
+    }
+    std::uint64_t freed = 0;
+    gone = home.remove(*place, freed);
+    used_.fetch_sub(freed, relaxed);
+    objects_.fetch_sub(1, relaxed);
+    invalidated_.fetch_add(1, relaxed);
     return true;
 }
 

@@ -118,6 +118,24 @@ public:
                  const stored_ptr& current,
                  stored_ptr updated);
 
+    /// The variant with the same selecting values as `like`, fresh or not; null if there is none.
+    /// Marks nothing.
+    [[nodiscard]] stored_ptr variant_of(const filter::key_hash& key,
+                                        std::string_view url,
+                                        const stored_response& like) const;
+
+    /// As put, but only while variant_of(response) is still `expected` (null: none). False, and
+    /// nothing changes, when it is another: look again, and combine anew.
+    bool put_over(const filter::key_hash& key,
+                  std::string_view url,
+                  const stored_ptr& expected,
+                  stored_ptr response,
+                  invalidation_mark asked);
+
+    /// Drops exactly this response, if it is still there: what is known to be outdated. Unlike
+    /// invalidate it says nothing of what is on its way.
+    bool drop(const filter::key_hash& key, std::string_view url, const stored_ptr& outdated);
+
     /// Drops every variant of a URL (RFC 9111 4.4), and what is on its way since before. Returns
     /// how many variants there were.
     std::size_t invalidate(const filter::key_hash& key, std::string_view url);
@@ -144,6 +162,11 @@ private:
                              std::string_view url,
                              http::field_list request,
                              bool mark) const;
+    bool put_if(const filter::key_hash& key,
+                std::string_view url,
+                const stored_ptr* expected,
+                stored_ptr response,
+                invalidation_mark asked);
     void make_room();
     bool evict_one();
 
