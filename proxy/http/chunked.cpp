@@ -278,6 +278,12 @@ bool may_be_trailer(const field& line) noexcept {
     if (iequals(line.name.substr(0, content.size()), content)) {
         return line.id == field_id::content_md5 || iequals(line.name, "Content-Digest");
     }
+    // Cache directives for some caches alone (RFC 9213); Cache-Control's own number is above.
+    const std::string_view targeted = "-Cache-Control";
+    if (line.name.size() > targeted.size() &&
+        iequals(line.name.substr(line.name.size() - targeted.size()), targeted)) {
+        return false;
+    }
     // What proxies, this one too, say of a message on its way.
     return !iequals(line.name, "Cache-Status") && !iequals(line.name, "Proxy-Status") &&
            !iequals(line.name.substr(0, 12), "X-Forwarded-");

@@ -183,6 +183,7 @@ TEST_CASE("trailers come out without those that frame, route, authenticate or co
                              "Authorization: x\r\n"
                              "Set-Cookie: a=b\r\n"
                              "Cache-Control: max-age=9\r\n"
+                             "CDN-Cache-Control: max-age=9\r\n"
                              "Content-Type: text/html\r\n"
                              "Content-Encoding: gzip\r\n"
                              "Content-Range: bytes 0-1/2\r\n"
