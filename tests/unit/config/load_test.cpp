@@ -277,4 +277,19 @@ TEST_SUITE("config/load") {
         const auto result = load_file(REPRISE_SOURCE_DIR "/config/example.json");
         CHECK(std::holds_alternative<options>(result));
     }
+
+    TEST_CASE("a targeted field has a field's name, and none that everybody reads") {
+        CHECK(good(R"({ "targeted": ["CDN-Cache-Control", "x_1"] })").targeted.size() == 2);
+        CHECK(
+            mistakes_of(R"({ "targeted": ["a b", "", "Expires", "cache-control"] })") ==
+            std::vector<std::string>{
+                "targeted[0]: \"a b\": must be a field's name: letters, digits or '-', at most 64 "
+                "characters",
+                "targeted[1]: \"\": must be a field's name: letters, digits or '-', at most 64 "
+                "characters",
+                "targeted[2]: \"Expires\": is what everybody reads: leave it out, it counts where "
+                "none of the list is there",
+                "targeted[3]: \"cache-control\": is what everybody reads: leave it out, it counts "
+                "where none of the list is there"});
+    }
 }
