@@ -3,6 +3,7 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 namespace reprise::proxy::cache {
 
@@ -74,6 +75,29 @@ void collapse_table::forget(const filter::key_hash& key, std::string_view url) {
         home.listed.erase(it);
     }
     removed->keep_no_more();
+}
+
+void collapse_table::unlist_if(const std::function<bool(std::string_view url)>& purged) {
+    for (std::size_t i = 0; i < stripe_count; ++i) {
+        std::vector<std::shared_ptr<fetch>> removed;  // destroyed after the lock
+        auto& home = stripes_[i];
+        const std::lock_guard lock{home.guard};
+        for (auto it = home.listed.begin(); it != home.listed.end();) {
+            if (purged(it->second.url)) {
+                removed.push_back(std::move(it->second.under_way));
+                it = home.listed.erase(it);
+            } else {
+                ++it;
+            }
+        }
+    }
+}
+
+bool collapse_table::has(const filter::key_hash& key, std::string_view url) const {
+    const auto& home = stripes_[key.high % stripe_count];
+    const std::lock_guard lock{home.guard};
+    const auto it = home.listed.find(key);
+    return it != home.listed.end() && it->second.url == url;
 }
 
 std::size_t collapse_table::size() const {

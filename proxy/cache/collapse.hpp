@@ -7,6 +7,7 @@
 #include "filter/key_hash.hpp"
 #include "proxy/cache/fetch.hpp"
 
+#include <functional>
 #include <memory>
 #include <string_view>
 
@@ -38,6 +39,13 @@ public:
     /// The object changed (an unsafe method went through): the fetch under way is not stored, and
     /// nobody joins it any more.
     void forget(const filter::key_hash& key, std::string_view url);
+
+    /// Nobody joins a fetch any more whose URL `purged` says true of: what comes now is to see how
+    /// things are after a purge. Whether it may still be stored is the store's to say. O(fetches).
+    void unlist_if(const std::function<bool(std::string_view url)>& purged);
+
+    /// A fetch of this URL is under way.
+    [[nodiscard]] bool has(const filter::key_hash& key, std::string_view url) const;
 
     [[nodiscard]] std::size_t size() const;
 

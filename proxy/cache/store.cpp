@@ -21,7 +21,8 @@ struct entry {
     stored_ptr response;
     resource* owner = nullptr;
     std::uint64_t charge = 0;
-    bool used = false;  // SIEVE's mark
+    bool used = false;          // SIEVE's mark
+    std::uint64_t checked = 0;  // against the purges, up to this epoch
 };
 
 // In order of arrival, newest in front. A list, because an entry leaves from the middle without
@@ -51,6 +52,14 @@ std::uint64_t index_charge(const resource& r) noexcept {
     return list_node + place + map_node + buckets + heap_cost(r.url);
 }
 
+/// What a stripe changes beside itself when it drops what was purged.
+struct account {
+    const purge_list& purges;
+    std::atomic<std::uint64_t>& used;
+    std::atomic<std::uint64_t>& objects;
+    std::atomic<std::uint64_t>& purged;
+};
+
 }  // namespace
 
 struct response_store::stripe {
@@ -78,6 +87,48 @@ struct response_store::stripe {
             }
         }
         return false;
+    }
+
+    // The resource as the purges have left it, null if nothing is: what was not yet held against
+    // the last of them is now. `gone` is for destroying after the lock.
+    resource* settled(const filter::key_hash& key,
+                      std::string_view url,
+                      const account& sums,
+                      std::vector<stored_ptr>& gone) {
+        const auto it = resources.find(key);
+        if (it == resources.end() || it->second.url != url) {
+            return nullptr;
+        }
+        auto& owner = it->second;
+        const auto epoch = sums.purges.epoch();
+        const bool up_to_date = std::all_of(
+            owner.variants.begin(), owner.variants.end(), [epoch](const auto& variant) {
+                return variant->checked == epoch;
+            });
+        if (up_to_date) {
+            return &owner;
+        }
+        const auto variants = owner.variants;
+        auto left = variants.size();
+        for (const auto& variant : variants) {
+            const auto said = sums.purges.judge(url, variant->response->tags, variant->checked);
+            variant->checked = said.checked;
+            if (said.none()) {
+                continue;
+            }
+            sums.purged.fetch_add(1, relaxed);
+            if (said.hard) {
+                std::uint64_t freed = 0;
+                gone.push_back(remove(variant, freed));
+                sums.used.fetch_sub(freed, relaxed);
+                sums.objects.fetch_sub(1, relaxed);
+                --left;
+            } else {
+                auto ended = ended_at(*variant->response, *said.soft);
+                gone.push_back(std::exchange(variant->response, std::move(ended)));
+            }
+        }
+        return left == 0 ? nullptr : &owner;  // the last took its owner with it
     }
 
     // The caller gets what was removed, to destroy it after the lock is gone.
@@ -177,19 +228,18 @@ response_store::stripe& response_store::stripe_of(const filter::key_hash& key) c
     return stripes_[key.high % stripe_count];
 }
 
-found response_store::look(const filter::key_hash& key,
+found response_store::find(const filter::key_hash& key,
                            std::string_view url,
-                           http::field_list request,
-                           bool mark) const {
+                           http::field_list request) const {
+    std::vector<stored_ptr> gone;
     auto& home = stripe_of(key);
     const std::lock_guard lock{home.guard};
-    const auto it = home.resources.find(key);
-    if (it == home.resources.end() || it->second.url != url) {
+    const auto* owner = home.settled(key, url, {purges_, used_, objects_, purged_}, gone);
+    if (owner == nullptr) {
         return {};
     }
-    const auto& variants = it->second.variants;
     entry* newest = nullptr;
-    for (const auto& variant : variants) {
+    for (const auto& variant : owner->variants) {
         const auto& candidate = *variant->response;
         if (!http::matches(candidate.vary, candidate.selecting, request)) {
             continue;
@@ -202,28 +252,52 @@ found response_store::look(const filter::key_hash& key,
     if (newest == nullptr) {
         return {lookup::other_variant, nullptr};
     }
-    if (mark) {
-        newest->used = true;
-    }
+    newest->used = true;
     return {lookup::present, newest->response};
 }
 
-found response_store::find(const filter::key_hash& key,
-                           std::string_view url,
-                           http::field_list request) const {
-    return look(key, url, request, true);
+std::vector<stored_ptr> response_store::variants(const filter::key_hash& key,
+                                                 std::string_view url) const {
+    std::vector<stored_ptr> all;
+    auto& home = stripe_of(key);
+    const std::lock_guard lock{home.guard};
+    const auto it = home.resources.find(key);
+    if (it == home.resources.end() || it->second.url != url) {
+        return all;
+    }
+    for (const auto& variant : it->second.variants) {
+        auto response = variant->response;
+        const auto said = purges_.judge(url, response->tags, variant->checked);
+        if (said.hard) {
+            continue;
+        }
+        if (said.soft) {
+            response = ended_at(*response, *said.soft);
+        }
+        all.push_back(std::move(response));
+    }
+    return all;
 }
 
 found response_store::peek(const filter::key_hash& key,
                            std::string_view url,
                            http::field_list request) const {
-    return look(key, url, request, false);
+    const auto all = variants(key, url);
+    found out{all.empty() ? lookup::absent : lookup::other_variant, nullptr};
+    for (const auto& one : all) {
+        if (http::matches(one->vary, one->selecting, request) &&
+            (!out.response ||
+             one->freshness.response_time >= out.response->freshness.response_time)) {
+            out = {lookup::present, one};
+        }
+    }
+    return out;
 }
 
 invalidation_mark response_store::mark(const filter::key_hash& key) const {
     const auto& home = stripe_of(key);
     const std::lock_guard lock{home.guard};
-    return {home.invalidations};
+    return {home.invalidations, purges_.epoch()};
 }
 
 bool response_store::put(const filter::key_hash& key,
@@ -250,10 +324,12 @@ bool response_store::put_if(const filter::key_hash& key,
     {
         auto& home = stripe_of(key);
         const std::lock_guard lock{home.guard};
+        (void)home.settled(key, url, {purges_, used_, objects_, purged_}, gone);
         if (expected != nullptr && home.variant_of(key, url, *response) != *expected) {
             return false;
         }
-        if (home.was_invalidated(key, asked)) {
+        const auto said = purges_.judge(url, response->tags, asked.purges);
+        if (!said.none() || home.was_invalidated(key, asked)) {
             refused_.fetch_add(1, relaxed);
             return false;
         }
@@ -307,7 +383,7 @@ bool response_store::put_if(const filter::key_hash& key,
             refused_.fetch_add(1, relaxed);
             return false;
         }
-        home.entries.push_front(entry{std::move(response), &owner, charge, false});
+        home.entries.push_front(entry{std::move(response), &owner, charge, false, said.checked});
         owner.variants.push_back(home.entries.begin());
         used_.fetch_add(charge, relaxed);
         used_.fetch_sub(freed, relaxed);
@@ -322,7 +398,8 @@ bool response_store::put_if(const filter::key_hash& key,
 bool response_store::freshen(const filter::key_hash& key,
                              std::string_view url,
                              const stored_ptr& current,
-                             stored_ptr updated) {
+                             stored_ptr updated,
+                             invalidation_mark asked) {
     stored_ptr gone;
     {
         auto& home = stripe_of(key);
@@ -339,6 +416,11 @@ bool response_store::freshen(const filter::key_hash& key,
             return false;
         }
         auto& kept = **place;
+        const auto said = purges_.judge(url, updated->tags, asked.purges);
+        if (!said.none() || !purges_.judge(url, current->tags, kept.checked).none()) {
+            return false;
+        }
+        kept.checked = said.checked;
         const auto charge = updated->footprint() + index_charge(it->second);
         used_.fetch_add(charge, relaxed);
         used_.fetch_sub(kept.charge, relaxed);
@@ -353,8 +435,10 @@ bool response_store::freshen(const filter::key_hash& key,
 stored_ptr response_store::variant_of(const filter::key_hash& key,
                                       std::string_view url,
                                       const stored_response& like) const {
-    const auto& home = stripe_of(key);
+    std::vector<stored_ptr> gone;
+    auto& home = stripe_of(key);
     const std::lock_guard lock{home.guard};
+    (void)home.settled(key, url, {purges_, used_, objects_, purged_}, gone);
     return home.variant_of(key, url, like);
 }
 
@@ -388,12 +472,12 @@ std::size_t response_store::invalidate(const filter::key_hash& key, std::string_
     auto& home = stripe_of(key);
     const std::lock_guard lock{home.guard};
     home.note_invalidation(key);
-    const auto it = home.resources.find(key);
-    if (it == home.resources.end() || it->second.url != url) {
+    const auto* owner = home.settled(key, url, {purges_, used_, objects_, purged_}, gone);
+    if (owner == nullptr) {
         return 0;
     }
     std::uint64_t freed = 0;
-    const auto variants = it->second.variants;
+    const auto variants = owner->variants;  // the last takes its owner with it
     for (const auto& variant : variants) {
         gone.push_back(home.remove(variant, freed));
     }
@@ -401,6 +485,23 @@ std::size_t response_store::invalidate(const filter::key_hash& key, std::string_
     objects_.fetch_sub(variants.size(), relaxed);
     invalidated_.fetch_add(variants.size(), relaxed);
     return variants.size();
+}
+
+std::size_t response_store::expire(const filter::key_hash& key,
+                                   std::string_view url,
+                                   wall_time now) {
+    std::vector<stored_ptr> gone;
+    auto& home = stripe_of(key);
+    const std::lock_guard lock{home.guard};
+    home.note_invalidation(key);
+    const auto* owner = home.settled(key, url, {purges_, used_, objects_, purged_}, gone);
+    if (owner == nullptr) {
+        return 0;
+    }
+    for (const auto& variant : owner->variants) {
+        gone.push_back(std::exchange(variant->response, ended_at(*variant->response, now)));
+    }
+    return owner->variants.size();
 }
 
 void response_store::make_room() {
@@ -446,6 +547,7 @@ store_figures response_store::figures() const noexcept {
     f.evicted_bytes = evicted_bytes_.load(relaxed);
     f.invalidated = invalidated_.load(relaxed);
     f.refused = refused_.load(relaxed);
+    f.purged = purged_.load(relaxed);
     return f;
 }
 

@@ -15,6 +15,7 @@
 //           is under way.
 
 #include "filter/key_hash.hpp"
+#include "proxy/cache/purges.hpp"
 #include "proxy/cache/stored_response.hpp"
 
 #include <atomic>
@@ -22,6 +23,7 @@
 #include <memory>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace reprise::proxy::cache {
 
@@ -42,13 +44,14 @@ struct store_figures {
     std::uint64_t reserved = 0;  ///< bytes promised to fetches that will store
     std::uint64_t capacity = 0;
     std::uint64_t inserted = 0, replaced = 0, freshened = 0, evicted = 0, evicted_bytes = 0,
-                  invalidated = 0, refused = 0;
+                  invalidated = 0, refused = 0, purged = 0;
 };
 
 /// A moment in a key's history of invalidations. What was asked of the origin before an
 /// invalidation may tell how things were before the unsafe method: it must not be stored after it.
 struct invalidation_mark {
     std::uint64_t count = 0;
+    std::uint64_t purges = 0;  ///< the epoch of the purges by prefix and tag
 };
 
 class response_store;
@@ -97,8 +100,8 @@ public:
 
     /// Stores a response under its key, in place of the variant with the same selecting values;
     /// evicts until it fits. False when it is larger than the whole capacity, or when the key was
-    /// invalidated after `asked`, the mark taken before the origin was asked (of long fetches in a
-    /// storm of invalidations: when it may have been).
+    /// invalidated or purged after `asked`, the mark taken before the origin was asked (of long
+    /// fetches in a storm of invalidations: when it may have been).
     bool put(const filter::key_hash& key,
              std::string_view url,
              stored_ptr response,
@@ -112,11 +115,21 @@ public:
     /// Now, in the history of `key`.
     [[nodiscard]] invalidation_mark mark(const filter::key_hash& key) const;
 
-    /// Puts `updated` where `current` is; nothing happens when `current` has left meanwhile.
+    /// Puts `updated` where `current` is; nothing happens when `current` has left meanwhile, or
+    /// either was purged after `asked`.
     bool freshen(const filter::key_hash& key,
                  std::string_view url,
                  const stored_ptr& current,
-                 stored_ptr updated);
+                 stored_ptr updated,
+                 invalidation_mark asked);
+
+    /// The same of a validation asked for just now.
+    bool freshen(const filter::key_hash& key,
+                 std::string_view url,
+                 const stored_ptr& current,
+                 stored_ptr updated) {
+        return freshen(key, url, current, std::move(updated), mark(key));
+    }
 
     /// The variant with the same selecting values as `like`, fresh or not; null if there is none.
     /// Marks nothing.
@@ -140,6 +153,19 @@ public:
     /// how many variants there were.
     std::size_t invalidate(const filter::key_hash& key, std::string_view url);
 
+    /// As invalidate, but the variants stay, stale from `now` on (a soft purge).
+    std::size_t expire(const filter::key_hash& key, std::string_view url, wall_time now);
+
+    /// Every variant of a URL, least recently stored first, as a request would find it; marks
+    /// nothing, drops nothing.
+    [[nodiscard]] std::vector<stored_ptr> variants(const filter::key_hash& key,
+                                                   std::string_view url) const;
+
+    /// The purges by prefix and tag. What they meet is as good as gone, though it is dropped when
+    /// it is next looked up.
+    [[nodiscard]] purge_list& purges() noexcept { return purges_; }
+    [[nodiscard]] const purge_list& purges() const noexcept { return purges_; }
+
     /// At most a quarter of the capacity is ever promised, so that a flood of fetches cannot empty
     /// the store.
     [[nodiscard]] reservation reserve() noexcept { return reservation{this}; }
@@ -158,10 +184,6 @@ private:
     static constexpr std::size_t stripe_count = 64;
 
     [[nodiscard]] stripe& stripe_of(const filter::key_hash& key) const noexcept;
-    [[nodiscard]] found look(const filter::key_hash& key,
-                             std::string_view url,
-                             http::field_list request,
-                             bool mark) const;
     bool put_if(const filter::key_hash& key,
                 std::string_view url,
                 const stored_ptr* expected,
@@ -172,7 +194,10 @@ private:
 
     std::unique_ptr<stripe[]> stripes_;
     std::atomic<std::uint64_t> capacity_;
-    std::atomic<std::uint64_t> used_{0}, reserved_{0}, objects_{0};
+    purge_list purges_;
+    // Mutable, as what the stripes hold is: a look-up drops what was purged.
+    mutable std::atomic<std::uint64_t> used_{0}, objects_{0}, purged_{0};
+    std::atomic<std::uint64_t> reserved_{0};
     std::atomic<std::uint64_t> inserted_{0}, replaced_{0}, freshened_{0}, evicted_{0},
         evicted_bytes_{0}, invalidated_{0}, refused_{0};
     std::atomic<std::size_t> next_stripe_{0};

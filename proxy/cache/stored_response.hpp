@@ -18,8 +18,16 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace reprise::proxy::cache {
+
+/// The generation of the admission filter that was last told of a hit, plus one. A copy has told
+/// nobody yet.
+struct last_told : std::atomic<std::uint32_t> {
+    last_told() noexcept : std::atomic<std::uint32_t>{0} {}
+    last_told(const last_told&) noexcept : last_told() {}
+};
 
 struct stored_response {
     /// "HTTP/1.1 200 OK\r\n", the end-to-end fields with our Via, and last Content-Length where the
@@ -40,11 +48,10 @@ struct stored_response {
     wall_time reusable_until{};  ///< before it, a request without directives is a hit
                                  ///< (http::reusable_until)
 
-    /// The generation of the admission filter that was last told of a hit, plus one: a hit tells it
-    /// at most once in each.
-    mutable std::atomic<std::uint32_t> told_at{0};
+    std::vector<std::uint64_t> tags;  ///< to be purged by (tags.hpp), sorted
+    bool purged_softly = false;       ///< its lifetime was ended by a purge
 
-    stored_response() = default;
+    mutable last_told told_at;  ///< a hit tells the filter at most once in each generation
 
     /// Field lines of `head`, parsed anew: for conditional answers and freshening, not for plain
     /// hits.
@@ -56,7 +63,11 @@ struct stored_response {
 
 using stored_ptr = std::shared_ptr<const stored_response>;
 
-/// Sets status_line_size and length_at from `head`.
-void index_head(stored_response& response) noexcept;
+/// The same response, its lifetime over at `when` if it was not before (a soft purge). The body is
+/// shared.
+[[nodiscard]] stored_ptr ended_at(const stored_response& response, wall_time when);
+
+/// Sets status_line_size, length_at and tags from `head`.
+void index_head(stored_response& response);
 
 }  // namespace reprise::proxy::cache
