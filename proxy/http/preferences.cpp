@@ -70,18 +70,16 @@ std::optional<member> read_member(std::string_view text) noexcept {
     return found;
 }
 
-bool is_before(const member& a, const member& b) noexcept {
-    if (iequals(a.name, b.name)) {
-        return a.weight < b.weight;
+/// By name without case, then by weight.
+int compare(const member& a, const member& b) noexcept {
+    const auto common = std::min(a.name.size(), b.name.size());
+    for (std::size_t i = 0; i < common; ++i) {
+        if (const int difference = lower(a.name[i]) - lower(b.name[i]); difference != 0) {
+            return difference;
+        }
     }
-    return std::lexicographical_compare(
-        a.name.begin(), a.name.end(), b.name.begin(), b.name.end(), [](char x, char y) {
-            return lower(x) < lower(y);
-        });
-}
-
-bool is_same(const member& a, const member& b) noexcept {
-    return iequals(a.name, b.name) && a.weight == b.weight;
+    return a.name.size() != b.name.size() ? (a.name.size() < b.name.size() ? -1 : 1)
+                                          : a.weight.compare(b.weight);
 }
 
 }  // namespace
@@ -93,20 +91,36 @@ preference_list::preference_list(field_list request, std::string_view name) noex
         }
         for_each_member(line.value, [&](std::string_view text) {
             const auto found = read_member(text);
-            plain_ = found && count_ < most_members;
-            if (plain_) {
-                members_[count_++] = *found;
-            }
+            plain_ = found && insert(*found);
             return plain_;
         });
         if (!plain_) {
             return;
         }
     }
+}
+
+// From the back, for lists are short and often sorted.
+bool preference_list::insert(const member& added) noexcept {
+    std::size_t place = count_;
+    for (; place > 0; --place) {
+        const int order = compare(members_[place - 1], added);
+        if (order == 0) {
+            return true;
+        }
+        if (order < 0) {
+            break;
+        }
+    }
+    if (count_ == most_members) {
+        return false;
+    }
+    const auto at = members_.begin() + static_cast<std::ptrdiff_t>(place);
     const auto end = members_.begin() + static_cast<std::ptrdiff_t>(count_);
-    std::sort(members_.begin(), end, is_before);
-    count_ = static_cast<std::size_t>(std::unique(members_.begin(), end, is_same) -
-                                      members_.begin());
+    std::copy_backward(at, end, end + 1);
+    *at = added;
+    ++count_;
+    return true;
 }
 
 }  // namespace reprise::proxy::http

@@ -17,19 +17,19 @@ namespace reprise::proxy::http {
 /// The members of all lines of one field. Views of the lines.
 class preference_list {
 public:
-    static constexpr std::size_t most_members = 32;
+    static constexpr std::size_t most_members = 16;
 
     struct member {
         std::string_view name;    ///< a token as sent: its letters have no case
         std::string_view weight;  ///< "0", "0.5": no last zeros; empty: 1
     };
 
-    /// Reads every line of `request` with this name. O(lines + bytes + members x log members), no
+    /// Reads every line of `request` with this name. O(lines + bytes + members x most_members), no
     /// allocation.
     preference_list(field_list request, std::string_view name) noexcept;
 
-    /// False when a member is not token [;q=weight] or there are more than most_members: then the
-    /// values must be compared as they stand.
+    /// False when a member is not token [;q=weight] or there are more than most_members different
+    /// ones: then the values must be compared as they stand.
     [[nodiscard]] bool is_plain() const noexcept { return plain_; }
 
     /// Sorted by name, then weight; each pair once.
@@ -38,6 +38,9 @@ public:
     }
 
 private:
+    /// False when there is no room for another.
+    bool insert(const member& added) noexcept;
+
     std::array<member, most_members> members_{};
     std::size_t count_ = 0;
     bool plain_ = true;

@@ -86,7 +86,10 @@ TEST_SUITE("http/preferences") {
         }
         const field few{field_id::accept_language, "Accept-Language", text};
         CHECK(preference_list{{&few, 1}, "accept-language"}.is_plain());
-        const auto more = text + ", a0";
+        const auto repeated = text + ", A0";
+        const field again{field_id::accept_language, "Accept-Language", repeated};
+        CHECK(preference_list{{&again, 1}, "accept-language"}.is_plain());
+        const auto more = text + ", b";
         const field many{field_id::accept_language, "Accept-Language", more};
         CHECK_FALSE(preference_list{{&many, 1}, "accept-language"}.is_plain());
     }
