@@ -237,6 +237,8 @@ bool exchange::look_up(wall_time now) {
     how.ttl = verdict_.reuse.ttl;
     if (behind) {
         how.detail = reason_ = "stale-while-revalidate";
+    } else if (stored.freshness.source == http::lifetime_source::negative) {
+        how.detail = reason_ = http::to_string(stored.freshness.source);
     }
     compose_stored(stored, now, how);
     return true;

@@ -447,7 +447,10 @@ awaitable<bool> exchange::relay_fetch(cache::fetch_reader& reader, bool follows,
             how.forward_status = head->status;
             how.collapsed = follows;
             how.stored = head->stored || (follows && reader.source()->kept_whole());
-            how.detail = how.stored ? std::string_view{} : head->detail;
+            const bool negative = head->freshness.source == http::lifetime_source::negative;
+            how.detail = !how.stored ? head->detail
+                                     : (negative ? http::to_string(head->freshness.source)
+                                                 : std::string_view{});
             reason_ = how.detail;
             compose_head(*head, how);
             co_return co_await relay_body(reader, head);

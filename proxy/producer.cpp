@@ -478,9 +478,6 @@ void producer::publish_head(const http::body_framing& framing) {
         } else {
             // Of unknown length it may yet prove too long: then nothing is claimed.
             head->stored = into_.keep_whole() && head->length.has_value();
-            if (head->freshness.source == http::lifetime_source::negative) {
-                head->detail = http::to_string(head->freshness.source);
-            }
         }
     } else if (storable_) {
         refused_ = true;

@@ -1,0 +1,87 @@
+// What an operator may say of storing: which field governs (RFC 9213), whether cookies are kept
+// (RFC 9111 7.3), and for how long errors are that do not say.
+
+#include "tests/scenario/world.hpp"
+
+TEST_SUITE("scenario/storing_settings") {
+
+    using namespace reprise::tests;
+
+    namespace {
+
+    /// Asked twice, the second answer came from the store.
+    bool is_kept(world& w, const std::string& url) {
+        return w.get(url).status != 0 && is_hit(w.get(url));
+    }
+
+    json with(const json& settings) {
+        auto all = storing_settings();
+        all.update(settings);
+        return all;
+    }
+
+    }  // namespace
+
+    TEST_CASE("a targeted field governs in place of Cache-Control and passes untouched") {
+        world w{with(json::parse(R"({ "targeted": ["CDN-Cache-Control"] })"))};
+        w.origin.on("/kept",
+                    ok("Cache-Control: no-store\r\nCDN-Cache-Control: max-age=60;x\r\n", "a"));
+        w.origin.on("/not-kept",
+                    ok("Cache-Control: max-age=60\r\nCDN-Cache-Control: no-store\r\n", "b"));
+        w.origin.on("/invalid",
+                    ok("Cache-Control: max-age=60\r\nCDN-Cache-Control: no-store, &\r\n", "c"));
+        CHECK(is_kept(w, "/kept"));
+        CHECK(w.get("/kept").get("CDN-Cache-Control") == "max-age=60;x");
+        CHECK(w.get("/kept").get("Cache-Control") == "no-store");
+        CHECK_FALSE(is_kept(w, "/not-kept"));
+        CHECK(w.get("/not-kept").get("Cache-Status").find("detail=no-store") != std::string::npos);
+        CHECK(is_kept(w, "/invalid"));
+    }
+
+    TEST_CASE("a field that is not on the list governs nothing") {
+        world w;
+        w.origin.on("/a", ok("Cache-Control: no-store\r\nCDN-Cache-Control: max-age=60\r\n", "a"));
+        CHECK_FALSE(is_kept(w, "/a"));
+    }
+
+    TEST_CASE("a cookie is kept with a stated lifetime, and with \"never\" not at all") {
+        const auto with_cookie = ok("Set-Cookie: a=b\r\nCache-Control: max-age=60\r\n", "a");
+        {
+            world w;
+            w.origin.on("/a", with_cookie);
+            CHECK(is_kept(w, "/a"));
+        }
+        world w{with(json::parse(R"({ "caching": { "set_cookie": "never" } })"))};
+        w.origin.on("/a", with_cookie);
+        CHECK_FALSE(is_kept(w, "/a"));
+        CHECK(w.get("/a").get("Cache-Status").find("detail=set-cookie") != std::string::npos);
+    }
+
+    TEST_CASE("an error that states no lifetime is kept for freshness.negative") {
+        const auto gone_missing = "HTTP/1.1 404 Not Found\r\nContent-Length: 1\r\n\r\nx";
+        {
+            world w;
+            w.origin.on("/a", gone_missing);
+            CHECK_FALSE(is_kept(w, "/a"));
+        }
+        world w{with(json::parse(R"({ "freshness": { "negative": "60s" } })"))};
+        w.origin.on("/a", gone_missing);
+        w.origin.on("/b",
+                    "HTTP/1.1 503 Busy\r\nCache-Control: no-store\r\n"
+                    "Content-Length: 1\r\n\r\nx");
+        const auto first = w.get("/a");
+        CHECK(first.get("Cache-Status").find("detail=negative") != std::string::npos);
+        const auto second = w.get("/a");
+        CHECK(second.status == 404);
+        CHECK(is_hit(second));
+        CHECK_FALSE(is_kept(w, "/b"));
+    }
+
+    TEST_CASE("requests that prefer alike share a variant") {
+        world w;
+        w.origin.on("/a", ok("Vary: Accept-Language\r\nCache-Control: max-age=60\r\n", "a"));
+        CHECK_FALSE(is_hit(w.get("/a", "Accept-Language: en, de;q=0.5\r\n")));
+        CHECK(is_hit(w.get("/a", "Accept-Language: DE;q=0.50 , EN\r\n")));
+        CHECK_FALSE(is_hit(w.get("/a", "Accept-Language: de, en;q=0.5\r\n")));
+    }
+}
