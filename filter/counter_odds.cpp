@@ -27,10 +27,11 @@ double counter_tail(bloom_size size, std::uint64_t keys, unsigned height) noexce
     }
     // The chance of exactly h is that of h - 1 times (trials - h + 1) / (h * (bits - 1)). From the
     // chance of none upwards no logarithm of a factorial is needed, in which the digits of large
-    // numbers of keys would be lost; and all terms are positive.
+    // numbers of keys would be lost; and all terms are positive. Far above the mean they are too
+    // small for any number, and so are all that follow.
     long double exactly = std::exp(trials * std::log1p(-1 / (others + 1)));
     long double tail = 0;
-    for (unsigned h = 0; h <= trials; ++h) {
+    for (unsigned h = 0; h <= trials && exactly > 0; ++h) {
         if (h >= height) {
             tail += exactly;
             if (exactly < tail * 1e-20L) {
@@ -39,7 +40,7 @@ double counter_tail(bloom_size size, std::uint64_t keys, unsigned height) noexce
         }
         exactly *= (trials - h) / ((h + 1) * others);
     }
-    return static_cast<double>(tail);
+    return static_cast<double>(std::min(tail, 1.0L));
 }
 
 double expected_overflows(bloom_size size, std::uint64_t keys, unsigned height) noexcept {

@@ -13,6 +13,7 @@
 #include <bit>
 #include <cassert>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 namespace reprise::filter {
@@ -79,7 +80,8 @@ bool is_valid(const digest_shape& shape) noexcept {
 
 bloom_size digest_size(std::uint64_t keys, double rate) noexcept {
     const auto wanted = static_cast<double>(keys);
-    bloom_size best;
+    double least = std::numeric_limits<double>::infinity();
+    bloom_size best{.bits = most_digest_bits, .probes = most_digest_probes};
     for (unsigned probes = 1; probes <= most_digest_probes; ++probes) {
         // classic_rate solved for bits: a bit is on with rate^(1/probes).
         const double on = std::pow(rate, 1.0 / probes);
@@ -89,7 +91,8 @@ bloom_size digest_size(std::uint64_t keys, double rate) noexcept {
         if (exact <= most_bits_a_key * wanted) {
             return size;
         }
-        if (best.bits == 0 || size.bits < best.bits) {
+        if (exact < least) {
+            least = exact;
             best = size;
         }
     }

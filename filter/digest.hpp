@@ -47,7 +47,8 @@ inline constexpr std::uint64_t most_digest_bits = std::uint64_t{1} << 40;
 
 /// The size for `keys` keys at `rate`: the fewest probes, hence the shortest wire form, that need
 /// at most 20 bits a key; where no number does (below a rate of 0.00007), the best one for memory.
-/// 1 % gives two probes and 19.0 bits a key. Bits are a multiple of 64. @pre keys > 0, 0 < rate < 1
+/// 1 % gives two probes and 19.0 bits a key. Bits are a multiple of 64, and at most
+/// most_digest_bits, which may miss the rate. @pre keys > 0, 0 < rate < 1
 [[nodiscard]] bloom_size digest_size(std::uint64_t keys, double rate) noexcept;
 
 /// Which state of its owner's filter a digest is. The epoch is drawn at random whenever an owner

@@ -30,10 +30,19 @@ std::uint64_t least(std::uint64_t low, std::uint64_t high, Holds holds) {
 /// More keys than any memory has bits for.
 constexpr std::uint64_t most_keys = std::uint64_t{1} << 52;
 
+/// The largest double below 2^63, from where on no filter has its bits.
+constexpr double most_bits = 0x1p63 - 1024;
+
+/// As an integer from `least` to most_bits. A tiny rate with few probes asks for 1e300 bits.
+std::uint64_t limited(double count, double least, double most = most_bits) noexcept {
+    return static_cast<std::uint64_t>(std::clamp(count, least, most));
+}
+
 /// -ln(1 - rate^(1/probes)): how many balls a place may get in the mean, when a query of `probes`
-/// places is to find them all taken with chance `rate`.
+/// places is to find them all taken with chance `rate`. Finite though a root of nearly 1 be 1.
 double load_for(double rate, unsigned probes) noexcept {
-    return -std::log1p(-std::pow(rate, 1.0 / probes));
+    constexpr double below_one = 1 - 0x1p-53;
+    return -std::log1p(-std::min(std::pow(rate, 1.0 / probes), below_one));
 }
 
 /// The fewest bits over all numbers of probes, `bits_with` saying how many each needs. For many
@@ -73,14 +82,13 @@ bloom_size classic_size(std::uint64_t keys, double rate) noexcept {
     assert(keys > 0 && rate > 0 && rate < 1);
     const auto count = static_cast<double>(keys);
     return fewest_bits(rate, [&](unsigned probes) {
-        return static_cast<std::uint64_t>(std::ceil(probes * count / load_for(rate, probes)));
+        return limited(std::ceil(probes * count / load_for(rate, probes)), 1);
     });
 }
 
 std::uint64_t classic_capacity(bloom_size size, double rate) noexcept {
     assert(size.bits > 0 && size.probes > 0 && rate > 0 && rate < 1);
-    return static_cast<std::uint64_t>(static_cast<double>(size.bits) * load_for(rate, size.probes) /
-                                      size.probes);
+    return limited(static_cast<double>(size.bits) * load_for(rate, size.probes) / size.probes, 0);
 }
 
 double upper_rate(bloom_size size, double keys) noexcept {
@@ -94,7 +102,7 @@ bloom_size upper_size(std::uint64_t keys, double rate) noexcept {
     assert(keys > 0 && rate > 0 && rate < 1);
     const auto count = static_cast<double>(keys) + 0.5;
     return fewest_bits(rate, [&](unsigned probes) {
-        return 1 + static_cast<std::uint64_t>(std::ceil(probes * count / load_for(rate, probes)));
+        return 1 + limited(std::ceil(probes * count / load_for(rate, probes)), 1);
     });
 }
 
@@ -102,7 +110,7 @@ std::uint64_t upper_capacity(bloom_size size, double rate) noexcept {
     assert(size.bits > 1 && size.probes > 0 && rate > 0 && rate < 1);
     const double load = load_for(rate, size.probes);
     const double keys = static_cast<double>(size.bits - 1) * load / size.probes - 0.5;
-    return static_cast<std::uint64_t>(std::max(0.0, keys));
+    return limited(keys, 0);
 }
 
 double alias_rate(std::uint64_t bits, double keys) noexcept {
@@ -129,14 +137,14 @@ bloom_size partitioned_size(std::uint64_t keys, double rate) noexcept {
     return fewest_bits(rate, [&](unsigned probes) {
         // (1 - 1/s)^keys = e^-load, solved for the bits s of one partition.
         const double chance = -std::expm1(-load_for(rate, probes) / count);
-        return probes * static_cast<std::uint64_t>(std::ceil(1 / chance));
+        return probes * limited(std::ceil(1 / chance), 1, most_bits / probes);
     });
 }
 
 std::uint64_t partitioned_capacity(bloom_size size, double rate) noexcept {
     assert(size.bits > size.probes && size.probes > 0 && rate > 0 && rate < 1);
     const double chance = size.probes / static_cast<double>(size.bits);
-    return static_cast<std::uint64_t>(load_for(rate, size.probes) / -std::log1p(-chance));
+    return limited(load_for(rate, size.probes) / -std::log1p(-chance), 0);
 }
 
 double blocked_rate(std::uint64_t blocks, double keys) noexcept {

@@ -9,7 +9,7 @@
 // misses the rate asked for. How high a counting filter's counters go is counter_odds.hpp.
 //
 // All functions are pure: any thread. `keys` are distinct keys; hashes are taken to be uniform and
-// independent.
+// independent. Where a size would have 2^63 bits or more it has just below, and misses the rate.
 
 #include <cstdint>
 

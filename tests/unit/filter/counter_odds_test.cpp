@@ -61,6 +61,13 @@ TEST_SUITE("filter/counter_odds") {
         }
     }
 
+    TEST_CASE("a height that no counter reaches has no chance, and is no wait") {
+        // 2^34 balls: to add up as many chances of nothing would take forever.
+        CHECK(counter_tail({std::uint64_t{1} << 34, 2}, std::uint64_t{1} << 33, 5'000) == 0);
+        CHECK(counter_tail({1'000, 1}, 9'000'000, UINT32_MAX) == 0);
+        CHECK(counter_tail({1'000, 1}, 9'000'000, 1) == 1);
+    }
+
     TEST_CASE("Summary Cache's bound has its published value, and holds") {
         constexpr bloom_size size{14'426'951, 10};  // 1,000,000 keys: ln 2 balls a place
         CHECK(overflow_bound(size, 1'000'000, 16) / 14'426'951 ==

@@ -159,6 +159,9 @@ TEST_SUITE("filter/digest") {
         CHECK(classic_rate(strict, 1'000) <= 1e-6);
         CHECK(strict.bits <= classic_size(1'000, 1e-6).bits + 64);
         CHECK(digest_size(1, 0.01).bits == 64);
+        // Where no digest is large enough, the nearest to it.
+        CHECK(digest_size(1'000, 1e-300) == bloom_size{most_digest_bits, most_digest_probes});
+        CHECK(digest_size(UINT64_MAX, 0.999).bits == most_digest_bits);
     }
 
     TEST_CASE("a shape is valid where its layout allows it") {

@@ -307,6 +307,46 @@ TEST_SUITE("filter/sizing") {
     TEST_CASE("a size that no memory has is still a size") {
         CHECK(blocks_for(UINT64_MAX, 1e-9) == UINT32_MAX);
         CHECK(blocks_for(1, 0.999) == 1);
+        for (const bloom_size size : {classic_size(UINT64_MAX, 1e-300),
+                                      upper_size(UINT64_MAX, 1e-300),
+                                      partitioned_size(UINT64_MAX, 1e-300)}) {
+            CHECK(size.bits >= (std::uint64_t{1} << 63) - 2'048);
+            CHECK(size.bits < std::uint64_t{1} << 63);
+        }
+    }
+
+    TEST_CASE("sizes keep their promise at any rate, however few or many the keys") {
+        const double below_one = std::nextafter(1.0, 0.0);
+        for (const std::uint64_t keys : {1ull, 2ull, 1'000ull, 100'000'000ull, 1ull << 40}) {
+            for (const double rate :
+                 {1e-300, 1e-18, 1e-12, 1e-6, 0.01, 0.5, 0.999999, 1 - 1e-12, below_one}) {
+                CAPTURE(keys);
+                CAPTURE(rate);
+                const auto count = static_cast<double>(keys);
+                const double most = rate * (1 + 1e-9);
+                const auto classic = classic_size(keys, rate);
+                REQUIRE(classic.bits > 0);
+                CHECK(classic_rate(classic, count) <= most);
+                CHECK(classic_capacity(classic, rate) >= keys - keys / 1'000'000);
+                const auto upper = upper_size(keys, rate);
+                REQUIRE(upper.bits > 1);
+                CHECK(upper_rate(upper, count) <= most);
+                const auto cut = partitioned_size(keys, rate);
+                REQUIRE(cut.bits % cut.probes == 0);
+                CHECK(partitioned_rate(cut, count) <= most);
+            }
+        }
+    }
+
+    TEST_CASE("a filter of any size has a capacity") {
+        const bloom_size huge{.bits = (std::uint64_t{1} << 63) - 1'024, .probes = 1};
+        for (const double rate : {1e-300, 0.01, std::nextafter(1.0, 0.0)}) {
+            CAPTURE(rate);
+            const bool many = rate > 1e-9;
+            CHECK((classic_capacity(huge, rate) > std::uint64_t{1} << 52) == many);
+            CHECK((upper_capacity(huge, rate) > std::uint64_t{1} << 52) == many);
+            CHECK((partitioned_capacity(huge, rate) > std::uint64_t{1} << 52) == many);
+        }
     }
 }
 
