@@ -107,6 +107,7 @@ struct admission_options {
 
 struct access_options {
     std::vector<network> clients = private_networks();
+    std::vector<network> purge_clients;  ///< may send PURGE; access.clients holds as well
     std::vector<std::uint16_t> connect_ports{443};
     std::vector<port_range> request_ports{{80, 80}, {443, 443}, {1024, 65535}};
     std::vector<destination> allow_destinations;

@@ -124,6 +124,12 @@ object_table<access_options> access_table() {
               live,
               "The networks whose clients are served. A proxy open to everybody is "
               "abused within hours."),
+        value("purge_clients",
+              &access_options::purge_clients,
+              list_of(network_kind(), 0, 10'000),
+              live,
+              "The networks, among clients, that may send PURGE. Whoever can empties the cache of "
+              "any site. The admin listener's /purge wants its token instead."),
         value("connect_ports",
               &access_options::connect_ports,
               list_of(port(), 0, 1'000),

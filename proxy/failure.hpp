@@ -28,6 +28,7 @@ enum class failure_code : std::uint8_t {
     request_timeout,      ///< 408
     // what may be asked (403, 405, 503, 508)
     client_refused,       ///< access.clients
+    purge_refused,        ///< access.purge_clients
     port_refused,         ///< access.connect_ports, access.request_ports
     destination_refused,  ///< the destination guard; access.allow_destinations
     too_many_connections,

@@ -2,6 +2,7 @@
 
 #include "config/changes.hpp"
 #include "proxy/admin/log.hpp"
+#include "proxy/purge.hpp"
 #include "proxy/session.hpp"
 
 #include <boost/asio/co_spawn.hpp>
@@ -183,6 +184,12 @@ void server::start() {
     hooks.reload = reload_;
     hooks.tick = [this] { windows_.tick(steady_now(), common_.counters.snapshot()); };
     admin_ = std::make_unique<admin_server>(std::move(hooks));
+    admin_->add_route({.method = boost::beast::http::verb::post,
+                       .path = "/purge",
+                       .needs_token = true,
+                       .about = "drops stored responses: ?url=, ?prefix=, or ?tag=&origin=; &soft "
+                                "makes them stale instead",
+                       .handler = [this](const admin_request& asked) { return purge(asked); }});
     if (options.admin.address) {
         auto at = admin_->start(options.admin);
         if (!at) {
@@ -323,6 +330,14 @@ stats_inputs server::stats() {
     in.store.inserted = store.inserted;
     in.store.evicted = store.evicted;
     in.store.evicted_bytes = store.evicted_bytes;
+    in.store.purged = store.purged;
+    const auto purges = common_.store.purges().figures();
+    in.purges.urls = common_.purged_urls.load(std::memory_order_relaxed);
+    in.purges.url_responses = common_.purged_url_responses.load(std::memory_order_relaxed);
+    in.purges.prefixes = purges.prefixes;
+    in.purges.tags = purges.tags;
+    in.purges.bans = purges.bans;
+    in.purges.forgotten = purges.forgotten;
     const auto wall = wall_now();
     const auto filter = common_.admission.figures(wall);
     in.admission.fill = filter.young.fill;
@@ -347,6 +362,23 @@ stats_inputs server::stats() {
     in.log_dropped = log_lines_dropped();
     in.process = read_process_figures();
     return in;
+}
+
+admin_response server::purge(const admin_request& asked) {
+    settings_ptr now;
+    {
+        const std::lock_guard lock{settings_guard_};
+        now = settings_;
+    }
+    const auto read = read_purge_query(asked.query.empty() ? asked.body : asked.query,
+                                       now->options);
+    if (!read.wrong.empty()) {
+        return {.status = 400, .body = read.wrong + "\n"};
+    }
+    auto answer = carry_out(common_, read.order, wall_now());
+    return {.status = answer.status,
+            .content_type = "application/json",
+            .body = std::move(answer.json)};
 }
 
 bool server::stop(const std::function<bool()>& hurry) {

@@ -66,6 +66,7 @@ public:
 private:
     struct listening_worker;
     [[nodiscard]] stats_inputs stats();
+    [[nodiscard]] admin_response purge(const admin_request& asked);
     void save_state();
     void publish(settings_ptr next);
 

@@ -54,6 +54,9 @@ struct common_state {
     access_log access;
     client_census clients;
     std::string pseudonym;  ///< in Via; unique to this instance
+    /// Of purges by URL; the store's list counts the others. Purges are rare and come on any
+    /// thread.
+    std::atomic<std::uint64_t> purged_urls{0}, purged_url_responses{0};
     std::atomic<bool> draining{false};
 };
 

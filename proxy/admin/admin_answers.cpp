@@ -100,7 +100,8 @@ admin_http_response admin_answers::plain(unsigned status, std::string_view text)
 }
 
 admin_http_response admin_answers::answer(const admin_http_request& request,
-                                          const boost::asio::ip::tcp::endpoint& local) const {
+                                          const boost::asio::ip::tcp::endpoint& local,
+                                          bool from_here) const {
     const auto target = split(view(request.target()));
     if (!target.valid) {
         return plain(400, "the request's target must be a path");
@@ -137,7 +138,7 @@ admin_http_response admin_answers::answer(const admin_http_request& request,
         response.set(beast_http::field::allow, allowed);
         return response;
     }
-    if (route->needs_token) {
+    if (route->needs_token || (route->token_from_afar && !from_here)) {
         switch (gate_.check_token(value_of(request, beast_http::field::authorization))) {
         case admin_gate::token_verdict::right: break;
         case admin_gate::token_verdict::none_set: return plain(403, gate_.token_problem());

@@ -26,9 +26,10 @@ public:
     void set_gate(admin_gate gate) { gate_ = std::move(gate); }
 
     /// Never throws for what a request or a handler does. The body is set for HEAD too: whoever
-    /// sends it leaves it out.
+    /// sends it leaves it out. `from_here`: the client's address is a loopback one.
     [[nodiscard]] admin_http_response answer(const admin_http_request& request,
-                                             const boost::asio::ip::tcp::endpoint& local) const;
+                                             const boost::asio::ip::tcp::endpoint& local,
+                                             bool from_here = false) const;
 
     /// A response of the server's own: for what could not be read as a request.
     [[nodiscard]] static admin_http_response plain(unsigned status, std::string_view text);

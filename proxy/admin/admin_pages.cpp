@@ -29,7 +29,9 @@ admin_response index_page(const std::vector<admin_route>& routes) {
         }
         page.append(": ");
         append_html_escaped(page, route.about);
-        page.append(route.needs_token ? " (wants the token)</li>\n" : "</li>\n");
+        page.append(route.needs_token       ? " (wants the token)</li>\n"
+                    : route.token_from_afar ? " (wants the token, but on loopback)</li>\n"
+                                            : "</li>\n");
     }
     page.append("</ul></body></html>\n");
     return {.content_type = "text/html; charset=utf-8", .body = std::move(page)};

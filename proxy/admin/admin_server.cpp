@@ -219,11 +219,17 @@ private:
         const counted count{open_};
         error_code error;
         const auto local = accepted.local_endpoint(error);
+        const auto peer = error ? tcp::endpoint{} : accepted.remote_endpoint(error);
+        auto from = peer.address();
+        if (from.is_v6() && from.to_v6().is_v4_mapped()) {
+            from = net::ip::make_address_v4(net::ip::v4_mapped, from.to_v6());
+        }
+        const bool from_here = from.is_loopback();
         beast::tcp_stream stream{std::move(accepted)};
         beast::flat_buffer buffer{limits_.head_bytes + limits_.body_bytes};
         bool more = !error;
         while (more) {
-            more = co_await serve_one(stream, buffer, local);
+            more = co_await serve_one(stream, buffer, local, from_here);
         }
         // A FIN, and what was on its way to us is read: else the reset would overtake the answer.
         stream.socket().shutdown(tcp::socket::shutdown_send, error);
@@ -237,7 +243,8 @@ private:
     // Reads a request and answers it; false when the connection has to close.
     net::awaitable<bool> serve_one(beast::tcp_stream& stream,
                                    beast::flat_buffer& buffer,
-                                   const tcp::endpoint& local) {
+                                   const tcp::endpoint& local,
+                                   bool from_here) {
         error_code error;
         if (buffer.size() == 0) {
             stream.expires_after(limits_.idle);
@@ -261,7 +268,7 @@ private:
             co_return false;
         }
         const auto& request = parser.get();
-        auto response = answers_.answer(request, local);
+        auto response = answers_.answer(request, local, from_here);
         response.version(request.version());
         const bool keep = request.keep_alive();
         const bool head = request.method() == beast_http::verb::head;

@@ -41,6 +41,8 @@ struct admin_route {
     bool needs_token;   ///< whatever changes something; such a route must be a POST
     std::string about;  ///< one line for the index page
     std::function<admin_response(const admin_request&)> handler;
+    /// What tells of single URLs: from anywhere but loopback it wants the token.
+    bool token_from_afar = false;
 };
 
 /// What the server asks of the rest of the program; called on the admin thread.

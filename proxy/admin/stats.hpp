@@ -26,6 +26,15 @@ struct store_figures {
     std::uint64_t inserted = 0;       ///< since start
     std::uint64_t evicted = 0;        ///< since start, for room
     std::uint64_t evicted_bytes = 0;  ///< since start
+    std::uint64_t purged = 0;         ///< since start, by prefix and tag
+};
+
+/// Purges by kind, since start; bans now.
+struct purge_view {
+    std::uint64_t urls = 0, prefixes = 0, tags = 0;
+    std::uint64_t url_responses = 0;  ///< stored responses that purges by URL met
+    std::uint64_t bans = 0;
+    std::uint64_t forgotten = 0;
 };
 
 /// The admission filter at one moment.
@@ -67,6 +76,7 @@ struct stats_inputs {
     totals counts;
     window_figures since_start, last_minute, last_ten_minutes;
     store_figures store;
+    purge_view purges;
     admission_view admission;
     std::vector<std::string> rules;  ///< the URL pattern of each admission rule, in order
     access_log_figures access_log;

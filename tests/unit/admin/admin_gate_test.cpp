@@ -42,6 +42,12 @@ admin_answers some_answers(const config::admin_options& options = {}) {
     answers.add_route({verb::post, "/change", true, "", [](const admin_request& request) {
                            return admin_response{.body = "did " + std::string{request.body}};
                        }});
+    answers.add_route({verb::get,
+                       "/told",
+                       false,
+                       "",
+                       [](const admin_request&) { return admin_response{.body = "told"}; },
+                       true});
     answers.add_route({verb::get, "/broken", false, "", [](const admin_request&) -> admin_response {
                            throw std::runtime_error{"secret"};
                        }});

@@ -23,7 +23,7 @@ TEST_SUITE("config/changes") {
             "memory": {"size": "1GiB", "max_object": "1MiB"},
             "collapsing": {"window": "1MiB", "finish": "1MiB"},
             "admission": {"policy": "always", "rules": [{"url": "*", "policy": "never"}]},
-            "access": {"clients": [], "connect_ports": [], "request_ports": [],
+            "access": {"clients": [], "purge_clients": ["::1"], "connect_ports": [], "request_ports": [],
                        "allow_destinations": ["a"], "deny_destinations": ["b"]},
             "log": {"access": "off", "level": "debug", "query_values": true},
             "limits": {"fields": 10}, "timeouts": {"drain": "1s"}, "origins": {"idle": 1},

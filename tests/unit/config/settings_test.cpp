@@ -104,8 +104,10 @@ TEST_SUITE("config/settings") {
 
     TEST_CASE("access, log and forwarding are read") {
         const auto wanted = every_setting();
-        const auto& [clients, connect_ports, request_ports, allowed, denied] = wanted.access;
+        const auto& [clients, purgers, connect_ports, request_ports, allowed, denied] =
+            wanted.access;
         CHECK(clients == std::vector{net("192.0.2.0/24")});
+        CHECK(purgers == std::vector{net("192.0.2.7/32")});
         CHECK(connect_ports == std::vector<std::uint16_t>{443, 8443});
         CHECK(request_ports == std::vector<port_range>{{80, 80}, {8000, 8999}});
         CHECK(allowed ==

@@ -1,0 +1,56 @@
+#pragma once
+// Purges as they are asked for, PURGE on a listener and POST /purge on the admin listener, and
+// carried out: in the store, in the table of fetches, and told in JSON.
+//
+// They hold when the answer is given: a request that comes after it is not answered with what was
+// stored before, does not join a fetch that began before, and what such a fetch brings is not
+// stored.
+
+#include "proxy/cache/purges.hpp"
+#include "proxy/http/fields.hpp"
+#include "proxy/settings.hpp"
+#include "proxy/worker.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace reprise::proxy {
+
+enum class purge_kind : std::uint8_t { url, prefix, tag };
+
+struct purge_order {
+    purge_kind kind = purge_kind::url;
+    cache::purge_mode mode = cache::purge_mode::hard;
+    /// Primary keys' texts: the URLs; the prefixes; any keys of the origin whose tags are meant.
+    /// More than one where a URL is known to several listeners.
+    std::vector<std::string> keys;
+    std::vector<std::string> tags;
+};
+
+/// An order, or why it is none.
+struct read_purge {
+    purge_order order;
+    std::string wrong;  ///< empty: `order` holds
+};
+
+/// PURGE with these fields, of the URL whose key this is:
+///
+///     Purge: soft              stale from now on, instead of gone
+///     Purge: prefix            every URL of the origin that begins with this one
+///     Surrogate-Key: a b       every response of the origin with one of these tags,
+///     Cache-Tag: a, b          whatever its URL
+[[nodiscard]] read_purge read_purge_request(std::string_view key, http::field_list fields);
+
+/// POST /purge: url=U, or prefix=U, or tag=T (several) with origin=U; and soft. U is absolute;
+/// where there are accelerators, it names what they store under its authority as Host, too.
+[[nodiscard]] read_purge read_purge_query(std::string_view query, const config::options& options);
+
+struct purge_answer {
+    unsigned status = 200;  ///< 404: of the URLs nothing was stored
+    std::string json;
+};
+/// Any thread. O(fetches under way) by prefix and tag; the store is not gone through.
+[[nodiscard]] purge_answer carry_out(common_state& common, const purge_order& order, wall_time now);
+
+}  // namespace reprise::proxy
