@@ -258,6 +258,7 @@ TEST_SUITE("http/range") {
             CAPTURE(length);
             const field line{field_id::range, "Range", text};
             const auto set = judge_ranges("GET", {&line, 1}, {}, length, sunday);
+            const auto wanted = parse_ranges(text, length);
             std::uint64_t bytes = 0;
             for (const auto& one : set.ranges()) {
                 bytes += one.size();
@@ -269,7 +270,7 @@ TEST_SUITE("http/range") {
             REQUIRE(bytes <= length);
             if (set.answer == range_answer::part) {
                 // Each satisfiable range asked for lies within one of the parts.
-                for (const auto& asked : parse_ranges(text, length).ranges()) {
+                for (const auto& asked : wanted.ranges()) {
                     REQUIRE(std::any_of(
                         set.ranges().begin(), set.ranges().end(), [&](const byte_range& part) {
                             return part.first <= asked.first && asked.last <= part.last;
