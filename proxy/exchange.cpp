@@ -281,11 +281,10 @@ void exchange::append_connection(std::string& out) {
     }
 }
 
-// Fills parts with a whole reply made of a stored response: 200 as stored, 304, 206 or 416 as the
-// request's fields ask.
-void exchange::compose_stored(const cache::stored_response& stored,
-                              wall_time now,
-                              const http::cache_status& how) {
+// What a reply adds to a stored head, into tail; parts are empty then.
+void exchange::compose_reply_fields(const cache::stored_response& stored,
+                                    wall_time now,
+                                    const http::cache_status& how) {
     auto& tail = s_.tail;
     tail.assign("Age: ");
     append_number(tail, http::current_age(stored.freshness, now).count());
@@ -294,8 +293,50 @@ void exchange::compose_stored(const cache::stored_response& stored,
     tail.append("\r\n");
     append_connection(tail);
     tail.append("\r\n");
-
     s_.parts.clear();
+}
+
+// A 206's head, of a stored whole or of parts.
+void exchange::compose_part_head(const cache::stored_response& stored, http::byte_range part) {
+    status_ = 206;
+    held_.assign("Content-Range: ");
+    if (stored.parts && !stored.parts->knows_total()) {
+        held_.append("bytes ").append(std::to_string(part.first)).append("-");
+        held_.append(std::to_string(part.last)).append("/*");
+    } else {
+        const auto length = stored.parts ? stored.parts->total : stored.content->size;
+        http::append_content_range(held_, part, length);
+    }
+    held_.append("\r\nContent-Length: ").append(std::to_string(part.size())).append("\r\n");
+    constexpr std::string_view status_line = "HTTP/1.1 206 Partial Content\r\n";
+    s_.parts.emplace_back(status_line.data(), status_line.size());
+    s_.parts.emplace_back(stored.head.data() + stored.status_line_size,
+                          stored.length_at - stored.status_line_size);
+    s_.parts.emplace_back(held_.data(), held_.size());
+    s_.parts.emplace_back(s_.tail.data(), s_.tail.size());
+}
+
+// Bytes of a body that is stored, or of a part that is. `stored` outlives their sending.
+void exchange::compose_bytes(const cache::stored_response& stored, http::byte_range part) {
+    const auto add = [&](const cache::slice& slice, std::size_t skip, std::size_t size) {
+        s_.parts.emplace_back(slice.view().data() + skip, size);
+    };
+    if (stored.parts) {
+        stored.parts->each_slice(part, add);
+    } else {
+        cache::each_slice({0, stored.content}, part, add);
+    }
+    w_.counts.body_bytes_from_store.add(part.size());
+    w_.counts.body_bytes_to_clients.add(part.size());
+}
+
+// Fills parts with a whole reply made of a stored response: 200 as stored, 304, 206 or 416 as the
+// request's fields ask. Where only parts are stored the verdict has said which.
+void exchange::compose_stored(const cache::stored_response& stored,
+                              wall_time now,
+                              const http::cache_status& how) {
+    compose_reply_fields(stored, now, how);
+    const auto& tail = s_.tail;
     status_ = stored.status;
     const std::string_view head{stored.head};
     const auto add = [&](std::string_view bytes) {
@@ -321,13 +362,21 @@ void exchange::compose_stored(const cache::stored_response& stored,
             return;
         }
         if (facts_.has_range && stored.status == 200) {
-            const auto asked = http::judge_range(
-                head_->method_text, head_->fields, fields, stored.content->size, now);
+            http::range_verdict asked;
+            if (!stored.parts) {
+                asked = http::judge_range(
+                    head_->method_text, head_->fields, fields, stored.content->size, now);
+            } else if (verdict_.part.use == cache::part_use::held) {
+                asked = {http::range_answer::part, verdict_.part.wanted};
+            } else if (verdict_.part.use == cache::part_use::unsatisfiable) {
+                asked.answer = http::range_answer::unsatisfiable;
+            }
             if (asked.answer == http::range_answer::unsatisfiable) {
                 status_ = 416;
                 const auto date = http::format_date(now);
+                const auto length = stored.parts ? stored.parts->total : stored.content->size;
                 held_.assign("HTTP/1.1 416 Range Not Satisfiable\r\nContent-Range: ");
-                http::append_unsatisfied_range(held_, stored.content->size);
+                http::append_unsatisfied_range(held_, length);
                 held_.append("\r\nDate: ").append(date.data(), date.size());
                 held_.append("\r\nContent-Length: 0\r\n");
                 add(held_);
@@ -335,29 +384,8 @@ void exchange::compose_stored(const cache::stored_response& stored,
                 return;
             }
             if (asked.answer == http::range_answer::part) {
-                status_ = 206;
-                held_.assign("Content-Range: ");
-                http::append_content_range(held_, asked.part, stored.content->size);
-                held_.append("\r\nContent-Length: ");
-                append_number(held_, static_cast<std::int64_t>(asked.part.size()));
-                held_.append("\r\n");
-                add("HTTP/1.1 206 Partial Content\r\n");
-                add(head.substr(stored.status_line_size,
-                                stored.length_at - stored.status_line_size));
-                add(held_);
-                add(tail);
-                std::uint64_t at = 0;
-                for (const auto& slice : stored.content->slices) {
-                    const auto begin = std::max(asked.part.first, at);
-                    const auto end = std::min(asked.part.last + 1, at + slice.size);
-                    if (begin < end) {
-                        add(slice.view().substr(static_cast<std::size_t>(begin - at),
-                                                static_cast<std::size_t>(end - begin)));
-                    }
-                    at += slice.size;
-                }
-                w_.counts.body_bytes_from_store.add(asked.part.size());
-                w_.counts.body_bytes_to_clients.add(asked.part.size());
+                compose_part_head(stored, asked.part);
+                compose_bytes(stored, asked.part);
                 return;
             }
         }

@@ -14,6 +14,7 @@
 #include "proxy/http/cache_status.hpp"
 #include "proxy/http/framing.hpp"
 #include "proxy/http/message_head.hpp"
+#include "proxy/http/range.hpp"
 #include "proxy/http/target.hpp"
 #include "proxy/producer.hpp"
 #include "proxy/worker.hpp"
@@ -96,6 +97,11 @@ private:
     void compose_stored(const cache::stored_response& stored,
                         wall_time now,
                         const http::cache_status& how);
+    void compose_reply_fields(const cache::stored_response& stored,
+                              wall_time now,
+                              const http::cache_status& how);
+    void compose_part_head(const cache::stored_response& stored, http::byte_range part);
+    void compose_bytes(const cache::stored_response& stored, http::byte_range part);
     next send_composed();
 
     // Going further
@@ -103,6 +109,19 @@ private:
     void prepare_storing(fetch_order& order) const;
     void revalidate_behind();
     awaitable<bool> serve_from_fetch();
+    awaitable<bool> fetch_alone();
+    awaitable<bool> complete_parts();
+    awaitable<bool> relay_gap(cache::fetch_reader& reader,
+                              cache::stored_ptr kept,
+                              cache::head_ptr head,
+                              bool head_sent);
+    awaitable<bool> serve_other(cache::fetch_reader& reader,
+                                cache::stored_ptr kept,
+                                cache::head_ptr head);
+    void compose_completed(const cache::stored_response& headed, const http::cache_status& how);
+    [[nodiscard]] cache::stored_ptr updated_by(const cache::stored_ptr& kept,
+                                               const cache::fetched_head& head) const;
+    bool break_off(outcome how, std::string_view reason);
     awaitable<bool> pass_through();
     awaitable<bool> relay_fetch(cache::fetch_reader& reader, bool follows, bool& released);
     awaitable<bool> relay_body(cache::fetch_reader& reader, cache::head_ptr head);

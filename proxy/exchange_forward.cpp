@@ -203,9 +203,18 @@ awaitable<bool> exchange::serve_from_fetch() {
         const auto after = answer_failure(*refused);
         co_return co_await finish_composed(after);
     }
+    if (verdict_.what == cache::ruling::complete) {
+        co_return co_await complete_parts();
+    }
     order_ = make_order();
     prepare_storing(*order_);
-    order_->own_range = facts_.has_range && !order_->validating;
+    const bool of_parts = order_->replaces && stored_.response->parts;
+    if (of_parts && verdict_.what != cache::ruling::validate) {
+        order_->validating = nullptr;  // a 304 would leave nothing to serve
+    }
+    // Our conditions take the place of an If-Range: with one, what changed is wanted whole.
+    const bool may_be_part = of_parts && http::find(head_->fields, field_id::if_range) == nullptr;
+    order_->own_range = facts_.has_range && (may_be_part || !order_->validating);
     order_->own_conditions = facts_.has_conditions && !order_->validating;
     const bool alone = !facts_.is_get || facts_.has_authorization || facts_.asked.no_cache ||
                        facts_.asked.no_store || order_->own_range || order_->own_conditions ||
@@ -219,11 +228,13 @@ awaitable<bool> exchange::serve_from_fetch() {
         if (place.leads) {
             // Another fetch may have ended between the look-up and now.
             const auto again = w_.common.store.peek(key_, url_, head_->fields);
-            const bool came =
-                again.what == cache::lookup::present && again.response != stored_.response &&
-                http::judge_reuse(
-                    again.response->directives, again.response->freshness, facts_.asked, wall_now())
-                        .what == http::reuse::fresh;
+            const bool came = again.what == cache::lookup::present &&
+                              again.response != stored_.response && !again.response->parts &&
+                              http::judge_reuse(again.response->directives,
+                                                again.response->freshness,
+                                                facts_.asked,
+                                                wall_now())
+                                      .what == http::reuse::fresh;
             if (came) {
                 // Who has joined meanwhile is served from the store too.
                 const auto into = place.reader->source();
@@ -260,11 +271,17 @@ awaitable<bool> exchange::serve_from_fetch() {
             order_->own_conditions = facts_.has_conditions;
         }
     }
+    co_return co_await fetch_alone();
+}
+
+// What order_ says, for this client and nobody else.
+awaitable<bool> exchange::fetch_alone() {
     order_->into = std::make_shared<cache::fetch>(settings_->fetches);
     order_->listed = false;
     bool head_known = false;
     const auto reader = cache::fetch::join(order_->into, s_.arrived.handle(), head_known);
     start_producer(w_, order_);
+    bool released = false;
     co_return co_await relay_fetch(*reader, false, released);
 }
 
@@ -385,7 +402,7 @@ void exchange::note_late_sight(cache::fetch& joined) {
 // What a 304 made of a stored response may serve a follower too; age is not asked, since it was
 // validated just now.
 bool exchange::may_share(const cache::stored_response& fresh) const {
-    return http::matches(fresh.vary, fresh.selecting, head_->fields) &&
+    return !fresh.parts && http::matches(fresh.vary, fresh.selecting, head_->fields) &&
            !fresh.directives.private_ && !fresh.directives.no_store && !fresh.directives.no_cache;
 }
 

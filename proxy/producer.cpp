@@ -1,6 +1,7 @@
 #include "proxy/producer.hpp"
 
 #include "proxy/admin/log.hpp"
+#include "proxy/cache/partial_response.hpp"
 #include "proxy/http/conditional.hpp"
 #include "proxy/http/date.hpp"
 #include "proxy/http/forwarding.hpp"
@@ -23,6 +24,7 @@ using http::body_kind;
 
 constexpr std::size_t read_size = 16u << 10;
 constexpr unsigned most_interim = 16;
+constexpr std::chrono::seconds uncacheable_for{120};
 
 /// Lets another thread stop the producer's reading: the socket it reads now, if any.
 struct stop_control {
@@ -64,7 +66,9 @@ private:
     void note_sights(std::size_t sights);
     void record_sights();
     void keep_while_there_is_room();
+    bool may_store_part();
     void store_body();
+    void store_part(std::shared_ptr<cache::stored_response> added);
     void fail(failure why);
     void give_back(const http::body_framing& framing);
 
@@ -83,6 +87,10 @@ private:
     wall_time response_time_{};
     steady_time sent_at_{};
     cache::invalidation_mark begun_at_;
+    std::optional<cache::part_place> place_;  // of a 206 that may be stored as a part
+    cache::stored_ptr joins_;                 // what is stored of the same representation
+    std::uint64_t held_already_ = 0;          // bytes of it
+    bool begins_none_ = false;                // its head may lack fields
     bool validate_ = false;
     bool refetch_ = false;        // the 304 was not about what is stored: once more,
     bool unconditional_ = false;  // and without validators
@@ -119,7 +127,7 @@ std::string producer::request_wire(bool validate) const {
         const auto stored_fields = o.validating->fields();
         http::append_validation(extra, http::validators_of(stored_fields, request_time_));
         options.drop_conditionals = true;
-        options.drop_range = true;
+        options.drop_range = !o.own_range;  // of parts the same range is wanted if they changed
     } else if (o.may_store) {
         options.drop_conditionals = !o.own_conditions;
         options.drop_range = !o.own_range;
@@ -128,6 +136,12 @@ std::string producer::request_wire(bool validate) const {
         options.drop_conditionals = options.drop_range = true;
         extra += "Range: bytes=" + std::to_string(o.resume_at) + "-\r\nIf-Range: " + o.resume_etag +
                  "\r\n";
+    } else if (!o.gap_range.empty()) {
+        options.drop_conditionals = options.drop_range = true;
+        extra += "Range: " + o.gap_range + "\r\n";
+        if (!o.gap_validator.empty()) {
+            extra += "If-Range: " + o.gap_validator + "\r\n";
+        }
     }
     if (const auto hops = http::judge_hops(o.request->head); hops.has_value()) {
         options.max_forwards = hops->left;
@@ -283,13 +297,16 @@ bool producer::adopt_not_modified() {
             std::string_view{news}.substr(first_line), new_lines, limits.fields) != nullptr) {
         return false;
     }
+    const auto size = stored.parts     ? stored.parts->total
+                      : stored.content ? stored.content->size
+                                       : 0;
     // Content-Length never passes append_response_fields; for the comparison it is the 304's own.
     auto judged = new_lines;
-    if (const auto* length = http::find(head_.fields, http::field_id::content_length)) {
+    if (const auto* length = http::find(head_.fields, http::field_id::content_length);
+        length != nullptr && size != cache::partial_body::unknown) {
         judged.push_back(*length);
     }
     const auto old_lines = stored.fields();
-    const auto size = stored.content ? stored.content->size : 0;
     if (http::judge_validation(old_lines, size, judged) != http::validation::confirmed) {
         return false;
     }
@@ -319,8 +336,10 @@ bool producer::adopt_not_modified() {
                                          response_time_,
                                          o.now_settings->freshness);
     next->directives = directives;
-    next->reusable_until = http::reusable_until(directives, next->freshness);
+    next->reusable_until = stored.parts ? wall_time::min()
+                                        : http::reusable_until(directives, next->freshness);
     next->content = stored.content;
+    next->parts = stored.parts;
     next->vary = http::read_vary(*merged);
     next->selecting = next->vary == stored.vary
                           ? stored.selecting
@@ -439,7 +458,7 @@ void producer::publish_head(const http::body_framing& framing) {
                                          o.now_settings->storing);
     // A part of, or a 304 about, what would be storable whole is a sight of it.
     auto as_whole = head->verdict;
-    if (o.is_get && (o.own_range || o.own_conditions) &&
+    if (o.is_get && (o.own_range || o.own_conditions || !o.gap_range.empty()) &&
         (head_.status == 206 || head_.status == 304)) {
         as_whole = http::judge_storable("GET",
                                         200,
@@ -450,6 +469,9 @@ void producer::publish_head(const http::body_framing& framing) {
                                         head->freshness,
                                         o.now_settings->storing);
     }
+    if (as_whole == http::storability::storable && head_.status == 206 && may_store_part()) {
+        head->verdict = as_whole;
+    }
     const bool is_sight = o.is_get && as_whole == http::storability::storable && !o.url.empty();
     storable_ = o.may_store && head->verdict == http::storability::storable && !o.url.empty();
 
@@ -458,6 +480,13 @@ void producer::publish_head(const http::body_framing& framing) {
         sights = into_.readers();
         sights = sights == 0 ? 1 : sights;
         note_sights(sights);
+    }
+    if (o.listed) {
+        if (head->verdict == http::storability::storable) {
+            w_.common.uncacheable.forget(o.key);
+        } else {
+            w_.common.uncacheable.note(o.key, steady_now(), uncacheable_for);
+        }
     }
     if (head->verdict != http::storability::storable) {
         head->detail = http::to_string(head->verdict);
@@ -470,7 +499,7 @@ void producer::publish_head(const http::body_framing& framing) {
     }
     if (storable_ && admitted) {
         const auto window = o.now_settings->fetches.window;
-        if (head->length && *head->length > memory.max_object) {
+        if (head->length && held_already_ + *head->length > memory.max_object) {
             head->detail = "too-large";
         } else if (!room_.grow_to(head->length ? *head->length
                                                : std::min<std::uint64_t>(window, 64u << 10))) {
@@ -521,7 +550,7 @@ void producer::keep_while_there_is_room() {
     }
     if (published_->length) {
         // A late sight may have admitted it without a promise of room.
-        if (*published_->length > order_->now_settings->options.memory.max_object ||
+        if (held_already_ + *published_->length > order_->now_settings->options.memory.max_object ||
             !room_.grow_to(*published_->length)) {
             into_.keep_no_more();
             room_.reset();
@@ -610,33 +639,116 @@ awaitable<bool> producer::read_body(const http::body_framing& framing, std::stri
     }
 }
 
+// A 206 to a Range of the client's or ours, with one right Content-Range. What answers an If-Range
+// may lack the fields that its sender has already (RFC 9110 15.3.7): it adds to the parts of the
+// same representation, but begins none.
+bool producer::may_store_part() {
+    const auto& o = *order_;
+    if (!o.own_range && o.gap_range.empty()) {
+        return false;
+    }
+    place_ = cache::part_place_of(head_.fields);
+    const auto* length = http::find(head_.fields, http::field_id::content_length);
+    if (!place_ || (length != nullptr && length->value != std::to_string(place_->range.size()))) {
+        place_.reset();
+        return false;
+    }
+    const auto& asked = o.request->head.fields;
+    const auto validator = cache::strong_validator_of(head_.fields, response_time_);
+    const auto kept = w_.common.store.peek(o.key, o.url, asked);
+    if (kept.what == cache::lookup::present && !validator.empty()) {
+        const auto lines = kept.response->fields();
+        if (cache::strong_validator_of(lines, response_time_) == validator) {
+            joins_ = kept.response;
+            held_already_ = joins_->parts ? joins_->parts->bytes() : 0;
+        }
+    }
+    begins_none_ = !o.gap_validator.empty() ||
+                   http::find(asked, http::field_id::if_range) != nullptr;
+    if (begins_none_ && !joins_) {
+        place_.reset();
+    }
+    return place_.has_value();
+}
+
 void producer::store_body() {
     auto& o = *order_;
     auto content = into_.whole_body();
     if (!content) {
         return;
     }
-    auto stored = std::make_shared<cache::stored_response>();
-    const auto length = std::to_string(content->size);
-    stored->head.reserve(published_->head.size() + 20 + length.size());
-    stored->head = published_->head;
-    // A 204 has no Content-Length (RFC 9110 8.6); everything else stored has its own.
-    if (published_->status != 204) {
-        stored->head.append("Content-Length: ").append(length).append("\r\n");
+    const auto bytes = content->size;
+    std::shared_ptr<cache::stored_response> stored;
+    if (published_->status == 206) {
+        if (!place_ || bytes != place_->range.size()) {
+            return;
+        }
+        stored = cache::made_of_part(published_->head, *place_, std::move(content));
+    } else {
+        stored = std::make_shared<cache::stored_response>();
+        const auto length = std::to_string(bytes);
+        stored->head.reserve(published_->head.size() + 20 + length.size());
+        stored->head = published_->head;
+        // A 204 has no Content-Length (RFC 9110 8.6); everything else stored has its own.
+        if (published_->status != 204) {
+            stored->head.append("Content-Length: ").append(length).append("\r\n");
+        }
+        cache::index_head(*stored);
+        stored->status = published_->status;
+        stored->content = std::move(content);
     }
-    cache::index_head(*stored);
-    stored->status = published_->status;
     stored->freshness = published_->freshness;
     stored->directives = published_->directives;
-    stored->reusable_until = http::reusable_until(stored->directives, stored->freshness);
     stored->vary = published_->vary;
     stored->selecting = published_->selecting;
-    const auto bytes = content->size;
-    stored->content = std::move(content);
     room_.reset();
+    if (stored->parts) {
+        if (joins_) {
+            stored->vary = joins_->vary;
+            stored->selecting = joins_->selecting;
+        }
+        store_part(std::move(stored));
+        return;
+    }
+    stored->reusable_until = http::reusable_until(stored->directives, stored->freshness);
     if (w_.common.store.put(o.key, o.url, std::move(stored), begun_at_)) {
         w_.counts.stored_objects.add();
         w_.counts.stored_bytes.add(bytes);
+    }
+}
+
+// Together with what is held of the same representation, in place of every other. Another part may
+// come between the look and the put: then it is combined with that.
+void producer::store_part(std::shared_ptr<cache::stored_response> added) {
+    auto& o = *order_;
+    const auto& now = *o.now_settings;
+    const cache::combining_rules rules{now.options.memory.max_object,
+                                       now.response_limits.bytes,
+                                       now.response_limits.fields,
+                                       now.freshness,
+                                       now.options.targeted};
+    const auto bytes = added->parts->bytes();
+    for (int tries = 0; tries < 4; ++tries) {
+        const auto kept = w_.common.store.variant_of(o.key, o.url, *added);
+        auto next = added;
+        if (kept) {
+            auto together = cache::combine(*kept, *added, rules);
+            if (together.what == cache::combination::too_large) {
+                return;
+            }
+            if (together.what == cache::combination::combined) {
+                next = std::move(together.response);
+            }
+        }
+        if (begins_none_ && next == added) {
+            return;
+        }
+        cache::complete_if_whole(*next);
+        if (w_.common.store.put_over(o.key, o.url, kept, std::move(next), begun_at_)) {
+            w_.counts.stored_objects.add();
+            w_.counts.stored_bytes.add(bytes);
+            return;
+        }
     }
 }
 

@@ -59,6 +59,10 @@ struct fetch_order {
     std::uint64_t resume_at = 0;
     std::string resume_etag;
 
+    /// What is missing of an object whose parts are stored: "bytes=5-", and the strong validator
+    /// that it is asked under, if there is one. The client's own Range and conditions stay behind.
+    std::string gap_range, gap_validator;
+
     // What the exchange on the same thread takes over after an upgrade.
     origin_lease upgraded;
     http::response_head upgrade_head;

@@ -108,6 +108,32 @@ std::shared_ptr<stored_response> made_of_part(std::string_view head,
     return made;
 }
 
+std::shared_ptr<stored_response> updated_by(const stored_response& stored,
+                                            http::field_list partial,
+                                            const http::freshness_facts& newer,
+                                            const combining_rules& rules) {
+    const auto old_lines = stored.fields();
+    const auto lines = http::freshen(old_lines, partial, rules.head_bytes, rules.head_fields);
+    if (!lines) {
+        return nullptr;
+    }
+    auto made = std::make_shared<stored_response>();
+    const auto length = stored.parts ? stored.parts->total : stored.content->size;
+    write_head(*made, *lines, length);
+    made->directives = http::read_governing_directives(*lines, rules.targeted);
+    // Age is in no stored head: what it said is in the newer's initial age.
+    made->freshness = http::freshness_of(
+        200, *lines, made->directives, newer.response_time, newer.response_time, rules.freshness);
+    made->freshness.initial_age = std::max(made->freshness.initial_age, newer.initial_age);
+    made->reusable_until = stored.parts ? wall_time::min()
+                                        : http::reusable_until(made->directives, made->freshness);
+    made->vary = stored.vary;
+    made->selecting = stored.selecting;
+    made->content = stored.content;
+    made->parts = stored.parts;
+    return made;
+}
+
 combined_response combine(const stored_response& stored,
                           const stored_response& added,
                           const combining_rules& rules) {
@@ -130,21 +156,14 @@ combined_response combine(const stored_response& stored,
     if (!together) {
         return {combination::too_large, nullptr};
     }
-    const auto lines = http::freshen(old_lines, new_lines, rules.head_bytes, rules.head_fields);
-    if (!lines) {
+    auto made = updated_by(stored, new_lines, added.freshness, rules);
+    if (!made) {
         return {};
     }
-    auto made = std::make_shared<stored_response>();
-    write_head(*made, *lines, together->total);
-    made->directives = http::read_governing_directives(*lines, rules.targeted);
-    // Age is in no stored head: what it said is in the newer's initial age.
-    const auto arrived = added.freshness.response_time;
-    made->freshness = http::freshness_of(
-        200, *lines, made->directives, arrived, arrived, rules.freshness);
-    made->freshness.initial_age = std::max(made->freshness.initial_age,
-                                           added.freshness.initial_age);
-    made->vary = stored.vary;
-    made->selecting = stored.selecting;
+    if (total != partial_body::unknown && made->length_at == made->head.size()) {
+        made->head.append("Content-Length: ").append(std::to_string(total)).append("\r\n");
+    }
+    made->content = nullptr;
     made->parts = std::make_shared<partial_body>(std::move(*together));
     made->reusable_until = wall_time::min();
     complete_if_whole(*made);
@@ -211,6 +230,19 @@ part_plan plan_parts(const stored_response& stored,
     plan.gap = *gap;
     plan.open = gap->last + 1 == parts.total;
     return plan;
+}
+
+bool fills_gap(const part_plan& plan,
+               std::uint64_t total,
+               unsigned status,
+               http::field_list fields,
+               wall_time now) {
+    if (status != 206 || plan.validator.empty() ||
+        strong_validator_of(fields, now) != plan.validator) {
+        return false;
+    }
+    const auto place = part_place_of(fields);
+    return place && place->range == plan.gap && place->total == total;
 }
 
 }  // namespace reprise::proxy::cache

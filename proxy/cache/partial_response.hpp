@@ -63,8 +63,16 @@ struct combined_response {
     combination what = combination::other_object;
     std::shared_ptr<stored_response> response;  ///< of `combined`
 };
-/// `stored`, a whole or parts, together with `added`, made by made_of_part. Freshness is computed
-/// anew over the fields of both, the age is the newer's; vary and selecting values are `stored`'s.
+/// The head of `stored`, updated by that of a 206 of the same representation (RFC 9111 3.4): its
+/// bytes are `stored`'s. Freshness is computed anew over the fields of both, the age is the
+/// newer's; vary and selecting values are `stored`'s. Null when it would be too large.
+[[nodiscard]] std::shared_ptr<stored_response> updated_by(const stored_response& stored,
+                                                          http::field_list partial,
+                                                          const http::freshness_facts& newer,
+                                                          const combining_rules& rules);
+
+/// `stored`, a whole or parts, together with `added`, made by made_of_part; the head as by
+/// updated_by.
 /// O(lines + parts + slices joined).
 [[nodiscard]] combined_response combine(const stored_response& stored,
                                         const stored_response& added,
@@ -101,5 +109,13 @@ struct part_plan {
                                    std::string_view method,
                                    http::field_list request,
                                    wall_time now);
+
+/// A 206 to the plan's gap brings exactly that, of the same representation: what is held and what
+/// comes may be sent as one.
+[[nodiscard]] bool fills_gap(const part_plan& plan,
+                             std::uint64_t total,
+                             unsigned status,
+                             http::field_list fields,
+                             wall_time now);
 
 }  // namespace reprise::proxy::cache

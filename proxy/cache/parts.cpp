@@ -1,8 +1,8 @@
 #include "proxy/cache/parts.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <utility>
@@ -37,34 +37,6 @@ void append(body& into, const slice& piece) {
     }
 }
 
-/// Calls `take` with the pieces of `from` that lie in [first, end), offsets within the object.
-template <class Take>
-void each_slice(const part& from, std::uint64_t first, std::uint64_t end, const Take& take) {
-    auto at = from.first;
-    for (const auto& piece : from.bytes->slices) {
-        const auto begin = std::max(first, at);
-        const auto stop = std::min(end, at + piece.size);
-        if (begin < stop) {
-            take(slice{piece.memory,
-                       piece.begin + static_cast<std::size_t>(begin - at),
-                       static_cast<std::size_t>(stop - begin)});
-        }
-        at += piece.size;
-        if (at >= end) {
-            break;
-        }
-    }
-}
-
-/// The last part that begins at or before `offset`, or null.
-const part* part_before(const std::vector<part>& held, std::uint64_t offset) noexcept {
-    const auto behind = std::upper_bound(
-        held.begin(), held.end(), offset, [](std::uint64_t wanted, const part& one) {
-            return wanted < one.first;
-        });
-    return behind == held.begin() ? nullptr : &*std::prev(behind);
-}
-
 /// The parts [from, to) of `held` and `added`, which touches or overlaps each of them, as one.
 part joined(std::span<const part> touched, const part& added) {
     if (touched.size() == 1 && touched.front().first <= added.first &&
@@ -79,13 +51,19 @@ part joined(std::span<const part> touched, const part& added) {
     all->slices.reserve(slices);
     const auto first = touched.empty() ? added.first : std::min(touched.front().first, added.first);
     auto at = first;
-    const auto take = [&](const slice& piece) { append(*all, piece); };
+    const auto take = [&](const slice& piece, std::size_t skip, std::size_t size) {
+        append(*all, slice{piece.memory, piece.begin + skip, size});
+    };
     for (const auto& one : touched) {
-        each_slice(added, at, one.first, take);
-        each_slice(one, one.first, one.end(), take);
+        if (at < one.first) {
+            each_slice(added, {at, one.first - 1}, take);
+        }
+        each_slice(one, {one.first, one.end() - 1}, take);
         at = one.end();
     }
-    each_slice(added, at, added.end(), take);
+    if (at < added.end()) {
+        each_slice(added, {at, added.end() - 1}, take);
+    }
     all->slices.shrink_to_fit();
     return {first, std::move(all)};
 }
@@ -105,31 +83,31 @@ bool partial_body::is_whole() const noexcept {
 }
 
 bool partial_body::holds(http::byte_range wanted) const noexcept {
-    const auto* one = part_before(held, wanted.first);
+    const auto* one = at_or_before(wanted.first);
     return one != nullptr && wanted.last < one->end();
 }
 
 std::optional<http::byte_range> partial_body::gap_in(http::byte_range wanted) const noexcept {
     auto gap = wanted;
-    if (const auto* one = part_before(held, wanted.first); one && wanted.first < one->end()) {
+    if (const auto* one = at_or_before(wanted.first); one && wanted.first < one->end()) {
         if (wanted.last < one->end()) {
             return std::nullopt;
         }
         gap.first = one->end();
     }
     // A part that holds the last byte begins behind the gap's first: it is not the one above.
-    if (const auto* one = part_before(held, wanted.last); one && wanted.last < one->end()) {
+    if (const auto* one = at_or_before(wanted.last); one && wanted.last < one->end()) {
         gap.last = one->first - 1;
     }
     return gap;
 }
 
-void partial_body::append_slices(std::vector<slice>& out, http::byte_range wanted) const {
-    assert(holds(wanted));
-    each_slice(*part_before(held, wanted.first),
-               wanted.first,
-               wanted.last + 1,
-               [&](const slice& piece) { out.push_back(piece); });
+const part* partial_body::at_or_before(std::uint64_t offset) const noexcept {
+    const auto behind = std::upper_bound(
+        held.begin(), held.end(), offset, [](std::uint64_t wanted, const part& one) {
+            return wanted < one.first;
+        });
+    return behind == held.begin() ? nullptr : &*std::prev(behind);
 }
 
 std::size_t partial_body::footprint() const noexcept {

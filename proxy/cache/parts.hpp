@@ -14,6 +14,7 @@
 #include "proxy/cache/body.hpp"
 #include "proxy/http/range.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -28,6 +29,25 @@ struct part {
     body_ptr bytes;  ///< never empty
     [[nodiscard]] std::uint64_t end() const noexcept { return first + bytes->size; }
 };
+
+/// Calls take(slice, skip, size) for each run of those bytes of `wanted` that `from` has: `size`
+/// bytes, `skip` behind the slice's beginning.
+template <class Take>
+void each_slice(const part& from, http::byte_range wanted, const Take& take) {
+    auto at = from.first;
+    for (const auto& piece : from.bytes->slices) {
+        const auto begin = std::max(wanted.first, at);
+        const auto end = std::min(wanted.last + 1, at + piece.size);
+        if (begin < end) {
+            take(
+                piece, static_cast<std::size_t>(begin - at), static_cast<std::size_t>(end - begin));
+        }
+        at += piece.size;
+        if (at > wanted.last) {
+            break;
+        }
+    }
+}
 
 struct partial_body {
     /// No Content-Range has told the complete length ("*"). No byte of an object lies there, so
@@ -49,9 +69,14 @@ struct partial_body {
     /// From the first byte of `wanted` that is missing to the last that is: what one request can
     /// fetch. Parts between the two are in it. None when all is held. O(log parts).
     [[nodiscard]] std::optional<http::byte_range> gap_in(http::byte_range wanted) const noexcept;
-    /// Appends the slices of `wanted`, which is held. O(slices of the part).
+    /// The same of `wanted`, which is held. O(slices of the part).
     /// @pre holds(wanted)
-    void append_slices(std::vector<slice>& out, http::byte_range wanted) const;
+    template <class Take>
+    void each_slice(http::byte_range wanted, const Take& take) const {
+        cache::each_slice(*at_or_before(wanted.first), wanted, take);
+    }
+    /// The last part that begins at or before `offset`, or null. O(log parts).
+    [[nodiscard]] const part* at_or_before(std::uint64_t offset) const noexcept;
     /// Memory of all parts, in bytes, the list included; not that of this object itself.
     [[nodiscard]] std::size_t footprint() const noexcept;
 };

@@ -36,6 +36,7 @@ forward_reason forward_of(rule why) noexcept {
     case rule::must_revalidate:
     case rule::response_no_cache: return forward_reason::stale;
     case rule::method: return forward_reason::method;
+    case rule::partial: return forward_reason::partial;
     case rule::fresh:
     case rule::max_stale:
     case rule::while_revalidating: break;
@@ -43,18 +44,62 @@ forward_reason forward_of(rule why) noexcept {
     return forward_reason::none;
 }
 
+bool serves(part_use use) noexcept {
+    switch (use) {
+    case part_use::head:
+    case part_use::held:
+    case part_use::unsatisfiable: return true;
+    case part_use::none:
+    case part_use::gap: break;
+    }
+    return false;
+}
+
 verdict ask_origin(rule why,
                    const http::reuse_verdict& reuse,
                    const found& kept,
                    const request_facts& facts,
+                   http::field_list fields,
                    wall_time now) {
-    verdict out{ruling::forward, why, forward_of(why), reuse};
+    verdict out{ruling::forward, why, forward_of(why), reuse, {}, false};
+    const bool parts = kept.what == lookup::present && kept.response->parts;
+    if (parts) {
+        out.part = plan_parts(*kept.response, facts.is_get ? "GET" : "HEAD", fields, now);
+    }
     if (facts.asked.only_if_cached) {
         out.what = ruling::unavailable;
+    } else if (parts && out.part.use == part_use::gap) {
+        // If-Range asks about the representation, so a gap that comes confirms what is held
+        // (RFC 9110 13.1.5). The client's own preconditions would stand beside it: they go alone.
+        const bool confirms = !facts.has_conditions && !out.part.validator.empty();
+        out.what = confirms ? ruling::complete : ruling::forward;
+    } else if (parts && !serves(out.part.use)) {
+        out.what = ruling::forward;
     } else if (may_validate(kept, facts, now)) {
         out.what = ruling::validate;
     }
     return out;
+}
+
+// A response that may be reused, but of which only parts are held (RFC 9111 3.3).
+void judge_parts(verdict& out,
+                 const stored_response& stored,
+                 const request_facts& facts,
+                 http::field_list fields,
+                 wall_time now) {
+    out.part = plan_parts(stored, facts.is_get ? "GET" : "HEAD", fields, now);
+    if (serves(out.part.use)) {
+        return;
+    }
+    out.at_once = out.what != ruling::stale_behind && !out.part.validator.empty();
+    out.why = rule::partial;
+    out.forward = forward_of(out.why);
+    if (facts.asked.only_if_cached) {
+        out.what = ruling::unavailable;
+    } else {
+        const bool gap = out.part.use == part_use::gap;
+        out.what = gap ? ruling::complete : ruling::forward;
+    }
 }
 
 }  // namespace
@@ -92,6 +137,7 @@ std::string_view to_string(ruling what) noexcept {
     case ruling::stale_hit: return "stale-hit";
     case ruling::stale_behind: return "stale-while-revalidate";
     case ruling::validate: return "validate";
+    case ruling::complete: return "complete";
     case ruling::forward: return "forward";
     case ruling::unavailable: return "only-if-cached";
     }
@@ -112,6 +158,7 @@ std::string_view to_string(rule why) noexcept {
     case rule::request_max_age: return "request-max-age";
     case rule::request_min_fresh: return "request-min-fresh";
     case rule::origin_conditions: return "origin-conditions";
+    case rule::partial: return "partial";
     case rule::method: return "method";
     }
     return "nothing-stored";
@@ -132,6 +179,7 @@ std::string_view section_of(rule why) noexcept {
     case rule::request_max_age: return "RFC 9111 5.2.1.1";
     case rule::request_min_fresh: return "RFC 9111 5.2.1.3";
     case rule::origin_conditions: return "RFC 9111 4.3.2";
+    case rule::partial: return "RFC 9111 3.3";
     }
     return "RFC 9111 4";
 }
@@ -141,20 +189,22 @@ verdict judge(const found& kept,
               http::field_list fields,
               wall_time now) {
     if (!facts.is_get && !facts.is_head) {
-        return {ruling::forward, rule::method, forward_reason::method, {}};
+        return {ruling::forward, rule::method, forward_reason::method, {}, {}, false};
     }
     if (kept.what != lookup::present) {
         const auto why = kept.what == lookup::absent ? rule::nothing_stored : rule::other_variant;
-        return ask_origin(why, {}, kept, facts, now);
+        return ask_origin(why, {}, kept, facts, fields, now);
     }
     const auto& stored = *kept.response;
-    verdict out{ruling::hit, rule::fresh, forward_reason::none, {}};
+    verdict out{ruling::hit, rule::fresh, forward_reason::none, {}, {}, false};
+    bool partial = false;
     if (!facts.has_directives && now < stored.reusable_until) {
         out.reuse.what = http::reuse::fresh;
         out.reuse.why = http::reuse_reason::fresh;
         out.reuse.age = http::current_age(stored.freshness, now);
         out.reuse.ttl = stored.freshness.lifetime - out.reuse.age;
     } else {
+        partial = stored.parts != nullptr;  // such are never found before their reusable_until
         out.reuse = http::judge_reuse(stored.directives, stored.freshness, facts.asked, now);
         out.why = rule_of(out.reuse.why);
         switch (out.reuse.what) {
@@ -164,7 +214,7 @@ verdict judge(const found& kept,
             // RFC 5861 3: the client need not wait for the validation.
             if (out.why != rule::stale || !facts.is_get || facts.has_authorization ||
                 !http::may_serve_while_revalidating(stored.directives, stored.freshness, now)) {
-                return ask_origin(out.why, out.reuse, kept, facts, now);
+                return ask_origin(out.why, out.reuse, kept, facts, fields, now);
             }
             out.what = ruling::stale_behind;
             out.why = rule::while_revalidating;
@@ -172,11 +222,17 @@ verdict judge(const found& kept,
     }
     if (facts.has_conditions) {
         const auto lines = stored.fields();
-        if (http::judge_preconditions(
-                fields, stored.status, lines, stored.freshness.response_time, now) ==
-            http::precondition::forward) {
-            return ask_origin(rule::origin_conditions, out.reuse, kept, facts, now);
+        const auto condition = http::judge_preconditions(
+            fields, stored.status, lines, stored.freshness.response_time, now);
+        if (condition == http::precondition::forward) {
+            return ask_origin(rule::origin_conditions, out.reuse, kept, facts, fields, now);
         }
+        if (condition == http::precondition::not_modified) {
+            return out;  // a 304 needs no byte of the body
+        }
+    }
+    if (partial) {
+        judge_parts(out, stored, facts, fields, now);
     }
     return out;
 }
@@ -200,6 +256,9 @@ bool may_stand_in(const found& kept,
         return false;
     }
     const auto& stored = *kept.response;
+    if (stored.parts && !serves(judged.part.use)) {
+        return false;
+    }
     if (http::may_serve_on_error(stored.directives, stored.freshness, now)) {
         return true;
     }

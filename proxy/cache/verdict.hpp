@@ -3,6 +3,7 @@
 // Nothing here looks anything up, reads a clock or sends a byte. The exchange carries the verdict
 // out, /explain prints it, and both ask the same function: what is said is what is done.
 
+#include "proxy/cache/partial_response.hpp"
 #include "proxy/cache/store.hpp"
 #include "proxy/clock.hpp"
 #include "proxy/http/cache_control.hpp"
@@ -39,6 +40,7 @@ enum class ruling : std::uint8_t {
     stale_hit,     ///< it answers though stale: the client said that it may
     stale_behind,  ///< it answers though stale, and the origin is asked behind the client's back
     validate,      ///< the origin is asked whether what is stored still holds
+    complete,      ///< parts answer, but for a gap that the origin is asked for
     forward,       ///< the origin is asked for all of it
     unavailable,   ///< not without the origin, and the client does not want that: 504
 };
@@ -58,6 +60,7 @@ enum class rule : std::uint8_t {
     request_max_age,
     request_min_fresh,
     origin_conditions,
+    partial,  ///< parts are stored, and do not hold what is wanted
     method,
 };
 [[nodiscard]] std::string_view to_string(rule why) noexcept;
@@ -71,6 +74,10 @@ struct verdict {
     http::forward_reason forward = http::forward_reason::none;
     /// Age and remaining lifetime of what is stored; zeros where nothing is.
     http::reuse_verdict reuse;
+    /// Where parts are stored: what they can do for this request.
+    part_plan part{};
+    /// Of `complete`: what is held may go out before the origin has said that it still holds.
+    bool at_once = false;
 
     /// The stored response is the answer.
     [[nodiscard]] bool answers() const noexcept { return what <= ruling::stale_behind; }
@@ -89,7 +96,8 @@ struct verdict {
 
 /// A request that asks the origin asks by the validators of what is stored: a GET, without
 /// conditions that are the origin's to judge, that lets its answer be stored (RFC 9111 4.3.1,
-/// 5.2.1.5), of a stored response that has any.
+/// 5.2.1.5), of a stored response that has any. Of parts too, though a 304 then serves a range
+/// that they hold and nothing more.
 [[nodiscard]] bool may_validate(const found& kept, const request_facts& facts, wall_time now);
 
 /// The stored response may stand in for an answer that the origin failed to give (RFC 5861 4, RFC

@@ -1,0 +1,260 @@
+#include "proxy/cache/partial_response.hpp"
+#include "proxy/exchange.hpp"
+#include "proxy/http/message_head.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+// A request that stored parts answer but for a gap: the gap alone is fetched, under If-Range, and
+// goes out between what is held before and behind it (RFC 9111 3.4).
+//
+//     held before the gap    at once, when it is fresh; else once the origin's head has confirmed
+//     it the gap                as it comes held behind the gap    when all of the gap has come
+//
+// The origin may answer otherwise: with another representation, all of it, or an error. Before
+// anything has gone out that answer, or the answer to the client's own request, is the client's.
+// After that nothing can be put right: the connection is broken off, never ended as if complete.
+
+namespace reprise::proxy {
+
+namespace {
+
+using news = cache::fetch_reader::news;
+
+constexpr std::size_t batch = 128u << 10;  // of a body, handed to the kernel at once
+
+std::vector<http::field> lines_of(const cache::fetched_head& head) {
+    // We wrote the head from a parsed one, so it cannot fail to parse.
+    std::vector<http::field> lines;
+    const std::string_view text{head.head};
+    const auto begin = std::min(text.find("\r\n") + 2, text.size());
+    const auto most = std::numeric_limits<unsigned>::max();
+    (void)http::parse_field_lines(text.substr(begin), lines, most);
+    return lines;
+}
+
+}  // namespace
+
+awaitable<bool> exchange::complete_parts() {
+    const auto kept = stored_.response;
+    const auto plan = verdict_.part;  // its validator is a view into kept's head
+    order_ = make_order();
+    order_->may_store = facts_.is_get && !facts_.asked.no_store;
+    order_->replaces = true;
+    order_->gap_range = "bytes=" + std::to_string(plan.gap.first) + "-" +
+                        (plan.open ? "" : std::to_string(plan.gap.last));
+    order_->gap_validator = plan.validator;
+    order_->into = std::make_shared<cache::fetch>(settings_->fetches);
+    bool head_known = false;
+    const auto reader = cache::fetch::join(order_->into, s_.arrived.handle(), head_known);
+    start_producer(w_, order_);
+
+    how_ = outcome::miss;
+    reason_ = "partial";
+    sending_ = kept;
+    const bool head_sent = verdict_.at_once && plan.wanted.first < plan.gap.first;
+    if (head_sent) {
+        http::cache_status how;
+        how.forward = verdict_.forward;
+        compose_completed(*kept, how);
+        const bool sent = co_await send_rest();
+        if (!sent) {
+            finish(outcome::client_gone, status_, reason_);
+            co_return false;
+        }
+    }
+    auto& report = s_.report;
+    for (;;) {
+        reader->next(report, batch);
+        switch (report.what) {
+        case news::nothing: {
+            const bool more = co_await wait_for_news();
+            if (!more) {
+                co_return break_off(outcome::client_gone, reason_);
+            }
+            continue;
+        }
+        case news::interim: continue;  // of a request that is ours (RFC 9110 15.2)
+        case news::failed: {
+            auto why = std::move(report.why);
+            if (head_sent) {
+                error_ = why.detail;
+                co_return break_off(outcome::cut_short, facts_of(why.code).name);
+            }
+            const auto after = answer_failed_fetch(why);
+            co_return co_await finish_composed(after);
+        }
+        case news::head: break;
+        case news::data:
+        case news::end:
+        case news::fell_out:
+        case news::validated:
+        case news::upgraded: co_return break_off(outcome::error, "internal");  // the head is first
+        }
+        break;
+    }
+    const auto head = report.head;
+    origin_ = head->origin;
+    origin_time_ = head->origin_time;
+    const auto lines = lines_of(*head);
+    const auto total = kept->parts->total;
+    const bool exact = !head->length || *head->length == plan.gap.size();
+    if (exact && cache::fills_gap(plan, total, head->status, lines, wall_now())) {
+        co_return co_await relay_gap(*reader, kept, head, head_sent);
+    }
+    const bool speaks_of_it = head->status == 200 || head->status == 206 || head->status == 416;
+    const bool same = !plan.validator.empty() &&
+                      cache::strong_validator_of(lines, wall_now()) == plan.validator;
+    if (speaks_of_it && !same) {
+        w_.common.store.drop(key_, url_, kept);
+    }
+    if (head_sent) {
+        co_return break_off(outcome::cut_short, "object-changed");
+    }
+    co_return co_await serve_other(*reader, kept, head);
+}
+
+// The client has had nothing, and what came does not fit what is held.
+awaitable<bool> exchange::serve_other(cache::fetch_reader& reader,
+                                      cache::stored_ptr kept,
+                                      cache::head_ptr head) {
+    sending_ = nullptr;
+    if (head->status == 206 || head->status == 304 || head->status == 416) {
+        // An answer to our Range, not to the client's request: that is asked now.
+        order_ = make_order();
+        order_->may_store = facts_.is_get && !facts_.asked.no_store;
+        order_->replaces = true;
+        order_->own_range = facts_.has_range;
+        order_->own_conditions = facts_.has_conditions;
+        stored_ = {};
+        kept.reset();
+        co_return co_await fetch_alone();
+    }
+    const bool storable = head->verdict == http::storability::storable;
+    how_ = storable ? outcome::miss : outcome::pass;
+    http::cache_status how;
+    how.forward = verdict_.forward;
+    how.forward_status = head->status;
+    how.stored = head->stored;
+    how.detail = how.stored ? std::string_view{} : head->detail;
+    reason_ = how.detail;
+    compose_head(*head, how);
+    co_return co_await relay_body(reader, head);
+}
+
+// Head, unless it has gone out, and everything held before the gap.
+void exchange::compose_completed(const cache::stored_response& headed,
+                                 const http::cache_status& how) {
+    const auto& plan = verdict_.part;
+    compose_reply_fields(headed, wall_now(), how);
+    if (plan.ranged) {
+        compose_part_head(headed, plan.wanted);
+    } else {
+        status_ = headed.status;
+        s_.parts.emplace_back(headed.head.data(), headed.head.size());
+        s_.parts.emplace_back(s_.tail.data(), s_.tail.size());
+    }
+    if (plan.wanted.first < plan.gap.first) {
+        compose_bytes(headed, {plan.wanted.first, plan.gap.first - 1});
+    }
+}
+
+// RFC 9111 3.4: the reply's fields are those of both, the newer's first.
+cache::stored_ptr exchange::updated_by(const cache::stored_ptr& kept,
+                                       const cache::fetched_head& head) const {
+    const auto& now = *settings_;
+    const cache::combining_rules rules{now.options.memory.max_object,
+                                       now.response_limits.bytes,
+                                       now.response_limits.fields,
+                                       now.freshness,
+                                       now.options.targeted};
+    cache::stored_ptr both = cache::updated_by(*kept, lines_of(head), head.freshness, rules);
+    return both ? both : kept;
+}
+
+awaitable<bool> exchange::relay_gap(cache::fetch_reader& reader,
+                                    cache::stored_ptr kept,
+                                    cache::head_ptr head,
+                                    bool head_sent) {
+    const auto plan = verdict_.part;
+    s_.parts.clear();
+    if (!head_sent) {
+        http::cache_status how;
+        how.forward = verdict_.forward;
+        how.forward_status = head->status;
+        how.stored = head->stored;
+        sending_ = updated_by(kept, *head);
+        compose_completed(*sending_, how);
+    }
+    auto& report = s_.report;
+    auto left = plan.gap.size();
+    for (bool over = false; !over;) {
+        if (!s_.parts.empty()) {
+            const bool sent = co_await send_rest();
+            if (!sent) {
+                finish(outcome::client_gone, status_, reason_);
+                co_return false;
+            }
+        }
+        reader.next(report, batch);
+        switch (report.what) {
+        case news::nothing: {
+            const bool more = co_await wait_for_news();
+            if (!more) {
+                co_return break_off(outcome::client_gone, reason_);
+            }
+            break;
+        }
+        case news::data: {
+            std::size_t size = 0;
+            for (const auto& slice : report.slices) {
+                s_.parts.emplace_back(slice.view().data(), slice.size);
+                size += slice.size;
+            }
+            if (size > left) {
+                co_return break_off(outcome::cut_short, "part-too-long");
+            }
+            left -= size;
+            w_.counts.body_bytes_to_clients.add(size);
+            break;
+        }
+        case news::end: over = true; break;
+        case news::failed: {
+            error_ = report.why.detail;
+            co_return break_off(outcome::cut_short, facts_of(report.why.code).name);
+        }
+        case news::interim: break;  // too late for it
+        case news::head:
+        case news::fell_out:
+        case news::validated:
+        case news::upgraded: co_return break_off(outcome::cut_short, "internal");
+        }
+    }
+    if (left != 0) {
+        co_return break_off(outcome::cut_short, "part-too-short");
+    }
+    if (plan.gap.last < plan.wanted.last) {
+        compose_bytes(*kept, {plan.gap.last + 1, plan.wanted.last});
+        const bool sent = co_await send_rest();
+        if (!sent) {
+            finish(outcome::client_gone, status_, reason_);
+            co_return false;
+        }
+    }
+    finish(how_, status_, reason_);
+    co_return true;
+}
+
+// The client must not take what it has for the whole of it.
+bool exchange::break_off(outcome how, std::string_view reason) {
+    s_.parts.clear();
+    keep_ = false;
+    s_.client.break_off();
+    finish(how, status_, reason);
+    return false;
+}
+
+}  // namespace reprise::proxy
