@@ -6,7 +6,9 @@
 #include "proxy/http/error_page.hpp"
 #include "proxy/http/forwarding.hpp"
 #include "proxy/http/range.hpp"
+#include "proxy/intake.hpp"
 #include "proxy/net/access.hpp"
+#include "proxy/purge.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -81,77 +83,19 @@ const config::listener& exchange::listener() const {
 
 std::optional<failure> exchange::read_request() {
     auto& head = s_.head;
-    const auto framing = http::request_framing(head);
-    if (!framing) {
-        return framing.error();
-    }
-    body_ = *framing;
-    if (body_.kind == http::body_kind::length && body_.length == 0 &&
-        (head.method == verb::get || head.method == verb::head)) {
-        body_.kind = http::body_kind::none;  // says nothing, and would keep it from the store
-    }
-    keep_ = http::keep_alive(head.version, head.fields) &&
-            !w_.common.draining.load(std::memory_order_relaxed);
     if (s_.client_refused) {
-        keep_ = false;
         return failure{failure_code::client_refused, false, s_.client_address};
     }
-    const auto& own = listener();
-    accelerator_ = own.mode == config::listener_mode::accelerator;
-    const auto forms = accelerator_ ? http::accelerator_forms : http::forward_forms;
-    auto parsed = http::parse_target(head.method, head.target, forms);
-    if (!parsed) {
-        return parsed.error();
-    }
-    target_ = *parsed;
-    const auto continues = http::expects_continue(head, body_);
-    if (!continues) {
-        return continues.error();
-    }
-    if (accelerator_) {
-        if (target_.form == http::target_form::absolute) {
-            target_.form = http::target_form::origin;
-            target_.normal = false;
-        } else {
-            const auto* host = http::find(head.fields, field_id::host);
-            const auto authority = host != nullptr ? host->value
-                                                   : std::string_view{own.upstream}.substr(
-                                                         7);  // behind "http://"
-            auto with_host = http::with_authority(target_, authority);
-            if (!with_host) {
-                return with_host.error();
-            }
-            target_ = *with_host;
-        }
-    }
-    websocket_ = http::asks_websocket(head);
-    http::strip_hop_by_hop(head.fields);
-    facts_ = cache::read_request_facts(
-        head.method == verb::get, head.method == verb::head, head.fields);
-    return std::nullopt;
-}
-
-// Of a stored response no address is connected to; what an operator denies by name, or by an
-// address that the URL names, is not served from the store either.
-bool exchange::denies_host() const {
-    auto host = http::connect_host(target_);
-    error_code no_address;
-    const auto literal = net::ip::make_address(host, no_address);
-    if (!no_address) {
-        return settings_->guard->check(host, literal, target_.port) == destination_verdict::denied;
-    }
-    // A name says nothing of addresses: only rules that name hosts are asked.
-    if (host.ends_with('.')) {
-        host.pop_back();
-    }
-    const auto& rules = settings_->options.access.deny_destinations;
-    return std::any_of(rules.begin(), rules.end(), [&](const config::destination& rule) {
-        const std::string_view named{rule.host};
-        const bool port = !rule.port || *rule.port == target_.port;
-        const bool below = named.starts_with("*.") && host.size() > named.size() - 1 &&
-                           host.ends_with(named.substr(1));
-        return port && !named.empty() && (named == host || below);
-    });
+    intake in;
+    auto wrong = take_in(head, listener(), in);
+    target_ = in.target;
+    body_ = in.body;
+    facts_ = in.facts;
+    accelerator_ = in.accelerator;
+    websocket_ = in.websocket;
+    keep_ = in.framed && http::keep_alive(head.version, head.fields) &&
+            !w_.common.draining.load(std::memory_order_relaxed);
+    return wrong;
 }
 
 exchange::next exchange::begin() {
@@ -160,7 +104,8 @@ exchange::next exchange::begin() {
         keep_ = keep_ && wrong->code != failure_code::bad_request;
         return answer_failure(*wrong);
     }
-    if (!accelerator_ && !settings_->options.access.deny_destinations.empty() && denies_host()) {
+    if (!accelerator_ && !settings_->options.access.deny_destinations.empty() &&
+        denies_host(*settings_, target_)) {
         return answer_failure(
             failure{failure_code::destination_refused,
                     false,
@@ -190,16 +135,9 @@ exchange::next exchange::begin() {
     if ((!facts_.is_get && !facts_.is_head) || body_.kind != http::body_kind::none || websocket_) {
         path_ = path::pass;
     }
-    if (target_.normal) {
-        url_ = target_.raw;
-    } else {
-        s_.url.clear();
-        http::append_key(s_.url, target_);
-        if (accelerator_) {
-            // A space stands in no target, so this can be no other listener's key.
-            s_.url.append(" ").append(listener().upstream);
-        }
-        url_ = s_.url;
+    url_ = key_text(target_, listener(), s_.url);
+    if (method == verb::purge) {
+        return answer_purge();
     }
     key_ = filter::hash_of(url_, w_.common.admission.secret());
     if (path_ == path::pass) {
@@ -450,6 +388,7 @@ exchange::next exchange::answer_failure(const failure& why) {
     switch (why.code) {
     case failure_code::only_if_cached_miss: how_ = outcome::only_if_cached; break;
     case failure_code::client_refused:
+    case failure_code::purge_refused:
     case failure_code::port_refused:
     case failure_code::destination_refused:
     case failure_code::too_many_connections:
@@ -470,9 +409,27 @@ exchange::next exchange::answer_failure(const failure& why) {
     return after;
 }
 
-exchange::next exchange::answer_local(std::string_view body, std::string_view type) {
+exchange::next exchange::answer_purge() {
+    error_code numeric;
+    const auto client = net::ip::make_address(s_.client_address, numeric);
+    if (!client_allowed(settings_->options.access.purge_clients, client)) {
+        return answer_failure(failure{failure_code::purge_refused, false, s_.client_address});
+    }
+    const auto read = read_purge_request(url_, head_->fields);
+    if (!read.wrong.empty()) {
+        return answer_failure(failure{failure_code::bad_request, false, read.wrong});
+    }
+    const auto done = carry_out(w_.common, read.order, wall_now());
+    reason_ = "purge";
+    return answer_local(done.json, "application/json", done.status);
+}
+
+exchange::next exchange::answer_local(std::string_view body,
+                                      std::string_view type,
+                                      unsigned status) {
     const auto date = http::format_date(wall_now());
-    held_.assign("HTTP/1.1 200 OK\r\nDate: ").append(date.data(), date.size());
+    held_.assign(status == 200 ? "HTTP/1.1 200 OK" : "HTTP/1.1 404 Not Found");
+    held_.append("\r\nDate: ").append(date.data(), date.size());
     if (!type.empty()) {
         held_.append("\r\nContent-Type: ").append(type);
     } else {
@@ -486,7 +443,7 @@ exchange::next exchange::answer_local(std::string_view body, std::string_view ty
     append_connection(held_);
     held_.append("\r\n").append(body);
     how_ = outcome::local;
-    status_ = 200;
+    status_ = status;
     s_.parts.clear();
     s_.parts.emplace_back(held_.data(), held_.size());
     return send_composed();

@@ -79,7 +79,6 @@ private:
     std::optional<failure> read_request();
     std::optional<failure> judge_destination() const;
     [[nodiscard]] const config::listener& listener() const;
-    [[nodiscard]] bool denies_host() const;
     /// A request body stands in front of the next request, and nobody has begun to take it.
     [[nodiscard]] bool body_unread() const noexcept {
         return !upload_ && body_.kind == http::body_kind::length && body_.length > 0;
@@ -93,7 +92,8 @@ private:
     next answer_failure(const failure& why);
     next answer_failed_fetch(const failure& why);
     next answer_stale(std::string_view detail);
-    next answer_local(std::string_view body, std::string_view type);
+    next answer_local(std::string_view body, std::string_view type, unsigned status = 200);
+    next answer_purge();
     void compose_stored(const cache::stored_response& stored,
                         wall_time now,
                         const http::cache_status& how);

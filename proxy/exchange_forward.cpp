@@ -3,6 +3,7 @@
 #include "proxy/http/conditional.hpp"
 #include "proxy/http/forwarding.hpp"
 #include "proxy/http/vary.hpp"
+#include "proxy/intake.hpp"
 #include "proxy/net/dial.hpp"
 #include "proxy/net/relay.hpp"
 
@@ -104,13 +105,11 @@ awaitable<bool> exchange::finish_composed(next after) {
 }
 
 std::optional<failure> exchange::judge_destination() const {
-    if (facts_.has_via && http::via_has(head_->fields, w_.common.pseudonym)) {
-        return failure{failure_code::loop_detected, false, "Via names this proxy already"};
-    }
-    if (!accelerator_ && !port_allowed(settings_->options.access.request_ports, target_.port)) {
-        return failure{failure_code::port_refused, false, "port " + std::to_string(target_.port)};
-    }
-    return std::nullopt;
+    intake in;
+    in.target = target_;
+    in.facts = facts_;
+    in.accelerator = accelerator_;
+    return proxy::judge_destination(*settings_, in, head_->fields, w_.common.pseudonym);
 }
 
 std::shared_ptr<fetch_order> exchange::make_order() {

@@ -356,7 +356,7 @@ bool producer::adopt_not_modified() {
                                               o.now_settings->storing);
     if (verdict == http::storability::storable && next->vary == stored.vary) {
         // What has left the store meanwhile stays out: it may have been invalidated.
-        if (w_.common.store.freshen(o.key, o.url, o.validating, next)) {
+        if (w_.common.store.freshen(o.key, o.url, o.validating, next, begun_at_)) {
             w_.counts.store_refreshed.add();
         }
     } else {
@@ -364,7 +364,9 @@ bool producer::adopt_not_modified() {
         const auto removed = w_.common.store.invalidate(o.key, o.url);
         w_.counts.store_invalidated.add(removed);
         if (verdict == http::storability::storable && removed > 0) {
-            w_.common.store.put(o.key, o.url, next);
+            auto asked = w_.common.store.mark(o.key);  // after our own invalidation,
+            asked.purges = begun_at_.purges;           // and no later purge
+            w_.common.store.put(o.key, o.url, next, asked);
         }
     }
     if (o.is_get) {
