@@ -129,10 +129,9 @@ public:
         case admission_errc::unknown_version: return "written in another version of the format";
         case admission_errc::corrupt: return "damaged";
         case admission_errc::bad_times: return "its times can't be right";
-        case admission_errc::objects_differ: return "made for another admission.remember.objects";
-        case admission_errc::rate_differs: return "made for another admission.false_positive_rate";
-        case admission_errc::layers_differ:
-            return "made for another highest number of hits (admission.hits and rules)";
+        case admission_errc::objects_differ: return "made for another number of objects";
+        case admission_errc::rate_differs: return "made for another rate of false positives";
+        case admission_errc::layers_differ: return "made for another highest number of hits";
         case admission_errc::size_differs: return "made by a release that sizes filters otherwise";
         }
         return "unknown error";

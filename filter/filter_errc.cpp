@@ -15,10 +15,8 @@ public:
         switch (static_cast<filter_errc>(value)) {
         case filter_errc::sizes_differ: return "the filters differ in size";
         case filter_errc::probes_differ: return "the filters set different numbers of bits a key";
-        case filter_errc::shapes_differ: return "the filters divide their bits differently";
         case filter_errc::odd_size: return "an odd size can't be halved";
         case filter_errc::too_small: return "half of it would be too small";
-        case filter_errc::not_folding: return "this kind of filter can't be halved";
         }
         return "unknown error";
     }

@@ -12,10 +12,8 @@ namespace reprise::filter {
 enum class filter_errc {
     sizes_differ = 1,  ///< filters of different numbers of bits (blocks, cells): fold the larger
     probes_differ,     ///< filters that set different numbers of bits a key
-    shapes_differ,     ///< the same bits cut differently: partitions, cell widths, layers
     odd_size,          ///< halving needs an even number of bits (blocks)
     too_small,         ///< halving would leave fewer bits (blocks) than a filter needs
-    not_folding,       ///< this kind of filter can't be halved without its keys
 };
 
 [[nodiscard]] const boost::system::error_category& filter_category() noexcept;

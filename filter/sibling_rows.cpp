@@ -65,7 +65,8 @@ void sibling_rows::write(unsigned column, std::span<const std::uint64_t> words) 
             const auto others = static_cast<word>(~(word{1} << column));
             for (std::uint64_t row = 0; row < size_.bits; ++row) {
                 const auto bit = words[row / word_bits] >> (row % word_bits) & 1;
-                const auto kept = load_row(rows[row], std::memory_order_relaxed) & others;
+                const auto kept = static_cast<word>(load_row(rows[row], std::memory_order_relaxed) &
+                                                    others);
                 store(rows[row], static_cast<word>(kept | bit << column));
             }
         },

@@ -90,7 +90,8 @@ inline constexpr unsigned block_bytes = block_bits / 8;
 /// digits down to rates of 1e-9. @pre blocks > 0, keys >= 0
 [[nodiscard]] double blocked_rate(std::uint64_t blocks, double keys) noexcept;
 
-/// The fewest blocks whose blocked_rate at `keys` is at most `rate`; never more than 2^32 - 1.
+/// The fewest blocks whose blocked_rate at `keys` is at most `rate`; never more than 2^32 - 1. Far
+/// too many for rates below 1e-15, which the formula's last digit exceeds.
 /// @pre keys > 0, 0 < rate < 1
 [[nodiscard]] std::uint64_t blocks_for(std::uint64_t keys, double rate) noexcept;
 

@@ -40,6 +40,7 @@ inline constexpr unsigned split_block_bytes = split_lanes * split_lane_bits / 8;
 [[nodiscard]] double split_block_rate(std::uint64_t blocks, double keys) noexcept;
 
 /// The fewest blocks whose split_block_rate at `keys` is at most `rate`; never more than 2^32 - 1.
+/// Far too many for rates below 1e-15, which the formula's last digit exceeds.
 /// @pre keys > 0, 0 < rate < 1
 [[nodiscard]] std::uint64_t split_blocks_for(std::uint64_t keys, double rate) noexcept;
 

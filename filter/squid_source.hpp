@@ -19,8 +19,8 @@ namespace reprise::filter {
 
 /// Memory    half a byte a bit of the mask: 2.5 bytes an entry at Squid's 5 bits, 4 at 8.
 /// Threads   one, or any number that only ask.
-/// Errs      as a Bloom filter of four places. After more than 15 keys in one place (with 5 bits an
-///           entry at capacity one place in 10^14) its bit stays on for good.
+/// Errs      as a Bloom filter of four places. Where 15 keys have met in one place (with 5 bits an
+///           entry at capacity one place in 10^14) its bit stays on until clear().
 class squid_source {
 public:
     /// @pre !size.judge() @throws std::bad_alloc
