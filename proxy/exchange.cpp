@@ -86,6 +86,9 @@ std::optional<failure> exchange::read_request() {
     if (s_.client_refused) {
         return failure{failure_code::client_refused, false, s_.client_address};
     }
+    // Asked first: what is taken in loses its Connection.
+    const bool keeps = http::keep_alive(head.version, head.fields) &&
+                       !w_.common.draining.load(std::memory_order_relaxed);
     intake in;
     auto wrong = take_in(head, listener(), in);
     target_ = in.target;
@@ -93,8 +96,7 @@ std::optional<failure> exchange::read_request() {
     facts_ = in.facts;
     accelerator_ = in.accelerator;
     websocket_ = in.websocket;
-    keep_ = in.framed && http::keep_alive(head.version, head.fields) &&
-            !w_.common.draining.load(std::memory_order_relaxed);
+    keep_ = keeps && in.framed;
     return wrong;
 }
 
