@@ -161,8 +161,7 @@ bool exchange::look_up(wall_time now) {
         return false;
     }
     const auto& stored = *stored_.response;
-    const bool behind = verdict_.what == cache::ruling::stale_behind;
-    if (behind && !facts_.asked.only_if_cached) {
+    if (verdict_.what == cache::ruling::stale_behind && !facts_.asked.only_if_cached) {
         revalidate_behind();
     }
     const auto generation = w_.common.admission.generation() + 1;
@@ -172,14 +171,8 @@ bool exchange::look_up(wall_time now) {
     }
     how_ = verdict_.what == cache::ruling::hit ? outcome::hit : outcome::stale;
     sending_ = stored_.response;
-    http::cache_status how;
-    how.hit = true;
-    how.ttl = verdict_.reuse.ttl;
-    if (behind) {
-        how.detail = reason_ = "stale-while-revalidate";
-    } else if (stored.freshness.source == http::lifetime_source::negative) {
-        how.detail = reason_ = http::to_string(stored.freshness.source);
-    }
+    const auto how = cache::status_of(verdict_, stored);
+    reason_ = how.detail;
     compose_stored(stored, now, how);
     return true;
 }
@@ -387,17 +380,7 @@ exchange::next exchange::answer_failure(const failure& why) {
                              .cache_status = status,
                              .head = facts_.is_head,
                              .close = !keep_});
-    switch (why.code) {
-    case failure_code::only_if_cached_miss: how_ = outcome::only_if_cached; break;
-    case failure_code::client_refused:
-    case failure_code::purge_refused:
-    case failure_code::port_refused:
-    case failure_code::destination_refused:
-    case failure_code::too_many_connections:
-    case failure_code::loop_detected:
-    case failure_code::draining: how_ = outcome::refused; break;
-    default: how_ = facts.whose == fault::client ? outcome::client_error : outcome::error; break;
-    }
+    how_ = outcome_of(why.code);
     status_ = facts.status;
     reason_ = facts.name;
     error_ = why.detail;

@@ -4,6 +4,7 @@
 // /explain what an operator describes, so both get the same.
 
 #include "config/options.hpp"
+#include "proxy/admin/counters.hpp"
 #include "proxy/cache/verdict.hpp"
 #include "proxy/failure.hpp"
 #include "proxy/http/framing.hpp"
@@ -53,5 +54,8 @@ struct intake {
                                                        const intake& request,
                                                        http::field_list fields,
                                                        std::string_view pseudonym);
+
+/// How a request ends that is answered with this failure.
+[[nodiscard]] outcome outcome_of(failure_code code) noexcept;
 
 }  // namespace reprise::proxy

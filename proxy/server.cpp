@@ -2,6 +2,7 @@
 
 #include "config/changes.hpp"
 #include "proxy/admin/log.hpp"
+#include "proxy/explain.hpp"
 #include "proxy/purge.hpp"
 #include "proxy/session.hpp"
 
@@ -190,6 +191,19 @@ void server::start() {
                        .about = "drops stored responses: ?url=, ?prefix=, or ?tag=&origin=; &soft "
                                 "makes them stale instead",
                        .handler = [this](const admin_request& asked) { return purge(asked); }});
+    admin_->add_route({.method = boost::beast::http::verb::get,
+                       .path = "/explain",
+                       .needs_token = false,
+                       .about = "what a request would get, and why: ?url=, method=, header=, "
+                                "listener=",
+                       .handler =
+                           [this](const admin_request& asked) {
+                               auto told = explain(common_, *current(), asked.query, wall_now());
+                               return admin_response{.status = told.status,
+                                                     .content_type = "application/json",
+                                                     .body = std::move(told.json)};
+                           },
+                       .token_from_afar = true});
     if (options.admin.address) {
         auto at = admin_->start(options.admin);
         if (!at) {
@@ -364,14 +378,14 @@ stats_inputs server::stats() {
     return in;
 }
 
+settings_ptr server::current() {
+    const std::lock_guard lock{settings_guard_};
+    return settings_;
+}
+
 admin_response server::purge(const admin_request& asked) {
-    settings_ptr now;
-    {
-        const std::lock_guard lock{settings_guard_};
-        now = settings_;
-    }
     const auto read = read_purge_query(asked.query.empty() ? asked.body : asked.query,
-                                       now->options);
+                                       current()->options);
     if (!read.wrong.empty()) {
         return {.status = 400, .body = read.wrong + "\n"};
     }

@@ -67,6 +67,7 @@ private:
     struct listening_worker;
     [[nodiscard]] stats_inputs stats();
     [[nodiscard]] admin_response purge(const admin_request& asked);
+    [[nodiscard]] settings_ptr current();
     void save_state();
     void publish(settings_ptr next);
 

@@ -237,6 +237,18 @@ verdict judge(const found& kept,
     return out;
 }
 
+http::cache_status status_of(const verdict& judged, const stored_response& stored) noexcept {
+    http::cache_status how;
+    how.hit = true;
+    how.ttl = judged.reuse.ttl;
+    if (judged.what == ruling::stale_behind) {
+        how.detail = to_string(judged.what);
+    } else if (stored.freshness.source == http::lifetime_source::negative) {
+        how.detail = http::to_string(stored.freshness.source);
+    }
+    return how;
+}
+
 bool may_validate(const found& kept, const request_facts& facts, wall_time now) {
     if (kept.what != lookup::present || !facts.is_get || facts.has_origin_conditions ||
         facts.asked.no_store) {

@@ -94,6 +94,11 @@ struct verdict {
                             http::field_list fields,
                             wall_time now);
 
+/// What Cache-Status says of an answer from the store.
+/// @pre judged.answers()
+[[nodiscard]] http::cache_status status_of(const verdict& judged,
+                                           const stored_response& stored) noexcept;
+
 /// A request that asks the origin asks by the validators of what is stored: a GET, without
 /// conditions that are the origin's to judge, that lets its answer be stored (RFC 9111 4.3.1,
 /// 5.2.1.5), of a stored response that has any. Of parts too, though a 304 then serves a range
