@@ -24,7 +24,8 @@ namespace {
 /// Starts the program with its output in files. It dies with the thread that started it.
 pid_t spawn(const std::vector<std::string>& arguments,
             const std::string& output,
-            const std::string& errors) {
+            const std::string& errors,
+            std::vector<std::string> environment = {}) {
     std::vector<std::string> words{REPRISE_PROGRAM};
     words.insert(words.end(), arguments.begin(), arguments.end());
     std::vector<char*> argv;
@@ -32,6 +33,14 @@ pid_t spawn(const std::vector<std::string>& arguments,
         argv.push_back(word.data());
     }
     argv.push_back(nullptr);
+    std::vector<char*> envp;
+    for (auto& setting : environment) {
+        envp.push_back(setting.data());
+    }
+    for (char** inherited = environ; *inherited != nullptr; ++inherited) {
+        envp.push_back(*inherited);
+    }
+    envp.push_back(nullptr);
 
     const pid_t parent = ::getpid();
     const pid_t child = ::fork();
@@ -50,7 +59,7 @@ pid_t spawn(const std::vector<std::string>& arguments,
             ::dup2(err, 2) < 0) {
             ::_exit(126);
         }
-        ::execv(REPRISE_PROGRAM, argv.data());
+        ::execve(REPRISE_PROGRAM, argv.data(), envp.data());
         ::_exit(127);
     }
     return child;
@@ -128,16 +137,17 @@ finished_program run_reprise(const std::vector<std::string>& arguments) {
     return {*status, read_file(directory.file("out")), read_file(directory.file("err"))};
 }
 
-proxy_process::proxy_process(const json& settings) {
+proxy_process::proxy_process(const json& settings, const std::vector<std::string>& environment) {
     directory_.write("settings.json", settings.dump(2));
-    start();
+    start(environment);
 }
 
-void proxy_process::start() {
+void proxy_process::start(const std::vector<std::string>& environment) {
     const auto ports_file = directory_.file("ports.json");
     pid_ = spawn({"--config", directory_.file("settings.json"), "--ports-file", ports_file},
                  directory_.file("out"),
-                 directory_.file("err"));
+                 directory_.file("err"),
+                 environment);
     std::string ports;
     const bool ready = eventually([&] {
         ports = read_file(ports_file);

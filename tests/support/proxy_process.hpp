@@ -37,7 +37,9 @@ class proxy_process {
 public:
     /// Starts and waits until it is ready.
     /// @throws std::runtime_error with what it printed, when it does not start
-    explicit proxy_process(const json& settings = basic_settings());
+    /// `environment`: "NAME=value" beside the test's own.
+    explicit proxy_process(const json& settings = basic_settings(),
+                           const std::vector<std::string>& environment = {});
     proxy_process(const proxy_process&) = delete;
     proxy_process& operator=(const proxy_process&) = delete;
     /// Stops it; a bad end fails the test.
@@ -87,7 +89,7 @@ public:
                                std::string_view fields = "") const;
 
 private:
-    void start();
+    void start(const std::vector<std::string>& environment);
 
     temp_dir directory_;
     pid_t pid_ = -1;
