@@ -165,6 +165,10 @@ std::shared_ptr<fetch_order> exchange::make_order() {
 // What a fetch for the store may do, and what it validates.
 void exchange::prepare_storing(fetch_order& order) const {
     order.may_store = facts_.is_get && !facts_.asked.no_store;
+    if (facts_.is_head && !facts_.asked.no_store && !facts_.has_authorization &&
+        !facts_.has_conditions && !facts_.has_range) {
+        order.described = stored_.response;
+    }
     order.replaces = stored_.what == cache::lookup::present;
     if (cache::may_validate(stored_, facts_, wall_now())) {
         order.validating = stored_.response;
@@ -211,9 +215,7 @@ awaitable<bool> exchange::serve_from_fetch() {
     if (of_parts && verdict_.what != cache::ruling::validate) {
         order_->validating = nullptr;  // a 304 would leave nothing to serve
     }
-    // Our conditions take the place of an If-Range: with one, what changed is wanted whole.
-    const bool may_be_part = of_parts && http::find(head_->fields, field_id::if_range) == nullptr;
-    order_->own_range = facts_.has_range && (may_be_part || !order_->validating);
+    order_->own_range = facts_.has_range && (of_parts || !order_->validating);
     order_->own_conditions = facts_.has_conditions && !order_->validating;
     const bool alone = !facts_.is_get || facts_.has_authorization || facts_.asked.no_cache ||
                        facts_.asked.no_store || order_->own_range || order_->own_conditions ||
