@@ -1,0 +1,200 @@
+// /explain: what it says of a request is what the request then gets, and asking changes nothing.
+
+#include "tests/scenario/figures.hpp"
+#include "tests/scenario/world.hpp"
+
+#include <array>
+#include <random>
+
+TEST_SUITE("scenario/explain") {
+
+    using namespace reprise::tests;
+
+    namespace {
+
+    std::string encoded(const std::string& text) {
+        constexpr std::string_view digits = "0123456789ABCDEF";
+        std::string out;
+        for (const char c : text) {
+            const auto byte = static_cast<unsigned char>(c);
+            out += '%';
+            out += digits[byte / 16];
+            out += digits[byte % 16];
+        }
+        return out;
+    }
+
+    /// `fields` are lines ended by CRLF, as a request has them.
+    json explained(const proxy_process& proxy,
+                   const std::string& url,
+                   const std::string& fields = "",
+                   const std::string& method = "GET") {
+        auto query = "/explain?method=" + method + "&url=" + encoded(url);
+        for (std::size_t at = 0; at < fields.size();) {
+            const auto end = fields.find("\r\n", at);
+            query += "&header=" + encoded(fields.substr(at, end - at));
+            at = end + 2;
+        }
+        const auto answer = proxy.admin(query);
+        REQUIRE(answer.status == 200);
+        return json::parse(answer.body);
+    }
+
+    }  // namespace
+
+    TEST_CASE("the key, the variants and each term of their freshness") {
+        world w;
+        w.origin.on(
+            "/a", ok("Cache-Control: max-age=60\r\nAge: 7\r\nVary: Accept-Language\r\n", "hello"));
+        CHECK(w.get("/a", "Accept-Language: da\r\n").status == 200);
+        CHECK(w.get("/a", "Accept-Language: sv\r\n").status == 200);
+        const auto told = explained(w.proxy, w.origin.url("/a"), "Accept-Language: sv\r\n");
+        CHECK(told.at("key").at("text") == w.origin.url("/a"));
+        CHECK(told.at("key").at("hash").get<std::string>().size() == 32);
+        REQUIRE(told.at("stored").size() == 2);
+        CHECK_FALSE(told.at("stored")[0].at("selected").get<bool>());
+        CHECK(told.at("stored")[1].at("selected").get<bool>());
+        const auto& terms = told.at("stored")[1].at("freshness");
+        CHECK(terms.at("initial_age") == 7);
+        CHECK(terms.at("lifetime") == 60);
+        CHECK(terms.at("lifetime_from") == "max-age");
+        CHECK(terms.at("age").get<int>() ==
+              terms.at("initial_age").get<int>() + terms.at("resident_time").get<int>());
+        CHECK(terms.at("ttl").get<int>() == 60 - terms.at("age").get<int>());
+        CHECK(told.at("verdict").at("section") == "RFC 9111 4.2");
+        CHECK(explained(w.proxy, w.origin.url("/a")).at("verdict").at("fwd") == "vary-miss");
+    }
+
+    TEST_CASE("the admission filter's answer, and asking is no sight") {
+        world w{basic_settings()};
+        w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
+        for (int i = 0; i < 3; ++i) {
+            const auto told = explained(w.proxy, w.origin.url("/a")).at("admission");
+            CHECK(told.at("seen_before") == 0);
+            CHECK_FALSE(told.at("admits").get<bool>());
+            CHECK(told.at("policy") == "second-hit");
+        }
+        CHECK(w.origin.count("/a") == 0);
+        CHECK(w.get("/a").status == 200);
+        CHECK(explained(w.proxy, w.origin.url("/a")).at("admission").at("admits").get<bool>());
+        CHECK(cache_status_of(w.get("/a")).stored);
+    }
+
+    TEST_CASE("what is refused, tunnelled or answered here is said with its setting") {
+        const proxy_process proxy;
+        const auto port = explained(proxy, "http://127.0.0.1:22/").at("verdict");
+        CHECK(port.at("outcome") == "refused");
+        CHECK(port.at("refused") == "port_refused");
+        CHECK(explained(proxy, "a.example:443", "", "CONNECT").at("verdict").at("outcome") ==
+              "tunnel");
+        CHECK(explained(proxy, "nonsense").at("verdict").at("outcome") == "client_error");
+        CHECK(explained(proxy, "http://a.example/", "", "POST").at("verdict").at("fwd") ==
+              "method");
+        for (const std::string wrong : {"",
+                                        "?url=",
+                                        "?url=%zz",
+                                        "?uri=http://a/",
+                                        "?url=http://a/&listener=9",
+                                        "?url=http://a/&header=A:%20b%0d%0aC:%20d"}) {
+            CAPTURE(wrong);
+            CHECK(proxy.admin("/explain" + wrong).status == 400);
+        }
+    }
+
+    TEST_CASE("cookies and credentials among selecting values are not shown") {
+        world w;
+        w.origin.on("/a", ok("Cache-Control: max-age=60\r\nVary: Cookie\r\n", "hello"));
+        CHECK(w.get("/a", "Cookie: secret=1\r\n").status == 200);
+        const auto told = explained(w.proxy, w.origin.url("/a"), "Cookie: secret=1\r\n");
+        CHECK(told.at("stored")[0].at("selected").get<bool>());
+        CHECK(told.dump().find("secret") == std::string::npos);
+    }
+
+    // Random stored states and requests, seed by seed. A second may pass between the word and the
+    // deed, so ages are compared with one second's leave; every other word exactly.
+    TEST_CASE("what it says is what the request then gets") {
+        constexpr std::array<std::string_view, 9> stored_as{
+            "Cache-Control: max-age=600\r\n",
+            "Cache-Control: max-age=600, must-revalidate\r\nAge: 700\r\n",
+            "Cache-Control: max-age=600\r\nAge: 700\r\nETag: \"e\"\r\n",
+            "Cache-Control: max-age=600, stale-while-revalidate=3000\r\nAge: 700\r\n",
+            "Cache-Control: no-cache\r\nETag: \"e\"\r\n",
+            "Cache-Control: max-age=600\r\nVary: Accept-Language\r\n",
+            "Cache-Control: max-age=600\r\nLast-Modified: Sat, 01 Jan 2022 00:00:00 GMT\r\n",
+            "Cache-Control: no-store\r\n",
+            "Cache-Control: s-maxage=600\r\nAge: 300\r\nETag: W/\"e\"\r\n"};
+        constexpr std::array<std::string_view, 16> asked_with{
+            "",
+            "",
+            "Cache-Control: max-age=100\r\n",
+            "Cache-Control: max-stale\r\n",
+            "Cache-Control: max-stale=50\r\n",
+            "Cache-Control: min-fresh=400\r\n",
+            "Cache-Control: no-cache\r\n",
+            "Cache-Control: only-if-cached\r\n",
+            "Cache-Control: only-if-cached, max-stale=1000\r\n",
+            "Pragma: no-cache\r\n",
+            "Accept-Language: da\r\n",
+            "If-None-Match: \"e\"\r\n",
+            "If-Match: \"e\"\r\n",
+            "Range: bytes=1-2\r\n",
+            "Authorization: Basic eDp5\r\n",
+            "If-Modified-Since: Sat, 01 Jan 2022 00:00:00 GMT\r\n"};
+        world w;
+        std::mt19937 random{4};
+        int compared = 0;
+        for (int turn = 0; turn < (sanitized ? 60 : 200); ++turn) {
+            CAPTURE(turn);
+            const auto path = "/" + std::to_string(turn);
+            const auto fields = stored_as[random() % stored_as.size()];
+            const auto request = std::string{asked_with[random() % asked_with.size()]};
+            const std::string method = random() % 5 == 0 ? "HEAD" : "GET";
+            CAPTURE(fields);
+            CAPTURE(request);
+            CAPTURE(method);
+            w.origin.on(path, ok(fields, "hello"));
+            if (random() % 6 != 0) {
+                CHECK(w.get(path).status == 200);
+            }
+            const auto said = explained(w.proxy, w.origin.url(path), request, method);
+            const auto again = explained(w.proxy, w.origin.url(path), request, method);
+            CHECK(said.at("verdict").at("ruling") == again.at("verdict").at("ruling"));
+            const auto before = w.origin.count(path);
+            const auto got = w.ask(method, path, request);
+            const auto status = cache_status_of(got);
+            const auto& verdict = said.at("verdict");
+            const auto ruling = verdict.at("ruling").get<std::string>();
+            CAPTURE(verdict.dump());
+            CAPTURE(got.get("Cache-Status"));
+            const bool answers = ruling == "hit" || ruling == "stale-hit" ||
+                                 ruling == "stale-while-revalidate";
+            CHECK(status.hit == answers);
+            if (answers) {
+                const auto told = verdict.at("cache_status").get<std::string>();
+                CHECK(got.get("Cache-Status").substr(0, 12) == told.substr(0, 12));
+                const auto ttl = verdict.at("ttl").get<int>();
+                CHECK(std::stoi(status.ttl) <= ttl);
+                CHECK(std::stoi(status.ttl) >= ttl - 2);
+                CHECK((told.find("detail") != std::string::npos) == !status.detail.empty());
+            } else {
+                CHECK(status.fwd == verdict.at("fwd").get<std::string>());
+                CHECK((got.status == 504) == (ruling == "only-if-cached"));
+                if (ruling == "only-if-cached") {
+                    CHECK(got.get("Cache-Status") == verdict.at("cache_status"));
+                    CHECK(w.origin.count(path) == before);
+                } else {
+                    CHECK(w.origin.count(path) == before + 1);
+                    const auto last = w.origin.requests(path).back();
+                    const bool validates = last.has("If-None-Match") ||
+                                           last.has("If-Modified-Since");
+                    CHECK((ruling != "validate" || validates));
+                }
+            }
+            if (!verdict.at("outcome").is_null()) {
+                ++compared;
+            }
+        }
+        CHECK(compared > 20);
+    }
+
+}  // TEST_SUITE
