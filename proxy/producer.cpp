@@ -61,7 +61,13 @@ private:
     awaitable<bool> wait_for_room();
     awaitable<std::size_t> read_into(char* at, std::size_t room, error_code& error);
     std::string request_wire(bool validate) const;
+    [[nodiscard]] bool read_news(std::string& text, std::vector<http::field>& lines) const;
+    [[nodiscard]] std::shared_ptr<cache::stored_response> freshened(
+        const cache::stored_response& stored, http::field_list news) const;
+    void put_freshened(const cache::stored_ptr& current,
+                       std::shared_ptr<cache::stored_response> next);
     bool adopt_not_modified();
+    void adopt_head();
     void publish_head(const http::body_framing& framing);
     void note_sights(std::size_t sights);
     void record_sights();
@@ -279,40 +285,30 @@ awaitable<producer::head_end> producer::read_head() {
     }
 }
 
-// A whole new head for what is stored, made of its own lines and the 304's (RFC 9111 4.3.4, 3.2).
-bool producer::adopt_not_modified() {
-    auto& o = *order_;
-    const auto& stored = *o.validating;
+// The field lines that the head at hand may bring to what is stored, as they would be passed on.
+bool producer::read_news(std::string& text, std::vector<http::field>& lines) const {
     const auto date = http::format_date(response_time_);
-    std::string news;
-    http::append_response_fields(news,
+    http::append_response_fields(text,
                                  head_,
                                  {.via = w_.common.pseudonym,
                                   .date = std::string_view{date.data(), date.size()},
                                   .keep_age = true});
-    std::vector<http::field> new_lines;
-    const auto first_line = news.find("\r\n") + 2;
+    const auto first_line = text.find("\r\n") + 2;
+    return http::parse_field_lines(std::string_view{text}.substr(first_line),
+                                   lines,
+                                   order_->now_settings->response_limits.fields) == nullptr;
+}
+
+// A whole new head for what is stored, made of its own lines and newer ones (RFC 9111 3.2); null
+// when that would be larger than a head may be.
+std::shared_ptr<cache::stored_response> producer::freshened(const cache::stored_response& stored,
+                                                            http::field_list news) const {
+    const auto& o = *order_;
     const auto& limits = o.now_settings->response_limits;
-    if (http::parse_field_lines(
-            std::string_view{news}.substr(first_line), new_lines, limits.fields) != nullptr) {
-        return false;
-    }
-    const auto size = stored.parts     ? stored.parts->total
-                      : stored.content ? stored.content->size
-                                       : 0;
-    // Content-Length never passes append_response_fields; for the comparison it is the 304's own.
-    auto judged = new_lines;
-    if (const auto* length = http::find(head_.fields, http::field_id::content_length);
-        length != nullptr && size != cache::partial_body::unknown) {
-        judged.push_back(*length);
-    }
     const auto old_lines = stored.fields();
-    if (http::judge_validation(old_lines, size, judged) != http::validation::confirmed) {
-        return false;
-    }
-    const auto merged = http::freshen(old_lines, new_lines, limits.bytes, limits.fields);
+    const auto merged = http::freshen(old_lines, news, limits.bytes, limits.fields);
     if (!merged) {
-        return false;
+        return nullptr;
     }
     const auto directives = http::read_governing_directives(*merged,
                                                             o.now_settings->options.targeted);
@@ -344,19 +340,25 @@ bool producer::adopt_not_modified() {
     next->selecting = next->vary == stored.vary
                           ? stored.selecting
                           : http::selecting_values(next->vary, o.request->head.fields);
+    return next;
+}
+
+void producer::put_freshened(const cache::stored_ptr& current,
+                             std::shared_ptr<cache::stored_response> next) {
+    auto& o = *order_;
     // Judged without the client's fields: who happened to ask for the validation decides nothing
     // about what was stored for another.
     const auto verdict = http::judge_storable("GET",
-                                              stored.status,
+                                              next->status,
                                               {},
                                               {},
-                                              *merged,
-                                              directives,
+                                              next->fields(),
+                                              next->directives,
                                               next->freshness,
                                               o.now_settings->storing);
-    if (verdict == http::storability::storable && next->vary == stored.vary) {
+    if (verdict == http::storability::storable && next->vary == current->vary) {
         // What has left the store meanwhile stays out: it may have been invalidated.
-        if (w_.common.store.freshen(o.key, o.url, o.validating, next, begun_at_)) {
+        if (w_.common.store.freshen(o.key, o.url, current, std::move(next), begun_at_)) {
             w_.counts.store_refreshed.add();
         }
     } else {
@@ -366,14 +368,72 @@ bool producer::adopt_not_modified() {
         if (verdict == http::storability::storable && removed > 0) {
             auto asked = w_.common.store.mark(o.key);  // after our own invalidation,
             asked.purges = begun_at_.purges;           // and no later purge
-            w_.common.store.put(o.key, o.url, next, asked);
+            w_.common.store.put(o.key, o.url, std::move(next), asked);
         }
     }
+}
+
+// What is stored answers, freshened by the 304 at hand (RFC 9111 4.3.4). False: the 304 speaks of
+// something else.
+bool producer::adopt_not_modified() {
+    auto& o = *order_;
+    const auto& stored = *o.validating;
+    std::string text;
+    std::vector<http::field> news;
+    if (!read_news(text, news)) {
+        return false;
+    }
+    const auto size = stored.parts     ? stored.parts->total
+                      : stored.content ? stored.content->size
+                                       : 0;
+    // Content-Length never passes append_response_fields; for the comparison it is the 304's own.
+    auto judged = news;
+    if (const auto* length = http::find(head_.fields, http::field_id::content_length);
+        length != nullptr && size != cache::partial_body::unknown) {
+        judged.push_back(*length);
+    }
+    if (http::judge_validation(stored.fields(), size, judged) != http::validation::confirmed) {
+        return false;
+    }
+    const auto next = freshened(stored, news);
+    if (!next) {
+        return false;
+    }
+    put_freshened(o.validating, next);
     if (o.is_get) {
         (void)w_.common.admission.note(o.key, o.admission, response_time_);
     }
-    into_.producer_validated(std::move(next));
+    into_.producer_validated(next);
     return true;
+}
+
+// A response to HEAD may freshen, or outdate, what a GET would have got (RFC 9111 4.3.5). What is
+// held in parts alone is left as it is.
+void producer::adopt_head() {
+    auto& o = *order_;
+    const auto& stored = *o.described;
+    if (stored.parts || !stored.content) {
+        return;
+    }
+    switch (http::judge_head(
+        stored.status, stored.fields(), stored.content->size, head_.status, head_.fields)) {
+    case http::head_effect::nothing: return;
+    case http::head_effect::freshen: {
+        std::string text;
+        std::vector<http::field> news;
+        if (read_news(text, news)) {
+            if (auto next = freshened(stored, news)) {
+                put_freshened(o.described, std::move(next));
+            }
+        }
+        return;
+    }
+    case http::head_effect::outdate:
+        if (w_.common.store.drop(o.key, o.url, o.described)) {
+            w_.counts.store_invalidated.add();
+        }
+        return;
+    }
 }
 
 // `sights` requests wait for this response: each is one, and the second may admit. The filter is
@@ -842,6 +902,9 @@ awaitable<void> producer::fetch_once() {
         fail(failure{
             failure_code::response_cut_short, false, "the object changed while it was being sent"});
         co_return;
+    }
+    if (o.described) {
+        adopt_head();
     }
     publish_head(*framing);
     lease_.buffer().consume(head_.bytes);

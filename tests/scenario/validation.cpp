@@ -221,4 +221,42 @@ TEST_SUITE("scenario/validation") {
         CHECK(w.get("/b").status == 502);
     }
 
+    TEST_CASE("a HEAD that the origin answers freshens what is stored of a GET") {
+        world w;
+        w.origin.on("/a", [](origin_request& request, origin_connection& connection) {
+            if (request.method == "GET") {
+                connection.send(ok("Cache-Control: max-age=60\r\nAge: 100\r\nETag: \"1\"\r\n"
+                                   "X-Old: kept\r\nX-Both: old\r\n",
+                                   "hello"));
+            } else {
+                connection.send("HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nETag: \"1\"\r\n"
+                                "X-Both: new\r\nContent-Length: 5\r\n\r\n");
+            }
+        });
+        CHECK(w.get("/a").body == "hello");
+        CHECK(w.ask("HEAD", "/a").status == 200);
+        const auto fresh = w.get("/a");
+        CHECK(is_hit(fresh));
+        CHECK(fresh.body == "hello");
+        CHECK(fresh.get("X-Old") == "kept");
+        CHECK(fresh.get("X-Both") == "new");
+        CHECK(w.origin.count("/a") == 2);
+    }
+
+    TEST_CASE("a HEAD that tells of another representation ends what is stored") {
+        for (const std::string other :
+             {"ETag: \"2\"\r\nContent-Length: 5\r\n", "ETag: \"1\"\r\nContent-Length: 6\r\n"}) {
+            CAPTURE(other);
+            world w;
+            w.origin.on("/a", [&](origin_request& request, origin_connection& connection) {
+                connection.send(request.method == "GET"
+                                    ? ok("Cache-Control: max-age=60\r\nETag: \"1\"\r\n", "hello")
+                                    : "HTTP/1.1 200 OK\r\n" + other + "\r\n");
+            });
+            CHECK(w.get("/a").body == "hello");
+            CHECK(w.ask("HEAD", "/a", "Cache-Control: no-cache\r\n").status == 200);
+            CHECK_FALSE(is_hit(w.get("/a")));
+        }
+    }
+
 }  // TEST_SUITE
