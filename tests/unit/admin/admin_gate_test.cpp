@@ -236,6 +236,19 @@ TEST_SUITE("admin/admin_gate") {
         CHECK(some_answers(options).answer(request, loopback).body() == "did it");
     }
 
+    TEST_CASE("what tells of single URLs wants the token from anywhere but loopback") {
+        const text_file file{"t0ken"};
+        config::admin_options options;
+        options.token_file = file.path;
+        auto request = request_of(verb::get, "/told");
+        const auto answers = some_answers(options);
+        CHECK(answers.answer(request, loopback, true).body() == "told");
+        CHECK(answers.answer(request, loopback, false).result_int() == 401);
+        CHECK(some_answers().answer(request, loopback, false).result_int() == 403);
+        request.set(beast_http::field::authorization, "Bearer t0ken");
+        CHECK(answers.answer(request, loopback, false).body() == "told");
+    }
+
     TEST_CASE("a route that needs a token cannot be a GET") {
         admin_answers answers;
         CHECK_THROWS_AS(answers.add_route({verb::get, "/change", true, "", {}}),

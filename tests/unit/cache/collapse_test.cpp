@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -154,6 +155,23 @@ TEST_CASE("threads that ask for one key together have one leader") {
             CHECK(place.reader->source() == places[0].reader->source());
         }
     }
+}
+
+TEST_CASE("what is unlisted is joined by nobody, and goes on for those who read it") {
+    collapse_table table;
+    const auto leader = ask(table);
+    const auto other = ask(table, other_url);
+    leader.reader->source()->keep_whole();
+    CHECK(table.has(key_of(url), url));
+    table.unlist_if([](std::string_view name) { return name == url; });
+    CHECK_FALSE(table.has(key_of(url), url));
+    CHECK(table.has(key_of(other_url), other_url));
+    CHECK(leader.reader->source()->kept_whole());  // whether it is stored, the store says
+    const auto next = ask(table);
+    CHECK(next.leads);
+    CHECK(next.reader->source() != leader.reader->source());
+    table.remove(key_of(url), leader.reader->source());
+    CHECK(table.has(key_of(url), url));
 }
 
 TEST_SUITE_END();
