@@ -72,7 +72,7 @@ private:
     void note_sights(std::size_t sights);
     void record_sights();
     void keep_while_there_is_room();
-    bool may_store_part();
+    bool may_store_part(std::optional<std::uint64_t> length);
     void store_body();
     void store_part(std::shared_ptr<cache::stored_response> added);
     void fail(failure why);
@@ -531,7 +531,8 @@ void producer::publish_head(const http::body_framing& framing) {
                                         head->freshness,
                                         o.now_settings->storing);
     }
-    if (as_whole == http::storability::storable && head_.status == 206 && may_store_part()) {
+    if (as_whole == http::storability::storable && head_.status == 206 &&
+        may_store_part(head->length)) {
         head->verdict = as_whole;
     }
     const bool is_sight = o.is_get && as_whole == http::storability::storable && !o.url.empty();
@@ -703,20 +704,24 @@ awaitable<bool> producer::read_body(const http::body_framing& framing, std::stri
 
 // A 206 to a Range of the client's or ours, with one right Content-Range. What answers an If-Range
 // may lack the fields that its sender has already (RFC 9110 15.3.7): it adds to the parts of the
-// same representation, but begins none.
-bool producer::may_store_part() {
+// same representation, but begins none. One that brings fewer bytes than its Content-Range says is
+// an incomplete response (RFC 9111 3.3): what it brings is kept, if it can never be joined to more.
+bool producer::may_store_part(std::optional<std::uint64_t> length) {
     const auto& o = *order_;
-    if (!o.own_range && o.gap_range.empty()) {
-        return false;
-    }
     place_ = cache::part_place_of(head_.fields);
-    const auto* length = http::find(head_.fields, http::field_id::content_length);
-    if (!place_ || (length != nullptr && length->value != std::to_string(place_->range.size()))) {
+    if (!place_ || (!o.own_range && o.gap_range.empty())) {
         place_.reset();
         return false;
     }
     const auto& asked = o.request->head.fields;
     const auto validator = cache::strong_validator_of(head_.fields, response_time_);
+    if (length && *length != place_->range.size()) {
+        if (*length == 0 || *length > place_->range.size() || !validator.empty()) {
+            place_.reset();
+            return false;
+        }
+        place_->range.last = place_->range.first + *length - 1;
+    }
     const auto kept = w_.common.store.peek(o.key, o.url, asked);
     if (kept.what == cache::lookup::present && !validator.empty()) {
         const auto lines = kept.response->fields();

@@ -396,6 +396,7 @@ TEST_CASE("a 206 whose Content-Range is not right is not stored") {
     for (const std::string wrong : {"",
                                     "Content-Range: bytes 4-9\r\n",
                                     "Content-Range: bytes 4-8/26\r\n",
+                                    "Content-Range: bytes 4-10/26\r\n",
                                     "Content-Range: bytes 9-4/26\r\n",
                                     "Content-Range: bytes 4-9/8\r\n",
                                     "Content-Range: octets 4-9/26\r\n",
@@ -409,6 +410,27 @@ TEST_CASE("a 206 whose Content-Range is not right is not stored") {
         CHECK_FALSE(cache_status_of(w.get("/a", range("4-9"))).stored);
         CHECK_FALSE(is_hit(w.get("/a", range("4-9"))));
     }
+}
+
+TEST_CASE("a 206 that brings less than it says answers as far as it reaches, and is never joined") {
+    world w;
+    const auto short_part = [](const std::string& fields) {
+        return answer("206 Partial Content",
+                      "Cache-Control: max-age=60\r\nContent-Range: bytes 4-9/10\r\n" + fields,
+                      letters.substr(4, 5));
+    };
+    w.origin.on("/a", short_part(""));
+    (void)w.get("/a", range("4-"));
+    const auto part = w.get("/a", range("6-8"));
+    CHECK(is_hit(part));
+    CHECK(part.body == "ghi");
+    CHECK(part.get("Content-Range") == "bytes 6-8/10");
+    CHECK_FALSE(is_hit(w.get("/a", range("6-"))));
+    CHECK_FALSE(is_hit(w.get("/a", range("-1"))));
+
+    w.origin.on("/joinable", short_part("ETag: \"v1\"\r\n"));
+    (void)w.get("/joinable", range("4-"));
+    CHECK_FALSE(is_hit(w.get("/joinable", range("6-8"))));
 }
 
 TEST_CASE("a part that may not be stored is not") {
