@@ -11,7 +11,10 @@
 #include "proxy/purge.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <cstdio>
+#include <random>
 
 // What needs no waiting: reading the request's facts, the look-up, answers from the store and
 // refusals. Going further is in exchange_forward.cpp.
@@ -263,6 +266,45 @@ void exchange::compose_bytes(const cache::stored_response& stored, http::byte_ra
     w_.counts.body_bytes_to_clients.add(part.size());
 }
 
+// A multipart/byteranges reply (RFC 9110 15.3.7.2).
+void exchange::compose_multipart(const cache::stored_response& stored,
+                                 http::field_list fields,
+                                 std::span<const http::byte_range> ranges) {
+    // Who made the object cannot have put this boundary into it.
+    std::random_device random;
+    std::array<char, 33> boundary{};
+    std::snprintf(boundary.data(),
+                  boundary.size(),
+                  "%08x%08x%08x%08x",
+                  random(),
+                  random(),
+                  random(),
+                  random());
+    const auto* type = http::find(fields, field_id::content_type);
+    multipart_.emplace(ranges,
+                       stored.content->size,
+                       type != nullptr ? type->value : std::string_view{},
+                       std::string_view{boundary.data(), boundary.size() - 1});
+    status_ = 206;
+    held_.assign("HTTP/1.1 206 Partial Content\r\n");
+    for (const auto& line : fields) {
+        if (http::belongs_in_multipart(line)) {
+            held_.append(line.name).append(": ").append(line.value).append("\r\n");
+        }
+    }
+    http::append_multipart_lines(held_, *multipart_);
+    const auto add = [&](std::string_view bytes) {
+        s_.parts.emplace_back(bytes.data(), bytes.size());
+    };
+    add(held_);
+    add(s_.tail);
+    for (std::size_t i = 0; i < ranges.size(); ++i) {
+        add(multipart_->head(i));
+        compose_bytes(stored, multipart_->parts()[i]);
+    }
+    add(multipart_->tail());
+}
+
 // Fills parts with a whole reply made of a stored response: 200 as stored, 304, 206 or 416 as the
 // request's fields ask. Where only parts are stored the verdict has said which.
 void exchange::compose_stored(const cache::stored_response& stored,
@@ -295,12 +337,14 @@ void exchange::compose_stored(const cache::stored_response& stored,
             return;
         }
         if (facts_.has_range && stored.status == 200) {
-            http::range_verdict asked;
+            http::range_set asked;
             if (!stored.parts) {
-                asked = http::judge_range(
+                asked = http::judge_ranges(
                     head_->method_text, head_->fields, fields, stored.content->size, now);
             } else if (verdict_.part.use == cache::part_use::held) {
-                asked = {http::range_answer::part, verdict_.part.wanted};
+                asked.answer = http::range_answer::part;
+                asked.count = 1;
+                asked.parts[0] = verdict_.part.wanted;
             } else if (verdict_.part.use == cache::part_use::unsatisfiable) {
                 asked.answer = http::range_answer::unsatisfiable;
             }
@@ -316,9 +360,13 @@ void exchange::compose_stored(const cache::stored_response& stored,
                 add(tail);
                 return;
             }
+            if (asked.answer == http::range_answer::part && asked.count == 1) {
+                compose_part_head(stored, asked.parts[0]);
+                compose_bytes(stored, asked.parts[0]);
+                return;
+            }
             if (asked.answer == http::range_answer::part) {
-                compose_part_head(stored, asked.part);
-                compose_bytes(stored, asked.part);
+                compose_multipart(stored, fields, asked.ranges());
                 return;
             }
         }

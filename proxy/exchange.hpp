@@ -14,6 +14,7 @@
 #include "proxy/http/cache_status.hpp"
 #include "proxy/http/framing.hpp"
 #include "proxy/http/message_head.hpp"
+#include "proxy/http/multipart.hpp"
 #include "proxy/http/range.hpp"
 #include "proxy/http/target.hpp"
 #include "proxy/producer.hpp"
@@ -21,6 +22,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -101,6 +103,9 @@ private:
                               wall_time now,
                               const http::cache_status& how);
     void compose_part_head(const cache::stored_response& stored, http::byte_range part);
+    void compose_multipart(const cache::stored_response& stored,
+                           http::field_list fields,
+                           std::span<const http::byte_range> ranges);
     void compose_bytes(const cache::stored_response& stored, http::byte_range part);
     next send_composed();
 
@@ -165,6 +170,7 @@ private:
     cache::found stored_;
     cache::verdict verdict_;
     cache::stored_ptr sending_;
+    std::optional<http::multipart_ranges> multipart_;  ///< what stands between the parts sent
     std::string held_;  ///< a composed reply's own text that must live while it is sent
     std::shared_ptr<fetch_order> order_;
     std::shared_ptr<upload> upload_;

@@ -259,4 +259,35 @@ TEST_SUITE("scenario/validation") {
         }
     }
 
+    TEST_CASE("several ranges of a stored response are one multipart answer, byte for byte") {
+        const auto body = patterned(100'000);
+        world w;
+        w.origin.on(
+            "/a", ok("Cache-Control: max-age=60\r\nETag: \"1\"\r\nContent-Type: text/x\r\n", body));
+        CHECK(w.get("/a").body == body);
+        const auto some = w.get("/a", "Range: bytes=0-9, 5000-5009, -10\r\n");
+        REQUIRE(some.status == 206);
+        CHECK(is_hit(some));
+        CHECK_FALSE(some.has("Content-Range"));
+        CHECK(some.get("ETag") == "\"1\"");
+        const auto type = some.get("Content-Type");
+        const std::string prefix = "multipart/byteranges; boundary=";
+        REQUIRE(type.rfind(prefix, 0) == 0);
+        const auto boundary = type.substr(prefix.size());
+        std::string expected = "\r\n";  // the delimiter begins with it (RFC 2046 5.1.1)
+        for (const auto& [first, last] : {std::pair{0, 9}, {5000, 5009}, {99'990, 99'999}}) {
+            expected += "--" + boundary + "\r\nContent-Type: text/x\r\nContent-Range: bytes " +
+                        std::to_string(first) + "-" + std::to_string(last) + "/100000\r\n\r\n" +
+                        body.substr(static_cast<std::size_t>(first), 10) + "\r\n";
+        }
+        expected += "--" + boundary + "--\r\n";
+        CHECK(some.body == expected);
+        CHECK(some.complete());
+        // Ranges that lie together are one part; too many at once are the whole.
+        CHECK(w.get("/a", "Range: bytes=0-9, 10-19\r\n").get("Content-Range") ==
+              "bytes 0-19/100000");
+        CHECK(w.get("/a", "Range: bytes=0-, 0-, 0-, 0-\r\n").body == body);
+        CHECK(w.get("/a", "Range: bytes=200000-, 300000-\r\n").status == 416);
+    }
+
 }  // TEST_SUITE
