@@ -1,0 +1,472 @@
+// What came from the origin, judged and kept: storable? admitted? whole, or a part? And what is
+// stored already, freshened by it.
+
+#include "proxy/http/conditional.hpp"
+#include "proxy/http/date.hpp"
+#include "proxy/http/forwarding.hpp"
+#include "proxy/http/range.hpp"
+#include "proxy/http/reuse.hpp"
+#include "proxy/http/targeted.hpp"
+#include "proxy/producer_steps.hpp"
+
+#include <charconv>
+
+namespace reprise::proxy {
+
+using http::body_kind;
+
+namespace {
+constexpr std::chrono::seconds uncacheable_for{120};
+}  // namespace
+
+// `sights` requests wait for this response: each is one, and the second may admit. The filter is
+// told when the body has passed: a failed fetch is no sight.
+void producer::note_sights(std::size_t sights) {
+    const auto before = into_.add_sights(sights);
+    for (std::size_t i = 0; i < sights; ++i) {
+        ruling_ = w_.common.admission.peek(
+            order_->key, order_->admission, order_->pending_sights + before + i);
+        if (ruling_.seen_before > 0 && !order_->replaces) {
+            w_.counts.admission_hits_lost.add();
+        }
+    }
+}
+
+void producer::record_sights() {
+    for (auto left = into_.add_sights(0); left > 0; --left) {
+        (void)w_.common.admission.note(order_->key, order_->admission, response_time_);
+    }
+}
+
+void producer::publish_head(const http::body_framing& framing) {
+    auto& o = *order_;
+    auto head = std::make_shared<cache::fetched_head>();
+    const auto date = http::format_date(response_time_);
+    http::append_response_fields(
+        head->head,
+        head_,
+        {.via = w_.common.pseudonym, .date = std::string_view{date.data(), date.size()}});
+    if (framing.kind == body_kind::chunked) {
+        for (const auto& line : head_.fields) {
+            if (line.id == http::field_id::trailer) {
+                head->trailer.append("Trailer: ").append(line.value).append("\r\n");
+            }
+        }
+    }
+    head->status = head_.status;
+    head->has_body = framing.kind != body_kind::none;
+    if (framing.kind == body_kind::length) {
+        head->length = framing.length;
+    } else if (framing.has_stated_length) {
+        head->length = framing.stated_length;
+    }
+    const auto& fields = head_.fields;
+    head->directives = http::read_governing_directives(fields, o.now_settings->options.targeted);
+    head->freshness = http::freshness_of(head_.status,
+                                         fields,
+                                         head->directives,
+                                         request_time_,
+                                         response_time_,
+                                         o.now_settings->freshness);
+    head->vary = http::read_vary(fields);
+    if (!head->vary.empty()) {
+        head->selecting = http::selecting_values(head->vary, o.request->head.fields);
+    }
+    if (const auto* etag = http::find(fields, http::field_id::etag);
+        etag != nullptr && http::is_strong(etag->value) && etag->value.starts_with('"')) {
+        head->strong_etag = etag->value;
+    }
+    if (head_.status == 206 && http::count(fields, http::field_id::content_range) == 1) {
+        const auto range = http::parse_content_range(
+            http::find(fields, http::field_id::content_range)->value);
+        head->range_first = range.first;
+        head->range_last = range.last;
+        head->range_total = range.total;
+    }
+    if (!o.is_get) {
+        for (const auto id : {http::field_id::location, http::field_id::content_location}) {
+            if (const auto* line = http::find(fields, id)) {
+                head->locations.emplace_back(line->value);
+            }
+        }
+    }
+    head->origin = lease_.address().to_string() + ":" + std::to_string(o.connect_port);
+    head->origin_time = std::chrono::duration_cast<std::chrono::microseconds>(steady_now() -
+                                                                              sent_at_);
+    head->verdict = http::judge_storable(o.request->head.method_text,
+                                         head_.status,
+                                         o.request->head.fields,
+                                         o.asked,
+                                         fields,
+                                         head->directives,
+                                         head->freshness,
+                                         o.now_settings->storing);
+    // A part of, or a 304 about, what would be storable whole is a sight of it.
+    auto as_whole = head->verdict;
+    if (o.is_get && (o.own_range || o.own_conditions || !o.gap_range.empty()) &&
+        (head_.status == 206 || head_.status == 304)) {
+        as_whole = http::judge_storable("GET",
+                                        200,
+                                        o.request->head.fields,
+                                        o.asked,
+                                        fields,
+                                        head->directives,
+                                        head->freshness,
+                                        o.now_settings->storing);
+    }
+    if (as_whole == http::storability::storable && head_.status == 206 &&
+        may_store_part(head->length)) {
+        head->verdict = as_whole;
+    }
+    const bool is_sight = o.is_get && as_whole == http::storability::storable && !o.url.empty();
+    storable_ = o.may_store && head->verdict == http::storability::storable && !o.url.empty();
+
+    std::size_t sights = 0;
+    if (is_sight) {
+        sights = into_.readers();
+        sights = sights == 0 ? 1 : sights;
+        note_sights(sights);
+    }
+    if (o.listed) {
+        if (head->verdict == http::storability::storable) {
+            w_.common.uncacheable.forget(o.key);
+        } else {
+            w_.common.uncacheable.note(o.key, steady_now(), uncacheable_for);
+        }
+    }
+    if (head->verdict != http::storability::storable) {
+        head->detail = http::to_string(head->verdict);
+        note_not_stored(w_.counts, static_cast<std::size_t>(head->verdict));
+    }
+    const auto& memory = o.now_settings->options.memory;
+    const bool admitted = ruling_.admitted || o.replaces;
+    if (storable_) {
+        room_ = w_.common.store.reserve();
+    }
+    if (storable_ && admitted) {
+        const auto window = o.now_settings->fetches.window;
+        if (head->length && held_already_ + *head->length > memory.max_object) {
+            head->detail = "too-large";
+        } else if (!room_.grow_to(head->length ? *head->length
+                                               : std::min<std::uint64_t>(window, 64u << 10))) {
+            head->detail = "no-room";
+        } else {
+            // Of unknown length it may yet prove too long: then nothing is claimed.
+            head->stored = into_.keep_whole() && head->length.has_value();
+        }
+    } else if (storable_) {
+        refused_ = true;
+        switch (ruling_.policy) {
+        case config::admission_policy::second_hit: head->detail = "first-request"; break;
+        case config::admission_policy::nth_hit: head->detail = "too-few-requests"; break;
+        case config::admission_policy::never: head->detail = "policy-never"; break;
+        case config::admission_policy::always: break;
+        }
+    }
+    if (storable_ && !o.replaces) {
+        note_admission(w_.counts, ruling_.policy, ruling_.rule, admitted);
+    }
+    published_ = head;
+    const auto waiting = into_.producer_head(head);
+    if (is_sight && waiting > sights) {
+        // Somebody joined between the count and the head's being known.
+        note_sights(waiting - sights);
+        if (storable_ && ruling_.admitted && !into_.kept_whole()) {
+            (void)into_.keep_whole();
+        }
+    }
+}
+
+// A body of unknown length may be kept for the store only while it is within the window and there
+// is room for it.
+void producer::keep_while_there_is_room() {
+    if (!into_.kept_whole()) {
+        return;
+    }
+    if (published_->length) {
+        // A late sight may have admitted it without a promise of room.
+        if (held_already_ + *published_->length > order_->now_settings->options.memory.max_object ||
+            !room_.grow_to(*published_->length)) {
+            into_.keep_no_more();
+            room_.reset();
+        }
+        return;
+    }
+    const auto& now = *order_->now_settings;
+    const auto next = into_.received() + read_size;
+    if (next > std::min<std::uint64_t>(now.options.memory.max_object, now.fetches.window) ||
+        !room_.grow_to(next)) {
+        into_.keep_no_more();
+        room_.reset();
+    }
+}
+
+// The field lines that the head at hand may bring to what is stored, as they would be passed on.
+bool producer::read_news(std::string& text, std::vector<http::field>& lines) const {
+    const auto date = http::format_date(response_time_);
+    http::append_response_fields(text,
+                                 head_,
+                                 {.via = w_.common.pseudonym,
+                                  .date = std::string_view{date.data(), date.size()},
+                                  .keep_age = true});
+    const auto first_line = text.find("\r\n") + 2;
+    return http::parse_field_lines(std::string_view{text}.substr(first_line),
+                                   lines,
+                                   order_->now_settings->response_limits.fields) == nullptr;
+}
+
+// A whole new head for what is stored, made of its own lines and newer ones (RFC 9111 3.2); null
+// when that would be larger than a head may be.
+std::shared_ptr<cache::stored_response> producer::freshened(const cache::stored_response& stored,
+                                                            http::field_list news) const {
+    const auto& o = *order_;
+    const auto& limits = o.now_settings->response_limits;
+    const auto old_lines = stored.fields();
+    const auto merged = http::freshen(old_lines, news, limits.bytes, limits.fields);
+    if (!merged) {
+        return nullptr;
+    }
+    const auto directives = http::read_governing_directives(*merged,
+                                                            o.now_settings->options.targeted);
+    auto next = std::make_shared<cache::stored_response>();
+    next->head.assign(stored.head, 0, stored.status_line_size);
+    std::string_view length_line{stored.head};
+    length_line.remove_prefix(stored.length_at);
+    for (const auto& line : *merged) {
+        if (line.id == http::field_id::age || line.id == http::field_id::content_length) {
+            continue;
+        }
+        next->head.append(line.name).append(": ").append(line.value).append("\r\n");
+    }
+    next->head.append(length_line);
+    cache::index_head(*next);
+    next->status = stored.status;
+    next->freshness = http::freshness_of(stored.status,
+                                         *merged,
+                                         directives,
+                                         request_time_,
+                                         response_time_,
+                                         o.now_settings->freshness);
+    next->directives = directives;
+    next->reusable_until = stored.parts ? wall_time::min()
+                                        : http::reusable_until(directives, next->freshness);
+    next->content = stored.content;
+    next->parts = stored.parts;
+    next->vary = http::read_vary(*merged);
+    next->selecting = next->vary == stored.vary
+                          ? stored.selecting
+                          : http::selecting_values(next->vary, o.request->head.fields);
+    return next;
+}
+
+void producer::put_freshened(const cache::stored_ptr& current,
+                             std::shared_ptr<cache::stored_response> next) {
+    auto& o = *order_;
+    // Judged without the client's fields: who happened to ask for the validation decides nothing
+    // about what was stored for another.
+    const auto verdict = http::judge_storable("GET",
+                                              next->status,
+                                              {},
+                                              {},
+                                              next->fields(),
+                                              next->directives,
+                                              next->freshness,
+                                              o.now_settings->storing);
+    if (verdict == http::storability::storable && next->vary == current->vary) {
+        // What has left the store meanwhile stays out: it may have been invalidated.
+        if (w_.common.store.freshen(o.key, o.url, current, std::move(next), begun_at_)) {
+            w_.counts.store_refreshed.add();
+        }
+    } else {
+        // The 304 took the leave to store back, or chooses variants anew.
+        const auto removed = w_.common.store.invalidate(o.key, o.url);
+        w_.counts.store_invalidated.add(removed);
+        if (verdict == http::storability::storable && removed > 0) {
+            auto asked = w_.common.store.mark(o.key);  // after our own invalidation,
+            asked.purges = begun_at_.purges;           // and no later purge
+            w_.common.store.put(o.key, o.url, std::move(next), asked);
+        }
+    }
+}
+
+// What is stored answers, freshened by the 304 at hand (RFC 9111 4.3.4). False: the 304 speaks of
+// something else.
+bool producer::adopt_not_modified() {
+    auto& o = *order_;
+    const auto& stored = *o.validating;
+    std::string text;
+    std::vector<http::field> news;
+    if (!read_news(text, news)) {
+        return false;
+    }
+    const auto size = stored.parts     ? stored.parts->total
+                      : stored.content ? stored.content->size
+                                       : 0;
+    // Content-Length never passes append_response_fields; for the comparison it is the 304's own.
+    auto judged = news;
+    if (const auto* length = http::find(head_.fields, http::field_id::content_length);
+        length != nullptr && size != cache::partial_body::unknown) {
+        judged.push_back(*length);
+    }
+    if (http::judge_validation(stored.fields(), size, judged) != http::validation::confirmed) {
+        return false;
+    }
+    const auto next = freshened(stored, news);
+    if (!next) {
+        return false;
+    }
+    put_freshened(o.validating, next);
+    if (o.is_get) {
+        (void)w_.common.admission.note(o.key, o.admission, response_time_);
+    }
+    into_.producer_validated(next);
+    return true;
+}
+
+// A response to HEAD may freshen, or outdate, what a GET would have got (RFC 9111 4.3.5). What is
+// held in parts alone is left as it is.
+void producer::adopt_head() {
+    auto& o = *order_;
+    const auto& stored = *o.described;
+    if (stored.parts || !stored.content) {
+        return;
+    }
+    switch (http::judge_head(
+        stored.status, stored.fields(), stored.content->size, head_.status, head_.fields)) {
+    case http::head_effect::nothing: return;
+    case http::head_effect::freshen: {
+        std::string text;
+        std::vector<http::field> news;
+        if (read_news(text, news)) {
+            if (auto next = freshened(stored, news)) {
+                put_freshened(o.described, std::move(next));
+            }
+        }
+        return;
+    }
+    case http::head_effect::outdate:
+        if (w_.common.store.drop(o.key, o.url, o.described)) {
+            w_.counts.store_invalidated.add();
+        }
+        return;
+    }
+}
+
+// A 206 to a Range of the client's or ours, with one right Content-Range. What answers an If-Range
+// may lack the fields that its sender has already (RFC 9110 15.3.7): it adds to the parts of the
+// same representation, but begins none. One that brings fewer bytes than its Content-Range says is
+// an incomplete response (RFC 9111 3.3): what it brings is kept, if it can never be joined to more.
+bool producer::may_store_part(std::optional<std::uint64_t> length) {
+    const auto& o = *order_;
+    place_ = cache::part_place_of(head_.fields);
+    if (!place_ || (!o.own_range && o.gap_range.empty())) {
+        place_.reset();
+        return false;
+    }
+    const auto& asked = o.request->head.fields;
+    const auto validator = cache::strong_validator_of(head_.fields, response_time_);
+    if (length && *length != place_->range.size()) {
+        if (*length == 0 || *length > place_->range.size() || !validator.empty()) {
+            place_.reset();
+            return false;
+        }
+        place_->range.last = place_->range.first + *length - 1;
+    }
+    const auto kept = w_.common.store.peek(o.key, o.url, asked);
+    if (kept.what == cache::lookup::present && !validator.empty()) {
+        const auto lines = kept.response->fields();
+        if (cache::strong_validator_of(lines, response_time_) == validator) {
+            joins_ = kept.response;
+            held_already_ = joins_->parts ? joins_->parts->bytes() : 0;
+        }
+    }
+    begins_none_ = !o.gap_validator.empty() ||
+                   http::find(asked, http::field_id::if_range) != nullptr;
+    if (begins_none_ && !joins_) {
+        place_.reset();
+    }
+    return place_.has_value();
+}
+
+void producer::store_body() {
+    auto& o = *order_;
+    auto content = into_.whole_body();
+    if (!content) {
+        return;
+    }
+    const auto bytes = content->size;
+    std::shared_ptr<cache::stored_response> stored;
+    if (published_->status == 206) {
+        if (!place_ || bytes != place_->range.size()) {
+            return;
+        }
+        stored = cache::made_of_part(published_->head, *place_, std::move(content));
+    } else {
+        stored = std::make_shared<cache::stored_response>();
+        const auto length = std::to_string(bytes);
+        stored->head.reserve(published_->head.size() + 20 + length.size());
+        stored->head = published_->head;
+        // A 204 has no Content-Length (RFC 9110 8.6); everything else stored has its own.
+        if (published_->status != 204) {
+            stored->head.append("Content-Length: ").append(length).append("\r\n");
+        }
+        cache::index_head(*stored);
+        stored->status = published_->status;
+        stored->content = std::move(content);
+    }
+    stored->freshness = published_->freshness;
+    stored->directives = published_->directives;
+    stored->vary = published_->vary;
+    stored->selecting = published_->selecting;
+    room_.reset();
+    if (stored->parts) {
+        if (joins_) {
+            stored->vary = joins_->vary;
+            stored->selecting = joins_->selecting;
+        }
+        store_part(std::move(stored));
+        return;
+    }
+    stored->reusable_until = http::reusable_until(stored->directives, stored->freshness);
+    if (w_.common.store.put(o.key, o.url, std::move(stored), begun_at_)) {
+        w_.counts.stored_objects.add();
+        w_.counts.stored_bytes.add(bytes);
+    }
+}
+
+// Together with what is held of the same representation, in place of every other. Another part may
+// come between the look and the put: then it is combined with that.
+void producer::store_part(std::shared_ptr<cache::stored_response> added) {
+    auto& o = *order_;
+    const auto& now = *o.now_settings;
+    const cache::combining_rules rules{now.options.memory.max_object,
+                                       now.response_limits.bytes,
+                                       now.response_limits.fields,
+                                       now.freshness,
+                                       now.options.targeted};
+    const auto bytes = added->parts->bytes();
+    for (int tries = 0; tries < 4; ++tries) {
+        const auto kept = w_.common.store.variant_of(o.key, o.url, *added);
+        auto next = added;
+        if (kept) {
+            auto together = cache::combine(*kept, *added, rules);
+            if (together.what == cache::combination::too_large) {
+                return;
+            }
+            if (together.what == cache::combination::combined) {
+                next = std::move(together.response);
+            }
+        }
+        if (begins_none_ && next == added) {
+            return;
+        }
+        cache::complete_if_whole(*next);
+        if (w_.common.store.put_over(o.key, o.url, kept, std::move(next), begun_at_)) {
+            w_.counts.stored_objects.add();
+            w_.counts.stored_bytes.add(bytes);
+            return;
+        }
+    }
+}
+
+}  // namespace reprise::proxy
