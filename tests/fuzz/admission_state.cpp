@@ -4,6 +4,7 @@
 
 #include "filter/admission_state.hpp"
 
+#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include <chrono>
