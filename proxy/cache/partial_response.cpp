@@ -137,6 +137,9 @@ std::shared_ptr<stored_response> updated_by(const stored_response& stored,
 combined_response combine(const stored_response& stored,
                           const stored_response& added,
                           const combining_rules& rules) {
+    if (!added.parts) {
+        return {};  // complete_if_whole: it takes the other's place
+    }
     const auto old_lines = stored.fields();
     const auto new_lines = added.fields();
     const auto validator = strong_validator_of(old_lines, stored.freshness.response_time);

@@ -101,10 +101,11 @@ TEST_SUITE("scenario/stale") {
                     aged(", stale-while-revalidate=300", "old"),
                     [](origin_request&, origin_connection& connection) { connection.close(); });
         CHECK(w.get("/a").body == "old");
-        for (unsigned i = 0; i < 3; ++i) {
+        // One that comes while a validation is still ending begins none, so it is asked again.
+        CHECK(eventually([&] {
             CHECK(is_stale_hit(w.get("/a")));
-            CHECK(eventually([&] { return w.origin.count("/a") >= 2u + i; }));
-        }
+            return w.origin.count("/a") >= 4;
+        }));
         CHECK(w.proxy.is_running());
     }
 
