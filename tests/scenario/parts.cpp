@@ -588,6 +588,31 @@ TEST_CASE("an unsafe method drops the parts") {
     CHECK_FALSE(is_hit(w.get("/a", range("0-4"))));
 }
 
+TEST_CASE("all of an object as one part, invalidated on its way, takes nobody's place") {
+    world w;
+    auto& go = w.origin.make_gate();
+    const std::string fields = "Cache-Control: max-age=60\r\n";
+    w.origin.on("/a", [&go, fields](origin_request& request, origin_connection& to) {
+        if (request.has("Range")) {
+            to.send(raw_head("206 Partial Content",
+                             fields + content_range({0, 25}, 26) + "Content-Length: 26\r\n"));
+            go.wait();
+            to.send(letters);
+        } else {
+            to.send(ok(fields, "newer"));
+        }
+    });
+    auto slow = w.proxy.connect();
+    slow.send(w.request("/a", range("0-")));
+    REQUIRE(eventually([&] { return w.origin.count("/a") == 1; }));
+    CHECK(w.ask("DELETE", "/a").status == 200);
+    CHECK(w.get("/a").body == "newer");
+    go.open();
+    CHECK(slow.read().body == letters);
+    CHECK(w.get("/a").body == "newer");
+    CHECK(is_hit(w.get("/a")));
+}
+
 TEST_CASE("parts of one variant are not another's") {
     world w;
     w.origin.on("/a", [](origin_request& request, origin_connection& to) {

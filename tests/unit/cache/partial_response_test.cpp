@@ -204,6 +204,14 @@ TEST_SUITE("cache/partial_response") {
         CHECK(both.response->reusable_until == now + std::chrono::seconds{60});
     }
 
+    TEST_CASE("parts that made a whole are combined with nothing more") {
+        const auto whole = part_of({.bytes = "abcd", .total = 4});
+        complete_if_whole(*whole);
+        const auto both = combine(*part_of({.bytes = "ab", .total = 4}), *whole, rules());
+        CHECK(both.what == combination::other_object);
+        CHECK(both.response == nullptr);
+    }
+
     TEST_CASE("a part of what is held whole freshens it") {
         auto whole = part_of({.bytes = "abcd", .total = 4});
         complete_if_whole(*whole);
