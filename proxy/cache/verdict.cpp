@@ -44,6 +44,12 @@ forward_reason forward_of(rule why) noexcept {
     return forward_reason::none;
 }
 
+// RFC 9111 5.2.1.2, 5.2.1.3: how stale this client bears it, or that it bears nothing stale, goes
+// before what the origin allows for all.
+bool bounds_staleness(const http::request_directives& asked) noexcept {
+    return asked.max_stale || asked.min_fresh.value_or(http::seconds{0}) > http::seconds{0};
+}
+
 bool serves(part_use use) noexcept {
     switch (use) {
     case part_use::head:
@@ -213,6 +219,7 @@ verdict judge(const found& kept,
         case http::reuse::must_validate:
             // RFC 5861 3: the client need not wait for the validation.
             if (out.why != rule::stale || !facts.is_get || facts.has_authorization ||
+                bounds_staleness(facts.asked) ||
                 !http::may_serve_while_revalidating(stored.directives, stored.freshness, now)) {
                 return ask_origin(out.why, out.reuse, kept, facts, fields, now);
             }

@@ -136,6 +136,9 @@ TEST_SUITE("cache/verdict") {
         CHECK(judged(stored, {}, 120s, false).what == ruling::forward);
         CHECK(judged(stored, {{field_id::authorization, "Authorization", "x"}}, 120s).what ==
               ruling::validate);
+        CHECK(judged(stored, {directives("min-fresh=5")}, 120s).what == ruling::validate);
+        CHECK(judged(stored, {directives("max-stale=10")}, 120s).what == ruling::validate);
+        CHECK(judged(stored, {directives("max-stale=25")}, 120s).what == ruling::stale_hit);
     }
 
     TEST_CASE("only-if-cached goes nowhere, and keeps the reason") {
