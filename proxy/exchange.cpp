@@ -164,7 +164,8 @@ bool exchange::look_up(wall_time now) {
         return false;
     }
     const auto& stored = *stored_.response;
-    if (verdict_.what == cache::ruling::stale_behind && !facts_.asked.only_if_cached) {
+    if (verdict_.what == cache::ruling::stale_behind && !facts_.asked.only_if_cached &&
+        !facts_.asked.no_store) {
         revalidate_behind();
     }
     const auto generation = w_.common.admission.generation() + 1;

@@ -2,6 +2,7 @@
 #include "proxy/http/chunked.hpp"
 #include "proxy/http/conditional.hpp"
 #include "proxy/http/forwarding.hpp"
+#include "proxy/http/reference.hpp"
 #include "proxy/http/vary.hpp"
 #include "proxy/intake.hpp"
 #include "proxy/net/dial.hpp"
@@ -191,6 +192,7 @@ void exchange::revalidate_behind() {
     prepare_storing(*order);
     order->into = place.reader->source();
     order->listed = true;
+    order->behind = stored_.response;
     order->pending_sights = place.pending_sights;
     order->into->producer_unattended();
     start_producer(w_, std::move(order));
@@ -756,28 +758,29 @@ void exchange::invalidate_after(unsigned status, const cache::fetched_head& head
     // RFC 9111 4.4: the target, and what Location and Content-Location name of the same origin.
     w_.counts.store_invalidated.add(w_.common.store.invalidate(key_, url_));
     w_.common.fetches.forget(key_, url_);
-    if (accelerator_) {
-        return;
-    }
     for (const auto& location : head.locations) {
-        std::string key_text;
-        if (location.starts_with('/') && !location.starts_with("//")) {
-            http::target other = target_;
-            other.normal = false;
-            other.path_and_query = std::string_view{location}.substr(0, location.find('#'));
-            http::append_key(key_text, other);
-        } else {
-            const auto whole = std::string_view{location}.substr(0, location.find('#'));
-            const auto other = http::parse_target(verb::get, whole);
-            if (!other || other->port != target_.port ||
-                !http::iequals(other->host, target_.host)) {
+        const auto named = std::string_view{location}.substr(0, location.find('#'));
+        const bool authority = named.starts_with("//");
+        http::target other = target_;
+        other.normal = false;
+        std::string text;  // what `other` views
+        if (authority || http::has_scheme(named)) {
+            text = (authority ? "http:" : "") + std::string{named};
+            const auto parsed = http::parse_target(verb::get, text);
+            if (!parsed || parsed->port != target_.port ||
+                !http::iequals(parsed->host, target_.host)) {
                 continue;
             }
-            http::append_key(key_text, *other);
+            other.path_and_query = parsed->path_and_query;
+        } else {
+            text = http::resolve_path(target_.path_and_query, named);
+            other.path_and_query = text;
         }
-        const auto key = filter::hash_of(key_text, w_.common.admission.secret());
-        w_.counts.store_invalidated.add(w_.common.store.invalidate(key, key_text));
-        w_.common.fetches.forget(key, key_text);
+        std::string scratch;
+        const auto url = key_text(other, listener(), scratch);
+        const auto key = filter::hash_of(url, w_.common.admission.secret());
+        w_.counts.store_invalidated.add(w_.common.store.invalidate(key, url));
+        w_.common.fetches.forget(key, url);
     }
 }
 

@@ -49,6 +49,7 @@ struct fetch_order {
     bool own_conditions = false;  ///< carries the client's preconditions: a 304 is the client's
     cache::admission_choice_for admission;
     cache::stored_ptr validating;  ///< ask with its validators
+    cache::stored_ptr behind;      ///< sent stale already: this fetch validates it unattended
     cache::stored_ptr described;   ///< of a HEAD: what a GET would have had from the store
     bool replaces = false;         ///< something is stored under the key: admission is not asked
     bool retryable = false;

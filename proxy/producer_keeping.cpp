@@ -134,6 +134,10 @@ void producer::publish_head(const http::body_framing& framing) {
             w_.common.uncacheable.note(o.key, steady_now(), uncacheable_for);
         }
     }
+    if (o.behind && head->verdict != http::storability::storable && head_.status < 500) {
+        // What replaces it may not be kept. It must not go on standing in for that.
+        (void)w_.common.store.drop(o.key, o.url, o.behind);
+    }
     if (head->verdict != http::storability::storable) {
         head->detail = http::to_string(head->verdict);
         note_not_stored(w_.counts, static_cast<std::size_t>(head->verdict));

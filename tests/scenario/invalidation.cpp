@@ -70,6 +70,36 @@ TEST_SUITE("scenario/invalidation") {
         CHECK(is_hit(w.proxy.get(other.url("/c"))));
     }
 
+    TEST_CASE("Location may name it by any reference, and behind an accelerator too") {
+        for (const std::string reference : {"t", "./t", "../x/t", "/x/t", "//HOST/x/t"}) {
+            CAPTURE(reference);
+            world w;
+            auto location = reference;
+            if (const auto at = location.find("HOST"); at != std::string::npos) {
+                location.replace(at, 4, w.origin.authority());
+            }
+            put_page(w, "/x/t", ok("", ""));
+            put_page(w, "/x/post", answer("201 Created", "Location: " + location + "\r\n", ""));
+            CHECK(w.ask("POST", "/x/post", "Content-Length: 0\r\n").status == 201);
+            CHECK_FALSE(is_hit(w.get("/x/t")));
+        }
+        fake_origin origin;
+        auto settings = storing_settings();
+        settings["listeners"][0]["mode"] = "accelerator";
+        settings["listeners"][0]["upstream"] = "http://" + origin.authority();
+        const proxy_process proxy{settings};
+        origin.on("/t", ok("Cache-Control: max-age=60\r\n", "hello"));
+        origin.on("/post", answer("201 Created", "Location: t\r\n", ""));
+        const auto ask = [&](const std::string& line) {
+            auto one = proxy.connect();
+            return one.ask(line + " HTTP/1.1\r\nHost: front.test\r\nContent-Length: 0\r\n\r\n");
+        };
+        CHECK(ask("GET /t").status == 200);
+        REQUIRE(is_hit(ask("GET /t")));
+        CHECK(ask("POST /post").status == 201);
+        CHECK_FALSE(is_hit(ask("GET /t")));
+    }
+
     TEST_CASE("an invalidated object enters again without being a stranger") {
         world w{basic_settings()};
         w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));

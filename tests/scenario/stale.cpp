@@ -109,6 +109,18 @@ TEST_SUITE("scenario/stale") {
         CHECK(w.proxy.is_running());
     }
 
+    TEST_CASE("stale-while-revalidate: what may not be kept ends what it replaces") {
+        world w;
+        answer_then(w,
+                    aged(", stale-while-revalidate=300", "old"),
+                    [](origin_request&, origin_connection& connection) {
+                        connection.send(ok("Cache-Control: no-store\r\n", "new"));
+                    });
+        CHECK(w.get("/a").body == "old");
+        CHECK(w.get("/a").body == "old");
+        CHECK(eventually([&] { return w.get("/a").body == "new"; }));
+    }
+
     TEST_CASE("stale-while-revalidate: not past its window, and not where staleness is forbidden") {
         for (const std::string directives : {", stale-while-revalidate=30",
                                              ", stale-while-revalidate=300, must-revalidate",
