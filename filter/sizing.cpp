@@ -3,6 +3,8 @@
 
 #include "filter/sizing.hpp"
 
+#include "filter/lanes.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cassert>
@@ -11,24 +13,6 @@
 namespace reprise::filter {
 
 namespace {
-
-/// The least value in [low, high] for which `holds` is true, given that it stays true from there
-/// on; `high` when it is true for none.
-template <class Holds>
-std::uint64_t least(std::uint64_t low, std::uint64_t high, Holds holds) {
-    while (low < high) {
-        const auto middle = low + (high - low) / 2;
-        if (holds(middle)) {
-            high = middle;
-        } else {
-            low = middle + 1;
-        }
-    }
-    return low;
-}
-
-/// More keys than any memory has bits for.
-constexpr std::uint64_t most_keys = std::uint64_t{1} << 52;
 
 /// The largest double below 2^63, from where on no filter has its bits.
 constexpr double most_bits = 0x1p63 - 1024;
@@ -149,21 +133,7 @@ std::uint64_t partitioned_capacity(bloom_size size, double rate) noexcept {
 
 double blocked_rate(std::uint64_t blocks, double keys) noexcept {
     assert(blocks > 0 && keys >= 0);
-    // With q = 63/64, expand (1 - q^i)^8 into the sum over j of (-1)^j C(8, j) q^(i j). For a
-    // binomial i with `keys` trials of probability 1 / blocks, the mean of q^(i j) is
-    // (1 - (1 - q^j) / blocks)^keys. The terms alternate and reach 70, which in long double leaves
-    // about 1e-17 of absolute error.
-    constexpr long double q = 1.0L - 1.0L / lane_bits;
-    long double sum = 1;
-    long double choose = 1;
-    long double power = 1;
-    for (unsigned j = 1; j <= lanes; ++j) {
-        choose = -choose * static_cast<long double>(lanes - j + 1) / j;
-        power *= q;
-        sum += choose * std::exp(static_cast<long double>(keys) *
-                                 std::log1p(-(1 - power) / static_cast<long double>(blocks)));
-    }
-    return static_cast<double>(std::clamp(sum, 0.0L, 1.0L));
+    return lanes_rate(lanes, lane_bits, blocks, keys);
 }
 
 std::uint64_t blocks_for(std::uint64_t keys, double rate) noexcept {

@@ -2,6 +2,8 @@
 
 #include "filter/split_block.hpp"
 
+#include "filter/lanes.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <cassert>
@@ -58,38 +60,11 @@ namespace {
 
 namespace kernels = split_block_kernels;
 
-/// The least value in [low, high] for which `holds` is true, given that it stays true from there
-/// on; `high` when it is true for none.
-template <class Holds>
-std::uint64_t least(std::uint64_t low, std::uint64_t high, Holds holds) {
-    while (low < high) {
-        const auto middle = low + (high - low) / 2;
-        if (holds(middle)) {
-            high = middle;
-        } else {
-            low = middle + 1;
-        }
-    }
-    return low;
-}
-
 }  // namespace
 
 double split_block_rate(std::uint64_t blocks, double keys) noexcept {
     assert(blocks > 0 && keys >= 0);
-    // As blocked_rate in sizing.cpp: with q = 31/32 the mean of (1 - q^i)^8 over a binomial i is
-    // the sum over j of (-1)^j C(8, j) (1 - (1 - q^j) / blocks)^keys.
-    constexpr long double q = 1.0L - 1.0L / split_lane_bits;
-    long double sum = 1;
-    long double choose = 1;
-    long double power = 1;
-    for (unsigned j = 1; j <= split_lanes; ++j) {
-        choose = -choose * static_cast<long double>(split_lanes - j + 1) / j;
-        power *= q;
-        sum += choose * std::exp(static_cast<long double>(keys) *
-                                 std::log1p(-(1 - power) / static_cast<long double>(blocks)));
-    }
-    return static_cast<double>(std::clamp(sum, 0.0L, 1.0L));
+    return lanes_rate(split_lanes, split_lane_bits, blocks, keys);
 }
 
 std::uint64_t split_blocks_for(std::uint64_t keys, double rate) noexcept {
@@ -101,7 +76,6 @@ std::uint64_t split_blocks_for(std::uint64_t keys, double rate) noexcept {
 
 std::uint64_t split_block_capacity(std::uint64_t blocks, double rate) noexcept {
     assert(blocks > 0 && rate > 0 && rate < 1);
-    constexpr auto most_keys = std::uint64_t{1} << 52;  // more than any memory has bits for
     return least(1,
                  most_keys,
                  [&](auto keys) {
