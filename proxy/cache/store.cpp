@@ -1,7 +1,6 @@
 #include "proxy/cache/store.hpp"
 
 #include <algorithm>
-#include <array>
 #include <list>
 #include <mutex>
 #include <string>
@@ -67,27 +66,6 @@ struct response_store::stripe {
     std::unordered_map<filter::key_hash, resource, hash_of_key> resources;
     queue entries;
     queue::iterator hand = entries.end();  // end(): starts at the oldest
-
-    // The last keys invalidated here, the i-th of all at i modulo the size.
-    static constexpr std::size_t remembered = 64;
-    std::uint64_t invalidations = 0;
-    std::array<filter::key_hash, remembered> invalidated{};
-
-    void note_invalidation(const filter::key_hash& key) {
-        invalidated[invalidations++ % remembered] = key;
-    }
-
-    [[nodiscard]] bool was_invalidated(const filter::key_hash& key, invalidation_mark since) const {
-        if (invalidations - since.count > remembered) {
-            return true;  // nobody knows any more
-        }
-        for (auto i = since.count; i < invalidations; ++i) {
-            if (invalidated[i % remembered] == key) {
-                return true;
-            }
-        }
-        return false;
-    }
 
     // The resource as the purges have left it, null if nothing is: what was not yet held against
     // the last of them is now. `gone` is for destroying after the lock.
@@ -295,9 +273,7 @@ found response_store::peek(const filter::key_hash& key,
 }
 
 invalidation_mark response_store::mark(const filter::key_hash& key) const {
-    const auto& home = stripe_of(key);
-    const std::lock_guard lock{home.guard};
-    return {home.invalidations, purges_.epoch()};
+    return {invalidated_keys_.count(key), purges_.epoch()};
 }
 
 bool response_store::put(const filter::key_hash& key,
@@ -329,7 +305,7 @@ bool response_store::put_if(const filter::key_hash& key,
             return false;
         }
         const auto said = purges_.judge(url, response->tags, asked.purges);
-        if (!said.none() || home.was_invalidated(key, asked)) {
+        if (!said.none() || invalidated_keys_.since(key, asked.count)) {
             refused_.fetch_add(1, relaxed);
             return false;
         }
@@ -471,7 +447,7 @@ std::size_t response_store::invalidate(const filter::key_hash& key, std::string_
     std::vector<stored_ptr> gone;
     auto& home = stripe_of(key);
     const std::lock_guard lock{home.guard};
-    home.note_invalidation(key);
+    invalidated_keys_.note(key);
     const auto* owner = home.settled(key, url, {purges_, used_, objects_, purged_}, gone);
     if (owner == nullptr) {
         return 0;
@@ -493,7 +469,7 @@ std::size_t response_store::expire(const filter::key_hash& key,
     std::vector<stored_ptr> gone;
     auto& home = stripe_of(key);
     const std::lock_guard lock{home.guard};
-    home.note_invalidation(key);
+    invalidated_keys_.note(key);
     const auto* owner = home.settled(key, url, {purges_, used_, objects_, purged_}, gone);
     if (owner == nullptr) {
         return 0;

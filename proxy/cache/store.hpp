@@ -15,6 +15,8 @@
 //           is under way.
 
 #include "filter/key_hash.hpp"
+#include "proxy/cache/found.hpp"
+#include "proxy/cache/invalidations.hpp"
 #include "proxy/cache/purges.hpp"
 #include "proxy/cache/stored_response.hpp"
 
@@ -27,17 +29,6 @@
 
 namespace reprise::proxy::cache {
 
-enum class lookup : std::uint8_t {
-    absent,         ///< nothing under this key
-    other_variant,  ///< only variants that the request's fields do not select
-    present,
-};
-
-struct found {
-    lookup what = lookup::absent;
-    stored_ptr response;
-};
-
 struct store_figures {
     std::uint64_t objects = 0;   ///< stored responses, variants counted singly
     std::uint64_t bytes = 0;     ///< charged now, reservations not included
@@ -45,13 +36,6 @@ struct store_figures {
     std::uint64_t capacity = 0;
     std::uint64_t inserted = 0, replaced = 0, freshened = 0, evicted = 0, evicted_bytes = 0,
                   invalidated = 0, refused = 0, purged = 0;
-};
-
-/// A moment in a key's history of invalidations. What was asked of the origin before an
-/// invalidation may tell how things were before the unsafe method: it must not be stored after it.
-struct invalidation_mark {
-    std::uint64_t count = 0;
-    std::uint64_t purges = 0;  ///< the epoch of the purges by prefix and tag
 };
 
 class response_store;
@@ -166,6 +150,9 @@ public:
     [[nodiscard]] purge_list& purges() noexcept { return purges_; }
     [[nodiscard]] const purge_list& purges() const noexcept { return purges_; }
 
+    /// What was invalidated lately. Other tiers hold what they are given against the same.
+    [[nodiscard]] const invalidations& invalidated() const noexcept { return invalidated_keys_; }
+
     /// At most a quarter of the capacity is ever promised, so that a flood of fetches cannot empty
     /// the store.
     [[nodiscard]] reservation reserve() noexcept { return reservation{this}; }
@@ -195,6 +182,7 @@ private:
     std::unique_ptr<stripe[]> stripes_;
     std::atomic<std::uint64_t> capacity_;
     purge_list purges_;
+    invalidations invalidated_keys_;
     // Mutable, as what the stripes hold is: a look-up drops what was purged.
     mutable std::atomic<std::uint64_t> used_{0}, objects_{0}, purged_{0};
     std::atomic<std::uint64_t> reserved_{0};

@@ -4,8 +4,10 @@
 // does not change from one reply to the next was formatted when the object was stored.
 // Of some objects only parts are held (partial_response.hpp): they have no content, and their
 // `reusable_until` is never, so that a plain hit need not ask.
+// The body of a large object that came from disk is not in memory at all (outside.hpp).
 
 #include "proxy/cache/body.hpp"
+#include "proxy/cache/outside.hpp"
 #include "proxy/cache/parts.hpp"
 #include "proxy/clock.hpp"
 #include "proxy/http/cache_control.hpp"
@@ -45,6 +47,10 @@ struct stored_response {
     body_ptr content;
     /// Set where only parts are held, and `content` is not; null for a whole response.
     std::shared_ptr<const partial_body> parts;
+    /// Set where the whole body is on disk, and neither `content` nor `parts` is.
+    std::shared_ptr<const outside_body> outside;
+    /// Which record of the disk tier this is or was made of; 0: of none.
+    std::uint64_t disk_record = 0;
     wall_time reusable_until{};  ///< before it, a request without directives is a hit
                                  ///< (http::reusable_until)
 
@@ -52,6 +58,11 @@ struct stored_response {
     bool purged_softly = false;       ///< its lifetime was ended by a purge
 
     mutable last_told told_at;  ///< a hit tells the filter at most once in each generation
+
+    /// Bytes of the whole body, wherever it is. @pre !parts
+    [[nodiscard]] std::uint64_t size() const noexcept {
+        return content ? content->size : outside ? outside->size() : 0;
+    }
 
     /// Field lines of `head`, parsed anew: for conditional answers and freshening, not for plain
     /// hits.

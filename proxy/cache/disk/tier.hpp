@@ -1,0 +1,191 @@
+#pragma once
+// The disk tier: what was admitted, in append-only segments (FORMAT.md), behind a face that never
+// blocks.
+//
+//     look-up     the index says in memory whether a key may be here; reading the record is done in
+//                 place where the page cache has it (preadv2, RWF_NOWAIT), else by a bounded pool
+//     putting     a response is queued for the one writer, or skipped: when the queue is full, the
+//                 disk fails or is full, nobody waits and traffic goes on
+//     purging     takes effect in the index at once, and is kept in a journal that a restart reads
+//
+// A response up to `inline_most` bytes of body is one record, read and verified whole: it comes out
+// as an ordinary stored response with `content`. A larger one comes out as a head whose body is an
+// `outside_body` (outside.hpp), read piece by piece from any offset, each block verified as it is
+// read.
+//
+// Threads   every member: any, unless it says otherwise. No call here opens, syncs or unlinks a
+//           file, or does a read or write that may block: writer, readers and loader are threads of
+//           the tier's own.
+// Memory    the index (at most 24 bytes an object), the two queues (bounded), what is being read.
+// Errors    none are thrown after the constructor; figures() and the log say what went wrong.
+
+#include "filter/key_hash.hpp"
+#include "proxy/cache/found.hpp"
+#include "proxy/cache/invalidations.hpp"
+#include "proxy/cache/outside.hpp"
+#include "proxy/cache/purges.hpp"
+#include "proxy/cache/stored_response.hpp"
+#include "proxy/clock.hpp"
+#include "proxy/http/fields.hpp"
+#include "proxy/net/wakeup.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace reprise::proxy::cache::disk {
+
+class filesystem;  // files.hpp: what the operating system does for a tier; tests make it fail
+
+struct tier_settings {
+    std::string path;              ///< a directory; made if it is not there
+    std::uint64_t size = 0;        ///< bytes that segments, journal and all else take at most
+    std::uint64_t segment = 0;     ///< bytes; 0: size / 128, within bounds (FORMAT.md)
+    std::uint64_t max_object = 0;  ///< bytes of body; 0: a quarter of size
+    /// Of the bytes written at most this share may be objects carried forward.
+    double carry = 0.25;
+    std::size_t readers = 4;                ///< threads
+    std::size_t read_queue = 256;           ///< reads that wait for them; further ones are refused
+    std::uint64_t write_queue = 16u << 20;  ///< bytes that wait to be written; further are skipped
+    std::chrono::milliseconds write_after{
+        200};  ///< what is queued is written at most so much later
+};
+
+enum class tier_state : std::uint8_t {
+    loading,  ///< the index is being read; what it has so far is served, and puts are taken
+    ready,
+    reading,  ///< writing failed (full, read-only, EIO): what is there is served
+    off,      ///< nothing works
+};
+[[nodiscard]] std::string_view to_string(tier_state state) noexcept;
+
+struct tier_figures {
+    tier_state state = tier_state::loading;
+    std::string trouble;  ///< why not ready; empty if it is
+    std::uint64_t objects = 0, bytes = 0, capacity = 0, segments = 0;
+    std::uint64_t index_bytes = 0;
+    std::uint64_t hits = 0, misses = 0;  ///< look-ups that found something, and that did not
+    std::uint64_t in_place = 0, pooled = 0, refused = 0;  ///< reads by how they were done
+    std::uint64_t puts = 0, put_bytes = 0, skipped = 0, skipped_bytes = 0;
+    std::uint64_t written_bytes = 0;  ///< to files, of every kind; what the system was handed
+    std::uint64_t carried = 0, carried_bytes = 0, evicted = 0, evicted_bytes = 0;
+    std::uint64_t damaged = 0;  ///< records that failed their checksums, dropped
+    std::uint64_t invalidated = 0;
+    std::uint64_t read_errors = 0, write_errors = 0;
+    std::chrono::seconds oldest{0};  ///< age of the oldest segment: about the age of eviction
+    std::chrono::milliseconds loaded_in{0};
+};
+
+class tier;
+
+/// One request's look-up. Made and used on one event loop; destroyed at any time.
+class disk_lookup {
+public:
+    /// `sleeper` is notified when a read has ended that step() was told to wait for.
+    disk_lookup(tier& from,
+                const filter::key_hash& key,
+                std::string_view url,
+                wakeup::signal sleeper);
+    ~disk_lookup();
+    disk_lookup(const disk_lookup&) = delete;
+    disk_lookup& operator=(const disk_lookup&) = delete;
+
+    /// False: wait for the sleeper, then call again. True: `result` is the answer. `request` is as
+    /// for response_store::find, the same in every call. Reads that the tier refuses (queue full),
+    /// that fail or prove damaged are answered as absent.
+    [[nodiscard]] bool step(http::field_list request);
+
+    found result;
+    /// How often it was served from disk before, as far as the index counts (saturates at 7).
+    unsigned uses = 0;
+
+private:
+    struct state;
+    std::shared_ptr<state> state_;
+};
+
+/// An object on its way to disk while it arrives: too large, or of unknown length, to be held whole
+/// first. One thread.
+class object_writer {
+public:
+    virtual ~object_writer() = default;  ///< not finished: nothing is stored
+    /// The next bytes of the body; the slice is held until they are written. False: given up (the
+    /// queue is full, the disk fails, the object proves too large), and so from now on.
+    [[nodiscard]] virtual bool append(const slice& bytes) = 0;
+    /// The body is complete. `response` is its head, `content` null. False: not stored.
+    [[nodiscard]] virtual bool finish(const stored_response& response) = 0;
+};
+
+class tier {
+public:
+    /// Opens or makes the store in `settings.path` and begins to load it.
+    /// @throws std::runtime_error (path and reason) when another process holds it, when it is of
+    ///         another format or key secret that can't be read, or when it can't be made at all
+    /// `purges` gets back the bans that the journal kept, their epochs included.
+    tier(const tier_settings& settings,
+         filesystem& files,
+         purge_list& purges,
+         const invalidations& invalidated);
+    ~tier();  ///< stop(), if that was not called
+    tier(const tier&) = delete;
+    tier& operator=(const tier&) = delete;
+
+    /// The secret of the keys in this store: made with it, kept in its superblock. The instance
+    /// uses it for all its keys. Known after construction.
+    [[nodiscard]] const filter::hash_secret& secret() const noexcept;
+
+    /// In memory alone: false means that the key is not here. One shard's short lock.
+    [[nodiscard]] bool may_hold(const filter::key_hash& key) const noexcept;
+
+    /// Queues a whole response with `content` for writing. False: skipped (queue full, off, larger
+    /// than may be, parts), or invalidated or purged since `asked`.
+    bool put(const filter::key_hash& key,
+             std::string_view url,
+             const stored_ptr& response,
+             const invalidation_mark& asked);
+
+    /// Begins an object of `length` bytes, if that is known. Null: skipped, as put.
+    [[nodiscard]] std::unique_ptr<object_writer> begin(const filter::key_hash& key,
+                                                       std::string_view url,
+                                                       std::optional<std::uint64_t> length,
+                                                       const invalidation_mark& asked);
+
+    /// `updated` is `current` with a newer head (a 304's): its record is given the new head,
+    /// without writing the body anew. False when `current` is no longer here.
+    bool freshen(const filter::key_hash& key,
+                 std::string_view url,
+                 const stored_response& current,
+                 const stored_response& updated,
+                 const invalidation_mark& asked);
+
+    /// Drops every variant of a URL, now and after any restart. `kept` is called, on another
+    /// thread, when the journal has it (synced); at once when there is nothing to keep.
+    /// Call it after invalidations::note, so that what is being put meanwhile stays out.
+    void invalidate(const filter::key_hash& key, std::function<void()> kept = {});
+    /// Drops exactly this response, if it is here.
+    void drop(const filter::key_hash& key, const stored_response& outdated);
+
+    /// A soft purge of a URL: its variants are stale from `now` on.
+    void expire(const filter::key_hash& key, wall_time now, std::function<void()> kept = {});
+
+    /// The bans made since the last call go to the journal; `kept` as for invalidate. To be called
+    /// after each ban.
+    void keep_bans(std::function<void()> kept = {});
+
+    [[nodiscard]] tier_figures figures() const;
+
+    /// Writes what is queued, closes the segment in hand so that the next start is quick. Blocks;
+    /// not on an event loop.
+    void stop();
+
+private:
+    friend class disk_lookup;
+    struct inside;
+    std::unique_ptr<inside> inside_;
+};
+
+}  // namespace reprise::proxy::cache::disk

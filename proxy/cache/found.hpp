@@ -1,0 +1,21 @@
+#pragma once
+// What a look-up in either tier brings.
+
+#include "proxy/cache/stored_response.hpp"
+
+#include <cstdint>
+
+namespace reprise::proxy::cache {
+
+enum class lookup : std::uint8_t {
+    absent,         ///< nothing under this key
+    other_variant,  ///< only variants that the request's fields do not select
+    present,
+};
+
+struct found {
+    lookup what = lookup::absent;
+    stored_ptr response;
+};
+
+}  // namespace reprise::proxy::cache

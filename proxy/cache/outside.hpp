@@ -1,0 +1,38 @@
+#pragma once
+// A stored body that is not in memory: read piece by piece, from any offset.
+
+#include "proxy/cache/body.hpp"
+#include "proxy/net/wakeup.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace reprise::proxy::cache {
+
+/// One reply's place in a body. Made and used on one event loop; destroyed at any time.
+class outside_reader {
+public:
+    enum class news : std::uint8_t {
+        data,     ///< `into` has the next bytes, at least one; they stay valid as long as kept
+        waiting,  ///< the sleeper is notified when it is worth asking again
+        failed,   ///< damaged, evicted or unreadable from here on: the body can't be completed
+    };
+    virtual ~outside_reader() = default;
+    /// The next bytes before `end`, at most `most`, verified. @pre offset() < end
+    [[nodiscard]] virtual news next(std::uint64_t end,
+                                    std::size_t most,
+                                    std::vector<slice>& into) = 0;
+    [[nodiscard]] virtual std::uint64_t offset() const noexcept = 0;
+};
+
+/// Immutable; shared by the responses that were made of one look-up.
+class outside_body {
+public:
+    virtual ~outside_body() = default;
+    [[nodiscard]] virtual std::uint64_t size() const noexcept = 0;
+    [[nodiscard]] virtual std::unique_ptr<outside_reader> read_from(
+        std::uint64_t offset, wakeup::signal sleeper) const = 0;
+};
+
+}  // namespace reprise::proxy::cache

@@ -1,0 +1,78 @@
+#pragma once
+// Which stored object leaves when there is no more room: one interface, several policies.
+//
+// A policy orders the entries of one owner (a stripe of the memory tier, the replay tool's tier)
+// and owns none of them: an entry is a base of whatever its owner keeps, linked intrusively, so
+// that a hit allocates nothing. Sizes are what the owner charges, in bytes; the policy plans its
+// own shares (a window, a small queue, ghosts) from the capacity it was told, but the owner alone
+// decides when something must go: evict() is called until it fits.
+//
+// The proxy and tools/replay run these very classes.
+//
+// Threads   none: the owner locks.
+// Cost      inserted, used, removed and evict are O(1) amortised, or O(log n) where a policy says
+// so. Memory    per entry what `evictable` has; beside it what a policy's comment says (ghosts, a
+// sketch).
+
+#include "filter/key_hash.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+namespace reprise::proxy::cache {
+
+/// What a policy keeps of an entry. The owner sets key and charge before inserted(), and changes
+/// neither while the entry is in.
+struct evictable {
+    filter::key_hash key{};
+    std::uint64_t charge = 0;  ///< bytes
+
+    // The policy's own.
+    evictable* newer = nullptr;
+    evictable* older = nullptr;
+    double worth = 0;         ///< policies that rank by a number
+    std::uint32_t place = 0;  ///< in a heap
+    std::uint8_t queue = 0;   ///< which of the policy's lists it is in
+    std::uint8_t uses = 0;    ///< since it came in or was last looked at, saturating
+};
+
+class eviction_policy {
+public:
+    virtual ~eviction_policy() = default;
+
+    /// The bytes to plan for. May be called again at any time; evicts nothing.
+    virtual void set_capacity(std::uint64_t bytes) = 0;
+
+    /// Somebody asked for a key that is not in: for policies that count what is absent too. Called
+    /// once a request that missed, before inserted() if that follows.
+    virtual void missed(const filter::key_hash& key) noexcept { (void)key; }
+
+    /// `entry` has come in. It is in no list of any policy.
+    virtual void inserted(evictable& entry) = 0;
+    /// A hit.
+    virtual void used(evictable& entry) noexcept = 0;
+    /// It leaves for another reason than eviction (replaced, invalidated): no ghost of it stays.
+    virtual void removed(evictable& entry) noexcept = 0;
+    /// The entry that is to leave now, taken out of the lists, its ghost kept where the policy has
+    /// ghosts. Null when nothing is in.
+    [[nodiscard]] virtual evictable* evict() = 0;
+    /// How many times more useful the policy thinks `newcomer` than what would leave for it: above
+    /// 1 it should come in. 1 where the policy has no opinion.
+    [[nodiscard]] virtual double preference(const filter::key_hash& newcomer,
+                                            std::uint64_t charge) const noexcept {
+        (void)newcomer;
+        (void)charge;
+        return 1;
+    }
+    /// Bytes of memory beside the entries.
+    [[nodiscard]] virtual std::uint64_t overhead() const noexcept { return 0; }
+};
+
+enum class eviction_kind : std::uint8_t { lru, sieve, s3_fifo, w_tinylfu, gdsf };
+[[nodiscard]] std::string_view to_string(eviction_kind kind) noexcept;
+
+[[nodiscard]] std::unique_ptr<eviction_policy> make_policy(eviction_kind kind,
+                                                           std::uint64_t capacity_bytes);
+
+}  // namespace reprise::proxy::cache
