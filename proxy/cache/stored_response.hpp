@@ -31,6 +31,15 @@ struct last_told : std::atomic<std::uint32_t> {
     last_told(const last_told&) noexcept : last_told() {}
 };
 
+/// Which record of the disk tier a response is, or was made of; 0: of none. The tier sets it when
+/// it takes a response.
+struct record_id : std::atomic<std::uint64_t> {
+    record_id() noexcept : std::atomic<std::uint64_t>{0} {}
+    record_id(const record_id& other) noexcept
+        : std::atomic<std::uint64_t>{other.load(std::memory_order_relaxed)} {}
+    using std::atomic<std::uint64_t>::operator=;
+};
+
 struct stored_response {
     /// "HTTP/1.1 200 OK\r\n", the end-to-end fields with our Via, and last Content-Length where the
     /// status has one. Without Age, Cache-Status, Connection and the empty line: those are the
@@ -49,8 +58,7 @@ struct stored_response {
     std::shared_ptr<const partial_body> parts;
     /// Set where the whole body is on disk, and neither `content` nor `parts` is.
     std::shared_ptr<const outside_body> outside;
-    /// Which record of the disk tier this is or was made of; 0: of none.
-    std::uint64_t disk_record = 0;
+    mutable record_id disk_record;
     wall_time reusable_until{};  ///< before it, a request without directives is a hit
                                  ///< (http::reusable_until)
 

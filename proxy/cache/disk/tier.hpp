@@ -142,7 +142,7 @@ public:
     [[nodiscard]] bool may_hold(const filter::key_hash& key) const noexcept;
 
     /// Queues a whole response with `content` for writing. False: skipped (queue full, off, larger
-    /// than may be, parts), or invalidated or purged since `asked`.
+    /// than may be, parts), or invalidated or purged since `asked`. Sets response->disk_record.
     bool put(const filter::key_hash& key,
              std::string_view url,
              const stored_ptr& response,

@@ -1,0 +1,97 @@
+#include "proxy/cache/tiers.hpp"
+
+#include <utility>
+
+namespace reprise::proxy::cache {
+
+void tiers::attach(std::unique_ptr<disk::tier> disk, disk_write when) {
+    disk_ = std::move(disk);
+    when_ = when;
+}
+
+bool tiers::put(const filter::key_hash& key,
+                std::string_view url,
+                stored_ptr response,
+                invalidation_mark asked) {
+    const bool to_disk = disk_ && when_ == disk_write::admission && !response->parts &&
+                         disk_->put(key, url, response, asked);
+    return memory_.put(key, url, std::move(response), asked) || to_disk;
+}
+
+bool tiers::put_over(const filter::key_hash& key,
+                     std::string_view url,
+                     const stored_ptr& expected,
+                     stored_ptr response,
+                     invalidation_mark asked) {
+    if (!memory_.put_over(key, url, expected, response, asked)) {
+        return false;
+    }
+    if (disk_ && when_ == disk_write::admission && !response->parts) {
+        (void)disk_->put(key, url, response, asked);
+    }
+    return true;
+}
+
+std::unique_ptr<disk::object_writer> tiers::begin_on_disk(const filter::key_hash& key,
+                                                          std::string_view url,
+                                                          std::optional<std::uint64_t> length,
+                                                          invalidation_mark asked) {
+    return disk_ ? disk_->begin(key, url, length, asked) : nullptr;
+}
+
+void tiers::promote(const filter::key_hash& key,
+                    std::string_view url,
+                    const stored_ptr& response,
+                    unsigned uses,
+                    invalidation_mark asked) {
+    if (uses > 0 && response->content) {
+        (void)memory_.put(key, url, response, asked);
+    }
+}
+
+bool tiers::freshen(const filter::key_hash& key,
+                    std::string_view url,
+                    const stored_ptr& current,
+                    stored_ptr updated,
+                    invalidation_mark asked) {
+    const bool on_disk = disk_ && current->disk_record != 0 &&
+                         disk_->freshen(key, url, *current, *updated, asked);
+    return memory_.freshen(key, url, current, std::move(updated), asked) || on_disk;
+}
+
+bool tiers::drop(const filter::key_hash& key, std::string_view url, const stored_ptr& outdated) {
+    if (disk_) {
+        disk_->drop(key, *outdated);
+    }
+    return memory_.drop(key, url, outdated) || outdated->disk_record != 0;
+}
+
+std::size_t tiers::invalidate(const filter::key_hash& key, std::string_view url) {
+    const auto in_memory = memory_.invalidate(key, url);
+    if (!disk_) {
+        return in_memory;
+    }
+    const bool on_disk = disk_->may_hold(key);
+    disk_->invalidate(key);  // though it may hold nothing: something may be on its way
+    return in_memory != 0 ? in_memory : on_disk ? 1 : 0;
+}
+
+std::size_t tiers::expire(const filter::key_hash& key, std::string_view url, wall_time now) {
+    const auto in_memory = memory_.expire(key, url, now);
+    if (!disk_) {
+        return in_memory;
+    }
+    const bool on_disk = disk_->may_hold(key);
+    disk_->expire(key, now);
+    return in_memory != 0 ? in_memory : on_disk ? 1 : 0;
+}
+
+void tiers::keep_purges(std::function<void()> kept) {
+    if (disk_) {
+        disk_->keep_bans(std::move(kept));
+    } else {
+        kept();
+    }
+}
+
+}  // namespace reprise::proxy::cache

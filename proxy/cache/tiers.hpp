@@ -1,0 +1,117 @@
+#pragma once
+// The store: memory tier and, where there is one, disk tier, behind one face.
+//
+// What is looked up is looked up in memory first; exchange asks the disk itself (disk_lookup),
+// since that may have to wait. What is put, freshened, dropped, invalidated or purged goes to both.
+//
+// - An admitted response goes to disk once: when it is stored ("write": "admission"), or when it
+//   leaves memory and was used ("eviction"). Parts of objects stay in memory.
+// - A body larger than memory.max_object never enters memory; it goes to disk as it arrives
+//   (begin_on_disk).
+// - What the disk serves a second time is taken into memory too (promote): the first time may be
+// the
+//   last.
+//
+// Threads   any number. Nothing here waits for a disk.
+
+#include "proxy/cache/disk/tier.hpp"
+#include "proxy/cache/store.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace reprise::proxy::cache {
+
+enum class disk_write : std::uint8_t { admission, eviction };
+
+class tiers {
+public:
+    explicit tiers(std::uint64_t memory_bytes) : memory_{memory_bytes} {}
+
+    /// Begins to use a disk tier. Before any other thread is there.
+    void attach(std::unique_ptr<disk::tier> disk, disk_write when);
+
+    [[nodiscard]] response_store& memory() noexcept { return memory_; }
+    [[nodiscard]] const response_store& memory() const noexcept { return memory_; }
+    /// Null: there is none.
+    [[nodiscard]] disk::tier* disk() const noexcept { return disk_.get(); }
+    [[nodiscard]] purge_list& purges() noexcept { return memory_.purges(); }
+
+    // In memory alone (response_store says what they do).
+    [[nodiscard]] found find(const filter::key_hash& key,
+                             std::string_view url,
+                             http::field_list request) const {
+        return memory_.find(key, url, request);
+    }
+    [[nodiscard]] found peek(const filter::key_hash& key,
+                             std::string_view url,
+                             http::field_list request) const {
+        return memory_.peek(key, url, request);
+    }
+    [[nodiscard]] stored_ptr variant_of(const filter::key_hash& key,
+                                        std::string_view url,
+                                        const stored_response& like) const {
+        return memory_.variant_of(key, url, like);
+    }
+    [[nodiscard]] std::vector<stored_ptr> variants(const filter::key_hash& key,
+                                                   std::string_view url) const {
+        return memory_.variants(key, url);
+    }
+    [[nodiscard]] invalidation_mark mark(const filter::key_hash& key) const {
+        return memory_.mark(key);
+    }
+    [[nodiscard]] reservation reserve() noexcept { return memory_.reserve(); }
+
+    /// A whole, admitted response with `content`. False: neither tier took it.
+    bool put(const filter::key_hash& key,
+             std::string_view url,
+             stored_ptr response,
+             invalidation_mark asked);
+    /// Parts, or what parts have become; the whole goes to disk too.
+    bool put_over(const filter::key_hash& key,
+                  std::string_view url,
+                  const stored_ptr& expected,
+                  stored_ptr response,
+                  invalidation_mark asked);
+    /// A body of `length` bytes, or of unknown length, that is too large for memory. Null: there is
+    /// no disk, or it takes none now.
+    [[nodiscard]] std::unique_ptr<disk::object_writer> begin_on_disk(
+        const filter::key_hash& key,
+        std::string_view url,
+        std::optional<std::uint64_t> length,
+        invalidation_mark asked);
+
+    /// `response` was served from disk, `uses` times before.
+    void promote(const filter::key_hash& key,
+                 std::string_view url,
+                 const stored_ptr& response,
+                 unsigned uses,
+                 invalidation_mark asked);
+
+    bool freshen(const filter::key_hash& key,
+                 std::string_view url,
+                 const stored_ptr& current,
+                 stored_ptr updated,
+                 invalidation_mark asked);
+    bool drop(const filter::key_hash& key, std::string_view url, const stored_ptr& outdated);
+    /// How many responses went, those on disk counted as one.
+    std::size_t invalidate(const filter::key_hash& key, std::string_view url);
+    std::size_t expire(const filter::key_hash& key, std::string_view url, wall_time now);
+    /// After purges of any kind: `kept` is called, on any thread, once a restart will know of all
+    /// that were made before this call; at once where nothing is kept.
+    void keep_purges(std::function<void()> kept);
+
+    void set_capacity(std::uint64_t memory_bytes) { memory_.set_capacity(memory_bytes); }
+
+private:
+    response_store memory_;
+    std::unique_ptr<disk::tier> disk_;
+    disk_write when_ = disk_write::admission;
+};
+
+}  // namespace reprise::proxy::cache
