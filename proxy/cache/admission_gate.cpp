@@ -152,8 +152,10 @@ filter::admission_settings filter_settings(const config::options& options) {
     return settings;
 }
 
-admission_gate::admission_gate(const config::options& options, wall_time now)
-    : secret_{filter::hash_secret::from_seed(random_seed())} {
+admission_gate::admission_gate(const config::options& options,
+                               wall_time now,
+                               const filter::hash_secret* fixed)
+    : secret_{fixed != nullptr ? *fixed : filter::hash_secret::from_seed(random_seed())} {
     const auto settings = filter_settings(options);
     const auto& path = options.admission.state;
     if (!path.empty()) {
@@ -162,17 +164,24 @@ admission_gate::admission_gate(const config::options& options, wall_time now)
         const auto most = filter::encoded_size(settings) + 1;
         if (const auto bytes = read_state(path, most)) {
             auto state = filter::decode(*bytes, settings, seconds_of(now));
-            if (state.has_value()) {
+            if (state.has_value() && fixed != nullptr &&
+                !std::ranges::equal(state->seed, fixed->seed())) {
+                log::warn("admission.state: ",
+                          path,
+                          " refused: made under another secret than the store in disk.path; the "
+                          "filter starts empty");
+            } else if (state.has_value()) {
                 secret_ = filter::hash_secret::from_seed(state->seed);
                 filter_ = std::move(state->filter);
                 log::info("admission.state: ", path, " loaded");
                 return;
+            } else {
+                log::warn("admission.state: ",
+                          path,
+                          " refused: ",
+                          state.error().message(),
+                          "; the filter starts empty");
             }
-            log::warn("admission.state: ",
-                      path,
-                      " refused: ",
-                      state.error().message(),
-                      "; the filter starts empty");
         }
     }
     filter_ = std::make_unique<filter::admission_filter>(settings, seconds_of(now));

@@ -49,8 +49,11 @@ struct admission_choice_for {
 class admission_gate {
 public:
     /// An empty filter under a new random seed, or what `state_file` holds (empty: none). A file
-    /// that can't be used is refused with a log line, and the filter starts empty.
-    admission_gate(const config::options& options, wall_time now);
+    /// that can't be used is refused with a log line, and the filter starts empty. `fixed`: the
+    /// secret that keys have already (of a store on disk), and then the file must have it too.
+    admission_gate(const config::options& options,
+                   wall_time now,
+                   const filter::hash_secret* fixed = nullptr);
 
     [[nodiscard]] const filter::hash_secret& secret() const noexcept { return secret_; }
 
