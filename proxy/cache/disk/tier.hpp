@@ -102,6 +102,8 @@ public:
     found result;
     /// How often it was served from disk before, as far as the index counts (saturates at 7).
     unsigned uses = 0;
+    /// When the look-up began: what may be done with the result is judged from here.
+    invalidation_mark asked;
 
 private:
     struct state;
