@@ -49,6 +49,15 @@ void check_memory(const memory_options& into, const given& members, const place&
     }
 }
 
+void check_disk(const disk_options& into, const given& members, const place& here) {
+    // With a small store the default bound on one object is above it, which does no harm.
+    if (members.has("max_object") && members.is_sound("max_object") && members.is_sound("size") &&
+        into.max_object > into.size / 4) {
+        here.member("max_object")
+            .wrong("must not be above a quarter of disk.size, " + size_to_string(into.size / 4));
+    }
+}
+
 void check_limits(const limit_options& into, const given& members, const place& here) {
     if (members.has("url_length") && members.is_sound("url_length") &&
         members.is_sound("head_size") && into.url_length > into.head_size) {

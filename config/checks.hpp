@@ -15,6 +15,7 @@ void check_hits(const admission_choice& choice, const given& members, const plac
 /// aside, so that it is not taken for another listener's.
 void check_listener(listener& into, const given& members, const place& here);
 
+void check_disk(const disk_options& into, const given& members, const place& here);
 void check_memory(const memory_options& into, const given& members, const place& here);
 void check_limits(const limit_options& into, const given& members, const place& here);
 void check_origins(const origin_options& into, const given& members, const place& here);

@@ -75,6 +75,16 @@ struct memory_options {
     bool operator==(const memory_options&) const = default;
 };
 
+enum class disk_write { admission, eviction };
+struct disk_options {
+    std::string path;                    ///< a directory; empty ("off"): no disk tier
+    byte_count size = 20ull << 30;       ///< what all files in it take at most
+    byte_count max_object = 1ull << 30;  ///< a larger body is not stored there
+    disk_write write = disk_write::admission;
+    double carry = 0.25;  ///< of the bytes written, at most this share is carried forward
+    bool operator==(const disk_options&) const = default;
+};
+
 struct collapsing_options {
     byte_count window = 8ull << 20;  ///< bytes of one response held for readers that are behind
     byte_count finish =
@@ -192,6 +202,7 @@ struct options {
     admin_options admin;
     unsigned threads = 0;  ///< 0: one a processor
     memory_options memory;
+    disk_options disk;
     collapsing_options collapsing;
     admission_options admission;
     access_options access;

@@ -3,6 +3,7 @@
 #include "config/admission_settings.hpp"
 #include "config/checks.hpp"
 #include "config/connection_settings.hpp"
+#include "config/disk_settings.hpp"
 
 #include <chrono>
 #include <utility>
@@ -275,6 +276,11 @@ object_table<options> make_table() {
                   "Event loops, each with connections of its own; 0: one a processor. "
                   "More than processors gains nothing."),
             object("memory", &options::memory, memory_table(), "The store in memory."),
+            object("disk",
+                   &options::disk,
+                   disk_table(),
+                   "The store on disk, which outlives a restart. What is admitted is written there "
+                   "once; memory holds what is asked for again."),
             object("collapsing",
                    &options::collapsing,
                    collapsing_table(),

@@ -28,6 +28,7 @@ TEST_SUITE("config/settings") {
                      admin,
                      threads,
                      memory,
+                     disk,
                      collapsing,
                      admission,
                      access,
@@ -44,6 +45,7 @@ TEST_SUITE("config/settings") {
         CHECK(admin != standard.admin);
         CHECK(threads == 3);
         CHECK(memory != standard.memory);
+        CHECK(disk != standard.disk);
         CHECK(collapsing != standard.collapsing);
         CHECK(admission != standard.admission);
         CHECK(access != standard.access);
@@ -72,6 +74,15 @@ TEST_SUITE("config/settings") {
         CHECK(admin_address == endpoint{"127.0.0.1", 3181});
         CHECK(token_file == "/run/reprise/token");
         CHECK(host_names == std::vector<std::string>{"proxy.example"});
+    }
+
+    TEST_CASE("the disk is read") {
+        const auto& [path, size, max_object, write, carry] = every_setting().disk;
+        CHECK(path == "/var/cache/reprise");
+        CHECK(size == 100ull << 30);
+        CHECK(max_object == 10ull << 30);
+        CHECK(write == disk_write::eviction);
+        CHECK(carry == 0.1);
     }
 
     TEST_CASE("memory, collapsing, admission and freshness are read") {

@@ -1,0 +1,53 @@
+#include "config/disk_settings.hpp"
+
+#include "config/checks.hpp"
+
+namespace reprise::config {
+namespace {
+using enum change;
+constexpr byte_count kib = 1ull << 10;
+constexpr byte_count mib = 1ull << 20;
+constexpr byte_count tib = 1ull << 40;
+}  // namespace
+
+object_table<disk_options> disk_table() {
+    return {
+        {
+            value("path",
+                  &disk_options::path,
+                  path_or_off(),
+                  restart,
+                  "The directory of the store, made if it is not there; \"off\": there is none. "
+                  "One process at a time may use it."),
+            value("size",
+                  &disk_options::size,
+                  size_between(16 * mib, 64 * tib),
+                  restart,
+                  "What all files in it take at most, bookkeeping included. More holds more "
+                  "hits; memory for the index grows by up to 24 bytes an object."),
+            value("max_object",
+                  &disk_options::max_object,
+                  size_between(1 * kib, 64 * tib),
+                  restart,
+                  "A larger body is not stored on disk, nor one larger than a quarter of size. "
+                  "More lets one large object push many small ones out."),
+            value("write",
+                  &disk_options::write,
+                  one_of<disk_write>(
+                      {{"admission", disk_write::admission}, {"eviction", disk_write::eviction}}),
+                  restart,
+                  "When a response goes to disk, once: when it is admitted, or when it leaves "
+                  "memory and was used there. \"eviction\" writes less and loses what memory "
+                  "held when the process ends."),
+            value("carry",
+                  &disk_options::carry,
+                  fraction_between(0, 0.9),
+                  restart,
+                  "Of the bytes written at most this share are objects that were used and would "
+                  "leave: they are written again instead. More keeps more hits and writes more."),
+        },
+        {},
+        check_disk};
+}
+
+}  // namespace reprise::config
