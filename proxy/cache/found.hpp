@@ -16,6 +16,8 @@ enum class lookup : std::uint8_t {
 struct found {
     lookup what = lookup::absent;
     stored_ptr response;
+    /// It was on probation, and this look-up admitted it: it is to be written to disk now.
+    bool just_admitted = false;
 };
 
 }  // namespace reprise::proxy::cache
