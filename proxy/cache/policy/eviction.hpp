@@ -3,21 +3,33 @@
 //
 // A policy orders the entries of one owner (a stripe of the memory tier, the replay tool's tier)
 // and owns none of them: an entry is a base of whatever its owner keeps, linked intrusively, so
-// that a hit allocates nothing. Sizes are what the owner charges, in bytes; the policy plans its
-// own shares (a window, a small queue, ghosts) from the capacity it was told, but the owner alone
-// decides when something must go: evict() is called until it fits.
+// that a hit allocates nothing. Sizes are what the owner charges, in bytes; a policy plans its own
+// shares (a window, a small queue, ghosts) in bytes from the capacity it was told, but the owner
+// alone decides when something must go.
+//
+// The order of calls, for one request:
+//
+//     hit     used(entry)
+//     miss    missed(key); if it is to be kept, inserted(entry), then evict() until all fits
+//
+// So the newcomer is in when evict() is asked, and a policy that would rather not have it names it
+// as the one to leave: it then leaves without having been of use.
 //
 // The proxy and tools/replay run these very classes.
 //
 // Threads   none: the owner locks.
 // Cost      inserted, used, removed and evict are O(1) amortised, or O(log n) where a policy says
-// so. Memory    per entry what `evictable` has; beside it what a policy's comment says (ghosts, a
-// sketch).
+//           so.
+// Memory    per entry what `evictable` has; beside it what overhead() says.
+// Errors    std::bad_alloc from the constructor, set_capacity and inserted (which then has not
+//           taken the entry in); nothing else throws.
 
 #include "filter/key_hash.hpp"
 
+#include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 namespace reprise::proxy::cache {
@@ -28,21 +40,21 @@ struct evictable {
     filter::key_hash key{};
     std::uint64_t charge = 0;  ///< bytes
 
-    // The policy's own.
+    // The policy's own, set by inserted().
     evictable* newer = nullptr;
     evictable* older = nullptr;
     double worth = 0;         ///< policies that rank by a number
     std::uint32_t place = 0;  ///< in a heap
     std::uint8_t queue = 0;   ///< which of the policy's lists it is in
     std::uint8_t uses = 0;    ///< since it came in or was last looked at, saturating
-
-    /// residents' own: uses still needed of one on probation, which is in no policy's list.
-    std::uint8_t to_go = 0;
 };
 
 class eviction_policy {
 public:
-    virtual ~eviction_policy() = default;
+    eviction_policy() = default;
+    eviction_policy(const eviction_policy&) = delete;
+    eviction_policy& operator=(const eviction_policy&) = delete;
+    virtual ~eviction_policy() = default;  ///< entries that are still in are left as they are
 
     /// The bytes to plan for. May be called again at any time; evicts nothing.
     virtual void set_capacity(std::uint64_t bytes) = 0;
@@ -53,13 +65,14 @@ public:
 
     /// `entry` has come in. It is in no list of any policy.
     virtual void inserted(evictable& entry) = 0;
-    /// A hit.
+    /// A hit. @pre entry is in
     virtual void used(evictable& entry) noexcept = 0;
     /// It leaves for another reason than eviction (replaced, invalidated): no ghost of it stays.
+    /// @pre entry is in
     virtual void removed(evictable& entry) noexcept = 0;
     /// The entry that is to leave now, taken out of the lists, its ghost kept where the policy has
     /// ghosts. Null when nothing is in.
-    [[nodiscard]] virtual evictable* evict() = 0;
+    [[nodiscard]] virtual evictable* evict() noexcept = 0;
     /// How many times more useful the policy thinks `newcomer` than what would leave for it: above
     /// 1 it should come in. 1 where the policy has no opinion.
     [[nodiscard]] virtual double preference(const filter::key_hash& newcomer,
@@ -72,8 +85,24 @@ public:
     [[nodiscard]] virtual std::uint64_t overhead() const noexcept { return 0; }
 };
 
-enum class eviction_kind : std::uint8_t { lru, sieve, s3_fifo, w_tinylfu, gdsf };
+enum class eviction_kind : std::uint8_t {
+    lru,
+    sieve,
+    s3_fifo,
+    w_tinylfu,
+    gdsf,    ///< requests a byte: small objects stay longer
+    lfu_da,  ///< as gdsf, but an object is worth its requests whatever its size
+};
+inline constexpr std::array every_eviction_kind{eviction_kind::lru,
+                                                eviction_kind::sieve,
+                                                eviction_kind::s3_fifo,
+                                                eviction_kind::w_tinylfu,
+                                                eviction_kind::gdsf,
+                                                eviction_kind::lfu_da};
+
+/// As settings and reports name it: "s3-fifo".
 [[nodiscard]] std::string_view to_string(eviction_kind kind) noexcept;
+[[nodiscard]] std::optional<eviction_kind> eviction_kind_of(std::string_view name) noexcept;
 
 [[nodiscard]] std::unique_ptr<eviction_policy> make_policy(eviction_kind kind,
                                                            std::uint64_t capacity_bytes);
