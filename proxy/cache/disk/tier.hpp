@@ -129,7 +129,7 @@ public:
     ///         another format or key secret that can't be read, or when it can't be made at all
     /// `purges` gets back the bans that the journal kept, their epochs included.
     tier(const tier_settings& settings,
-         filesystem& files,
+         std::shared_ptr<filesystem> files,
          purge_list& purges,
          const invalidations& invalidated);
     ~tier();  ///< stop(), if that was not called
