@@ -47,6 +47,9 @@ struct evictable {
     std::uint32_t place = 0;  ///< in a heap
     std::uint8_t queue = 0;   ///< which of the policy's lists it is in
     std::uint8_t uses = 0;    ///< since it came in or was last looked at, saturating
+
+    /// residents' own: uses still needed of one on probation, which is in no policy's list.
+    std::uint8_t to_go = 0;
 };
 
 class eviction_policy {

@@ -1,6 +1,7 @@
 #include "proxy/cache/policy/residents.hpp"
 
 #include <algorithm>
+#include <new>
 
 namespace reprise::proxy::cache {
 
@@ -27,31 +28,42 @@ void residents::set_probation(double share) {
 }
 
 void residents::enter(evictable& entry, standing as, unsigned uses_to_admit) {
-    ++count_;
     if (as == standing::admitted) {
         entry.to_go = 0;
-        admitted_ += entry.charge;
         policy_->inserted(entry);
-        return;
+        admitted_ += entry.charge;
+    } else {
+        entry.to_go = static_cast<std::uint8_t>(std::clamp(uses_to_admit, 1u, 255u));
+        link(entry);
+        on_probation_ += entry.charge;
     }
-    entry.to_go = static_cast<std::uint8_t>(std::clamp(uses_to_admit, 1u, 255u));
-    on_probation_ += entry.charge;
+    ++count_;
+}
+
+bool residents::use_on_probation(evictable& entry) noexcept {
+    policy_->missed(entry.key);
+    if (entry.to_go > 1) {
+        --entry.to_go;
+        return false;
+    }
+    unlink(entry);
+    try {
+        policy_->inserted(entry);
+    } catch (const std::bad_alloc&) {
+        link(entry);
+        return false;
+    }
+    entry.to_go = 0;
+    on_probation_ -= entry.charge;
+    admitted_ += entry.charge;
+    return true;
+}
+
+void residents::link(evictable& entry) noexcept {
     entry.newer = nullptr;
     entry.older = youngest_;
     (youngest_ != nullptr ? youngest_->newer : oldest_) = &entry;
     youngest_ = &entry;
-}
-
-bool residents::use_on_probation(evictable& entry) {
-    policy_->missed(entry.key);
-    if (--entry.to_go != 0) {
-        return false;
-    }
-    unlink(entry);
-    on_probation_ -= entry.charge;
-    admitted_ += entry.charge;
-    policy_->inserted(entry);
-    return true;
 }
 
 void residents::unlink(evictable& entry) noexcept {
@@ -71,7 +83,7 @@ void residents::leave(evictable& entry) noexcept {
     }
 }
 
-evictable* residents::evict(bool probation_first) {
+evictable* residents::evict(bool probation_first) noexcept {
     if (!probation_first) {
         if (auto* chosen = policy_->evict()) {
             --count_;

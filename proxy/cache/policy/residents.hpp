@@ -16,6 +16,9 @@
 // Threads   none: the owner locks.
 // Memory    what the policy takes; entries are their owner's, linked and not copied.
 // Cost      the policy's; O(1) for those on probation. No call allocates but what the policy's do.
+// Errors    std::bad_alloc from the constructor, the setters and enter (which then has not taken
+// the
+//           entry in); nothing else throws.
 
 #include "proxy/cache/policy/eviction.hpp"
 
@@ -50,8 +53,9 @@ public:
     /// stores at the n-th request, met at the m-th, gives n - m.
     void enter(evictable& entry, standing as, unsigned uses_to_admit = 1);
 
-    /// A hit. True: this use has just admitted an entry that was on probation.
-    bool use(evictable& entry) {
+    /// A hit. True: this use has just admitted an entry that was on probation. Without memory for
+    /// the policy's own it stays on probation until its next use.
+    bool use(evictable& entry) noexcept {
         if (entry.to_go == 0) [[likely]] {
             policy_->used(entry);
             return false;
@@ -64,9 +68,11 @@ public:
 
     /// The entry that is to leave now, out of all lists: the oldest on probation when they take
     /// more than their share, else the policy's choice. Null when nothing is in.
-    [[nodiscard]] evictable* evict() { return evict(on_probation_ > probation_share_bytes_); }
+    [[nodiscard]] evictable* evict() noexcept {
+        return evict(on_probation_ > probation_share_bytes_);
+    }
     /// The same for an owner of several, who knows whether all together take more than their share.
-    [[nodiscard]] evictable* evict(bool probation_first);
+    [[nodiscard]] evictable* evict(bool probation_first) noexcept;
 
     [[nodiscard]] static standing standing_of(const evictable& entry) noexcept {
         return entry.to_go == 0 ? standing::admitted : standing::probation;
@@ -86,7 +92,8 @@ public:
     }
 
 private:
-    bool use_on_probation(evictable& entry);
+    bool use_on_probation(evictable& entry) noexcept;
+    void link(evictable& entry) noexcept;
     void unlink(evictable& entry) noexcept;
     void plan();
 
