@@ -1,0 +1,251 @@
+#include "proxy/cache/disk/files.hpp"
+
+#include <cerrno>
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include <utility>
+
+namespace reprise::proxy::cache::disk {
+
+namespace {
+
+error_code last_error() {
+    return {errno, boost::system::system_category()};
+}
+
+error_code of(int result) {
+    return result == 0 ? error_code{} : last_error();
+}
+
+/// Calls `attempt` until it is not interrupted by a signal.
+template <class Attempt>
+boost::system::result<std::size_t> transferred(const Attempt& attempt) {
+    for (;;) {
+        const auto count = attempt();
+        if (count >= 0) {
+            return static_cast<std::size_t>(count);
+        }
+        if (errno != EINTR) {
+            return last_error();
+        }
+    }
+}
+
+class descriptor {
+public:
+    explicit descriptor(int fd) noexcept : fd_{fd} {}
+    ~descriptor() { ::close(fd_); }
+    descriptor(const descriptor&) = delete;
+    descriptor& operator=(const descriptor&) = delete;
+    [[nodiscard]] int get() const noexcept { return fd_; }
+
+private:
+    int fd_;
+};
+
+class system_file final : public file {
+public:
+    system_file(int fd, std::shared_ptr<filesystem> owner, std::atomic<std::uint64_t>& written)
+        : fd_{fd},
+          owner_{std::move(owner)},
+          written_{written} {}
+
+    boost::system::result<std::size_t> read_some(std::uint64_t at,
+                                                 std::span<std::byte> into) override {
+        return transferred(
+            [&] { return ::pread(fd_.get(), into.data(), into.size(), static_cast<off_t>(at)); });
+    }
+
+    boost::system::result<std::size_t> read_cached(std::uint64_t at,
+                                                   std::span<std::byte> into) override {
+        const iovec place{into.data(), into.size()};
+        const auto count = ::preadv2(fd_.get(), &place, 1, static_cast<off_t>(at), RWF_NOWAIT);
+        if (count >= 0) {
+            return static_cast<std::size_t>(count);
+        }
+        // Where the file system has no such reads (EOPNOTSUPP), everything may have to wait.
+        if (errno == EOPNOTSUPP || errno == EINTR || errno == ENOSYS) {
+            return boost::system::errc::make_error_code(
+                boost::system::errc::resource_unavailable_try_again);
+        }
+        return last_error();
+    }
+
+    boost::system::result<std::size_t> write_some(std::uint64_t at,
+                                                  std::span<const std::byte> bytes) override {
+        auto count = transferred([&] {
+            return ::pwrite(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(at));
+        });
+        if (count) {
+            written_.fetch_add(*count, std::memory_order_relaxed);
+        }
+        return count;
+    }
+
+    error_code sync() override { return of(::fdatasync(fd_.get())); }
+
+    void write_out(std::uint64_t at, std::uint64_t size) noexcept override {
+        // The last stretch begins, all before it is waited for. A failure shows in sync().
+        (void)::sync_file_range(
+            fd_.get(), static_cast<off_t>(at), static_cast<off_t>(size), SYNC_FILE_RANGE_WRITE);
+        if (at != 0) {
+            (void)::sync_file_range(
+                fd_.get(), 0, static_cast<off_t>(at), SYNC_FILE_RANGE_WAIT_BEFORE);
+        }
+    }
+
+    error_code reserve(std::uint64_t size) override {
+        const auto failed = of(::fallocate(fd_.get(), 0, 0, static_cast<off_t>(size)));
+        if (failed == boost::system::errc::operation_not_supported) {
+            return resize(size);
+        }
+        return failed;
+    }
+
+    error_code resize(std::uint64_t size) override {
+        return of(::ftruncate(fd_.get(), static_cast<off_t>(size)));
+    }
+
+    boost::system::result<std::uint64_t> size() override {
+        struct stat facts {};
+        if (::fstat(fd_.get(), &facts) != 0) {
+            return last_error();
+        }
+        return static_cast<std::uint64_t>(facts.st_size);
+    }
+
+    error_code try_lock() override { return of(::flock(fd_.get(), LOCK_EX | LOCK_NB)); }
+
+private:
+    descriptor fd_;
+    std::shared_ptr<filesystem> owner_;
+    std::atomic<std::uint64_t>& written_;
+};
+
+class system_filesystem final : public filesystem,
+                                public std::enable_shared_from_this<system_filesystem> {
+public:
+    boost::system::result<std::shared_ptr<file>> open(const std::string& path,
+                                                      open_mode mode) override {
+        int flags = O_CLOEXEC | O_NOFOLLOW;
+        switch (mode) {
+        case open_mode::read: flags |= O_RDONLY; break;
+        case open_mode::update: flags |= O_RDWR; break;
+        case open_mode::make: flags |= O_RDWR | O_CREAT; break;
+        }
+        // O_NONBLOCK: a pipe by that name is refused below, not waited for.
+        const int fd = ::open(path.c_str(), flags | O_NONBLOCK, 0600);
+        if (fd < 0) {
+            return last_error();
+        }
+        auto opened = std::make_shared<system_file>(fd, shared_from_this(), written_);
+        struct stat facts {};
+        if (::fstat(fd, &facts) != 0) {
+            return last_error();
+        }
+        if (!S_ISREG(facts.st_mode)) {
+            return boost::system::errc::make_error_code(boost::system::errc::invalid_argument);
+        }
+        return std::shared_ptr<file>{std::move(opened)};
+    }
+
+    error_code make_directory(const std::string& path) override {
+        for (auto slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
+            const auto part = path.substr(0, slash);
+            if (::mkdir(part.c_str(), 0700) != 0 && errno != EEXIST) {
+                // A parent on a read-only file system may say so before it says that it exists.
+                const auto failed = last_error();
+                struct stat facts {};
+                if (::stat(part.c_str(), &facts) != 0) {
+                    return failed;
+                }
+            }
+            if (slash == std::string::npos) {
+                return {};
+            }
+        }
+    }
+
+    boost::system::result<std::vector<std::string>> list(const std::string& path) override {
+        DIR* directory = ::opendir(path.c_str());
+        if (directory == nullptr) {
+            return last_error();
+        }
+        std::vector<std::string> names;
+        // A directory stream of our own: readdir is as safe as readdir_r was.
+        while (const auto* entry = ::readdir(directory)) {  // NOLINT(concurrency-mt-unsafe)
+            std::string name{entry->d_name};
+            if (name != "." && name != "..") {
+                names.push_back(std::move(name));
+            }
+        }
+        ::closedir(directory);
+        return names;
+    }
+
+    error_code rename(const std::string& from, const std::string& to) override {
+        return of(::rename(from.c_str(), to.c_str()));
+    }
+
+    error_code remove(const std::string& path) override { return of(::unlink(path.c_str())); }
+
+    error_code sync_directory(const std::string& path) override {
+        const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fd < 0) {
+            return last_error();
+        }
+        const descriptor directory{fd};
+        return of(::fsync(fd));
+    }
+
+    boost::system::result<std::uint64_t> free_bytes(const std::string& path) override {
+        struct statvfs facts {};
+        if (::statvfs(path.c_str(), &facts) != 0) {
+            return last_error();
+        }
+        return std::uint64_t{facts.f_bavail} * facts.f_frsize;
+    }
+};
+
+}  // namespace
+
+error_code read_all(file& from, std::uint64_t at, std::span<std::byte> into) {
+    while (!into.empty()) {
+        const auto count = from.read_some(at, into);
+        if (!count) {
+            return count.error();
+        }
+        if (*count == 0) {
+            return boost::system::errc::make_error_code(boost::system::errc::no_message_available);
+        }
+        at += *count;
+        into = into.subspan(*count);
+    }
+    return {};
+}
+
+error_code write_all(file& to, std::uint64_t at, std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+        const auto count = to.write_some(at, bytes);
+        if (!count) {
+            return count.error();
+        }
+        if (*count == 0) {
+            return boost::system::errc::make_error_code(boost::system::errc::no_space_on_device);
+        }
+        at += *count;
+        bytes = bytes.subspan(*count);
+    }
+    return {};
+}
+
+std::shared_ptr<filesystem> system_files() {
+    return std::make_shared<system_filesystem>();
+}
+
+}  // namespace reprise::proxy::cache::disk
