@@ -71,6 +71,14 @@ void purge_list::ban_tag(std::uint64_t tag, std::string_view key, purge_mode mod
 void purge_list::add(ban next) {
     const std::lock_guard lock{guard_};
     ++(next.by_tag ? counted_.tags : counted_.prefixes);
+    next.epoch = epoch_.load(std::memory_order_relaxed) + 1;
+    const auto number = next.epoch;
+    take_in(std::move(next));
+    // Last, so that who sees the number finds the ban.
+    epoch_.store(number, std::memory_order_release);
+}
+
+void purge_list::take_in(ban next) {
     // A soft ban does not say what an older hard one does: that stays.
     std::erase_if(bans_, [&](const ban& old) {
         const bool said = old.same(next) &&
@@ -78,24 +86,20 @@ void purge_list::add(ban next) {
         bytes_ -= said ? old.bytes() : 0;
         return said;
     });
-    next.epoch = epoch_.load(std::memory_order_relaxed) + 1;
-    const auto number = next.epoch;
     bytes_ += next.bytes();
     bans_.push_back(std::move(next));
     while (bans_.size() > limits_.bans || bytes_ > limits_.bytes) {
         const auto& oldest = bans_.front();
         if (oldest.mode == purge_mode::hard) {
-            forgotten_hard_ = oldest.epoch;
+            forgotten_.hard = oldest.epoch;
         } else {
-            forgotten_soft_ = oldest.epoch;
-            forgotten_soft_time_ = oldest.time;
+            forgotten_.soft = oldest.epoch;
+            forgotten_.soft_time = oldest.time;
         }
         bytes_ -= oldest.bytes();
         bans_.pop_front();
         ++counted_.forgotten;
     }
-    // Last, so that who sees the number finds the ban.
-    epoch_.store(number, std::memory_order_release);
 }
 
 purge_list::judgement purge_list::judge(std::string_view key,
@@ -104,12 +108,12 @@ purge_list::judgement purge_list::judge(std::string_view key,
     const std::lock_guard lock{guard_};
     judgement out;
     out.checked = epoch_.load(std::memory_order_relaxed);
-    if (since < forgotten_hard_) {
+    if (since < forgotten_.hard) {
         out.hard = true;
         return out;
     }
-    if (since < forgotten_soft_) {
-        out.soft = forgotten_soft_time_;
+    if (since < forgotten_.soft) {
+        out.soft = forgotten_.soft_time;
     }
     const auto first = std::partition_point(
         bans_.begin(), bans_.end(), [since](const ban& one) { return one.epoch <= since; });
@@ -127,6 +131,29 @@ purge_list::judgement purge_list::judge(std::string_view key,
         }
     }
     return out;
+}
+
+std::vector<kept_ban> purge_list::made_since(std::uint64_t since) const {
+    const std::lock_guard lock{guard_};
+    const auto first = std::partition_point(
+        bans_.begin(), bans_.end(), [since](const ban& one) { return one.epoch <= since; });
+    return {first, bans_.end()};
+}
+
+forgotten_bans purge_list::forgotten() const {
+    const std::lock_guard lock{guard_};
+    return forgotten_;
+}
+
+void purge_list::restore(std::vector<kept_ban> bans,
+                         const forgotten_bans& forgotten,
+                         std::uint64_t epoch) {
+    const std::lock_guard lock{guard_};
+    forgotten_ = forgotten;
+    for (auto& one : bans) {
+        take_in(ban{std::move(one)});
+    }
+    epoch_.store(epoch, std::memory_order_release);
 }
 
 purge_figures purge_list::figures() const {

@@ -22,6 +22,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace reprise::proxy::cache {
 
@@ -50,6 +51,23 @@ struct key_parts {
     std::string_view space;   ///< " http://upstream", empty for absolute URLs
 };
 [[nodiscard]] key_parts split_key(std::string_view key) noexcept;
+
+/// A ban, as it is kept over restarts.
+struct kept_ban {
+    std::uint64_t epoch = 0;
+    wall_time time{};
+    purge_mode mode = purge_mode::hard;
+    bool by_tag = false;
+    std::uint64_t tag = 0;
+    std::string prefix;  ///< by tag: the origin
+    std::string space;
+};
+
+/// The last bans that left a full list; zero: none did.
+struct forgotten_bans {
+    std::uint64_t hard = 0, soft = 0;  ///< epochs
+    wall_time soft_time{};
+};
 
 /// Memory   at most limits.bytes of text and about 100 bytes a ban.
 /// Threads  any number: epoch() is one load, the rest takes a short lock.
@@ -85,21 +103,25 @@ public:
 
     [[nodiscard]] purge_figures figures() const;
 
+    /// The bans in the list that were made after `since`, oldest first. Copies them.
+    [[nodiscard]] std::vector<kept_ban> made_since(std::uint64_t since) const;
+    [[nodiscard]] forgotten_bans forgotten() const;
+    /// Takes back what made_since(0) and forgotten() gave before a restart, and goes on counting
+    /// behind `epoch`: one that no response of the time before can have been checked to, unless it
+    /// was. What does not fit is forgotten as ever.
+    /// @pre the bans are in order of their epochs, none of which is above `epoch`; no ban was made
+    ///      in this list
+    void restore(std::vector<kept_ban> bans, const forgotten_bans& forgotten, std::uint64_t epoch);
+
 private:
-    struct ban {
-        std::uint64_t epoch = 0;
-        wall_time time{};
-        purge_mode mode = purge_mode::hard;
-        bool by_tag = false;
-        std::uint64_t tag = 0;
-        std::string prefix;  ///< by tag: the origin
-        std::string space;
+    struct ban : kept_ban {
         [[nodiscard]] bool same(const ban& other) const noexcept;
         [[nodiscard]] bool meets(std::string_view key,
                                  std::span<const std::uint64_t> tags) const noexcept;
         [[nodiscard]] std::size_t bytes() const noexcept { return prefix.size() + space.size(); }
     };
     void add(ban next);
+    void take_in(ban next);  // the lock is held
 
     const purge_limits limits_;
     std::atomic<std::uint64_t> epoch_{0};
@@ -107,8 +129,7 @@ private:
     std::deque<ban> bans_;  // oldest first
     std::size_t bytes_ = 0;
     // The last bans that were forgotten: what was checked no further than before them is purged.
-    std::uint64_t forgotten_hard_ = 0, forgotten_soft_ = 0;
-    wall_time forgotten_soft_time_{};
+    forgotten_bans forgotten_;
     purge_figures counted_;
 };
 

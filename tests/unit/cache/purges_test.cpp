@@ -186,6 +186,38 @@ TEST_SUITE("cache/purges") {
         CHECK_FALSE(store.put(key, url, tagged(""), asked));
         CHECK(store.put(key, url, tagged("")));
     }
+
+    TEST_CASE("a list restored judges as the one whose bans were kept") {
+        purge_list before{{.bans = 3, .bytes = 1000}};
+        before.ban_prefix("http://gone/", "", purge_mode::soft, now);
+        before.ban_prefix("http://lost/", "", purge_mode::hard, now);
+        before.ban_prefix("http://a/", "", purge_mode::hard, now);
+        before.ban_tag(tag_hash("t"), "http://b/", purge_mode::soft, now + 5s);
+        before.ban_prefix("//c/", " http://up", purge_mode::hard, now);
+        const auto newest = before.made_since(before.epoch() - 1);
+        REQUIRE(newest.size() == 1);
+        CHECK(newest[0].prefix == "//c/");
+        CHECK(before.made_since(before.epoch()).empty());
+
+        purge_list after{{.bans = 3, .bytes = 1000}};
+        after.restore(before.made_since(0), before.forgotten(), before.epoch() + 10);
+        CHECK(after.epoch() == before.epoch() + 10);
+        const std::array tags{tag_hash("t")};
+        for (const auto* url : {"http://a/x", "http://b/x", "//c/x http://up", "http://d/"}) {
+            for (std::uint64_t since = 0; since <= before.epoch(); ++since) {
+                CAPTURE(url);
+                CAPTURE(since);
+                const auto then = before.judge(url, tags, since);
+                const auto now_says = after.judge(url, tags, since);
+                CHECK(then.hard == now_says.hard);
+                CHECK(then.soft == now_says.soft);
+            }
+        }
+        const auto epoch = after.epoch();
+        after.ban_prefix("http://d/", "", purge_mode::hard, now);
+        CHECK(after.judge("http://d/", {}, epoch).hard);
+        CHECK(after.judge("http://d/", {}, epoch + 1).none());
+    }
 }
 
 }  // namespace reprise::proxy::cache
