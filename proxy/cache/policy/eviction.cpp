@@ -1,0 +1,45 @@
+#include "proxy/cache/policy/eviction.hpp"
+
+#include "proxy/cache/policy/gdsf.hpp"
+#include "proxy/cache/policy/lru.hpp"
+#include "proxy/cache/policy/s3_fifo.hpp"
+#include "proxy/cache/policy/sieve.hpp"
+#include "proxy/cache/policy/w_tinylfu.hpp"
+
+namespace reprise::proxy::cache {
+
+std::string_view to_string(eviction_kind kind) noexcept {
+    switch (kind) {
+    case eviction_kind::lru: return "lru";
+    case eviction_kind::sieve: return "sieve";
+    case eviction_kind::s3_fifo: return "s3-fifo";
+    case eviction_kind::w_tinylfu: return "w-tinylfu";
+    case eviction_kind::gdsf: return "gdsf";
+    case eviction_kind::lfu_da: return "lfu-da";
+    }
+    return "?";
+}
+
+std::optional<eviction_kind> eviction_kind_of(std::string_view name) noexcept {
+    for (const auto kind : every_eviction_kind) {
+        if (to_string(kind) == name) {
+            return kind;
+        }
+    }
+    return std::nullopt;
+}
+
+std::unique_ptr<eviction_policy> make_policy(eviction_kind kind, std::uint64_t capacity_bytes) {
+    switch (kind) {
+    case eviction_kind::lru: return std::make_unique<lru_policy>();
+    case eviction_kind::sieve: return std::make_unique<sieve_policy>();
+    case eviction_kind::s3_fifo: return std::make_unique<s3_fifo_policy>(capacity_bytes);
+    case eviction_kind::w_tinylfu: return std::make_unique<w_tinylfu_policy>(capacity_bytes);
+    case eviction_kind::gdsf: return std::make_unique<gdsf_policy>();
+    case eviction_kind::lfu_da:
+        return std::make_unique<gdsf_policy>(gdsf_policy::value::of_an_object);
+    }
+    return nullptr;
+}
+
+}  // namespace reprise::proxy::cache

@@ -1,0 +1,127 @@
+#include "proxy/cache/policy/frequency_sketch.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+namespace reprise::proxy::cache {
+
+namespace {
+
+constexpr std::uint64_t counter_mask = 0xf;
+constexpr unsigned rows = 4;
+
+// A row is two words of a block, 32 counters: five of the hash's bits pick one.
+struct place {
+    unsigned word;
+    unsigned shift;
+};
+
+constexpr place place_in_row(std::uint64_t bits, unsigned row) noexcept {
+    const auto index = static_cast<unsigned>(bits >> (5 * row)) & 31;
+    return {2 * row + index / 16, index % 16 * 4};
+}
+
+// Two bits of a doorkeeper's 512, from bits that the rows do not use.
+struct probes {
+    unsigned first;
+    unsigned second;
+};
+
+constexpr probes probes_of(std::uint64_t bits) noexcept {
+    return {static_cast<unsigned>(bits >> 32) & 511, static_cast<unsigned>(bits >> 41) & 511};
+}
+
+}  // namespace
+
+frequency_sketch::frequency_sketch(std::uint64_t keys)
+    : blocks_{std::bit_ceil(std::max<std::uint64_t>(1, (keys + keys_a_block - 1) / keys_a_block))},
+      counters_{std::make_unique<block[]>(blocks_)},
+      doorkeeper_{std::make_unique<block[]>(blocks_)} {}
+
+void frequency_sketch::note(const filter::key_hash& key) noexcept {
+    const auto home = key.low & (blocks_ - 1);
+    if (sights_.load(relaxed) + 1 >= sights_a_key * keys()) {
+        age();
+    }
+    sights_.store(sights_.load(relaxed) + 1, relaxed);
+
+    auto& door = doorkeeper_[home];
+    const auto [first, second] = probes_of(key.high);
+    const auto bit_1 = std::uint64_t{1} << (first % 64);
+    const auto bit_2 = std::uint64_t{1} << (second % 64);
+    auto& word_1 = door.words[first / 64];
+    auto& word_2 = door.words[second / 64];
+    if ((word_1.load(relaxed) & bit_1) == 0 || (word_2.load(relaxed) & bit_2) == 0) {
+        word_1.store(word_1.load(relaxed) | bit_1, relaxed);
+        word_2.store(word_2.load(relaxed) | bit_2, relaxed);
+        return;
+    }
+
+    auto& counters = counters_[home];
+    std::array<std::uint64_t, rows> counts{};
+    auto least = counter_mask;
+    for (unsigned row = 0; row < rows; ++row) {
+        const auto [word, shift] = place_in_row(key.high, row);
+        counts[row] = counters.words[word].load(relaxed) >> shift & counter_mask;
+        least = std::min(least, counts[row]);
+    }
+    if (least == counter_mask) {
+        return;
+    }
+    for (unsigned row = 0; row < rows; ++row) {
+        if (counts[row] == least) {
+            const auto [word, shift] = place_in_row(key.high, row);
+            auto& kept = counters.words[word];
+            kept.store(kept.load(relaxed) + (std::uint64_t{1} << shift), relaxed);
+        }
+    }
+}
+
+unsigned frequency_sketch::estimate(const filter::key_hash& key) const noexcept {
+    const auto home = key.low & (blocks_ - 1);
+    const auto& door = doorkeeper_[home];
+    const auto [first, second] = probes_of(key.high);
+    const bool known = (door.words[first / 64].load(relaxed) >> (first % 64) & 1) != 0 &&
+                       (door.words[second / 64].load(relaxed) >> (second % 64) & 1) != 0;
+    auto least = counter_mask;
+    for (unsigned row = 0; row < rows; ++row) {
+        const auto [word, shift] = place_in_row(key.high, row);
+        least = std::min(least, counters_[home].words[word].load(relaxed) >> shift & counter_mask);
+    }
+    return static_cast<unsigned>(least) + (known ? 1 : 0);
+}
+
+void frequency_sketch::age() noexcept {
+    // First, so that of several threads that come here one does it (but for a race between these
+    // two lines, which halves twice).
+    sights_.store(0, relaxed);
+    agings_.store(agings_.load(relaxed) + 1, relaxed);
+    for (std::uint64_t i = 0; i < blocks_; ++i) {
+        for (unsigned w = 0; w < words_a_block; ++w) {
+            auto& word = counters_[i].words[w];
+            word.store(word.load(relaxed) >> 1 & 0x7777777777777777, relaxed);
+            doorkeeper_[i].words[w].store(0, relaxed);
+        }
+    }
+}
+
+void frequency_sketch::grow_to(std::uint64_t keys_wanted) {
+    while (keys() < keys_wanted) {
+        auto counters = std::make_unique<block[]>(2 * blocks_);
+        auto doorkeeper = std::make_unique<block[]>(2 * blocks_);
+        // A key's block was its hash's low bits; with one bit more it is that block or its twin.
+        for (std::uint64_t i = 0; i < 2 * blocks_; ++i) {
+            for (unsigned w = 0; w < words_a_block; ++w) {
+                const auto from = i & (blocks_ - 1);
+                counters[i].words[w].store(counters_[from].words[w].load(relaxed), relaxed);
+                doorkeeper[i].words[w].store(doorkeeper_[from].words[w].load(relaxed), relaxed);
+            }
+        }
+        counters_ = std::move(counters);
+        doorkeeper_ = std::move(doorkeeper);
+        blocks_ *= 2;
+    }
+}
+
+}  // namespace reprise::proxy::cache

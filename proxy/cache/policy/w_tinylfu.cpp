@@ -1,0 +1,173 @@
+#include "proxy/cache/policy/w_tinylfu.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <new>
+
+namespace reprise::proxy::cache {
+
+namespace {
+
+constexpr double first_window_share = 0.01;
+constexpr double most_window_share = 0.8;
+constexpr double protected_share = 0.8;  // of main
+constexpr unsigned most_victims = 64;    // looked at in one contest
+constexpr std::uint64_t first_sketch = 1'024;
+
+// Hill climbing as in the paper's simulator (Caffeine's): a step of a sixteenth that shrinks while
+// nothing dramatic happens, and starts anew when the hit ratio jumps.
+constexpr double first_step = 0.0625;
+constexpr double step_decay = 0.98;
+constexpr double jump = 0.05;
+constexpr std::uint64_t requests_a_key = 10;
+
+enum queue : std::uint8_t { in_window, in_probation, in_protected };
+
+std::uint64_t share_of(std::uint64_t bytes, double share) noexcept {
+    return static_cast<std::uint64_t>(static_cast<double>(bytes) * share);
+}
+
+}  // namespace
+
+w_tinylfu_policy::w_tinylfu_policy(std::uint64_t capacity_bytes, window moves)
+    : capacity_{capacity_bytes},
+      moves_{moves},
+      window_share_{first_window_share},
+      sketch_{first_sketch},
+      step_{first_step} {}
+
+void w_tinylfu_policy::set_capacity(std::uint64_t bytes) {
+    capacity_ = bytes;
+}
+
+entry_queue& w_tinylfu_policy::queue_of(const evictable& entry) noexcept {
+    return entry.queue == in_window      ? window_
+           : entry.queue == in_probation ? probation_
+                                         : protected_;
+}
+
+std::uint64_t w_tinylfu_policy::window_bytes() const noexcept {
+    return share_of(capacity_, window_share_);
+}
+
+std::uint64_t w_tinylfu_policy::main_bytes() const noexcept {
+    return probation_.bytes() + protected_.bytes();
+}
+
+void w_tinylfu_policy::missed(const filter::key_hash& key) noexcept {
+    sketch_.note(key);
+    climb();
+}
+
+void w_tinylfu_policy::inserted(evictable& entry) {
+    sketch_.grow_to(window_.size() + probation_.size() + protected_.size() + 1);
+    entry.queue = in_window;
+    window_.push(entry);
+}
+
+void w_tinylfu_policy::used(evictable& entry) noexcept {
+    sketch_.note(entry.key);
+    ++hits_;
+    climb();
+    if (entry.queue != in_probation) {
+        queue_of(entry).make_newest(entry);
+        return;
+    }
+    probation_.remove(entry);
+    entry.queue = in_protected;
+    protected_.push(entry);
+    const auto room = share_of(capacity_ - window_bytes(), protected_share);
+    while (protected_.bytes() > room && protected_.oldest() != &entry) {
+        auto& demoted = *protected_.oldest();
+        protected_.remove(demoted);
+        demoted.queue = in_probation;
+        probation_.push(demoted);
+    }
+}
+
+void w_tinylfu_policy::removed(evictable& entry) noexcept {
+    take_out(entry);
+}
+
+void w_tinylfu_policy::take_out(evictable& entry) noexcept {
+    queue_of(entry).remove(entry);
+}
+
+evictable* w_tinylfu_policy::main_victim() const noexcept {
+    return probation_.empty() ? protected_.oldest() : probation_.oldest();
+}
+
+// The frequencies together of all that would leave main for `charge` more bytes; no further than
+// `enough`, for then the newcomer has lost.
+unsigned w_tinylfu_policy::victims_frequency(std::uint64_t charge, unsigned enough) const noexcept {
+    const auto room = capacity_ - window_bytes();
+    const auto wanted = main_bytes() + charge;
+    unsigned sum = 0;
+    unsigned looked_at = 0;
+    std::uint64_t freed = 0;
+    for (auto* victim = main_victim();
+         victim != nullptr && wanted > room + freed && sum < enough && looked_at < most_victims;
+         ++looked_at) {
+        sum += sketch_.estimate(victim->key);
+        freed += victim->charge;
+        const bool last_on_probation = victim->queue == in_probation && victim->newer == nullptr;
+        victim = last_on_probation ? protected_.oldest() : victim->newer;
+    }
+    return sum;
+}
+
+evictable* w_tinylfu_policy::evict() noexcept {
+    for (;;) {
+        auto* const candidate = window_.oldest();
+        auto* const victim = main_victim();
+        const bool window_is_over = candidate != nullptr && window_.bytes() > window_bytes();
+        if (!window_is_over && victim != nullptr) {
+            take_out(*victim);
+            return victim;
+        }
+        if (candidate == nullptr) {
+            return nullptr;
+        }
+        const auto room = capacity_ - window_bytes();
+        if (window_is_over && main_bytes() + candidate->charge <= room) {
+            window_.remove(*candidate);
+            candidate->queue = in_probation;
+            probation_.push(*candidate);
+            continue;
+        }
+        // One that is larger than main has nothing to win.
+        const auto frequency = sketch_.estimate(candidate->key);
+        const bool wins = victim != nullptr && candidate->charge <= room &&
+                          frequency > victims_frequency(candidate->charge, frequency);
+        auto* const leaves = wins ? victim : candidate;
+        take_out(*leaves);
+        return leaves;
+    }
+}
+
+double w_tinylfu_policy::preference(const filter::key_hash& newcomer,
+                                    std::uint64_t charge) const noexcept {
+    const auto room = capacity_ - window_bytes();
+    if (main_bytes() + charge <= room) {
+        return 2;
+    }
+    constexpr auto all = most_victims * frequency_sketch::most;
+    return (1.0 + sketch_.estimate(newcomer)) / (1.0 + victims_frequency(charge, all));
+}
+
+void w_tinylfu_policy::climb() noexcept {
+    ++requests_;
+    if (moves_ == window::fixed || requests_ < requests_a_key * sketch_.keys()) {
+        return;
+    }
+    const auto ratio = static_cast<double>(hits_) / static_cast<double>(requests_);
+    const auto change = ratio - last_ratio_;
+    const auto step = change >= 0 ? step_ : -step_;
+    window_share_ = std::clamp(window_share_ + step, first_window_share, most_window_share);
+    step_ = std::abs(change) >= jump ? std::copysign(first_step, step) : step_decay * step;
+    last_ratio_ = ratio;
+    requests_ = 0;
+    hits_ = 0;
+}
+
+}  // namespace reprise::proxy::cache
