@@ -2,11 +2,17 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 namespace reprise::proxy::cache {
 
 residents::residents(eviction_kind kind, std::uint64_t capacity, double probation)
-    : policy_{make_policy(kind, capacity)},
+    : residents{make_policy(kind, capacity), capacity, probation} {}
+
+residents::residents(std::unique_ptr<eviction_policy> policy,
+                     std::uint64_t capacity,
+                     double probation)
+    : policy_{std::move(policy)},
       capacity_{capacity},
       share_{probation} {
     plan();

@@ -37,6 +37,8 @@ public:
     /// `probation` is the share of `capacity` (bytes) for those that wait, 0 to 0.5. With 0 an
     /// entry may enter on probation all the same; it is then the first to leave.
     residents(eviction_kind kind, std::uint64_t capacity, double probation);
+    /// The same under a policy that is not among the kinds. @pre policy is not null
+    residents(std::unique_ptr<eviction_policy> policy, std::uint64_t capacity, double probation);
 
     residents(const residents&) = delete;
     residents& operator=(const residents&) = delete;
