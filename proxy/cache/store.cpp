@@ -1,249 +1,172 @@
 #include "proxy/cache/store.hpp"
 
+#include "proxy/cache/store_stripe.hpp"
+
 #include <algorithm>
-#include <list>
-#include <mutex>
-#include <string>
-#include <unordered_map>
+#include <array>
+#include <bit>
 #include <utility>
-#include <vector>
 
 namespace reprise::proxy::cache {
 
 namespace {
 
 constexpr auto relaxed = std::memory_order_relaxed;
+constexpr std::size_t most_stripes = 64;
 
-struct resource;
-
-struct entry {
-    stored_ptr response;
-    resource* owner = nullptr;
-    std::uint64_t charge = 0;
-    bool used = false;          // SIEVE's mark
-    std::uint64_t checked = 0;  // against the purges, up to this epoch
-};
-
-// In order of arrival, newest in front. A list, because an entry leaves from the middle without
-// touching the others.
-using queue = std::list<entry>;
-
-struct resource {
-    filter::key_hash key;
-    std::string url;
-    std::vector<queue::iterator> variants;  // least recently stored first
-};
-
-struct hash_of_key {
-    std::size_t operator()(const filter::key_hash& key) const noexcept { return key.low; }
-};
-
-// What the index spends on one entry beside the response itself: the list node, its place in
-// `variants` (which doubles, and begins with an allocation of its own), the resource's map node,
-// two buckets (a table just grown is half empty) and the URL. The resource is charged to each
-// variant: simpler than exact, never less.
-std::uint64_t index_charge(const resource& r) noexcept {
-    constexpr std::size_t list_node = heap_cost(sizeof(entry) + 2 * sizeof(void*));
-    constexpr std::size_t place = heap_cost(2 * sizeof(queue::iterator));
-    constexpr std::size_t map_node = heap_cost(sizeof(resource) + sizeof(filter::key_hash) +
-                                               2 * sizeof(void*));
-    constexpr std::size_t buckets = 2 * sizeof(void*);
-    return list_node + place + map_node + buckets + heap_cost(r.url);
+std::size_t stripes_for(const store_plan& plan) noexcept {
+    constexpr std::uint64_t bytes_a_stripe = 1u << 20;
+    return plan.stripes != 0 ? std::min(plan.stripes, most_stripes)
+                             : std::bit_floor(std::clamp<std::size_t>(
+                                   plan.capacity / bytes_a_stripe, 1, most_stripes));
 }
-
-/// What a stripe changes beside itself when it drops what was purged.
-struct account {
-    const purge_list& purges;
-    std::atomic<std::uint64_t>& used;
-    std::atomic<std::uint64_t>& objects;
-    std::atomic<std::uint64_t>& purged;
-};
 
 }  // namespace
 
-struct response_store::stripe {
-    mutable std::mutex guard;
-    std::unordered_map<filter::key_hash, resource, hash_of_key> resources;
-    queue entries;
-    queue::iterator hand = entries.end();  // end(): starts at the oldest
-
-    // The resource as the purges have left it, null if nothing is: what was not yet held against
-    // the last of them is now. `gone` is for destroying after the lock.
-    resource* settled(const filter::key_hash& key,
-                      std::string_view url,
-                      const account& sums,
-                      std::vector<stored_ptr>& gone) {
-        const auto it = resources.find(key);
-        if (it == resources.end() || it->second.url != url) {
-            return nullptr;
+struct response_store::stripes {
+    explicit stripes(const store_plan& plan) : count{stripes_for(plan)} {
+        for (std::size_t i = 0; i < count; ++i) {
+            all[i] = std::make_unique<store_stripe>(
+                plan.policy, plan.capacity / count, plan.probation);
         }
-        auto& owner = it->second;
-        const auto epoch = sums.purges.epoch();
-        const bool up_to_date = std::all_of(
-            owner.variants.begin(), owner.variants.end(), [epoch](const auto& variant) {
-                return variant->checked == epoch;
-            });
-        if (up_to_date) {
-            return &owner;
-        }
-        const auto variants = owner.variants;
-        auto left = variants.size();
-        for (const auto& variant : variants) {
-            const auto said = sums.purges.judge(url, variant->response->tags, variant->checked);
-            variant->checked = said.checked;
-            if (said.none()) {
-                continue;
-            }
-            sums.purged.fetch_add(1, relaxed);
-            if (said.hard) {
-                std::uint64_t freed = 0;
-                gone.push_back(remove(variant, freed));
-                sums.used.fetch_sub(freed, relaxed);
-                sums.objects.fetch_sub(1, relaxed);
-                --left;
-            } else {
-                auto ended = ended_at(*variant->response, *said.soft);
-                gone.push_back(std::exchange(variant->response, std::move(ended)));
-            }
-        }
-        return left == 0 ? nullptr : &owner;  // the last took its owner with it
     }
 
-    // The caller gets what was removed, to destroy it after the lock is gone.
-    stored_ptr remove(queue::iterator it, std::uint64_t& charge) {
-        auto& owner = *it->owner;
-        std::erase(owner.variants, it);
-        if (owner.variants.empty()) {
-            resources.erase(owner.key);
-        }
-        charge += it->charge;
-        if (hand == it) {
-            hand = hand == entries.begin() ? entries.end() : std::prev(hand);
-        }
-        auto gone = std::move(it->response);
-        entries.erase(it);
-        return gone;
+    [[nodiscard]] std::size_t of(const filter::key_hash& key) const noexcept {
+        return key.high % count;
     }
 
-    [[nodiscard]] stored_ptr variant_of(const filter::key_hash& key,
-                                        std::string_view url,
-                                        const stored_response& like) const {
-        const auto it = resources.find(key);
-        if (it == resources.end() || it->second.url != url) {
-            return nullptr;
-        }
-        for (const auto& variant : it->second.variants) {
-            const auto& kept = variant->response;
-            if (kept->vary == like.vary && kept->selecting == like.selecting) {
-                return kept;
+    // The fullest of those that `sizes` tells of; from where the last search ended, so that equals
+    // take turns. Four cache lines. `count`: all are empty.
+    std::size_t fullest(const std::array<std::atomic<std::uint32_t>, most_stripes>& sizes) {
+        const auto from = turn.fetch_add(1, relaxed);
+        std::size_t best = count;
+        std::uint32_t most = 0;
+        for (std::size_t i = 0; i < count; ++i) {
+            const auto at = (from + i) % count;
+            if (const auto size = sizes[at].load(relaxed); size > most) {
+                most = size;
+                best = at;
             }
         }
-        return nullptr;
+        return best;
     }
 
-    // SIEVE: from the hand towards the newest, clear marks until one entry has none.
-    queue::iterator victim() {
-        auto it = hand;
-        for (std::size_t steps = 0; steps <= 2 * entries.size(); ++steps) {
-            if (it == entries.end()) {
-                it = std::prev(entries.end());
-            }
-            if (!it->used) {
-                break;
-            }
-            it->used = false;
-            it = it == entries.begin() ? entries.end() : std::prev(it);
-        }
-        if (it == entries.end()) {
-            it = std::prev(entries.end());
-        }
-        hand = it;
-        return it;
-    }
+    const std::size_t count;
+    std::array<std::unique_ptr<store_stripe>, most_stripes> all;
+    // Beside the stripes, and written when something comes or goes: a hit touches neither.
+    std::array<std::atomic<std::uint32_t>, most_stripes> objects{}, waiting{};
+    std::atomic<std::size_t> turn{0};
 };
 
-reservation& reservation::operator=(reservation&& other) noexcept {
-    if (this != &other) {
-        reset();
-        store_ = std::exchange(other.store_, nullptr);
-        bytes_ = std::exchange(other.bytes_, 0);
-    }
-    return *this;
-}
+// A stripe, locked; what was changed there is accounted for at the end, and what left it destroyed
+// after the lock is gone.
+class response_store::visit {
+public:
+    visit(const response_store& store, std::size_t index)
+        : store_{store},
+          index_{index},
+          home_{*store.stripes_->all[index]},
+          lock_{home_.guard},
+          bytes_{home_.held.bytes()},
+          count_{home_.held.count()},
+          waiting_bytes_{home_.held.probation_bytes()},
+          waiting_{home_.waiting} {}
+    visit(const response_store& store, const filter::key_hash& key)
+        : visit{store, store.stripes_->of(key)} {}
+    visit(const visit&) = delete;
+    visit& operator=(const visit&) = delete;
 
-bool reservation::grow_to(std::uint64_t bytes) {
-    if (store_ == nullptr) {
-        return false;
+    ~visit() {
+        const auto& held = home_.held;
+        if (held.bytes() != bytes_) {
+            store_.used_.fetch_add(held.bytes() - bytes_, relaxed);
+        }
+        if (held.count() != count_) {
+            store_.objects_.fetch_add(held.count() - count_, relaxed);
+            store_.stripes_->objects[index_].store(static_cast<std::uint32_t>(held.count()),
+                                                   relaxed);
+        }
+        if (held.probation_bytes() != waiting_bytes_) {
+            store_.waiting_bytes_.fetch_add(held.probation_bytes() - waiting_bytes_, relaxed);
+        }
+        if (home_.waiting != waiting_) {
+            store_.waiting_.fetch_add(home_.waiting - waiting_, relaxed);
+            store_.stripes_->waiting[index_].store(static_cast<std::uint32_t>(home_.waiting),
+                                                   relaxed);
+        }
+        if (purged_ != 0) {
+            store_.purged_.fetch_add(purged_, relaxed);
+        }
     }
-    if (bytes <= bytes_) {
-        return true;
-    }
-    const auto more = bytes - bytes_;
-    const auto promised = store_->reserved_.fetch_add(more, relaxed) + more;
-    if (promised > store_->capacity_.load(relaxed) / 4) {
-        store_->reserved_.fetch_sub(more, relaxed);
-        return false;
-    }
-    bytes_ = bytes;
-    store_->make_room();
-    return true;
-}
 
-void reservation::reset() noexcept {
-    if (store_ != nullptr && bytes_ != 0) {
-        store_->reserved_.fetch_sub(bytes_, relaxed);
-    }
-    bytes_ = 0;
-}
+    store_stripe* operator->() noexcept { return &home_; }
 
-response_store::response_store(std::uint64_t capacity_bytes)
-    : stripes_{std::make_unique<stripe[]>(stripe_count)},
-      capacity_{capacity_bytes} {}
+    /// store_stripe::settled with what belongs to this visit.
+    store_stripe::resource* settled(const filter::key_hash& key, std::string_view url) {
+        return home_.settled(key, url, store_.purges_, purged_, gone);
+    }
+
+    /// After what may have made the policy grow or shrink.
+    void note_overhead() {
+        const auto now = home_.held.overhead();
+        store_.overhead_.fetch_add(now - std::exchange(home_.overhead, now), relaxed);
+    }
+
+    store_stripe::leavings gone;  // before the lock: destroyed after it is given back
+
+private:
+    const response_store& store_;
+    const std::size_t index_;
+    store_stripe& home_;
+    const std::lock_guard<std::mutex> lock_;
+    const std::uint64_t bytes_;
+    const std::size_t count_;
+    const std::uint64_t waiting_bytes_;
+    const std::size_t waiting_;
+    std::uint64_t purged_ = 0;
+};
+
+response_store::response_store(const store_plan& plan)
+    : stripes_{std::make_unique<stripes>(plan)},
+      capacity_{plan.capacity},
+      probation_{plan.probation} {
+    for (std::size_t i = 0; i < stripes_->count; ++i) {
+        visit{*this, i}.note_overhead();
+    }
+}
 
 response_store::~response_store() = default;
-
-response_store::stripe& response_store::stripe_of(const filter::key_hash& key) const noexcept {
-    return stripes_[key.high % stripe_count];
-}
 
 found response_store::find(const filter::key_hash& key,
                            std::string_view url,
                            http::field_list request) const {
-    std::vector<stored_ptr> gone;
-    auto& home = stripe_of(key);
-    const std::lock_guard lock{home.guard};
-    const auto* owner = home.settled(key, url, {purges_, used_, objects_, purged_}, gone);
-    if (owner == nullptr) {
-        return {};
+    visit home{*this, key};
+    const auto* owner = home.settled(key, url);
+    auto* one = owner == nullptr ? nullptr : store_stripe::selected(*owner, request);
+    if (one == nullptr) {
+        home->held.missed(key);
+        return {owner == nullptr ? lookup::absent : lookup::other_variant, nullptr};
     }
-    entry* newest = nullptr;
-    for (const auto& variant : owner->variants) {
-        const auto& candidate = *variant->response;
-        if (!http::matches(candidate.vary, candidate.selecting, request)) {
-            continue;
-        }
-        if (newest == nullptr ||
-            candidate.freshness.response_time >= newest->response->freshness.response_time) {
-            newest = &*variant;
-        }
+    one->found_since = true;
+    one->last_used = tick_.load(relaxed);
+    const bool admitted = home->held.use(*one);
+    if (admitted) {
+        --home->waiting;
+        promoted_.fetch_add(1, relaxed);
+        home.note_overhead();
     }
-    if (newest == nullptr) {
-        return {lookup::other_variant, nullptr};
-    }
-    newest->used = true;
-    return {lookup::present, newest->response};
+    return {lookup::present, one->response, admitted};
 }
 
 std::vector<stored_ptr> response_store::variants(const filter::key_hash& key,
                                                  std::string_view url) const {
     std::vector<stored_ptr> all;
-    auto& home = stripe_of(key);
-    const std::lock_guard lock{home.guard};
-    const auto it = home.resources.find(key);
-    if (it == home.resources.end() || it->second.url != url) {
+    visit home{*this, key};
+    const auto* owner = home->resource_of(key, url);
+    if (owner == nullptr) {
         return all;
     }
-    for (const auto& variant : it->second.variants) {
+    for (const auto& variant : owner->variants) {
         auto response = variant->response;
         const auto said = purges_.judge(url, response->tags, variant->checked);
         if (said.hard) {
@@ -279,93 +202,60 @@ invalidation_mark response_store::mark(const filter::key_hash& key) const {
 bool response_store::put(const filter::key_hash& key,
                          std::string_view url,
                          stored_ptr response,
-                         invalidation_mark asked) {
-    return put_if(key, url, nullptr, std::move(response), asked);
+                         invalidation_mark asked,
+                         standing as,
+                         unsigned uses_to_admit) {
+    return put_if(key, url, nullptr, std::move(response), asked, as, uses_to_admit);
 }
 
 bool response_store::put_over(const filter::key_hash& key,
                               std::string_view url,
                               const stored_ptr& expected,
                               stored_ptr response,
-                              invalidation_mark asked) {
-    return put_if(key, url, &expected, std::move(response), asked);
+                              invalidation_mark asked,
+                              standing as,
+                              unsigned uses_to_admit) {
+    return put_if(key, url, &expected, std::move(response), asked, as, uses_to_admit);
 }
 
 bool response_store::put_if(const filter::key_hash& key,
                             std::string_view url,
                             const stored_ptr* expected,
                             stored_ptr response,
-                            invalidation_mark asked) {
-    std::vector<stored_ptr> gone;  // destroyed after the lock
+                            invalidation_mark asked,
+                            standing as,
+                            unsigned uses_to_admit) {
     {
-        auto& home = stripe_of(key);
-        const std::lock_guard lock{home.guard};
-        (void)home.settled(key, url, {purges_, used_, objects_, purged_}, gone);
-        if (expected != nullptr && home.variant_of(key, url, *response) != *expected) {
-            return false;
+        visit home{*this, key};
+        const auto* owner = home.settled(key, url);
+        if (expected != nullptr) {
+            const auto* kept = owner == nullptr ? nullptr
+                                                : store_stripe::variant_of(*owner, *response);
+            if ((kept == nullptr ? nullptr : kept->response) != *expected) {
+                return false;
+            }
         }
         const auto said = purges_.judge(url, response->tags, asked.purges);
         if (!said.none() || invalidated_keys_.since(key, asked.count)) {
             refused_.fetch_add(1, relaxed);
             return false;
         }
-        auto [it, is_new] = home.resources.try_emplace(key);
-        auto& owner = it->second;
-        std::uint64_t freed = 0;
-        std::uint64_t removed = 0;
-        const auto drop = [&](queue::iterator old) {
-            // The last variant's removal would erase the resource under our feet: empty it by hand.
-            freed += old->charge;
-            ++removed;
-            std::erase(owner.variants, old);
-            if (home.hand == old) {
-                home.hand = home.hand == home.entries.begin() ? home.entries.end()
-                                                              : std::prev(home.hand);
-            }
-            gone.push_back(std::move(old->response));
-            home.entries.erase(old);
-        };
-        if (is_new) {
-            owner.key = key;
-            owner.url = url;
-        } else if (owner.url != url) {
-            // Two URLs with one 128-bit hash: the newer wins, as for any full slot.
-            while (!owner.variants.empty()) {
-                drop(owner.variants.front());
-            }
-            owner.url = url;
-        }
-        bool in_place = false;
-        for (std::size_t i = 0; i < owner.variants.size();) {
-            const auto variant = owner.variants[i];
-            if (variant->response->vary == response->vary &&
-                variant->response->selecting == response->selecting) {
-                drop(variant);
-                in_place = true;
-            } else {
-                ++i;
-            }
-        }
-        while (owner.variants.size() >= most_variants) {
-            drop(owner.variants.front());
-        }
-        const auto charge = response->footprint() + index_charge(owner);
-        if (charge > capacity_.load(relaxed)) {
-            if (owner.variants.empty()) {
-                home.resources.erase(key);
-            }
-            used_.fetch_sub(freed, relaxed);
-            objects_.fetch_sub(removed, relaxed);
+        const auto done = home->put(key,
+                                    url,
+                                    std::move(response),
+                                    said.checked,
+                                    capacity_.load(relaxed),
+                                    most_variants,
+                                    as,
+                                    uses_to_admit,
+                                    tick_.load(relaxed),
+                                    home.gone);
+        home.note_overhead();
+        if (!done.fits) {
             refused_.fetch_add(1, relaxed);
             return false;
         }
-        home.entries.push_front(entry{std::move(response), &owner, charge, false, said.checked});
-        owner.variants.push_back(home.entries.begin());
-        used_.fetch_add(charge, relaxed);
-        used_.fetch_sub(freed, relaxed);
-        objects_.fetch_add(1, relaxed);
-        objects_.fetch_sub(removed, relaxed);
-        (in_place ? replaced_ : inserted_).fetch_add(1, relaxed);
+        (done.in_place ? replaced_ : inserted_).fetch_add(1, relaxed);
     }
     make_room();
     return true;
@@ -376,32 +266,19 @@ bool response_store::freshen(const filter::key_hash& key,
                              const stored_ptr& current,
                              stored_ptr updated,
                              invalidation_mark asked) {
-    stored_ptr gone;
     {
-        auto& home = stripe_of(key);
-        const std::lock_guard lock{home.guard};
-        const auto it = home.resources.find(key);
-        if (it == home.resources.end() || it->second.url != url) {
+        visit home{*this, key};
+        const auto* owner = home->resource_of(key, url);
+        auto* kept = owner == nullptr ? nullptr : store_stripe::place_of(*owner, current);
+        if (kept == nullptr) {
             return false;
         }
-        const auto& variants = it->second.variants;
-        const auto place = std::find_if(variants.begin(), variants.end(), [&](const auto& variant) {
-            return variant->response == current;
-        });
-        if (place == variants.end()) {
-            return false;
-        }
-        auto& kept = **place;
         const auto said = purges_.judge(url, updated->tags, asked.purges);
-        if (!said.none() || !purges_.judge(url, current->tags, kept.checked).none()) {
+        if (!said.none() || !purges_.judge(url, current->tags, kept->checked).none()) {
             return false;
         }
-        kept.checked = said.checked;
-        const auto charge = updated->footprint() + index_charge(it->second);
-        used_.fetch_add(charge, relaxed);
-        used_.fetch_sub(kept.charge, relaxed);
-        kept.charge = charge;
-        gone = std::exchange(kept.response, std::move(updated));
+        kept->checked = said.checked;
+        home.gone.push_back(home->replace(*kept, std::move(updated)));
         freshened_.fetch_add(1, relaxed);
     }
     make_room();
@@ -411,103 +288,143 @@ bool response_store::freshen(const filter::key_hash& key,
 stored_ptr response_store::variant_of(const filter::key_hash& key,
                                       std::string_view url,
                                       const stored_response& like) const {
-    std::vector<stored_ptr> gone;
-    auto& home = stripe_of(key);
-    const std::lock_guard lock{home.guard};
-    (void)home.settled(key, url, {purges_, used_, objects_, purged_}, gone);
-    return home.variant_of(key, url, like);
+    visit home{*this, key};
+    const auto* owner = home.settled(key, url);
+    const auto* kept = owner == nullptr ? nullptr : store_stripe::variant_of(*owner, like);
+    return kept == nullptr ? nullptr : kept->response;
 }
 
 bool response_store::drop(const filter::key_hash& key,
                           std::string_view url,
                           const stored_ptr& outdated) {
-    stored_ptr gone;
-    auto& home = stripe_of(key);
-    const std::lock_guard lock{home.guard};
-    const auto it = home.resources.find(key);
-    if (it == home.resources.end() || it->second.url != url) {
+    visit home{*this, key};
+    const auto* owner = home->resource_of(key, url);
+    auto* kept = owner == nullptr ? nullptr : store_stripe::place_of(*owner, outdated);
+    if (kept == nullptr) {
         return false;
     }
-    const auto& variants = it->second.variants;
-    const auto place = std::find_if(variants.begin(), variants.end(), [&](const auto& variant) {
-        return variant->response == outdated;
-    });
-    if (place == variants.end()) {
-        return false;
-    }
-    std::uint64_t freed = 0;
-    gone = home.remove(*place, freed);
-    used_.fetch_sub(freed, relaxed);
-    objects_.fetch_sub(1, relaxed);
+    home.gone.push_back(home->remove(*kept));
     invalidated_.fetch_add(1, relaxed);
     return true;
 }
 
 std::size_t response_store::invalidate(const filter::key_hash& key, std::string_view url) {
-    std::vector<stored_ptr> gone;
-    auto& home = stripe_of(key);
-    const std::lock_guard lock{home.guard};
+    visit home{*this, key};
     invalidated_keys_.note(key);
-    const auto* owner = home.settled(key, url, {purges_, used_, objects_, purged_}, gone);
+    auto* owner = home.settled(key, url);
     if (owner == nullptr) {
         return 0;
     }
-    std::uint64_t freed = 0;
-    const auto variants = owner->variants;  // the last takes its owner with it
-    for (const auto& variant : variants) {
-        gone.push_back(home.remove(variant, freed));
+    const auto count = owner->variants.size();
+    for (auto left = count; left != 0; --left) {  // the last takes its owner with it
+        home.gone.push_back(home->remove(*owner->variants.front()));
     }
-    used_.fetch_sub(freed, relaxed);
-    objects_.fetch_sub(variants.size(), relaxed);
-    invalidated_.fetch_add(variants.size(), relaxed);
-    return variants.size();
+    invalidated_.fetch_add(count, relaxed);
+    return count;
 }
 
 std::size_t response_store::expire(const filter::key_hash& key,
                                    std::string_view url,
                                    wall_time now) {
-    std::vector<stored_ptr> gone;
-    auto& home = stripe_of(key);
-    const std::lock_guard lock{home.guard};
+    visit home{*this, key};
     invalidated_keys_.note(key);
-    const auto* owner = home.settled(key, url, {purges_, used_, objects_, purged_}, gone);
+    const auto* owner = home.settled(key, url);
     if (owner == nullptr) {
         return 0;
     }
     for (const auto& variant : owner->variants) {
-        gone.push_back(std::exchange(variant->response, ended_at(*variant->response, now)));
+        home.gone.push_back(std::exchange(variant->response, ended_at(*variant->response, now)));
     }
     return owner->variants.size();
 }
 
+bool response_store::is_over() const noexcept {
+    return used_.load(relaxed) + reserved_.load(relaxed) + overhead_.load(relaxed) >
+           capacity_.load(relaxed);
+}
+
 void response_store::make_room() {
-    // Bounded: each turn removes an entry or finds a stripe empty.
-    std::size_t empty_stripes = 0;
-    while (used_.load(relaxed) + reserved_.load(relaxed) > capacity_.load(relaxed) &&
-           empty_stripes < stripe_count) {
-        empty_stripes = evict_one() ? 0 : empty_stripes + 1;
+    // Ends: each turn takes something out or finds nothing to take, but for what another thread
+    // takes before us.
+    std::size_t in_vain = 0;
+    while (is_over() && in_vain < most_stripes) {
+        in_vain = evict_one() ? 0 : in_vain + 1;
     }
 }
 
 bool response_store::evict_one() {
-    stored_ptr gone;
-    auto& home = stripes_[next_stripe_.fetch_add(1, relaxed) % stripe_count];
-    const std::lock_guard lock{home.guard};
-    if (home.entries.empty()) {
+    const bool probation_first = static_cast<double>(waiting_bytes_.load(relaxed)) >
+                                 probation_.load(relaxed) *
+                                     static_cast<double>(capacity_.load(relaxed));
+    auto at = probation_first ? stripes_->fullest(stripes_->waiting) : stripes_->count;
+    if (at == stripes_->count) {
+        at = stripes_->fullest(stripes_->objects);
+    }
+    if (at == stripes_->count) {
         return false;
     }
-    std::uint64_t freed = 0;
-    gone = home.remove(home.victim(), freed);
-    used_.fetch_sub(freed, relaxed);
-    objects_.fetch_sub(1, relaxed);
+    store_stripe::evicted out;
+    {
+        visit home{*this, at};
+        out = home->evict(probation_first);
+        home.note_overhead();
+    }
+    if (!out.response) {
+        return false;
+    }
     evicted_.fetch_add(1, relaxed);
-    evicted_bytes_.fetch_add(freed, relaxed);
+    evicted_bytes_.fetch_add(out.charge, relaxed);
+    if (out.was_admitted) {
+        note_eviction_age(out.last_used);
+    }
+    if (evicted_to_) {
+        evicted_to_({.key = out.key,
+                     .url = out.url,
+                     .response = out.response,
+                     .was_found = out.was_found,
+                     .was_admitted = out.was_admitted});
+    }
     return true;
+}
+
+void response_store::tick(steady_time now) noexcept {
+    const auto seconds = std::chrono::floor<std::chrono::seconds>(now.time_since_epoch()).count();
+    tick_.store(static_cast<std::uint32_t>(seconds), relaxed);
+}
+
+void response_store::note_eviction_age(std::uint32_t last_used) noexcept {
+    const auto now = tick_.load(relaxed);
+    if (now == 0 || last_used == 0) {
+        return;
+    }
+    const auto age = static_cast<double>(now - std::min(last_used, now));
+    const auto before = eviction_age_.load(relaxed);
+    // Threads that meet here lose one sample of 64.
+    eviction_age_.store(before < 0 ? age : before + (age - before) / 64, relaxed);
 }
 
 void response_store::set_capacity(std::uint64_t bytes) {
     capacity_.store(bytes, relaxed);
+    for (std::size_t i = 0; i < stripes_->count; ++i) {
+        visit home{*this, i};
+        home->held.set_capacity(bytes / stripes_->count);
+        home.note_overhead();
+    }
     make_room();
+}
+
+void response_store::set_probation(double share) {
+    probation_.store(share, relaxed);
+    for (std::size_t i = 0; i < stripes_->count; ++i) {
+        visit home{*this, i};
+        home->held.set_probation(share);
+    }
+}
+
+std::uint64_t response_store::room() const noexcept {
+    const auto taken = used_.load(relaxed) + reserved_.load(relaxed) + overhead_.load(relaxed);
+    const auto capacity = capacity_.load(relaxed);
+    return capacity > taken ? capacity - taken : 0;
 }
 
 store_figures response_store::figures() const noexcept {
@@ -516,6 +433,9 @@ store_figures response_store::figures() const noexcept {
     f.bytes = used_.load(relaxed);
     f.reserved = reserved_.load(relaxed);
     f.capacity = capacity_.load(relaxed);
+    f.overhead = overhead_.load(relaxed);
+    f.probation_objects = waiting_.load(relaxed);
+    f.probation_bytes = waiting_bytes_.load(relaxed);
     f.inserted = inserted_.load(relaxed);
     f.replaced = replaced_.load(relaxed);
     f.freshened = freshened_.load(relaxed);
@@ -524,6 +444,10 @@ store_figures response_store::figures() const noexcept {
     f.invalidated = invalidated_.load(relaxed);
     f.refused = refused_.load(relaxed);
     f.purged = purged_.load(relaxed);
+    f.promoted = promoted_.load(relaxed);
+    if (const auto age = eviction_age_.load(relaxed); age >= 0) {
+        f.eviction_age = std::chrono::seconds{static_cast<std::int64_t>(age)};
+    }
     return f;
 }
 

@@ -3,76 +3,83 @@
 //
 // A primary key (method GET + URL) has one resource, a resource one stored response a variant.
 // Resources live in stripes, each behind its own short lock; what is found is immutable and shared,
-// so nobody holds a lock while it sends. Eviction is SIEVE (Zhang et al., NSDI 2024): one queue a
-// stripe in order of arrival, a mark set by hits, a hand that passes over the marked; a hit writes
-// one bit and moves nothing. The budget is one for all stripes.
+// so nobody holds a lock while it sends. Each stripe (store_stripe.hpp) has an eviction policy of
+// its own over what was admitted, and a line of what waits on probation (policy/residents.hpp). The
+// budget is one for all stripes, and so is probation's share of it: what leaves, leaves the stripe
+// that holds most objects, so that all hold about as many, as under one policy for all, whatever
+// their sizes.
 //
 // Threads   any number.
-// Cost      find: one lock, one hash look-up, one string comparison; no allocation.
+// Cost      find: one lock, one hash look-up, one string comparison; no allocation. put: a look at
+//           each stripe's count for everything that must leave.
 // Budget    every allocation of a response is counted (stored_response::footprint) with its share
-// of the index; the sum
-//           of what is stored and what fetches have reserved exceeds the capacity only while a put
-//           is under way.
+//           of the index, and what policies take beside (ghosts, sketches); the sum of these and
+//           what fetches have reserved exceeds the capacity only while a put is under way.
 
 #include "filter/key_hash.hpp"
 #include "proxy/cache/found.hpp"
 #include "proxy/cache/invalidations.hpp"
+#include "proxy/cache/policy/eviction.hpp"
+#include "proxy/cache/policy/residents.hpp"
 #include "proxy/cache/purges.hpp"
+#include "proxy/cache/reservation.hpp"
 #include "proxy/cache/stored_response.hpp"
+#include "proxy/clock.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace reprise::proxy::cache {
+
+struct store_plan {
+    std::uint64_t capacity = 0;  ///< bytes
+    eviction_kind policy = eviction_kind::sieve;
+    double probation = 0;     ///< share of the capacity for first requests, 0 to 0.5
+    std::size_t stripes = 0;  ///< 0: one a MiB of capacity, from 1 to 64
+};
 
 struct store_figures {
     std::uint64_t objects = 0;   ///< stored responses, variants counted singly
     std::uint64_t bytes = 0;     ///< charged now, reservations not included
     std::uint64_t reserved = 0;  ///< bytes promised to fetches that will store
     std::uint64_t capacity = 0;
+    std::uint64_t overhead = 0;  ///< bytes that policies take beside what is charged
+    std::uint64_t probation_objects = 0, probation_bytes = 0;  ///< of objects and bytes
     std::uint64_t inserted = 0, replaced = 0, freshened = 0, evicted = 0, evicted_bytes = 0,
                   invalidated = 0, refused = 0, purged = 0;
+    std::uint64_t promoted = 0;  ///< admitted out of probation
+    /// How long what was admitted stays at present after its last use: about the mean of the last
+    /// 64 evicted. None before anything was, or when nobody calls tick().
+    std::optional<std::chrono::seconds> eviction_age;
 };
 
-class response_store;
-
-/// Bytes promised to a fetch that is being stored, counted in the budget while the body arrives;
-/// given back when destroyed.
-class reservation {
-public:
-    reservation() = default;
-    reservation(reservation&& other) noexcept
-        : store_{std::exchange(other.store_, nullptr)},
-          bytes_{std::exchange(other.bytes_, 0)} {}
-    reservation& operator=(reservation&& other) noexcept;
-    reservation(const reservation&) = delete;
-    reservation& operator=(const reservation&) = delete;
-    ~reservation() { reset(); }
-
-    /// Raises the promise to `bytes` in all. False, and nothing changes, when the store has no room
-    /// for it.
-    [[nodiscard]] bool grow_to(std::uint64_t bytes);
-    void reset() noexcept;
-
-private:
-    friend class response_store;
-    explicit reservation(response_store* store) noexcept : store_{store} {}
-    response_store* store_ = nullptr;
-    std::uint64_t bytes_ = 0;
+/// What had to leave for room.
+struct evicted_response {
+    const filter::key_hash& key;
+    std::string_view url;
+    const stored_ptr& response;
+    bool was_found = false;     ///< served from the store since it came in
+    bool was_admitted = false;  ///< false: it waited on probation, in vain
 };
 
 class response_store {
 public:
-    explicit response_store(std::uint64_t capacity_bytes);
+    explicit response_store(const store_plan& plan);
+    explicit response_store(std::uint64_t capacity_bytes)
+        : response_store{store_plan{.capacity = capacity_bytes}} {}
     ~response_store();
     response_store(const response_store&) = delete;
     response_store& operator=(const response_store&) = delete;
 
-    /// The newest variant that `request` selects (RFC 9111 4.1), marked as used.
+    /// The newest variant that `request` selects (RFC 9111 4.1), marked as used; the policy hears
+    /// of a miss otherwise. Once a request. One on probation is admitted when this is the last use
+    /// that it needs: found::just_admitted says so.
     [[nodiscard]] found find(const filter::key_hash& key,
                              std::string_view url,
                              http::field_list request) const;
@@ -85,11 +92,14 @@ public:
     /// Stores a response under its key, in place of the variant with the same selecting values;
     /// evicts until it fits. False when it is larger than the whole capacity, or when the key was
     /// invalidated or purged after `asked`, the mark taken before the origin was asked (of long
-    /// fetches in a storm of invalidations: when it may have been).
+    /// fetches in a storm of invalidations: when it may have been). On probation (residents::enter
+    /// says what that is), it replaces what was admitted as admitted.
     bool put(const filter::key_hash& key,
              std::string_view url,
              stored_ptr response,
-             invalidation_mark asked);
+             invalidation_mark asked,
+             standing as = standing::admitted,
+             unsigned uses_to_admit = 1);
 
     /// The same of a response asked for just now.
     bool put(const filter::key_hash& key, std::string_view url, stored_ptr response) {
@@ -127,7 +137,9 @@ public:
                   std::string_view url,
                   const stored_ptr& expected,
                   stored_ptr response,
-                  invalidation_mark asked);
+                  invalidation_mark asked,
+                  standing as = standing::admitted,
+                  unsigned uses_to_admit = 1);
 
     /// Drops exactly this response, if it is still there: what is known to be outdated. Unlike
     /// invalidate it says nothing of what is on its way.
@@ -159,36 +171,57 @@ public:
 
     /// Takes effect at once; a smaller one evicts.
     void set_capacity(std::uint64_t bytes);
+    /// What waits beyond a smaller share leaves as room is needed.
+    void set_probation(double share);
+
+    /// `told` hears of all that leaves for room, outside locks, on the thread whose put needed the
+    /// room. Before any other thread is there.
+    void on_eviction(std::function<void(const evicted_response&)> told) {
+        evicted_to_ = std::move(told);
+    }
+
+    /// The time, about once a second: what eviction_age is measured by.
+    void tick(steady_time now) noexcept;
 
     [[nodiscard]] store_figures figures() const noexcept;
+    /// Bytes that nothing is charged for and nobody has reserved.
+    [[nodiscard]] std::uint64_t room() const noexcept;
 
     /// Variants of one resource; the least recently stored goes first.
     static constexpr std::size_t most_variants = 32;
 
 private:
     friend class reservation;
-    struct stripe;
-    static constexpr std::size_t stripe_count = 64;
+    class visit;
+    struct stripes;
 
-    [[nodiscard]] stripe& stripe_of(const filter::key_hash& key) const noexcept;
     bool put_if(const filter::key_hash& key,
                 std::string_view url,
                 const stored_ptr* expected,
                 stored_ptr response,
-                invalidation_mark asked);
+                invalidation_mark asked,
+                standing as,
+                unsigned uses_to_admit);
+    [[nodiscard]] bool is_over() const noexcept;
     void make_room();
     bool evict_one();
+    void note_eviction_age(std::uint32_t last_used) noexcept;
 
-    std::unique_ptr<stripe[]> stripes_;
+    // What a hit reads, away from what others write.
+    std::unique_ptr<stripes> stripes_;
+    std::atomic<std::uint32_t> tick_{0};  // seconds; 0: nobody told the time
     std::atomic<std::uint64_t> capacity_;
+    std::atomic<double> probation_;
     purge_list purges_;
     invalidations invalidated_keys_;
-    // Mutable, as what the stripes hold is: a look-up drops what was purged.
-    mutable std::atomic<std::uint64_t> used_{0}, objects_{0}, purged_{0};
+    std::function<void(const evicted_response&)> evicted_to_;
+    // Mutable, as what the stripes hold is: a look-up drops what was purged, and admits.
+    alignas(64) mutable std::atomic<std::uint64_t> used_{0}, objects_{0}, purged_{0},
+        waiting_bytes_{0}, waiting_{0}, promoted_{0}, overhead_{0};
     std::atomic<std::uint64_t> reserved_{0};
     std::atomic<std::uint64_t> inserted_{0}, replaced_{0}, freshened_{0}, evicted_{0},
         evicted_bytes_{0}, invalidated_{0}, refused_{0};
-    std::atomic<std::size_t> next_stripe_{0};
+    std::atomic<double> eviction_age_{-1};  // seconds; negative: unknown
 };
 
 }  // namespace reprise::proxy::cache

@@ -1,0 +1,36 @@
+#pragma once
+// Room in the store for a body that is still on its way.
+
+#include <cstdint>
+#include <utility>
+
+namespace reprise::proxy::cache {
+
+class response_store;
+
+/// Bytes promised to a fetch that is being stored, counted in the budget while the body arrives;
+/// given back when destroyed.
+class reservation {
+public:
+    reservation() = default;
+    reservation(reservation&& other) noexcept
+        : store_{std::exchange(other.store_, nullptr)},
+          bytes_{std::exchange(other.bytes_, 0)} {}
+    reservation& operator=(reservation&& other) noexcept;
+    reservation(const reservation&) = delete;
+    reservation& operator=(const reservation&) = delete;
+    ~reservation() { reset(); }
+
+    /// Raises the promise to `bytes` in all. False, and nothing changes, when the store has no room
+    /// for it.
+    [[nodiscard]] bool grow_to(std::uint64_t bytes);
+    void reset() noexcept;
+
+private:
+    friend class response_store;
+    explicit reservation(response_store* store) noexcept : store_{store} {}
+    response_store* store_ = nullptr;
+    std::uint64_t bytes_ = 0;
+};
+
+}  // namespace reprise::proxy::cache
