@@ -1,0 +1,140 @@
+#pragma once
+// The room of the disk tier: which segment is reclaimed next, which of its records are carried
+// forward, and what it takes to be written at all. Pure bookkeeping: no I/O, no clock, no index.
+//
+// The disk is a log of segments; room comes back a segment at a time. All three questions have one
+// answer, the worth of a byte:
+//
+//     density = frequency / length ^ exponent
+//
+// where frequency is how often the object was asked for lately (frequency_sketch). Exponent 0 is
+// for bytes: an object's size is in its cost and in its use, and cancels. With 1 it is GDSF's, the
+// most requests a byte (Cherkasova, HP Labs TR 98-69), which gives up more bytes than it need; what
+// `caching.objective` makes of it, and why, is in tools/results.
+//
+//     carrying    the densest records of a reclaimed segment, up to a share of its bytes. As each
+//                 segment that is written then has that share of carried bytes, it is also the
+//                 share of all bytes written, and write amplification is 1 / (1 - share).
+//     writing     what is denser than the records that were let go lately: TinyLFU's comparison
+//                 with the victim (Einziger, Friedman, Manes, ACM ToS 2017), made without knowing
+//                 the victim. While segments are free, everything.
+//     reclaiming  the segment of the least heat a byte, the oldest of equals. Heat is the sum of
+//                 its records' densities times their bytes: it grows with hits, and is halved when
+//                 the sketch halves its counters, so that it never has to be summed anew.
+//
+// tools/replay runs this class over footers that it keeps in vectors.
+//
+// Threads   hit() and worth_writing(): any, at any time. All else: one thread, the writer's.
+// Memory    64 bytes a segment.
+// Errors    std::bad_alloc from the constructor and choose(); nothing else throws.
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace reprise::proxy::cache::disk {
+
+using segment_number = std::uint32_t;  ///< which file, not its sequence number
+
+struct space_settings {
+    segment_number segments = 128;  ///< at least 2
+    std::uint64_t segment_bytes = 0;
+    double carry = 0.5;     ///< share of a reclaimed segment's bytes, 0 to 0.9
+    double exponent = 0.4;  ///< of length in density, 0 to 1
+};
+
+/// A record of the segment that is being reclaimed, which the index still points to.
+struct occupant {
+    std::uint64_t bytes = 0;   ///< of the log: what carrying it writes
+    std::uint64_t length = 0;  ///< of the object: of an extent the whole object's, where known
+    unsigned frequency = 0;    ///< frequency_sketch::estimate of its key
+};
+
+struct space_figures {
+    std::uint64_t written_bytes = 0;  ///< carried ones included
+    std::uint64_t carried = 0, carried_bytes = 0;
+    std::uint64_t let_go = 0, let_go_bytes = 0;  ///< records that were reclaimed and not carried
+    std::uint64_t reclaimed = 0;                 ///< segments
+    segment_number free = 0;
+};
+
+class space {
+public:
+    /// @pre settings within the bounds named there
+    explicit space(const space_settings& settings);
+
+    /// Settings that may change while it runs.
+    void set_carry(double share) noexcept { settings_.carry = share; }
+    void set_exponent(double exponent) noexcept;
+
+    /// A start found `segment` with `sequence` and `live` bytes. Its heat is taken for that of one
+    /// request a record, of which hits make more.
+    void found(segment_number segment, std::uint64_t sequence, std::uint64_t live);
+
+    /// The segment to write next: one that is free, else the coldest that is closed. The caller
+    /// reads its footer, asks choose() and then calls open(). Nothing only if all are open.
+    /// O(segments).
+    [[nodiscard]] std::optional<segment_number> next() const noexcept;
+
+    /// Which of the reclaimed segment's records are carried, as indexes into `live`, ascending
+    /// (the order in which they lie on disk). Moves the threshold. O(n log n).
+    [[nodiscard]] std::vector<std::uint32_t> choose(std::span<const occupant> live);
+
+    /// `segment` begins anew: what it had is gone. `sequence` is larger than all before.
+    void open(segment_number segment, std::uint64_t sequence) noexcept;
+    /// No more records follow.
+    void close(segment_number segment) noexcept;
+    /// Sets a segment aside for good (it can't be written): next() never names it.
+    void lose(segment_number segment) noexcept;
+
+    /// A record of `record` came into `segment`.
+    void wrote(segment_number segment, const occupant& record, bool carried) noexcept;
+    /// A record went otherwise than by reclaiming: replaced, purged, damaged.
+    void died(segment_number segment, const occupant& record) noexcept;
+    /// A record of `segment` was served.
+    void hit(segment_number segment, const occupant& record) noexcept;
+    /// The sketch has halved its counters.
+    void age() noexcept;
+
+    /// The worth of a byte.
+    [[nodiscard]] double density(unsigned frequency, std::uint64_t length) const noexcept;
+    /// The density of what is let go nowadays; 0 while segments are free.
+    [[nodiscard]] double threshold() const noexcept {
+        return threshold_.load(std::memory_order_relaxed);
+    }
+    /// Whether an object asked for `frequency` times lately would be kept rather than what is let
+    /// go for it. How often it must have been asked for at least is admission's business.
+    [[nodiscard]] bool worth_writing(unsigned frequency, std::uint64_t length) const noexcept {
+        const double least = threshold();
+        return least == 0 || density(frequency, length) > least;
+    }
+
+    [[nodiscard]] std::uint64_t live_bytes() const noexcept { return live_; }
+    [[nodiscard]] std::uint64_t live_bytes(segment_number segment) const noexcept;
+    /// Of the oldest segment that is not free; 0 if all are.
+    [[nodiscard]] std::uint64_t oldest_sequence() const noexcept;
+    [[nodiscard]] space_figures figures() const noexcept;
+
+private:
+    enum class state : std::uint8_t { free, open, closed, lost };
+    struct segment {
+        std::atomic<double> heat{0};
+        std::uint64_t sequence = 0;
+        std::uint64_t live = 0;  // bytes
+        state is = state::free;
+    };
+
+    [[nodiscard]] double heat_of(const occupant& record) const noexcept;
+
+    space_settings settings_;
+    std::unique_ptr<segment[]> segments_;
+    std::atomic<double> exponent_;
+    std::atomic<double> threshold_{0};
+    std::uint64_t live_ = 0;
+    space_figures figures_;
+};
+
+}  // namespace reprise::proxy::cache::disk
