@@ -1,0 +1,121 @@
+// Sequential writing: a store filled with large records beside dd, as many bytes in blocks of one
+// size, to files of the same directory, all of it on the disk at the end of both (fdatasync).
+// Trials of the two take turns, so that what else the machine does meets both.
+
+#include "tools/bench_disk/child.hpp"
+#include "tools/bench_disk/parts.hpp"
+#include "tools/bench_disk/subject.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <vector>
+
+namespace reprise::tools {
+
+namespace {
+
+// One body for all of them: making bytes is not what is measured. Half a MiB is a record of its
+// own in a store of this size, not an object in extents.
+constexpr std::size_t large_body = std::size_t{512} << 10;
+
+double seconds_since(proxy::steady_time begin) {
+    return std::chrono::duration<double>(proxy::steady_now() - begin).count();
+}
+
+struct written {
+    std::uint64_t bytes = 0;
+    double seconds = 0, cpu_seconds = 0;
+};
+
+double own_cpu_seconds() {
+    timespec used{};
+    ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
+}
+
+/// A round of the whole store when it is `again`: its segments are written over.
+written fill_store(const bench_plan& plan, const std::string& path, bool again) {
+    return in_child<written>(how_to_end::let_it, [&](const telling<written>& tell) {
+        const object_maker objects{large_body};
+        const auto one = objects.make(0);
+        opened_store store{path, plan.sequential_bytes + plan.sequential_bytes / 8};
+        store.wait_until_ready();
+        const auto had = store.figures().written_bytes;
+        const auto begin = proxy::steady_now();
+        const auto cpu = own_cpu_seconds();
+        const auto first = again ? plan.sequential_bytes : 0;
+        for (std::uint64_t put = 0; put < plan.sequential_bytes / large_body; ++put) {
+            store.put(first + put, one);
+        }
+        store.stop();
+        sync_files(path);
+        tell({store.figures().written_bytes - had, seconds_since(begin), own_cpu_seconds() - cpu});
+    });
+}
+
+written run_dd(const bench_plan& plan, const std::string& file) {
+    // Into a file that is there already when the store's are, else both make theirs.
+    const auto blocks = plan.sequential_bytes / plan.block_bytes;
+    const auto command = "dd if=/dev/zero of='" + file +
+                         "' bs=" + std::to_string(plan.block_bytes) +
+                         " count=" + std::to_string(blocks) + " conv=notrunc,fdatasync status=none";
+    const auto begin = proxy::steady_now();
+    if (std::system(command.c_str()) != 0) {
+        throw std::runtime_error("dd failed");
+    }
+    return {blocks * plan.block_bytes, seconds_since(begin), 0};
+}
+
+double bandwidth(const written& one) {
+    return static_cast<double>(one.bytes) / one.seconds / 1e6;
+}
+
+double median(std::vector<double> of) {
+    std::sort(of.begin(), of.end());
+    return of[of.size() / 2];
+}
+
+void compare(const bench_plan& plan, bool again) {
+    const auto path = plan.directory + "/writing";
+    const auto file = plan.directory + "/dd";
+    std::vector<double> ratios;
+    for (unsigned trial = 0; trial < plan.trials; ++trial) {
+        if (!again || trial == 0) {
+            std::filesystem::remove_all(path);
+            std::filesystem::remove(file);
+        }
+        if (again && trial == 0) {
+            (void)run_dd(plan, file);
+            (void)fill_store(plan, path, false);
+        }
+        const auto dd = run_dd(plan, file);
+        const auto ours = fill_store(plan, path, again);
+        ratios.push_back(bandwidth(ours) / bandwidth(dd));
+        std::printf("| %s | %.0f | %.0f | %.2f | %.2f |\n",
+                    again ? "again" : "new",
+                    bandwidth(dd),
+                    bandwidth(ours),
+                    ratios.back(),
+                    ours.cpu_seconds * 1e9 / static_cast<double>(ours.bytes));
+        std::fflush(stdout);
+    }
+    std::printf("| %s, median | | | %.2f | |\n", again ? "again" : "new", median(ratios));
+    std::filesystem::remove_all(path);
+    std::filesystem::remove(file);
+}
+
+}  // namespace
+
+void measure_writing(const bench_plan& plan) {
+    std::printf("%llu MiB, dd in blocks of %zu KiB, the store in bodies of %zu KiB\n\n"
+                "| files | dd, MB/s | store, MB/s | ratio | store's CPU, ns a byte |\n"
+                "|---|---:|---:|---:|---:|\n",
+                static_cast<unsigned long long>(plan.sequential_bytes >> 20),
+                plan.block_bytes >> 10,
+                large_body >> 10);
+    compare(plan, false);
+    compare(plan, true);
+    std::printf("\n");
+}
+
+}  // namespace reprise::tools
