@@ -93,7 +93,7 @@ using superblock_image = std::array<char, superblock_bytes>;
 /// "s-0000002a"
 [[nodiscard]] std::string segment_name(std::uint32_t number);
 /// The number in such a name; most_segments if it is none.
-[[nodiscard]] std::uint32_t segment_number(std::string_view name) noexcept;
+[[nodiscard]] std::uint32_t segment_number_in(std::string_view name) noexcept;
 
 // A time in 16 bits: quarters of an hour, modulo 65,535 of them (682 days), plus one; 0 is "never
 // fresh". Good for what may err (a digest's keys), never for what is served: something stale for
