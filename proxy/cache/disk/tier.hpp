@@ -39,6 +39,9 @@
 
 namespace reprise::proxy::cache::disk {
 
+struct core;
+class writer;
+class loader;
 class filesystem;  // files.hpp: what the operating system does for a tier; tests make it fail
 
 struct tier_settings {
@@ -51,8 +54,12 @@ struct tier_settings {
     std::size_t readers = 4;                ///< threads
     std::size_t read_queue = 256;           ///< reads that wait for them; further ones are refused
     std::uint64_t write_queue = 16u << 20;  ///< bytes that wait to be written; further are skipped
-    std::chrono::milliseconds write_after{
-        200};  ///< what is queued is written at most so much later
+    /// What is queued is written at most so much later.
+    std::chrono::milliseconds write_after{200};
+    /// A read that takes longer is not waited for any more.
+    std::chrono::milliseconds patience{1000};
+    /// After a failure writing is tried again so much later, then after twice as long, and so on.
+    std::chrono::milliseconds retry_after{1000}, retry_at_most{60'000};
 };
 
 enum class tier_state : std::uint8_t {
@@ -186,8 +193,9 @@ public:
 
 private:
     friend class disk_lookup;
-    struct inside;
-    std::unique_ptr<inside> inside_;
+    std::shared_ptr<core> core_;
+    std::unique_ptr<writer> writer_;
+    std::unique_ptr<loader> loader_;
 };
 
 }  // namespace reprise::proxy::cache::disk

@@ -1,0 +1,229 @@
+#include "proxy/cache/disk/core.hpp"
+
+#include "proxy/admin/log.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <random>
+
+namespace reprise::proxy::cache::disk {
+
+namespace {
+
+// The high half is new at each start, so that no id of an earlier one comes again; never 0.
+std::uint64_t first_id() {
+    std::random_device random;
+    return (std::uint64_t{random()} | 1u << 31) << 32 | 1;
+}
+
+bool is_object(const index_entry& entry) noexcept {
+    return entry.kind == record_kind::object || entry.kind == record_kind::large;
+}
+
+}  // namespace
+
+segment_table::view segment_table::at(std::uint32_t number) const {
+    assert(number < slots_.size());
+    const auto& home = slots_[number];
+    const std::lock_guard lock{home.guard};
+    return home.now;
+}
+
+std::uint64_t segment_table::sequence(std::uint32_t number) const {
+    const auto& home = slots_[number];
+    const std::lock_guard lock{home.guard};
+    return home.now.sequence;
+}
+
+void segment_table::begin(std::uint32_t number,
+                          std::shared_ptr<file> from,
+                          std::uint64_t sequence,
+                          wall_time begun) {
+    auto& home = slots_[number];
+    std::shared_ptr<file> before;  // closed after the lock
+    const std::lock_guard lock{home.guard};
+    before = std::exchange(home.now.from, std::move(from));
+    home.now.sequence = sequence;
+    home.begun = begun;
+}
+
+void segment_table::end(std::uint32_t number) {
+    auto& home = slots_[number];
+    const std::lock_guard lock{home.guard};
+    home.now.sequence = 0;
+}
+
+std::optional<wall_time> segment_table::oldest() const {
+    std::uint64_t lowest = 0;
+    std::optional<wall_time> begun;
+    for (const auto& home : slots_) {
+        const std::lock_guard lock{home.guard};
+        if (home.now.sequence != 0 && (lowest == 0 || home.now.sequence < lowest)) {
+            lowest = home.now.sequence;
+            begun = home.begun;
+        }
+    }
+    return begun;
+}
+
+bool soft_expiries::note(const filter::key_hash& primary, const mark& made) {
+    const std::unique_lock lock{guard_};
+    const auto it = marks_.find(primary);
+    if (it != marks_.end()) {
+        // What the earlier one ended stays ended since then: times only matter to what is between.
+        it->second.before = std::max(it->second.before, made.before);
+        return true;
+    }
+    if (marks_.size() >= most) {
+        return false;
+    }
+    marks_.emplace(primary, made);
+    count_.store(marks_.size(), std::memory_order_release);
+    return true;
+}
+
+std::optional<wall_time> soft_expiries::since(const filter::key_hash& primary,
+                                              const log_position& written) const {
+    if (count_.load(std::memory_order_acquire) == 0) {
+        return std::nullopt;
+    }
+    const std::shared_lock lock{guard_};
+    const auto it = marks_.find(primary);
+    if (it == marks_.end() || written >= it->second.before) {
+        return std::nullopt;
+    }
+    return it->second.time;
+}
+
+void soft_expiries::forget_before(const log_position& oldest) {
+    const std::unique_lock lock{guard_};
+    std::erase_if(marks_, [&](const auto& one) { return one.second.before <= oldest; });
+    count_.store(marks_.size(), std::memory_order_release);
+}
+
+std::vector<std::pair<filter::key_hash, soft_expiries::mark>> soft_expiries::all() const {
+    const std::shared_lock lock{guard_};
+    return {marks_.begin(), marks_.end()};
+}
+
+void gone_while_loading::note(const filter::key_hash& key) {
+    const std::lock_guard lock{guard_};
+    if (open_) {
+        keys_.insert(key);
+    }
+}
+
+bool gone_while_loading::has(const filter::key_hash& key) const {
+    const std::lock_guard lock{guard_};
+    return keys_.contains(key);
+}
+
+void gone_while_loading::close() {
+    const std::lock_guard lock{guard_};
+    open_ = false;
+    keys_ = {};
+}
+
+core::core(const tier_settings& from,
+           std::shared_ptr<filesystem> system,
+           const superblock& super,
+           const geometry& planned,
+           purge_list& bans,
+           const invalidations& lately)
+    : settings{from},
+      files{std::move(system)},
+      store{super},
+      secret{filter::hash_secret::from_seed(super.seed)},
+      shape{planned},
+      purges{bans},
+      invalidated{lately},
+      segments{planned.segments},
+      pool{{.threads = from.readers, .most_waiting = from.read_queue, .patience = from.patience}},
+      next_id_{first_id()} {}
+
+std::string core::path_of(std::string_view name) const {
+    std::string path = settings.path;
+    path += '/';
+    path += name;
+    return path;
+}
+
+void core::count(const index_entry& entry, int sign) noexcept {
+    if (is_object(entry)) {
+        counts.objects.fetch_add(sign, std::memory_order_relaxed);
+    }
+    counts.bytes.fetch_add(sign * static_cast<std::int64_t>(entry.bytes),
+                           std::memory_order_relaxed);
+}
+
+std::optional<index_entry> core::put(const filter::key_hash& key, const index_entry& entry) {
+    const auto before = index.put(key, entry);
+    count(entry, 1);
+    if (before) {
+        count(*before, -1);
+        note_death(*before);
+    }
+    return before;
+}
+
+bool core::put_if_absent(const filter::key_hash& key, const index_entry& entry) {
+    if (!index.put_if_absent(key, entry)) {
+        return false;
+    }
+    count(entry, 1);
+    return true;
+}
+
+bool core::erase(const filter::key_hash& key, const index_entry& entry) {
+    if (!index.erase(key, entry.place)) {
+        return false;
+    }
+    count(entry, -1);
+    note_death(entry);
+    return true;
+}
+
+std::optional<index_entry> core::erase(const filter::key_hash& key) {
+    const auto before = index.erase(key);
+    if (before) {
+        count(*before, -1);
+        note_death(*before);
+    }
+    return before;
+}
+
+void core::note_death(const index_entry& entry) {
+    const std::lock_guard lock{deaths_guard_};
+    deaths_.push_back(entry);
+}
+
+std::vector<index_entry> core::take_deaths() {
+    const std::lock_guard lock{deaths_guard_};
+    return std::exchange(deaths_, {});
+}
+
+core::condition core::health() const {
+    const std::lock_guard lock{health_guard_};
+    return health_;
+}
+
+void core::set_health(tier_state state, std::string reason) {
+    {
+        const std::lock_guard lock{health_guard_};
+        if (health_.state == state && health_.reason == reason) {
+            return;
+        }
+        health_ = {state, reason};
+    }
+    takes_puts_.store(state == tier_state::ready, std::memory_order_relaxed);
+    switch (state) {
+    case tier_state::loading:
+    case tier_state::ready: log::warn("disk: ", settings.path, ": works again"); return;
+    case tier_state::reading:
+        log::error("disk: ", settings.path, ": nothing is stored on disk: ", reason);
+        return;
+    case tier_state::off: log::error("disk: ", settings.path, ": turned off: ", reason); return;
+    }
+}
+
+}  // namespace reprise::proxy::cache::disk

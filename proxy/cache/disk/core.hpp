@@ -1,0 +1,187 @@
+#pragma once
+// What the threads of a tier, its look-ups and the readers of its large bodies share. Look-ups and
+// readers may outlive the tier: they hold this, and find it closed.
+//
+// Where a record is found and where it is read from are two steps, and the segment may be begun
+// anew between them. So whoever reads takes the segment's file and sequence first, reads, and asks
+// for the sequence again (as a seqlock's reader does); every record has its sequence in it besides.
+//
+// Threads   any, each member behind its own short lock or atomic.
+
+#include "proxy/cache/disk/files.hpp"
+#include "proxy/cache/disk/format.hpp"
+#include "proxy/cache/disk/index.hpp"
+#include "proxy/cache/disk/readers.hpp"
+#include "proxy/cache/disk/segment.hpp"
+#include "proxy/cache/disk/space.hpp"
+#include "proxy/cache/disk/tier.hpp"
+
+#include <atomic>
+#include <compare>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+namespace reprise::proxy::cache::disk {
+
+/// A moment in the log: everything written before it has a lower one.
+struct log_position {
+    std::uint64_t sequence = 0;
+    std::uint64_t offset = 0;
+    auto operator<=>(const log_position&) const = default;
+};
+
+/// The segments as they can be read now.
+class segment_table {
+public:
+    struct view {
+        std::shared_ptr<file> from;  ///< null: it can't be read
+        std::uint64_t sequence = 0;
+    };
+
+    explicit segment_table(std::uint32_t count) : slots_(count) {}
+
+    [[nodiscard]] std::uint32_t size() const noexcept {
+        return static_cast<std::uint32_t>(slots_.size());
+    }
+    [[nodiscard]] view at(std::uint32_t number) const;
+    /// 0: nothing in it is there any more.
+    [[nodiscard]] std::uint64_t sequence(std::uint32_t number) const;
+    void begin(std::uint32_t number,
+               std::shared_ptr<file> from,
+               std::uint64_t sequence,
+               wall_time begun);
+    /// Nothing of it is there from now on; the file stays open.
+    void end(std::uint32_t number);
+    /// When the segment with the lowest sequence was begun; none: there is no segment.
+    [[nodiscard]] std::optional<wall_time> oldest() const;
+
+private:
+    struct slot {
+        mutable std::mutex guard;
+        view now;
+        wall_time begun{};
+    };
+    std::vector<slot> slots_;
+};
+
+/// URLs whose variants a purge made stale: all of them that were written before a moment of the log
+/// are over since some time.
+class soft_expiries {
+public:
+    static constexpr std::size_t most = 1u << 16;
+    struct mark {
+        log_position before;
+        wall_time time{};
+    };
+
+    /// False: there are too many. A later one of the same key takes the place of the earlier.
+    [[nodiscard]] bool note(const filter::key_hash& primary, const mark& made);
+    [[nodiscard]] std::optional<wall_time> since(const filter::key_hash& primary,
+                                                 const log_position& written) const;
+    /// What concerns records before `oldest` alone is forgotten.
+    void forget_before(const log_position& oldest);
+    [[nodiscard]] std::vector<std::pair<filter::key_hash, mark>> all() const;
+
+private:
+    mutable std::shared_mutex guard_;
+    std::atomic<std::size_t> count_{0};  // a hit asks no more than this where there are none
+    std::unordered_map<filter::key_hash, mark> marks_;
+};
+
+/// What went from the index while it was still being loaded: older records of the same keys must
+/// not come up behind it.
+class gone_while_loading {
+public:
+    void note(const filter::key_hash& key);
+    [[nodiscard]] bool has(const filter::key_hash& key) const;
+    /// Loading has ended: nothing is noted any more.
+    void close();
+
+private:
+    mutable std::mutex guard_;
+    bool open_ = true;
+    std::unordered_set<filter::key_hash> keys_;
+};
+
+/// Counted since start.
+struct tally {
+    std::atomic<std::uint64_t> hits{0}, misses{0}, in_place{0}, pooled{0}, refused{0}, puts{0},
+        put_bytes{0}, skipped{0}, skipped_bytes{0}, carried{0}, carried_bytes{0}, evicted{0},
+        evicted_bytes{0}, damaged{0}, invalidated{0}, read_errors{0}, write_errors{0};
+    // What is there now.
+    std::atomic<std::int64_t> objects{0}, bytes{0};
+};
+
+struct core {
+    core(const tier_settings& from,
+         std::shared_ptr<filesystem> system,
+         const superblock& super,
+         const geometry& planned,
+         purge_list& bans,
+         const invalidations& lately);
+
+    const tier_settings settings;
+    const std::shared_ptr<filesystem> files;
+    const superblock store;
+    const filter::hash_secret secret;
+    const geometry shape;
+    purge_list& purges;
+    const invalidations& invalidated;
+
+    record_index index;
+    segment_table segments;
+    soft_expiries expiries;
+    gone_while_loading gone;
+    reader_pool pool;
+    tally counts;
+
+    std::atomic<bool> loading{true};
+    std::atomic<bool> closed{false};
+    std::atomic<std::int64_t> loaded_in_ms{0};
+
+    [[nodiscard]] std::uint64_t next_id() noexcept { return next_id_.fetch_add(1); }
+    [[nodiscard]] std::string path_of(std::string_view name) const;
+
+    // The index, with what it holds counted.
+    std::optional<index_entry> put(const filter::key_hash& key, const index_entry& entry);
+    bool put_if_absent(const filter::key_hash& key, const index_entry& entry);
+    bool erase(const filter::key_hash& key, const index_entry& entry);
+    std::optional<index_entry> erase(const filter::key_hash& key);
+
+    /// Records that went otherwise than by reclaiming, for the writer's bookkeeping of space.
+    void note_death(const index_entry& entry);
+    [[nodiscard]] std::vector<index_entry> take_deaths();
+
+    // Why nothing is written, or nothing works at all.
+    struct condition {
+        tier_state state = tier_state::ready;
+        std::string reason;
+    };
+    [[nodiscard]] condition health() const;
+    /// Says so in the log when it is news.
+    void set_health(tier_state state, std::string reason);
+    [[nodiscard]] bool takes_puts() const noexcept {
+        return takes_puts_.load(std::memory_order_relaxed);
+    }
+
+private:
+    void count(const index_entry& entry, int sign) noexcept;
+
+    std::atomic<std::uint64_t> next_id_;
+    std::atomic<bool> takes_puts_{true};
+    mutable std::mutex health_guard_;
+    condition health_;
+    std::mutex deaths_guard_;
+    std::vector<index_entry> deaths_;
+};
+
+}  // namespace reprise::proxy::cache::disk
