@@ -29,15 +29,17 @@ std::optional<eviction_kind> eviction_kind_of(std::string_view name) noexcept {
     return std::nullopt;
 }
 
-std::unique_ptr<eviction_policy> make_policy(eviction_kind kind, std::uint64_t capacity_bytes) {
+std::unique_ptr<eviction_policy> make_policy(eviction_kind kind,
+                                             std::uint64_t capacity_bytes,
+                                             const policy_tuning& tuning) {
     switch (kind) {
     case eviction_kind::lru: return std::make_unique<lru_policy>();
     case eviction_kind::sieve: return std::make_unique<sieve_policy>();
     case eviction_kind::s3_fifo: return std::make_unique<s3_fifo_policy>(capacity_bytes);
     case eviction_kind::w_tinylfu: return std::make_unique<w_tinylfu_policy>(capacity_bytes);
-    case eviction_kind::gdsf: return std::make_unique<gdsf_policy>();
-    case eviction_kind::lfu_da:
-        return std::make_unique<gdsf_policy>(gdsf_policy::value::of_an_object);
+    case eviction_kind::gdsf:
+        return std::make_unique<gdsf_policy>(tuning.exponent, tuning.frequencies);
+    case eviction_kind::lfu_da: return std::make_unique<gdsf_policy>(0, tuning.frequencies);
     }
     return nullptr;
 }

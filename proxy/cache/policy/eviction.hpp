@@ -93,8 +93,8 @@ enum class eviction_kind : std::uint8_t {
     sieve,
     s3_fifo,
     w_tinylfu,
-    gdsf,    ///< requests a byte: small objects stay longer
-    lfu_da,  ///< as gdsf, but an object is worth its requests whatever its size
+    gdsf,    ///< small objects stay longer, as much so as policy_tuning::exponent says
+    lfu_da,  ///< gdsf of exponent 0: an object is worth its requests, whatever its size
 };
 inline constexpr std::array every_eviction_kind{eviction_kind::lru,
                                                 eviction_kind::sieve,
@@ -107,7 +107,18 @@ inline constexpr std::array every_eviction_kind{eviction_kind::lru,
 [[nodiscard]] std::string_view to_string(eviction_kind kind) noexcept;
 [[nodiscard]] std::optional<eviction_kind> eviction_kind_of(std::string_view name) noexcept;
 
+class frequency_sketch;
+
+/// What some policies can be told beside their capacity.
+struct policy_tuning {
+    double exponent = 1;  ///< gdsf: of size, 0 (for bytes) to 1 (for requests)
+    /// gdsf and lfu_da: counts requests for them. The owner notes every request, before it tells
+    /// the policy, and keeps the sketch alive.
+    const frequency_sketch* frequencies = nullptr;
+};
+
 [[nodiscard]] std::unique_ptr<eviction_policy> make_policy(eviction_kind kind,
-                                                           std::uint64_t capacity_bytes);
+                                                           std::uint64_t capacity_bytes,
+                                                           const policy_tuning& tuning = {});
 
 }  // namespace reprise::proxy::cache

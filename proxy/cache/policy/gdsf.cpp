@@ -1,6 +1,7 @@
 #include "proxy/cache/policy/gdsf.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace reprise::proxy::cache {
@@ -11,19 +12,19 @@ constexpr std::size_t children = 4;
 
 }  // namespace
 
-gdsf_policy::gdsf_policy(value counted) : counted_{counted} {}
+gdsf_policy::gdsf_policy(double exponent, const frequency_sketch* frequencies)
+    : exponent_{exponent},
+      frequencies_{frequencies} {}
 
 void gdsf_policy::set_capacity(std::uint64_t) {}
 
 double gdsf_policy::worth_of(const evictable& entry) const noexcept {
-    const auto requests = 1.0 + entry.uses;
-    switch (counted_) {
-    case value::of_a_byte:
-        return inflation_ +
-               requests / static_cast<double>(std::max<std::uint64_t>(1, entry.charge));
-    case value::of_an_object: return inflation_ + requests;
-    }
-    return inflation_;
+    const double requests = frequencies_ != nullptr ? frequencies_->estimate(entry.key)
+                                                    : 1.0 + entry.uses;
+    const auto bytes = static_cast<double>(std::max<std::uint64_t>(1, entry.charge));
+    // pow is dear, and the ends are what most will choose.
+    const auto cost = exponent_ == 1 ? bytes : exponent_ == 0 ? 1.0 : std::pow(bytes, exponent_);
+    return inflation_ + requests / cost;
 }
 
 void gdsf_policy::put(std::size_t place, evictable& entry) noexcept {
@@ -65,6 +66,15 @@ void gdsf_policy::sink(std::size_t place, evictable& entry) noexcept {
     put(place, entry);
 }
 
+// Where an entry belongs that may be anywhere.
+void gdsf_policy::settle(std::size_t place, evictable& entry) noexcept {
+    if (place != 0 && entry.worth < heap_[(place - 1) / children]->worth) {
+        rise(place, entry);
+    } else {
+        sink(place, entry);
+    }
+}
+
 void gdsf_policy::inserted(evictable& entry) {
     entry.uses = 0;
     entry.worth = worth_of(entry);
@@ -76,8 +86,9 @@ void gdsf_policy::used(evictable& entry) noexcept {
     if (entry.uses < std::numeric_limits<std::uint8_t>::max()) {
         ++entry.uses;
     }
-    entry.worth = worth_of(entry);  // never less than it was: inflation only rises
-    sink(entry.place, entry);
+    // Mostly more than it was, for inflation only rises; less when a sketch has aged meanwhile.
+    entry.worth = worth_of(entry);
+    settle(entry.place, entry);
 }
 
 void gdsf_policy::removed(evictable& entry) noexcept {
@@ -90,11 +101,7 @@ void gdsf_policy::take_out(std::size_t place) noexcept {
     if (place == heap_.size()) {
         return;
     }
-    if (place != 0 && last.worth < heap_[(place - 1) / children]->worth) {
-        rise(place, last);
-    } else {
-        sink(place, last);
-    }
+    settle(place, last);
 }
 
 evictable* gdsf_policy::evict() noexcept {

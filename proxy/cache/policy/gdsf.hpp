@@ -2,15 +2,17 @@
 // Greedy-Dual-Size-Frequency (Cherkasova, HP Labs TR 98-69): what is worth least leaves, and an
 // entry is worth
 //
-//     L + requests / bytes     (gdsf: most requests served from a byte of cache)
-//     L + requests             (lfu_da, LFU with dynamic aging, Arlitt et al. 2000: the same for
-//                               bytes, since an object's size is on both sides and cancels)
+//     L + requests / bytes ^ exponent
 //
 // where L, the inflation, is what the last one evicted was worth: so an entry's requests count from
-// the level at which it was last used, and what was popular long ago is overtaken. In Cherkasova's
-// words the "cost" is 1 request, or the object's size.
+// the level at which it was last used, and what was popular long ago is overtaken. Exponent 1 is
+// the paper's (most requests served from a byte of cache), 0 is LFU with dynamic aging (Arlitt et
+// al. 2000: most bytes served, for an object's size is in its cost and in its use, and cancels).
+// Requests are counted while the entry is in, or, better, by a sketch that also knows those from
+// before.
 
 #include "proxy/cache/policy/eviction.hpp"
+#include "proxy/cache/policy/frequency_sketch.hpp"
 
 #include <cstddef>
 #include <vector>
@@ -19,12 +21,15 @@ namespace reprise::proxy::cache {
 
 /// Cost    O(log n) for each call but set_capacity: a heap of four children a node, three cache
 ///         lines a level.
-/// Memory  a heap of 8 bytes an entry. Frequencies count to 255.
+/// Memory  a heap of 8 bytes an entry.
 class gdsf_policy final : public eviction_policy {
 public:
-    enum class value { of_a_byte, of_an_object };
+    /// `frequencies`, where given, is noted by the owner, once a request and before the policy
+    /// hears of it, and outlives this. Without it the uses of an entry are counted, to 255.
+    explicit gdsf_policy(double exponent = 1, const frequency_sketch* frequencies = nullptr);
 
-    explicit gdsf_policy(value counted = value::of_a_byte);
+    /// From the next use of each entry on.
+    void set_exponent(double exponent) noexcept { exponent_ = exponent; }
 
     void set_capacity(std::uint64_t bytes) override;
     void inserted(evictable& entry) override;
@@ -36,11 +41,13 @@ public:
 private:
     [[nodiscard]] double worth_of(const evictable& entry) const noexcept;
     void put(std::size_t place, evictable& entry) noexcept;
+    void settle(std::size_t place, evictable& entry) noexcept;
     void sink(std::size_t place, evictable& entry) noexcept;
     void rise(std::size_t place, evictable& entry) noexcept;
     void take_out(std::size_t place) noexcept;
 
-    value counted_;
+    double exponent_;
+    const frequency_sketch* frequencies_;
     double inflation_ = 0;
     std::vector<evictable*> heap_;  // the least worth in front
 };
