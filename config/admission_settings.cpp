@@ -3,7 +3,9 @@
 #include "config/checks.hpp"
 
 #include <chrono>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace reprise::config {
 namespace {
@@ -28,10 +30,14 @@ std::vector<row<T>> choice_rows(Choice choice) {
                  one_of<admission_policy>({{"second-hit", admission_policy::second_hit},
                                            {"always", admission_policy::always},
                                            {"never", admission_policy::never},
-                                           {"nth-hit", admission_policy::nth_hit}}),
+                                           {"nth-hit", admission_policy::nth_hit},
+                                           {"tinylfu", admission_policy::tinylfu},
+                                           {"auto", admission_policy::automatic}}),
                  live,
                  "At which request an object is stored. \"always\" stores what is never asked for "
-                 "again; \"second-hit\" costs one more fetch of what is."),
+                 "again; \"second-hit\" costs one more fetch of what is; \"tinylfu\" stores what "
+                 "was asked for more often than what left last; \"auto\" is whichever of these "
+                 "/stats finds best, second-hit to begin with."),
         by_default(
             "none",
             value<T>("hits",
@@ -41,6 +47,50 @@ std::vector<row<T>> choice_rows(Choice choice) {
                      "With \"nth-hit\" alone, and then needed: the request that stores. More keeps "
                      "out what is seldom asked for and costs as many fetches.")),
     };
+}
+
+// The object that says how much is remembered, or "auto" in its place.
+row<admission_options> auto_or_object(std::string_view name,
+                                      remember_options admission_options::*member,
+                                      object_table<remember_options> table,
+                                      std::string_view why) {
+    auto made = object(name, member, table, why);
+    made.read = [member,
+                 table](const json_value& from, admission_options& into, const place& here) {
+        auto& remember = into.*member;
+        if (from.kind == json_kind::text && from.text == "auto") {
+            remember.automatic = true;
+        } else if (from.kind == json_kind::object) {
+            remember.automatic = false;
+            read_object(table, from, remember, here);
+        } else {
+            here.wrong(from, "must be \"auto\", or an object: { ... }");
+        }
+    };
+    made.compare = [member, table](const admission_options& before,
+                                   const admission_options& after,
+                                   const std::string& path,
+                                   std::vector<std::string>& differing) {
+        if ((before.*member).automatic != (after.*member).automatic) {
+            differing.push_back(path);
+        } else {
+            compare_objects(table, before.*member, after.*member, path, differing);
+        }
+    };
+    made.describe = [member, table, why](const admission_options& standard,
+                                         const std::string& path,
+                                         std::vector<setting>& out) {
+        out.push_back({path,
+                       "\"auto\" or object",
+                       "",
+                       (standard.*member).automatic ? "\"auto\"" : "{}",
+                       false,
+                       "",
+                       restart,
+                       why});
+        describe_object(table, standard.*member, path, out);
+    };
+    return made;
 }
 
 }  // namespace
@@ -85,10 +135,21 @@ object_table<admission_options> admission_table() {
     rows.insert(
         rows.end(),
         {
-            object("remember",
-                   &admission_options::remember,
-                   remember,
-                   "How much the filter remembers, which decides how large it is."),
+            value("probation",
+                  &admission_options::probation,
+                  percentage_between(0, 0.5),
+                  live,
+                  "The share of memory where what is asked for a first time waits, so that a soon "
+                  "second request needs no second fetch. More spares origins more of them, and "
+                  "leaves as much less to what was admitted; nothing is written to disk of what "
+                  "waits. \"0%\": strictly at the second request."),
+            auto_or_object("remember",
+                           &admission_options::remember,
+                           remember,
+                           "How much the filter remembers, which decides how large it is. "
+                           "\"auto\" follows the store: for as long as an object stays there "
+                           "unused, since what is asked for again later than that would not have "
+                           "been kept; within a 64th of memory.size."),
             value("false_positive_rate",
                   &admission_options::false_positive_rate,
                   fraction_between(1e-6, 0.5),

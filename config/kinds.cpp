@@ -207,6 +207,29 @@ kind<double> fraction_between(double least, double most) {
     return made;
 }
 
+kind<double> percentage_between(double least, double most) {
+    kind<double> made;
+    made.type = "percentage";
+    made.bounds = percentage_to_string(least) + " to " + percentage_to_string(most);
+    made.read = [least, most, bounds = made.bounds](const json_value& from,
+                                                    const place& here) -> std::optional<double> {
+        if (from.kind != json_kind::text) {
+            return here.wrong(from, "must be a percentage such as \"2%\", as text");
+        }
+        const auto answer = parse_percentage(from.text);
+        const auto* share = value_of(answer);
+        if (!share) {
+            return here.wrong(from, std::get<refusal>(answer).right);
+        }
+        if (*share < least || *share > most) {
+            return here.wrong(from, "must be " + bounds);
+        }
+        return *share;
+    };
+    made.show = [](const double& value) { return quoted(percentage_to_string(value)); };
+    return made;
+}
+
 kind<bool> yes_or_no() {
     kind<bool> made;
     made.type = "true or false";

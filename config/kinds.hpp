@@ -39,6 +39,8 @@ struct kind {
                                                 std::string unit);
 [[nodiscard]] kind<unsigned> small_count_between(unsigned least, unsigned most, std::string unit);
 [[nodiscard]] kind<double> fraction_between(double least, double most);
+/// A share as text, "2%" or "0.5%", held as a fraction; the bounds are fractions.
+[[nodiscard]] kind<double> percentage_between(double least, double most);
 [[nodiscard]] kind<bool> yes_or_no();
 [[nodiscard]] kind<milliseconds> time_between(milliseconds least, milliseconds most);
 /// Refuses what is not a whole number of seconds.

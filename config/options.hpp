@@ -45,7 +45,7 @@ struct port_range {
     bool operator==(const port_range&) const = default;
 };
 
-enum class admission_policy { second_hit, always, never, nth_hit };
+enum class admission_policy { second_hit, always, never, nth_hit, tinylfu, automatic };
 struct admission_choice {
     admission_policy policy = admission_policy::second_hit;
     unsigned hits = 2;  ///< nth_hit only: stored at this request
@@ -69,9 +69,11 @@ struct admin_options {
     bool operator==(const admin_options&) const = default;
 };
 
+enum class eviction_policy { lru, sieve, s3_fifo, w_tinylfu, gdsf, lfu_da };
 struct memory_options {
     byte_count size = 256ull << 20;
-    byte_count max_object = 32ull << 20;  ///< a larger body is not stored
+    byte_count max_object = 32ull << 20;  ///< a larger body never enters memory
+    eviction_policy policy = eviction_policy::sieve;
     bool operator==(const memory_options&) const = default;
 };
 
@@ -93,6 +95,7 @@ struct collapsing_options {
 };
 
 struct remember_options {
+    bool automatic = true;  ///< follows the store's age of eviction; objects and age mean nothing
     std::uint64_t objects = 1'000'000;
     seconds age = std::chrono::hours{50};
     bool operator==(const remember_options&) const = default;
@@ -104,6 +107,7 @@ struct admission_rule {
 };
 struct admission_options {
     admission_choice choice;  ///< "policy" and "hits"
+    double probation = 0;     ///< share of memory where first requests wait
     remember_options remember;
     double false_positive_rate = 0.001;
     std::vector<admission_rule> rules;  ///< first match wins
@@ -192,8 +196,10 @@ struct freshness_options {
 };
 
 enum class cookie_storing { explicit_lifetime, never };
+enum class caching_objective { requests, bytes };
 struct caching_options {
     cookie_storing set_cookie = cookie_storing::explicit_lifetime;
+    caching_objective objective = caching_objective::requests;
     bool operator==(const caching_options&) const = default;
 };
 

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <span>
@@ -88,6 +89,35 @@ parsed<std::chrono::milliseconds> parse_duration(std::string_view text) {
         return std::chrono::milliseconds{*number};
     }
     return std::get<refusal>(count);
+}
+
+parsed<double> parse_percentage(std::string_view text) {
+    const refusal wrong{"write a number from 0 to 100 and a percent sign, such as \"2%\""};
+    if (!text.ends_with('%')) {
+        return wrong;
+    }
+    text.remove_suffix(1);
+    double percent = 0;
+    const auto [end, error] = std::from_chars(
+        text.data(), text.data() + text.size(), percent, std::chars_format::fixed);
+    // Negated, so that what is no number is refused too.
+    if (error != std::errc{} || end != text.data() + text.size() ||
+        !(percent >= 0 && percent <= 100)) {
+        return wrong;
+    }
+    return percent / 100;
+}
+
+std::string percentage_to_string(double share) {
+    std::array<char, 64> digits{};
+    // Rounded: what dividing by 100 and multiplying again leave is none of the operator's digits.
+    const double percent = std::round(share * 1e11) / 1e9;
+    auto* const end = std::to_chars(digits.data(),
+                                    digits.data() + digits.size(),
+                                    percent,
+                                    std::chars_format::fixed)
+                          .ptr;
+    return std::string{digits.data(), end} + '%';
 }
 
 std::string size_to_string(byte_count size) {

@@ -19,6 +19,12 @@ namespace reprise::config {
 /// Digits and a unit: ms, s, m, h, d. What does not fit in 63 bits of milliseconds is refused.
 [[nodiscard]] parsed<std::chrono::milliseconds> parse_duration(std::string_view text);
 
+/// A number from 0 to 100 and a percent sign, as the fraction it stands for: "2.5%" is 0.025.
+[[nodiscard]] parsed<double> parse_percentage(std::string_view text);
+
+/// "2.5%" for 0.025. @pre share >= 0
+[[nodiscard]] std::string percentage_to_string(double share);
+
 /// In the largest binary unit that gives a whole number: "64KiB", "100B".
 [[nodiscard]] std::string size_to_string(byte_count size);
 

@@ -55,7 +55,8 @@ std::string wrapped(std::string_view text, std::size_t indent) {
         const auto word = text.substr(0, end);
         text.remove_prefix(std::min(end + 1, text.size()));
         if (width + 1 + word.size() > columns) {
-            out += (out.empty() ? "" : "\n") + std::string(indent, ' ');
+            out += out.empty() ? "" : "\n";
+            out.append(indent, ' ');
             width = indent;
         } else {
             out += ' ';

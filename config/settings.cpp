@@ -91,8 +91,22 @@ object_table<memory_options> memory_table() {
                       &memory_options::max_object,
                       size_between(1 * kib, 1 * tib),
                       live,
-                      "A larger body is passed on and not stored. More lets a few "
-                      "large objects push many small ones out."),
+                      "A larger body never enters memory: it goes to disk alone, where there is "
+                      "one, and is not stored otherwise. More lets a few large objects push "
+                      "many small ones out."),
+                value("policy",
+                      &memory_options::policy,
+                      one_of<eviction_policy>({{"lru", eviction_policy::lru},
+                                               {"sieve", eviction_policy::sieve},
+                                               {"s3-fifo", eviction_policy::s3_fifo},
+                                               {"w-tinylfu", eviction_policy::w_tinylfu},
+                                               {"gdsf", eviction_policy::gdsf},
+                                               {"lfu-da", eviction_policy::lfu_da}}),
+                      restart,
+                      "What leaves when there is no more room. \"gdsf\" keeps small objects "
+                      "longer, which makes more hits of fewer bytes; \"lfu-da\" is the same "
+                      "whatever the size. tools/replay measures them on a log; /stats says what "
+                      "the others would have done here."),
             },
             {},
             check_memory};
@@ -251,6 +265,13 @@ object_table<caching_options> caching_table() {
               "Which responses with Set-Cookie may be stored: \"explicit\", those whose origin "
               "states a lifetime (RFC 9111 7.3); \"never\", none. An origin that states one "
               "by habit hands one client's cookie to all."),
+        value("objective",
+              &caching_options::objective,
+              one_of<caching_objective>(
+                  {{"requests", caching_objective::requests}, {"bytes", caching_objective::bytes}}),
+              live,
+              "What advice and admission.policy \"auto\" weigh: how many requests are hits, "
+              "which clients feel, or how many bytes are, which links do."),
     }};
 }
 

@@ -20,9 +20,9 @@ TEST_SUITE("config/changes") {
     TEST_CASE("what can change live is not named") {
         CHECK(changes_to(R"({
             "admin": {"token_file": "/x", "host_names": ["a"]},
-            "memory": {"size": "1GiB", "max_object": "1MiB"},
+            "memory": {"size": "1GiB", "max_object": "1MiB"}, "caching": {"objective": "bytes"},
             "collapsing": {"window": "1MiB", "finish": "1MiB"},
-            "admission": {"policy": "always", "rules": [{"url": "*", "policy": "never"}]},
+            "admission": {"policy": "always", "probation": "5%", "rules": [{"url": "*", "policy": "never"}]},
             "access": {"clients": [], "purge_clients": ["::1"], "connect_ports": [], "request_ports": [],
                        "allow_destinations": ["a"], "deny_destinations": ["b"]},
             "log": {"access": "off", "level": "debug", "query_values": true},
@@ -36,13 +36,13 @@ TEST_SUITE("config/changes") {
               names{"listeners",
                     "admin.address",
                     "threads",
+                    "memory.policy",
                     "disk.path",
                     "disk.size",
                     "disk.max_object",
                     "disk.write",
                     "disk.carry",
-                    "admission.remember.objects",
-                    "admission.remember.age",
+                    "admission.remember",
                     "admission.false_positive_rate",
                     "admission.state",
                     "dns.servers",
@@ -52,6 +52,13 @@ TEST_SUITE("config/changes") {
                     "dns.negative_ttl",
                     "dns.timeout",
                     "forwarding.pseudonym"});
+    }
+
+    TEST_CASE("of two bounds on what is remembered the one that differs is named") {
+        const auto before = good(R"({"admission": {"remember": {"objects": 5000}}})");
+        const auto after = good(R"({"admission": {"remember": {"objects": 5000, "age": "1h"}}})");
+        CHECK(needs_restart(before, after) == names{"admission.remember.age"});
+        CHECK(needs_restart(before, options{}) == names{"admission.remember"});
     }
 
     TEST_CASE("of as many listeners the one that differs is named") {

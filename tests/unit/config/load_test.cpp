@@ -66,7 +66,7 @@ TEST_SUITE("config/load") {
         CHECK(mistake_of(R"({"limits.fields": 1})") ==
               "\"limits.fields\": unknown setting; it is a member of limits");
         CHECK(mistake_of(R"({"memory": {"colour": 1}})") ==
-              "memory.colour: unknown setting; known here are size, max_object");
+              "memory.colour: unknown setting; known here are size, max_object, policy");
     }
 
     TEST_CASE("a name given twice is a mistake, whichever value is right") {
@@ -135,9 +135,31 @@ TEST_SUITE("config/load") {
         REQUIRE(wanted.listeners[0].admission.has_value());
         CHECK(wanted.listeners[0].admission->policy == admission_policy::always);
         CHECK(mistake_of(R"({"admission": "second"})") ==
-              "admission: \"second\": must be \"second-hit\", \"always\", \"never\" or "
-              "\"nth-hit\"");
+              "admission: \"second\": must be \"second-hit\", \"always\", \"never\", "
+              "\"nth-hit\", \"tinylfu\" or \"auto\"");
         CHECK(mistake_of(R"({"admission": "secondhit"})").ends_with("did you mean second-hit?"));
+    }
+
+    TEST_CASE("what is remembered is bounded by hand, or follows the store") {
+        CHECK(good("{}").admission.remember.automatic);
+        CHECK(good(R"({"admission": {"remember": "auto"}})").admission.remember.automatic);
+        const auto by_hand = good(R"({"admission": {"remember": {"age": "1h"}}})");
+        CHECK_FALSE(by_hand.admission.remember.automatic);
+        CHECK(by_hand.admission.remember.objects == 1'000'000);
+        CHECK(mistake_of(R"({"admission": {"remember": "always"}})") ==
+              "admission.remember: \"always\": must be \"auto\", or an object: { ... }");
+        CHECK(mistake_of(R"({"admission": {"remember": {"objects": "auto"}}})")
+                  .starts_with("admission.remember.objects: "));
+    }
+
+    TEST_CASE("probation is a percentage of memory, at most half") {
+        CHECK(good(R"({"admission": {"probation": "50%"}})").admission.probation == 0.5);
+        CHECK(mistake_of(R"({"admission": {"probation": "51%"}})") ==
+              "admission.probation: \"51%\": must be 0% to 50%");
+        CHECK(mistake_of(R"({"admission": {"probation": 0.02}})") ==
+              "admission.probation: 0.02: must be a percentage such as \"2%\", as text");
+        CHECK(mistake_of(R"({"admission": {"probation": "2"}})")
+                  .starts_with("admission.probation: \"2\": write a number"));
     }
 
     TEST_CASE("nth-hit needs hits, which no other policy has") {

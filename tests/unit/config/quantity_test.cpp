@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <limits>
+#include <string>
 
 using namespace reprise::config;
 using namespace std::chrono_literals;
@@ -67,6 +68,39 @@ TEST_SUITE("config/quantity") {
                                  "99999999999999999999s"}) {
             CAPTURE(text);
             CHECK(refused(parse_duration(text)));
+        }
+    }
+
+    TEST_CASE("a percentage is a number and its sign, from 0 to 100") {
+        CHECK(parse_percentage("0%") == parsed<double>{0.0});
+        CHECK(parse_percentage("2%") == parsed<double>{0.02});
+        CHECK(parse_percentage("2.5%") == parsed<double>{0.025});
+        CHECK(parse_percentage("100%") == parsed<double>{1.0});
+        for (const auto* text : {"",
+                                 "%",
+                                 "2",
+                                 "0.02",
+                                 "2 %",
+                                 " 2%",
+                                 "+2%",
+                                 "-2%",
+                                 "100.1%",
+                                 "2%%",
+                                 "2e0%",
+                                 "nan%",
+                                 "inf%",
+                                 "0x2%"}) {
+            CAPTURE(text);
+            CHECK(refused(parse_percentage(text)));
+        }
+        CHECK(percentage_to_string(0) == "0%");
+        CHECK(percentage_to_string(0.5) == "50%");
+        for (int tenths = 0; tenths <= 1'000; ++tenths) {
+            const auto text = std::to_string(tenths / 10) + '.' + std::to_string(tenths % 10) + '%';
+            CAPTURE(text);
+            const auto read = parse_percentage(text);
+            REQUIRE(value_of(read) != nullptr);
+            CHECK(parse_percentage(percentage_to_string(*value_of(read))) == read);
         }
     }
 
