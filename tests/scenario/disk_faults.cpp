@@ -1,0 +1,254 @@
+// A disk that is full, fails or takes seconds, under a proxy that goes on: memory's hits do not
+// notice, nothing wrong is sent, what was promised is kept, /stats tells, and the tier comes back.
+
+#include "tests/support/disk_faults.hpp"
+
+#include "tests/scenario/figures.hpp"
+#include "tests/scenario/world.hpp"
+#include "tools/sized_origin.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <optional>
+#include <thread>
+
+TEST_SUITE("scenario/disk_faults") {
+
+    using namespace reprise::tests;
+
+    namespace {
+
+    // Memory takes bodies up to 1 KiB in these worlds, so that a larger one is on disk alone.
+    constexpr std::size_t small = 500, large = 4000;
+
+    struct faulty_world {
+        fake_origin origin;
+        disk_faults faults;
+        temp_dir directory;
+        json settings = storing_settings();
+        std::optional<proxy_process> proxy;
+
+        faulty_world() {
+            settings["memory"] = {{"size", "16MiB"}, {"max_object", "1KiB"}};
+            settings["disk"] = {{"path", directory.file("store")}, {"size", "64MiB"}};
+            settings["access"]["purge_clients"] = {"127.0.0.1"};
+            // "/7/4000": 4,000 bytes that the 7 makes.
+            origin.otherwise([](origin_request& request, origin_connection& connection) {
+                const auto slash = request.target.find('/', 1);
+                connection.send(ok("Cache-Control: max-age=600\r\n",
+                                   body(std::stoul(request.target.substr(1)),
+                                        std::stoul(request.target.substr(slash + 1)))));
+            });
+            start();
+        }
+        void start() {
+            proxy.emplace(settings, faults.environment());
+            CHECK(becomes("ready"));
+        }
+
+        [[nodiscard]] static std::string body(std::uint64_t key, std::size_t size) {
+            std::string out(size, ' ');
+            reprise::tools::fill_body(key, 0, out);
+            return out;
+        }
+        [[nodiscard]] static std::string path(std::uint64_t key, std::size_t size) {
+            return "/" + std::to_string(key) + "/" + std::to_string(size);
+        }
+        /// The answer, which must be right whatever the disk does.
+        response get(std::uint64_t key, std::size_t size) const {
+            auto answer = proxy->get(origin.url(path(key, size)));
+            CHECK(answer.status == 200);
+            CHECK(answer.complete());
+            CHECK(answer.body == body(key, size));
+            return answer;
+        }
+        [[nodiscard]] std::string state() const {
+            return proxy->stats().at("disk").at("state").get<std::string>();
+        }
+        [[nodiscard]] bool becomes(const std::string& wanted) const {
+            return eventually([&] { return state() == wanted; }, 6 * patience);
+        }
+        void wait_for_objects(std::int64_t objects) const {
+            REQUIRE(eventually([&] { return figure(proxy->stats(), "/disk/objects") >= objects; }));
+        }
+    };
+
+    /// Asks for new objects until `condition` holds: somebody has to want the disk.
+    template <class Condition>
+    bool asking_for_more(const faulty_world& w, std::uint64_t& next, Condition&& condition) {
+        return eventually(
+            [&] {
+                w.get(next++, large);
+                return condition();
+            },
+            6 * patience);
+    }
+
+    struct latencies {
+        double p50_us = 0, p99_us = 0, most_us = 0;
+    };
+    latencies latencies_of_hits(const faulty_world& w, std::uint64_t key, int count) {
+        std::vector<double> took;
+        auto connection = w.proxy->connect();
+        const auto request = absolute_request("GET", w.origin.url(faulty_world::path(key, small)));
+        for (int i = 0; i < count; ++i) {
+            const auto begin = std::chrono::steady_clock::now();
+            const auto answer = connection.ask(request);
+            took.push_back(
+                std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin)
+                    .count());
+            CHECK(is_hit(answer));
+        }
+        std::sort(took.begin(), took.end());
+        return {took[took.size() / 2], took[took.size() * 99 / 100], took.back()};
+    }
+
+    }  // namespace
+
+    TEST_CASE(
+        "a disk that is full or fails is read from, told of, and written to again when well") {
+        for (const int error : {ENOSPC, EIO, EROFS}) {
+            CAPTURE(error);
+            faulty_world w;
+            std::uint64_t next = 1;
+            for (; next <= 20; ++next) {
+                w.get(next, large);
+            }
+            w.wait_for_objects(20);
+            w.faults.set().write_error = error;
+            CHECK(asking_for_more(w, next, [&] { return w.state() == "reading"; }));
+            CHECK(figure(w.proxy->stats(), "/disk/write_errors") > 0);
+            CHECK_FALSE(w.proxy->stats().at("disk").at("trouble").get<std::string>().empty());
+            for (std::uint64_t old = 1; old <= 20; ++old) {
+                CHECK(is_hit(w.get(old, large)));
+            }
+            w.faults.heal();
+            CHECK(asking_for_more(w, next, [&] { return w.state() == "ready"; }));
+            const auto fresh = next++;
+            w.get(fresh, large);
+            CHECK(eventually([&] { return is_hit(w.get(fresh, large)); }));
+        }
+    }
+
+    TEST_CASE("what was written before writing failed is a hit after a restart") {
+        faulty_world w;
+        std::uint64_t next = 1;
+        for (; next <= 50; ++next) {
+            w.get(next, large);
+        }
+        w.wait_for_objects(50);
+        w.faults.set().write_error = ENOSPC;
+        CHECK(asking_for_more(w, next, [&] { return w.state() == "reading"; }));
+        CHECK(w.proxy->stop() == 0);
+        w.faults.heal();
+        w.start();
+        for (std::uint64_t old = 1; old <= 50; ++old) {
+            CHECK(is_hit(w.get(old, large)));
+        }
+    }
+
+    TEST_CASE("what can't be read is fetched again, whole and right") {
+        faulty_world w;
+        for (std::uint64_t key = 1; key <= 20; ++key) {
+            w.get(key, large);
+        }
+        w.wait_for_objects(20);
+        w.faults.set().read_error = EIO;
+        for (std::uint64_t key = 1; key <= 20; ++key) {
+            CHECK_FALSE(is_hit(w.get(key, large)));
+        }
+        CHECK(figure(w.proxy->stats(), "/disk/read_errors") > 0);
+        w.faults.heal();
+        for (std::uint64_t key = 1; key <= 20; ++key) {
+            CHECK(eventually([&] { return is_hit(w.get(key, large)); }));
+        }
+    }
+
+    TEST_CASE("a purge that was answered 200 holds, whatever the disk did") {
+        faulty_world w;
+        for (std::uint64_t key = 1; key <= 10; ++key) {
+            w.get(key, large);
+        }
+        w.wait_for_objects(10);
+        const auto purge = [&](std::uint64_t key) {
+            return w.proxy->ask("PURGE", w.origin.url(faulty_world::path(key, large))).status;
+        };
+        w.faults.set().write_error = EIO;
+        w.faults.set().sync_error = EIO;
+        std::vector<std::uint64_t> kept;
+        for (std::uint64_t key = 1; key <= 5; ++key) {
+            if (purge(key) == 200) {
+                kept.push_back(key);
+            }
+            // Kept or not, this process does not serve it any more.
+            CHECK_FALSE(is_hit(w.get(key, large)));
+        }
+        w.faults.heal();
+        CHECK(eventually([&] { return purge(6) == 200 || purge(6) == 404; }, 6 * patience));
+        kept.push_back(6);
+        CHECK(w.proxy->stop() == 0);
+        w.start();
+        for (const auto key : kept) {
+            CAPTURE(key);
+            CHECK_FALSE(is_hit(w.get(key, large)));
+        }
+    }
+
+    TEST_CASE("a disk that takes seconds holds up no hit in memory, and is skipped by the rest") {
+        faulty_world w;
+        constexpr std::uint64_t in_memory = 1'000'000;
+        std::uint64_t next = 1;
+        for (; next <= 200; ++next) {
+            w.get(next, large);
+        }
+        w.get(in_memory, small);
+        w.wait_for_objects(201);
+        const int hits = sanitized ? 300 : 3000;
+        const auto well = latencies_of_hits(w, in_memory, hits);
+
+        // Others ask for what is on disk and for what has to be written, all the while.
+        w.faults.set().delay_ms = 3000;
+        std::atomic<bool> over{false};
+        std::vector<std::thread> others;
+        for (unsigned i = 0; i < 8; ++i) {
+            others.emplace_back([&, i] {
+                for (std::uint64_t turn = 0; !over; ++turn) {
+                    const auto key = turn % 2 == 0 ? 1 + (i * 25 + turn / 2) % 200
+                                                   : 2'000'000 + i * 100'000 + turn;
+                    const auto answer = w.proxy->get(w.origin.url(faulty_world::path(key, large)));
+                    if (!answer.complete() || answer.body != faulty_world::body(key, large)) {
+                        ADD_FAIL_CHECK_AT(__FILE__, __LINE__, "a wrong answer for " << key);
+                    }
+                }
+            });
+        }
+        REQUIRE(eventually([&] { return w.faults.set().delayed > 0; }));
+        const auto slow = latencies_of_hits(w, in_memory, hits);
+        const auto state = w.state();
+        over = true;
+        w.faults.heal();
+        for (auto& one : others) {
+            one.join();
+        }
+        MESSAGE("memory hits, us: p50 " << well.p50_us << ", p99 " << well.p99_us << ", most "
+                                        << well.most_us << "; with a disk of 3 s a call (state "
+                                        << state << "): p50 " << slow.p50_us << ", p99 "
+                                        << slow.p99_us << ", most " << slow.most_us);
+        CHECK(w.becomes("ready"));
+        CHECK(eventually([&] { return is_hit(w.get(1, large)); }, 6 * patience));
+    }
+
+    TEST_CASE("a proxy whose disk does not answer can be stopped") {
+        faulty_world w;
+        w.get(1, large);
+        w.wait_for_objects(1);
+        w.faults.set().delay_ms = 5000;
+        w.get(2, large);
+        REQUIRE(eventually([&] { return w.faults.set().delayed > 0; }));
+        w.proxy->signal(SIGTERM);
+        w.faults.heal();
+        CHECK(w.proxy->stop() == 0);
+    }
+}
