@@ -51,6 +51,19 @@ std::int64_t quarters(wall_time at) noexcept {
     return std::chrono::floor<quarter_hours>(at.time_since_epoch()).count();
 }
 
+std::int64_t wrapped(std::int64_t count) noexcept {
+    return ((count % coarse_modulus) + coarse_modulus) % coarse_modulus;
+}
+
+/// 0 for what is now or past.
+std::int64_t quarters_ahead(std::uint16_t coarse, wall_time now) noexcept {
+    if (coarse == 0) {
+        return 0;
+    }
+    const auto ahead = wrapped(std::int64_t{coarse} - 1 - quarters(now));
+    return ahead <= coarse_modulus / 2 ? ahead : 0;
+}
+
 }  // namespace
 
 const boost::system::error_category& format_category() noexcept {
@@ -152,17 +165,15 @@ std::uint16_t coarse_time(wall_time until, wall_time now) noexcept {
         return 0;
     }
     const auto at = std::min(quarters(until), quarters(now) + coarse_most.count());
-    const auto wrapped = ((at % coarse_modulus) + coarse_modulus) % coarse_modulus;
-    return static_cast<std::uint16_t>(wrapped + 1);
+    return static_cast<std::uint16_t>(wrapped(at) + 1);
 }
 
 bool is_after(std::uint16_t coarse, wall_time now) noexcept {
-    if (coarse == 0) {
-        return false;
-    }
-    const auto at = std::int64_t{coarse} - 1;
-    const auto ahead = (((at - quarters(now)) % coarse_modulus) + coarse_modulus) % coarse_modulus;
-    return ahead > 0 && ahead <= coarse_modulus / 2;
+    return quarters_ahead(coarse, now) > 0;
+}
+
+bool is_later(std::uint16_t one, std::uint16_t other, wall_time now) noexcept {
+    return quarters_ahead(one, now) > quarters_ahead(other, now);
 }
 
 }  // namespace reprise::proxy::cache::disk

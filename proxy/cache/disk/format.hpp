@@ -102,6 +102,8 @@ using superblock_image = std::array<char, superblock_bytes>;
 /// `until` rounded down to a quarter of an hour; at most 340 days after `now`.
 [[nodiscard]] std::uint16_t coarse_time(wall_time until, wall_time now) noexcept;
 [[nodiscard]] bool is_after(std::uint16_t coarse, wall_time now) noexcept;
+/// Which of two lies further ahead of `now`; what is past lies nowhere.
+[[nodiscard]] bool is_later(std::uint16_t one, std::uint16_t other, wall_time now) noexcept;
 
 // Little-endian values at any address. A store is read on machines of that order only.
 

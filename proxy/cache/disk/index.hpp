@@ -2,20 +2,20 @@
 // Where everything on disk is: 16 bytes a record, in memory.
 //
 // A slot has 48 bits of the key's hash; which of the 256 shards it is in says 8 more. A shard is a
-// table sorted by those 48 bits with gaps (linear probing in the order of the hash: Amble and
-// Knuth, "Ordered hash tables", 1974), so that a look-up that finds nothing ends early at a high
-// load, growing is one pass in order, and no key is needed for it. A shard grows by a fifth when it
-// is nine tenths full; shards begin with different sizes, so that they don't all grow at once, and
-// the load in the middle is the mean of a shard's life.
+// table with linear probing, each cluster in the order of the places where its records would like
+// to be (Celis, "Robin Hood hashing", 1986): look-ups stay short at a high load, those that find
+// nothing too, and growing needs no keys. A shard grows by a fifth when it is nine tenths full. The
+// shards' sizes are staggered, so that they don't all grow at once, and memory is at any moment
+// what it is in the middle of a shard's life.
 //
 // Two records whose keys share 56 bits displace each other: with n records that happens to about
 // n^2 / 2^57 pairs (7e-6 of them at a million, 0.07 at a hundred million), and costs a fetch. What
 // is read is compared with full key and URL, so it never costs more.
 //
-// Memory    at most 24 bytes a record from 10,000 on, 20 on average (unit_disk prints it).
+// Memory    at most 24 bytes a record from 10,000 on, also after records have gone.
 // Threads   any number; every call takes the lock of one shard for a fraction of a microsecond,
 //           growing one for 5 nanoseconds a record in it (4 ms with 10^8 records in all).
-// Cost      find: one lock, one or two cache lines. put and erase shift the slots behind, some
+// Cost      find: one lock, two or three cache lines. put and erase shift the slots behind, some
 //           hundred bytes at the mean load.
 
 #include "filter/key_hash.hpp"

@@ -102,8 +102,10 @@ public:
         return segment_bytes_ - trailer_bytes - entries_.size() * footer_entry_bytes;
     }
 
-    /// Goes on where recovery found a segment's end.
-    static segment_fill resumed(std::uint64_t segment_bytes, std::vector<footer_entry> entries);
+    /// Goes on behind `end`, where recovery found the last record (recovered_segment::end).
+    static segment_fill resumed(std::uint64_t segment_bytes,
+                                std::vector<footer_entry> entries,
+                                std::uint64_t end);
 
 private:
     std::uint64_t segment_bytes_;
