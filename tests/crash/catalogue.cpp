@@ -1,0 +1,237 @@
+#include "tests/crash/catalogue.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+
+namespace reprise::tests::crash {
+
+namespace {
+
+constexpr std::array kinds{kind::small, kind::freshened, kind::varied, kind::large, kind::chunked};
+
+constexpr std::string_view name_of(kind what) noexcept {
+    switch (what) {
+    case kind::small: return "small";
+    case kind::freshened: return "freshened";
+    case kind::varied: return "varied";
+    case kind::large: return "large";
+    case kind::chunked: return "chunked";
+    }
+    return "";
+}
+
+bool is_large(kind what) noexcept {
+    return what == kind::large || what == kind::chunked;
+}
+
+std::uint64_t seed_of(std::uint32_t url, unsigned flavour, const stamp& at) noexcept {
+    auto seed = mix(url * std::uint64_t{flavours} + flavour);
+    for (const auto number : {at.own, at.group, at.tag}) {
+        seed = mix(seed ^ number);
+    }
+    return seed;
+}
+
+// Log-uniform, so that a kind's smallest and largest are both asked for.
+std::size_t size_of(kind what, std::uint64_t seed) noexcept {
+    const double least = is_large(what) ? 300e3 : 128;
+    const double most = is_large(what) ? 1.5e6 : 24e3;
+    const auto share = static_cast<double>(mix(seed) >> 11) * 0x1p-53;
+    return static_cast<std::size_t>(least * std::pow(most / least, share));
+}
+
+// "a.b.c.f" between quotes.
+std::optional<std::pair<stamp, unsigned>> read_etag(std::string_view text) noexcept {
+    if (text.size() < 2 || text.front() != '"' || text.back() != '"') {
+        return std::nullopt;
+    }
+    text = text.substr(1, text.size() - 2);
+    std::array<std::uint32_t, 4> numbers{};
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+        const auto end = i + 1 < numbers.size() ? text.find('.') : text.size();
+        const auto one = number_in(text.substr(0, std::min(end, text.size())));
+        if (end == std::string_view::npos || !one) {
+            return std::nullopt;
+        }
+        numbers[i] = static_cast<std::uint32_t>(*one);
+        text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    return std::pair{stamp{numbers[0], numbers[1], numbers[2]}, unsigned{numbers[3]}};
+}
+
+// Where a 206's bytes begin and how long the whole is: "bytes 5-9/100".
+std::optional<std::pair<std::size_t, std::size_t>> read_content_range(std::string_view text) {
+    constexpr std::string_view unit = "bytes ";
+    const auto dash = text.find('-');
+    const auto slash = text.find('/');
+    if (!text.starts_with(unit) || dash == std::string_view::npos ||
+        slash == std::string_view::npos) {
+        return std::nullopt;
+    }
+    const auto first = number_in(text.substr(unit.size(), dash - unit.size()));
+    const auto total = number_in(text.substr(slash + 1));
+    if (!first || !total) {
+        return std::nullopt;
+    }
+    return std::pair{*first, *total};
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> number_in(std::string_view text) noexcept {
+    std::uint64_t out = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+    if (error != std::errc{} || end != text.data() + text.size()) {
+        return std::nullopt;
+    }
+    return out;
+}
+
+std::string request_for(std::string_view method,
+                        std::string_view authority,
+                        std::string_view path,
+                        std::string_view fields) {
+    std::string out{method};
+    out.append(" http://").append(authority).append(path).append(" HTTP/1.1\r\nHost: ");
+    out.append(authority).append("\r\n").append(fields).append("\r\n");
+    return out;
+}
+
+catalogue::catalogue(const stock& of)
+    : stock_{of},
+      urls_{of.small + of.freshened + of.varied + of.large + of.chunked},
+      own_{std::make_unique<count[]>(urls_)} {}
+
+std::uint32_t catalogue::count_of(kind what) const noexcept {
+    switch (what) {
+    case kind::small: return stock_.small;
+    case kind::freshened: return stock_.freshened;
+    case kind::varied: return stock_.varied;
+    case kind::large: return stock_.large;
+    case kind::chunked: return stock_.chunked;
+    }
+    return 0;
+}
+
+std::uint32_t catalogue::first_of(kind what) const noexcept {
+    std::uint32_t first = 0;
+    for (const auto before : kinds) {
+        if (before == what) {
+            break;
+        }
+        first += count_of(before);
+    }
+    return first;
+}
+
+kind catalogue::kind_of(std::uint32_t url) const noexcept {
+    for (const auto one : kinds) {
+        if (url < count_of(one)) {
+            return one;
+        }
+        url -= count_of(one);
+    }
+    return kind::small;
+}
+
+std::string catalogue::path_of(std::uint32_t url) const {
+    std::string out{"/g"};
+    out += std::to_string(group_of(url)) + "/";
+    out += name_of(kind_of(url));
+    return out + "/" + std::to_string(url);
+}
+
+std::optional<std::uint32_t> catalogue::url_of(std::string_view path) const {
+    const auto slash = path.rfind('/');
+    if (slash == std::string_view::npos) {
+        return std::nullopt;
+    }
+    const auto url = number_in(path.substr(slash + 1));
+    if (!url || *url >= urls_ || path_of(static_cast<std::uint32_t>(*url)) != path) {
+        return std::nullopt;
+    }
+    return static_cast<std::uint32_t>(*url);
+}
+
+stamp catalogue::current(std::uint32_t url) const noexcept {
+    return {own_[url].now.load(), groups_[group_of(url)].now.load(), tags_[tag_of(url)].now.load()};
+}
+
+stamp catalogue::floor(std::uint32_t url) const noexcept {
+    return {
+        own_[url].held.load(), groups_[group_of(url)].held.load(), tags_[tag_of(url)].held.load()};
+}
+
+void catalogue::make_body(std::uint32_t url,
+                          unsigned flavour,
+                          const stamp& at,
+                          std::string& into) const {
+    const auto seed = seed_of(url, flavour, at);
+    const auto size = size_of(kind_of(url), seed);
+    into.resize((size + 7) / 8 * 8);
+    for (std::size_t i = 0; i < into.size(); i += 8) {
+        const auto word = mix(seed + i);
+        std::memcpy(into.data() + i, &word, sizeof word);
+    }
+    into.resize(size);
+    // For the eye that looks at a segment file.
+    const auto label = path_of(url) + " " + etag_of(flavour, at) + "\n";
+    std::memcpy(into.data(), label.data(), std::min(label.size(), into.size()));
+}
+
+std::string catalogue::etag_of(unsigned flavour, const stamp& at) {
+    return "\"" + std::to_string(at.own) + "." + std::to_string(at.group) + "." +
+           std::to_string(at.tag) + "." + std::to_string(flavour) + "\"";
+}
+
+catalogue::judgement catalogue::judge(std::uint32_t url,
+                                      unsigned flavour,
+                                      const response& answer,
+                                      const stamp& floor) const {
+    const auto etag = answer.get("ETag");
+    const auto said = read_etag(etag);
+    if (!said) {
+        return {ruling::wrong, {}, "no ETag of ours: " + etag};
+    }
+    const auto& [seen, of_flavour] = *said;
+    if (of_flavour != flavour) {
+        return {ruling::wrong, seen, "another flavour: " + etag};
+    }
+    if (!current(url).reaches(seen)) {
+        return {ruling::wrong, seen, "the origin never sent " + etag};
+    }
+    thread_local std::string body;
+    make_body(url, flavour, seen, body);
+    std::size_t first = 0;
+    std::size_t total = body.size();
+    if (answer.status == 206) {
+        const auto range = read_content_range(answer.get("Content-Range"));
+        if (!range) {
+            return {ruling::wrong, seen, "a 206 without one range"};
+        }
+        std::tie(first, total) = *range;
+    }
+    if (total != body.size() || first > total || answer.body.size() > total - first ||
+        (answer.status == 200 && answer.complete() && answer.body.size() != total)) {
+        return {ruling::wrong,
+                seen,
+                std::to_string(answer.body.size()) + " bytes at " + std::to_string(first) + " of " +
+                    std::to_string(total) + " where the body has " + std::to_string(body.size())};
+    }
+    if (answer.body.compare(0, std::string::npos, body, first, answer.body.size()) != 0) {
+        const auto [here, there] = std::mismatch(
+            answer.body.begin(), answer.body.end(), body.begin() + static_cast<long>(first));
+        return {ruling::wrong,
+                seen,
+                "differs from byte " + std::to_string(here - answer.body.begin()) + " on of " +
+                    std::to_string(answer.body.size())};
+    }
+    if (!seen.reaches(floor)) {
+        return {ruling::stale, seen, etag + " after a purge left " + etag_of(flavour, floor)};
+    }
+    return {ruling::right, seen, {}};
+}
+
+}  // namespace reprise::tests::crash

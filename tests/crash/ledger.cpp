@@ -1,0 +1,47 @@
+#include "tests/crash/ledger.hpp"
+
+namespace reprise::tests::crash {
+
+ledger::ledger(const catalogue& of) : catalogue_{of}, entries_(std::size_t{of.urls()} * flavours) {}
+
+void ledger::admitted(
+    std::uint32_t url, unsigned flavour, const stamp& at, bool settled, std::uint64_t begun) {
+    stored_.fetch_add(1, std::memory_order_relaxed);
+    const std::lock_guard lock{guard_of(url)};
+    auto& one = entries_[slot(url, flavour)];
+    if (one.owed && !at.reaches(one.at)) {
+        return;  // two replies overtook each other
+    }
+    // What is fresh for a second only is owed when a 304 has prolonged it.
+    const bool lasts = catalogue_.kind_of(url) != kind::freshened;
+    one = {at, true, settled && lasts, begun, steady::now()};
+}
+
+void ledger::freshened(std::uint32_t url, const stamp& at) {
+    const std::lock_guard lock{guard_of(url)};
+    auto& one = entries_[slot(url, 0)];
+    // The body stays where it was written: `begun` is not moved.
+    if (one.stored && one.at == at) {
+        one.owed = true;
+        one.admitted = steady::now();
+    }
+}
+
+void ledger::lost(std::uint32_t url, unsigned flavour) {
+    const std::lock_guard lock{guard_of(url)};
+    entries_[slot(url, flavour)].owed = false;
+}
+
+bool ledger::was_stored(std::uint32_t url, unsigned flavour) const {
+    const std::lock_guard lock{guard_of(url)};
+    return entries_[slot(url, flavour)].stored;
+}
+
+bool ledger::is_owed(std::uint32_t url, unsigned flavour, const moment& at) const {
+    const std::lock_guard lock{guard_of(url)};
+    const auto& one = entries_[slot(url, flavour)];
+    return one.owed && one.admitted + std::chrono::seconds{1} <= at.killed &&
+           one.at == catalogue_.current(url) && at.log - one.begun <= at.may_hold;
+}
+
+}  // namespace reprise::tests::crash
