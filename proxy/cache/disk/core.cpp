@@ -10,6 +10,9 @@ namespace reprise::proxy::cache::disk {
 
 namespace {
 
+// What the sketch of requests is sized by: a key takes 8 bytes of memory for so many of disk.
+constexpr std::uint64_t usual_object = 16u << 10;
+
 // The high half is new at each start, so that no id of an earlier one comes again; never 0.
 std::uint64_t first_id() {
     std::random_device random;
@@ -82,6 +85,14 @@ bool soft_expiries::note(const filter::key_hash& primary, const mark& made) {
     return true;
 }
 
+void soft_expiries::settle(const filter::key_hash& primary, const log_position& before) {
+    const std::unique_lock lock{guard_};
+    const auto it = marks_.find(primary);
+    if (it != marks_.end() && it->second.before == end_of_time) {
+        it->second.before = before;
+    }
+}
+
 std::optional<wall_time> soft_expiries::since(const filter::key_hash& primary,
                                               const log_position& written) const {
     if (count_.load(std::memory_order_acquire) == 0) {
@@ -139,6 +150,11 @@ core::core(const tier_settings& from,
       invalidated{lately},
       segments{planned.segments},
       pool{{.threads = from.readers, .most_waiting = from.read_queue, .patience = from.patience}},
+      room{{.segments = planned.segments,
+            .segment_bytes = planned.segment_bytes,
+            .carry = from.carry,
+            .exponent = from.exponent}},
+      requests{std::max<std::uint64_t>(from.size / usual_object, 1u << 14)},
       next_id_{first_id()} {}
 
 std::string core::path_of(std::string_view name) const {
@@ -171,6 +187,17 @@ bool core::put_if_absent(const filter::key_hash& key, const index_entry& entry) 
         return false;
     }
     count(entry, 1);
+    return true;
+}
+
+bool core::move(const filter::key_hash& key, const record_place& from, const index_entry& entry) {
+    const auto before = index.find(key);
+    if (!before || before->place != from || !index.replace(key, from, entry)) {
+        return false;
+    }
+    count(*before, -1);
+    count(entry, 1);
+    note_death(*before);
     return true;
 }
 

@@ -15,6 +15,7 @@
 #include "proxy/cache/disk/segment.hpp"
 #include "proxy/cache/disk/space.hpp"
 #include "proxy/cache/disk/tier.hpp"
+#include "proxy/cache/policy/frequency_sketch.hpp"
 
 #include <atomic>
 #include <compare>
@@ -38,6 +39,8 @@ struct log_position {
     std::uint64_t offset = 0;
     auto operator<=>(const log_position&) const = default;
 };
+/// Behind all that will ever be written.
+inline constexpr log_position end_of_time{~std::uint64_t{0}, ~std::uint64_t{0}};
 
 /// The segments as they can be read now.
 class segment_table {
@@ -85,6 +88,8 @@ public:
 
     /// False: there are too many. A later one of the same key takes the place of the earlier.
     [[nodiscard]] bool note(const filter::key_hash& primary, const mark& made);
+    /// The one of `primary` was noted for all that is and comes; now it is known how far it goes.
+    void settle(const filter::key_hash& primary, const log_position& before);
     [[nodiscard]] std::optional<wall_time> since(const filter::key_hash& primary,
                                                  const log_position& written) const;
     /// What concerns records before `oldest` alone is forgotten.
@@ -143,6 +148,8 @@ struct core {
     gone_while_loading gone;
     reader_pool pool;
     tally counts;
+    space room;                 ///< but for hit() and worth_writing(), the writer's alone
+    frequency_sketch requests;  ///< of primary keys
 
     std::atomic<bool> loading{true};
     std::atomic<bool> closed{false};
@@ -154,6 +161,8 @@ struct core {
     // The index, with what it holds counted.
     std::optional<index_entry> put(const filter::key_hash& key, const index_entry& entry);
     bool put_if_absent(const filter::key_hash& key, const index_entry& entry);
+    /// As record_index::replace: nothing is counted but the bytes.
+    bool move(const filter::key_hash& key, const record_place& from, const index_entry& entry);
     bool erase(const filter::key_hash& key, const index_entry& entry);
     std::optional<index_entry> erase(const filter::key_hash& key);
 

@@ -51,6 +51,9 @@ struct tier_settings {
     std::uint64_t max_object = 0;  ///< bytes of body; 0: a quarter of size
     /// Of the bytes written at most this share may be objects carried forward.
     double carry = 0.25;
+    double exponent = 0.4;  ///< of length in what a byte is worth (space.hpp)
+    /// Not written: what is asked for less than what it would push out (space.hpp).
+    bool choosy = false;
     std::size_t readers = 4;                ///< threads
     std::size_t read_queue = 256;           ///< reads that wait for them; further ones are refused
     std::uint64_t write_queue = 16u << 20;  ///< bytes that wait to be written; further are skipped
@@ -89,7 +92,8 @@ struct tier_figures {
 
 class tier;
 
-/// One request's look-up. Made and used on one event loop; destroyed at any time.
+/// One request's look-up. Made and used on one event loop; destroyed at any time. The URL given
+/// outlives it.
 class disk_lookup {
 public:
     /// `sleeper` is notified when a read has ended that step() was told to wait for.
@@ -114,7 +118,7 @@ public:
 
 private:
     struct state;
-    std::shared_ptr<state> state_;
+    std::unique_ptr<state> state_;
 };
 
 /// An object on its way to disk while it arrives: too large, or of unknown length, to be held whole
@@ -146,6 +150,10 @@ public:
     /// The secret of the keys in this store: made with it, kept in its superblock. The instance
     /// uses it for all its keys. Known after construction.
     [[nodiscard]] const filter::hash_secret& secret() const noexcept;
+
+    /// Somebody asked for `key`, whoever answered: what is carried forward, and what is worth
+    /// writing, follow from it. A disk_lookup says so itself. Two cache lines.
+    void note_request(const filter::key_hash& key) noexcept;
 
     /// In memory alone: false means that the key is not here. One shard's short lock.
     [[nodiscard]] bool may_hold(const filter::key_hash& key) const noexcept;

@@ -1,0 +1,328 @@
+#include "proxy/cache/disk/large_body.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace reprise::proxy::cache::disk {
+
+namespace {
+
+constexpr std::uint64_t piece_blocks = 4;
+constexpr std::uint32_t most_looked_for = 1024;
+// An extent's front is a header and eight bytes a block: all of it in one read.
+constexpr std::size_t front_guess = 512;
+
+/// A run of an extent's blocks, to be read and verified.
+class piece_read final : public read_job {
+public:
+    enum class outcome : std::uint8_t { none, good, not_cached, unreadable, damaged };
+
+    piece_read(wakeup::signal sleeper,
+               segment_table::view from,
+               const index_entry& entry,
+               const large_shape& shape,
+               std::uint32_t part,
+               std::uint32_t first,
+               std::uint32_t blocks,
+               std::uint64_t store,
+               std::shared_ptr<const std::vector<char>> front)
+        : read_job{std::move(sleeper)},
+          from_{std::move(from)},
+          entry_{entry},
+          shape_{shape},
+          part_{part},
+          first_{first},
+          blocks_{blocks},
+          store_{store},
+          front_{std::move(front)} {}
+
+    [[nodiscard]] bool try_at_once() {
+        read([](file& source, std::uint64_t at, std::span<char> into) {
+            const auto count = source.read_cached(at, std::as_writable_bytes(into));
+            return count && *count == into.size() ? outcome::good : outcome::not_cached;
+        });
+        return how_ != outcome::not_cached;
+    }
+
+    [[nodiscard]] outcome how() const noexcept { return how_; }
+    [[nodiscard]] const index_entry& entry() const noexcept { return entry_; }
+    [[nodiscard]] std::uint64_t sequence() const noexcept { return from_.sequence; }
+    [[nodiscard]] std::uint32_t part() const noexcept { return part_; }
+    [[nodiscard]] const auto& front() const noexcept { return front_; }
+    /// @pre how() == good, as below
+    [[nodiscard]] std::uint64_t begin() const noexcept {
+        return std::uint64_t{part_} * shape_.extent_bytes + first_ * block_bytes;
+    }
+    [[nodiscard]] std::uint64_t end() const noexcept { return begin() + size_; }
+    [[nodiscard]] slice bytes(std::uint64_t from, std::uint64_t size) const {
+        return {memory_, static_cast<std::size_t>(from - begin()), static_cast<std::size_t>(size)};
+    }
+
+private:
+    void run() noexcept override {
+        try {
+            read([](file& source, std::uint64_t at, std::span<char> into) {
+                return read_all(source, at, std::as_writable_bytes(into)) ? outcome::unreadable
+                                                                          : outcome::good;
+            });
+        } catch (const std::bad_alloc&) {
+            how_ = outcome::unreadable;
+        }
+    }
+
+    template <class Read>
+    void read(const Read& fill) {
+        how_ = outcome::damaged;
+        if (!front_) {
+            auto front = std::make_shared<std::vector<char>>(
+                std::min<std::uint64_t>(entry_.bytes, front_guess));
+            if ((how_ = fill(*from_.from, entry_.place.offset, *front)) != outcome::good) {
+                return;
+            }
+            how_ = outcome::damaged;
+            const auto unverified = read_header(*front);
+            if (!unverified || unverified->front_bytes > entry_.bytes) {
+                return;
+            }
+            if (const auto have = front->size(); unverified->front_bytes > have) {
+                front->resize(unverified->front_bytes);
+                how_ = fill(
+                    *from_.from, entry_.place.offset + have, std::span{*front}.subspan(have));
+                if (how_ != outcome::good) {
+                    return;
+                }
+                how_ = outcome::damaged;
+            }
+            front_ = std::move(front);
+        }
+        const auto header = check_front(*front_, store_, from_.sequence);
+        if (!header || header->kind != record_kind::extent || header->subject != shape_.id ||
+            header->part != part_ || header->body_bytes != wanted_bytes()) {
+            return;
+        }
+        const auto begin = first_ * block_bytes;
+        size_ = std::min<std::uint64_t>(header->body_bytes - begin, blocks_ * block_bytes);
+        if (!memory_) {
+            memory_ = block::make(static_cast<std::size_t>(size_));
+        }
+        const std::span<char> into{memory_->data(), static_cast<std::size_t>(size_)};
+        how_ = fill(*from_.from, entry_.place.offset + header->front_bytes + begin, into);
+        if (how_ != outcome::good) {
+            return;
+        }
+        for (std::uint64_t at = 0; at < size_; at += block_bytes) {
+            const auto one = into.subspan(at, std::min(block_bytes, size_ - at));
+            const auto number = static_cast<std::uint32_t>(first_ + at / block_bytes);
+            if (!check_block(*front_, number, one, store_)) {
+                how_ = outcome::damaged;
+                return;
+            }
+        }
+    }
+
+    /// Of this extent.
+    [[nodiscard]] std::uint64_t wanted_bytes() const noexcept {
+        return std::min<std::uint64_t>(shape_.extent_bytes,
+                                       shape_.length - std::uint64_t{part_} * shape_.extent_bytes);
+    }
+
+    const segment_table::view from_;
+    const index_entry entry_;
+    const large_shape shape_;
+    const std::uint32_t part_, first_, blocks_;
+    const std::uint64_t store_;
+    std::shared_ptr<const std::vector<char>> front_;  // verified anew for each piece: it is short
+    block_ptr memory_;
+    std::uint64_t size_ = 0;
+    outcome how_ = outcome::none;
+};
+
+class large_reader final : public outside_reader {
+public:
+    large_reader(std::shared_ptr<core> from,
+                 const large_shape& shape,
+                 std::uint64_t offset,
+                 wakeup::signal sleeper)
+        : store_{std::move(from)},
+          shape_{shape},
+          offset_{offset},
+          sleeper_{std::move(sleeper)} {}
+    ~large_reader() override {
+        if (coming_) {
+            coming_->abandon();
+        }
+    }
+
+    news next(std::uint64_t end, std::size_t most, std::vector<slice>& into) override {
+        if (broken_ || store_->closed.load(std::memory_order_acquire)) {
+            return news::failed;
+        }
+        end = std::min(end, shape_.length);
+        for (;;) {
+            if (have_ && offset_ >= have_->begin() && offset_ < have_->end()) {
+                const auto size = std::min<std::uint64_t>(
+                    {most, end - offset_, have_->end() - offset_});
+                into.push_back(have_->bytes(offset_, size));
+                offset_ += size;
+                if (was_pooled_ && !coming_ && have_->end() < end) {
+                    ask(have_->end(), end, false);  // while the client takes what it got
+                }
+                return news::data;
+            }
+            if (!coming_ && !ask(offset_, end, true)) {
+                return give_up();
+            }
+            if (coming_ && pooled_) {
+                const auto stage = coming_->what();
+                if (stage == read_job::stage::waiting) {
+                    return news::waiting;
+                }
+                if (stage == read_job::stage::late) {
+                    store_->counts.read_errors.fetch_add(1, std::memory_order_relaxed);
+                    return give_up();
+                }
+            }
+            if (!take_what_came()) {
+                return give_up();
+            }
+        }
+    }
+
+    std::uint64_t offset() const noexcept override { return offset_; }
+
+private:
+    static constexpr unsigned most_tries = 3;
+
+    news give_up() noexcept {
+        broken_ = true;
+        return news::failed;
+    }
+
+    /// Begins to read the piece at `at`. False: it is not there, or the pool refused it (`needed`
+    /// or not: what is not needed yet is asked for again).
+    bool ask(std::uint64_t at, std::uint64_t end, bool needed) {
+        const auto part = static_cast<std::uint32_t>(at / shape_.extent_bytes);
+        const auto key = extent_key(shape_.primary, shape_.id, part);
+        const auto entry = store_->index.find(key);
+        if (!entry) {
+            return false;
+        }
+        auto view = store_->segments.at(entry->place.segment);
+        if (!view.from) {
+            return false;
+        }
+        const auto begin_of_part = std::uint64_t{part} * shape_.extent_bytes;
+        const auto first = (at - begin_of_part) / block_bytes;
+        const auto last = (std::min<std::uint64_t>(end - begin_of_part, shape_.extent_bytes) - 1) /
+                          block_bytes;
+        const bool same = have_ && have_->part() == part && have_->entry().place == entry->place &&
+                          have_->sequence() == view.sequence;
+        if (!have_ || have_->part() != part) {
+            (void)store_->index.count_use(key, entry->place);
+        }
+        coming_ = std::make_shared<piece_read>(
+            sleeper_,
+            std::move(view),
+            *entry,
+            shape_,
+            part,
+            static_cast<std::uint32_t>(first),
+            static_cast<std::uint32_t>(std::min(last - first + 1, piece_blocks)),
+            store_->store.store,
+            same ? have_->front() : nullptr);
+        if (needed && coming_->try_at_once()) {
+            pooled_ = false;
+            store_->counts.in_place.fetch_add(1, std::memory_order_relaxed);
+            return true;
+        }
+        pooled_ = true;
+        if (!store_->pool.submit(coming_, needed)) {
+            store_->counts.refused.fetch_add(1, std::memory_order_relaxed);
+            coming_ = nullptr;
+            return false;
+        }
+        store_->counts.pooled.fetch_add(1, std::memory_order_relaxed);
+        return true;
+    }
+
+    /// What was read takes the place of what is used up. False: it can't be had.
+    bool take_what_came() {
+        const auto came = std::exchange(coming_, nullptr);
+        switch (came->how()) {
+        case piece_read::outcome::good:
+            if (store_->segments.sequence(came->entry().place.segment) == came->sequence()) {
+                have_ = came;
+                was_pooled_ = pooled_;
+                tries_ = 0;
+                return true;
+            }
+            return ++tries_ < most_tries;  // reclaimed meanwhile; perhaps it was carried
+        case piece_read::outcome::unreadable:
+            store_->counts.read_errors.fetch_add(1, std::memory_order_relaxed);
+            return false;
+        case piece_read::outcome::none:
+        case piece_read::outcome::not_cached:
+        case piece_read::outcome::damaged: break;
+        }
+        const auto key = extent_key(shape_.primary, shape_.id, came->part());
+        const auto now = store_->index.find(key);
+        if (!now || now->place != came->entry().place ||
+            store_->segments.sequence(now->place.segment) != came->sequence()) {
+            return ++tries_ < most_tries;
+        }
+        store_->counts.damaged.fetch_add(1, std::memory_order_relaxed);
+        (void)store_->erase(key, *now);
+        return false;
+    }
+
+    const std::shared_ptr<core> store_;
+    const large_shape shape_;
+    std::uint64_t offset_;
+    const wakeup::signal sleeper_;
+    std::shared_ptr<piece_read> have_, coming_;
+    bool pooled_ = false;      // coming_ is the pool's
+    bool was_pooled_ = false;  // have_ was
+    bool broken_ = false;
+    unsigned tries_ = 0;
+};
+
+class large_body final : public outside_body {
+public:
+    large_body(std::shared_ptr<core> from, const large_shape& shape)
+        : store_{std::move(from)},
+          shape_{shape} {}
+
+    std::uint64_t size() const noexcept override { return shape_.length; }
+    std::unique_ptr<outside_reader> read_from(std::uint64_t offset,
+                                              wakeup::signal sleeper) const override {
+        return std::make_unique<large_reader>(store_, shape_, offset, std::move(sleeper));
+    }
+
+private:
+    std::shared_ptr<core> store_;
+    large_shape shape_;
+};
+
+}  // namespace
+
+bool has_extents(const record_index& index, const large_shape& shape) {
+    const auto looked_for = std::min(shape.extents, most_looked_for);
+    for (std::uint64_t i = 0; i < looked_for; ++i) {
+        // The first and the last are among them.
+        const auto part = looked_for == 1 ? 0 : i * (shape.extents - 1) / (looked_for - 1);
+        if (!index.find(extent_key(shape.primary, shape.id, static_cast<std::uint32_t>(part)))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+std::shared_ptr<const outside_body> make_large_body(std::shared_ptr<core> from,
+                                                    const large_shape& shape) {
+    return std::make_shared<large_body>(std::move(from), shape);
+}
+
+}  // namespace reprise::proxy::cache::disk

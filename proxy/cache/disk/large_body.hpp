@@ -1,0 +1,34 @@
+#pragma once
+// The body of a large object: extents of one size, found through the index one by one, so that each
+// may be moved while others are read.
+//
+// A reader reads a piece of up to 256 KiB at a time, and only the blocks of 64 KiB that it needs;
+// each is verified before a byte of it is given out. When a piece had to come from the disk, the
+// next one is asked for as soon as it is there, so that disk and client take turns no longer.
+
+#include "proxy/cache/disk/core.hpp"
+#include "proxy/cache/disk/record.hpp"
+#include "proxy/cache/outside.hpp"
+
+#include <cstdint>
+#include <memory>
+
+namespace reprise::proxy::cache::disk {
+
+/// What the head of a large object says of its body.
+struct large_shape {
+    filter::key_hash primary{};
+    std::uint64_t id = 0;  ///< of the head's record
+    std::uint64_t length = 0;
+    std::uint32_t extent_bytes = 0;
+    std::uint32_t extents = 0;
+};
+
+/// Whether the index has the extents. Of very many a thousand are looked for, evenly spread: they
+/// go a segment at a time, and a segment has runs of them. O(extents), at most a thousand look-ups.
+[[nodiscard]] bool has_extents(const record_index& index, const large_shape& shape);
+
+[[nodiscard]] std::shared_ptr<const outside_body> make_large_body(std::shared_ptr<core> from,
+                                                                  const large_shape& shape);
+
+}  // namespace reprise::proxy::cache::disk

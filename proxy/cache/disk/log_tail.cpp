@@ -1,0 +1,177 @@
+#include "proxy/cache/disk/log_tail.hpp"
+
+#include <algorithm>
+
+namespace reprise::proxy::cache::disk {
+
+namespace {
+
+constexpr std::uint64_t page = 4096;
+// So much may be dirty before it is waited for: what a sync at the end finds to do is little.
+constexpr std::uint64_t write_out_bytes = 8u << 20;
+
+std::span<const std::byte> as_bytes_of(std::span<const char> text) {
+    return std::as_bytes(text);
+}
+
+}  // namespace
+
+error_code log_tail::open(std::uint32_t number, std::uint64_t sequence, std::shared_ptr<file> to) {
+    assert(!is_open());
+    const auto now = wall_now();
+    const auto header = encode(segment_header{.number = number,
+                                              .sequence = sequence,
+                                              .segment_bytes = core_.shape.segment_bytes,
+                                              .begun = now},
+                               core_.store.store);
+    buffer_.assign(header.begin(), header.end());
+    buffer_.reserve(2 * piece_bytes);
+    start_ = 0;
+    std::vector<char> first(page);
+    std::copy(header.begin(), header.end(), first.begin());
+    if (auto failed = write_all(*to, 0, as_bytes_of(first))) {
+        return failed;
+    }
+    if (auto failed = to->sync()) {
+        return failed;
+    }
+    number_ = number;
+    sequence_ = sequence;
+    kept_ = buffer_.size();
+    fill_ = segment_fill{core_.shape.segment_bytes};
+    written_out_ = 0;
+    dirty_ = false;
+    file_ = std::move(to);
+    core_.segments.begin(number, file_, sequence, now);
+    core_.room.open(number, sequence);
+    return {};
+}
+
+error_code log_tail::resume(std::uint32_t number,
+                            std::uint64_t sequence,
+                            std::shared_ptr<file> to,
+                            std::vector<footer_entry> entries,
+                            bool was_closed) {
+    assert(!is_open());
+    auto filled = segment_fill::resumed(core_.shape.segment_bytes, std::move(entries));
+    if (was_closed) {
+        // The footer must not be believed any more once records follow those that it lists.
+        const std::vector<char> nothing(trailer_bytes);
+        const auto at = core_.shape.segment_bytes - trailer_bytes;
+        if (auto failed = write_all(*to, at, as_bytes_of(nothing))) {
+            return failed;
+        }
+        if (auto failed = to->sync()) {
+            return failed;
+        }
+    }
+    start_ = filled.offset() / page * page;
+    buffer_.resize(filled.offset() - start_);
+    buffer_.reserve(2 * piece_bytes);
+    if (auto failed = read_all(*to, start_, std::as_writable_bytes(std::span{buffer_}))) {
+        return failed;
+    }
+    number_ = number;
+    sequence_ = sequence;
+    kept_ = buffer_.size();
+    fill_ = std::move(filled);
+    written_out_ = start_;
+    dirty_ = true;  // perhaps: the last process may have been killed
+    file_ = std::move(to);
+    return {};
+}
+
+bool log_tail::awaits(const filter::key_hash& key) const noexcept {
+    return std::any_of(
+        waiting_.begin(), waiting_.end(), [&](const auto& one) { return one.key == key; });
+}
+
+error_code log_tail::flush() {
+    if (!is_open() || unwritten_bytes() == 0) {
+        return {};
+    }
+    const auto size = buffer_.size();
+    buffer_.resize(round_up(size, page));
+    dirty_ = true;
+    if (auto failed = write_all(*file_, start_, as_bytes_of(buffer_))) {
+        give_up();
+        return failed;
+    }
+    publish();
+    const auto whole = size / page * page;
+    buffer_.erase(buffer_.begin(), buffer_.begin() + static_cast<std::ptrdiff_t>(whole));
+    buffer_.resize(size - whole);
+    kept_ = buffer_.size();
+    start_ += whole;
+    if (start_ - written_out_ >= write_out_bytes) {
+        file_->write_out(written_out_, start_ - written_out_);
+        written_out_ = start_;
+    }
+    return {};
+}
+
+error_code log_tail::sync() {
+    if (!is_open() || !dirty_) {
+        return {};
+    }
+    if (auto failed = file_->sync()) {
+        give_up();
+        return failed;
+    }
+    dirty_ = false;
+    return {};
+}
+
+error_code log_tail::close() {
+    if (!is_open()) {
+        return {};
+    }
+    if (auto failed = flush()) {
+        return failed;
+    }
+    const auto footer = fill_.footer(core_.store.store, sequence_, wall_now());
+    auto failed = write_all(*file_, fill_.footer_offset(), as_bytes_of(footer));
+    if (!failed) {
+        failed = file_->sync();
+    }
+    give_up();
+    return failed;
+}
+
+void log_tail::publish() {
+    for (const auto& one : waiting_) {
+        const auto frequency = std::max<unsigned>(core_.requests.estimate(one.primary), 1);
+        const occupant record{one.entry.bytes, one.length, frequency};
+        if (one.moved_from) {
+            core_.room.wrote(number_, record, true);
+            if (core_.move(one.key, *one.moved_from, one.entry)) {
+                core_.counts.carried.fetch_add(1, std::memory_order_relaxed);
+                core_.counts.carried_bytes.fetch_add(one.entry.bytes, std::memory_order_relaxed);
+            } else {
+                core_.note_death(one.entry);
+            }
+            continue;
+        }
+        core_.room.wrote(number_, record, false);
+        (void)core_.put(one.key, one.entry);
+        // An invalidation notes itself and then looks into the index; here it is the other way
+        // round, so at least one of the two sees the other.
+        if (one.asked && core_.invalidated.since(one.primary, *one.asked)) {
+            (void)core_.erase(one.key, one.entry);
+        }
+    }
+    waiting_.clear();
+}
+
+void log_tail::give_up() noexcept {
+    if (is_open()) {
+        core_.room.close(number_);
+    }
+    file_ = nullptr;
+    waiting_.clear();
+    buffer_.clear();
+    kept_ = 0;
+    dirty_ = false;
+}
+
+}  // namespace reprise::proxy::cache::disk

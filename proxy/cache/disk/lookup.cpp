@@ -1,0 +1,287 @@
+#include "proxy/cache/disk/core.hpp"
+#include "proxy/cache/disk/large_body.hpp"
+#include "proxy/cache/disk/record_read.hpp"
+#include "proxy/cache/disk/tier.hpp"
+#include "proxy/cache/disk/variants.hpp"
+
+#include <algorithm>
+#include <utility>
+
+// A look-up reads up to three records, one after the other:
+//
+//     primary key ──object──────────────────────────────> refresh, if there is one ──> answer
+//                 └─directory──select──variant──object──^
+//
+// Each is found in the index, read, and held against what it should be: key, URL, id. What fails
+// is looked up again, for it may have been moved, or its segment begun anew, between the two; if
+// the index still says the same, the record is damaged and goes.
+
+namespace reprise::proxy::cache::disk {
+
+namespace {
+constexpr auto relaxed = std::memory_order_relaxed;
+constexpr unsigned most_tries = 3;
+}  // namespace
+
+struct disk_lookup::state {
+    enum class phase : std::uint8_t { primary, variant, refresh };
+
+    state(std::shared_ptr<core> from,
+          const filter::key_hash& of,
+          std::string_view named,
+          wakeup::signal wakes)
+        : store{std::move(from)},
+          key{of},
+          url{named},
+          sleeper{std::move(wakes)},
+          wanted{of} {}
+
+    ~state() {
+        if (reading) {
+            reading->abandon();
+        }
+    }
+
+    /// What begin() and the taking of a read came to.
+    enum class news : std::uint8_t { good, waiting, gone };
+
+    /// Looks `wanted` up and reads it.
+    news read();
+    /// What is known when a good record is there. True: the answer is in `out`.
+    [[nodiscard]] bool take(http::field_list request, found& out);
+    void take_object();
+    [[nodiscard]] bool take_directory(http::field_list request, found& out);
+    void answer(found& out);
+    /// `wanted` is not there, or can't be had.
+    [[nodiscard]] bool miss(found& out);
+
+    std::shared_ptr<core> store;
+    const filter::key_hash key;
+    const std::string_view url;
+    const wakeup::signal sleeper;
+
+    phase at = phase::primary;
+    filter::key_hash wanted;
+    std::shared_ptr<record_read> reading;
+    bool pooled = false;
+    unsigned tries = 0;
+    std::uint64_t variant_id = 0;  // what the directory lists
+
+    std::shared_ptr<record_read> object, newer;
+    object_view view, newer_view;
+    unsigned uses = 0;
+};
+
+disk_lookup::state::news disk_lookup::state::read() {
+    for (;;) {
+        if (!reading) {
+            const auto entry = store->index.find(wanted);
+            if (!entry) {
+                return news::gone;
+            }
+            auto from = store->segments.at(entry->place.segment);
+            if (!from.from || from.sequence == 0) {
+                return news::gone;
+            }
+            reading = std::make_shared<record_read>(
+                sleeper, std::move(from), *entry, store->store.store);
+            pooled = !reading->try_at_once();
+            if (pooled && !store->pool.submit(reading)) {
+                store->counts.refused.fetch_add(1, relaxed);
+                reading = nullptr;
+                return news::gone;
+            }
+            (pooled ? store->counts.pooled : store->counts.in_place).fetch_add(1, relaxed);
+        }
+        if (pooled) {
+            switch (reading->what()) {
+            case read_job::stage::waiting: return news::waiting;
+            case read_job::stage::late:
+                store->counts.read_errors.fetch_add(1, relaxed);
+                reading = nullptr;
+                return news::gone;
+            case read_job::stage::done: break;
+            }
+        }
+        const auto& entry = reading->entry();
+        const bool unmoved = store->segments.sequence(entry.place.segment) == reading->sequence();
+        switch (reading->how()) {
+        case record_read::outcome::good:
+            if (unmoved) {
+                return news::good;
+            }
+            break;
+        case record_read::outcome::unreadable:
+            store->counts.read_errors.fetch_add(1, relaxed);
+            reading = nullptr;
+            return news::gone;
+        case record_read::outcome::none:
+        case record_read::outcome::damaged: {
+            const auto now = store->index.find(wanted);
+            if (unmoved && now && now->place == entry.place) {
+                store->counts.damaged.fetch_add(1, relaxed);
+                (void)store->erase(wanted, entry);
+                reading = nullptr;
+                return news::gone;
+            }
+            break;
+        }
+        }
+        reading = nullptr;
+        if (++tries >= most_tries) {
+            return news::gone;
+        }
+    }
+}
+
+bool disk_lookup::state::miss(found& out) {
+    switch (at) {
+    case phase::refresh: answer(out); return true;  // the object is good without it
+    case phase::variant: out.what = lookup::other_variant; break;
+    case phase::primary: out.what = lookup::absent; break;
+    }
+    store->counts.misses.fetch_add(1, relaxed);
+    return true;
+}
+
+bool disk_lookup::state::take(http::field_list request, found& out) {
+    const auto kind = reading->header().kind;
+    if (reading->header().primary != key) {
+        return miss(out);  // another's, under an equal tag
+    }
+    if (at == phase::refresh) {
+        if (kind == record_kind::refresh && reading->header().subject == object->header().id) {
+            if (const auto read = read_object(reading->bytes()); read && read->url == url) {
+                newer = std::exchange(reading, nullptr);
+                newer_view = *read;
+            }
+        }
+        answer(out);
+        return true;
+    }
+    if (at == phase::primary && kind == record_kind::variants) {
+        return take_directory(request, out);
+    }
+    if (kind != record_kind::object && kind != record_kind::large) {
+        return miss(out);
+    }
+    const auto read = read_object(reading->bytes());
+    const bool wrong_variant = at == phase::variant && reading->header().id != variant_id;
+    if (!read || read->url != url || wrong_variant) {
+        return miss(out);
+    }
+    if (!read->vary_names.empty() &&
+        !http::matches({std::string{read->vary_names}, false}, read->selecting, request)) {
+        at = phase::variant;
+        return miss(out);
+    }
+    view = *read;
+    object = std::exchange(reading, nullptr);
+    at = phase::refresh;
+    wanted = refresh_key(key, object->header().discriminator);
+    tries = 0;
+    return false;
+}
+
+bool disk_lookup::state::take_directory(http::field_list request, found& out) {
+    const auto named = read_variants_url(reading->bytes());
+    if (!named || *named != url) {
+        return miss(out);
+    }
+    const auto directory = read_variants(reading->bytes());
+    if (!directory) {
+        return miss(out);
+    }
+    reading = nullptr;
+    at = phase::variant;
+    const auto* chosen = select(*directory, key, request);
+    if (chosen == nullptr) {
+        return miss(out);
+    }
+    variant_id = chosen->id;
+    wanted = index_key(record_kind::object, key, chosen->discriminator);
+    tries = 0;
+    return false;
+}
+
+void disk_lookup::state::answer(found& out) {
+    out.what = lookup::absent;
+    const auto& entry = object->entry();
+    const auto object_key = index_key(record_kind::object, key, object->header().discriminator);
+    const auto& head = newer ? newer_view : view;
+    const auto drop = [&](std::atomic<std::uint64_t>& counter) {
+        counter.fetch_add(1, relaxed);
+        store->counts.misses.fetch_add(1, relaxed);
+        (void)store->erase(object_key, entry);
+    };
+
+    auto made = make_response(head);
+    const auto said = store->purges.judge(url, made->tags, head.ban_epoch);
+    if (said.hard) {
+        drop(store->counts.invalidated);
+        return;
+    }
+    if (object->header().kind == record_kind::object) {
+        made->content = object->body();
+    } else {
+        const large_shape shape{key, view.header.id, view.length, view.extent_bytes, view.extents};
+        if (!has_extents(store->index, shape)) {
+            drop(store->counts.evicted);
+            return;
+        }
+        made->outside = make_large_body(store, shape);
+    }
+    auto ended = said.soft;
+    if (const auto since = store->expiries.since(key, (newer ? newer : object)->position())) {
+        ended = ended ? std::min(*ended, *since) : *since;
+    }
+    uses = store->index.count_use(object_key, entry.place);
+    store->room.hit(entry.place.segment, {entry.bytes, view.length, 1});
+    store->counts.hits.fetch_add(1, relaxed);
+    out.what = lookup::present;
+    if (ended) {
+        auto over = ended_at(*made, *ended);
+        over->disk_record = made->disk_record.load(relaxed);
+        out.response = std::move(over);
+    } else {
+        out.response = std::move(made);
+    }
+}
+
+disk_lookup::disk_lookup(tier& from,
+                         const filter::key_hash& key,
+                         std::string_view url,
+                         wakeup::signal sleeper)
+    : asked{from.core_->invalidated.count(key), from.core_->purges.epoch()},
+      state_{std::make_unique<state>(from.core_, key, url, std::move(sleeper))} {
+    state_->store->requests.note(key);
+}
+
+disk_lookup::~disk_lookup() = default;
+
+bool disk_lookup::step(http::field_list request) {
+    auto& now = *state_;
+    for (;;) {
+        if (now.store->closed.load(std::memory_order_acquire)) {
+            result = {};
+            return true;
+        }
+        switch (now.read()) {
+        case state::news::waiting: return false;
+        case state::news::gone:
+            if (now.miss(result)) {
+                uses = now.uses;
+                return true;
+            }
+            break;
+        case state::news::good:
+            if (now.take(request, result)) {
+                uses = now.uses;
+                return true;
+            }
+            break;
+        }
+    }
+}
+
+}  // namespace reprise::proxy::cache::disk

@@ -1,0 +1,62 @@
+#pragma once
+// The reading of one whole record: at once where the page cache has it, else by the pool.
+//
+// Threads   made, begun and asked on one event loop; read and verified there or on a thread of the
+//           pool.
+
+#include "proxy/cache/disk/core.hpp"
+#include "proxy/cache/disk/record.hpp"
+
+#include <memory>
+#include <optional>
+#include <span>
+
+namespace reprise::proxy::cache::disk {
+
+class record_read final : public read_job {
+public:
+    enum class outcome : std::uint8_t {
+        none,  ///< not read yet
+        good,
+        unreadable,  ///< the system says so
+        damaged,     ///< what was read is not the record of that segment and sequence
+    };
+
+    /// @throws std::bad_alloc
+    record_read(wakeup::signal sleeper,
+                segment_table::view from,
+                const index_entry& entry,
+                std::uint64_t store);
+
+    /// False: not all of it is in memory.
+    [[nodiscard]] bool try_at_once() noexcept;
+    /// On the caller's thread, however long it takes: for threads of the tier's own.
+    void read_now() noexcept { run(); }
+
+    [[nodiscard]] outcome how() const noexcept { return how_; }
+    /// @pre how() == good, as below
+    [[nodiscard]] const record_header& header() const noexcept { return header_; }
+    [[nodiscard]] std::span<const char> bytes() const noexcept {
+        return {memory_->data(), static_cast<std::size_t>(entry_.bytes)};
+    }
+    /// The body, in the memory that was read.
+    [[nodiscard]] body_ptr body() const;
+    [[nodiscard]] const index_entry& entry() const noexcept { return entry_; }
+    [[nodiscard]] log_position position() const noexcept {
+        return {from_.sequence, entry_.place.offset};
+    }
+    [[nodiscard]] std::uint64_t sequence() const noexcept { return from_.sequence; }
+
+private:
+    void run() noexcept override;
+    void verify() noexcept;
+
+    segment_table::view from_;
+    index_entry entry_;
+    std::uint64_t store_;
+    block_ptr memory_;
+    outcome how_ = outcome::none;
+    record_header header_;
+};
+
+}  // namespace reprise::proxy::cache::disk
