@@ -22,6 +22,10 @@
 //                 its records' densities times their bytes: it grows with hits, and is halved when
 //                 the sketch halves its counters, so that it never has to be summed anew.
 //
+// Where nothing may be carried (carry 0) it is a plain log: everything is written, and the oldest
+// segment is reclaimed first. What is there then follows from what was written, which is what the
+// crash tests hold against it.
+//
 // tools/replay runs this class over footers that it keeps in vectors.
 //
 // Threads   hit() and worth_writing(): any, at any time. All else: one thread, the writer's.
@@ -108,7 +112,7 @@ public:
     /// Whether an object asked for `frequency` times lately would be kept rather than what is let
     /// go for it. How often it must have been asked for at least is admission's business.
     [[nodiscard]] bool worth_writing(unsigned frequency, std::uint64_t length) const noexcept {
-        const double least = threshold();
+        const double least = settings_.carry > 0 ? threshold() : 0;
         return least == 0 || density(frequency, length) > least;
     }
 
