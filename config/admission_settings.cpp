@@ -176,6 +176,13 @@ object_table<admission_options> admission_table() {
                   live,
                   "How often `state` is written, beside at shutdown. Longer "
                   "spares the disk; a crash forgets as much."),
+            value("share",
+                  &admission_options::share,
+                  yes_or_no(),
+                  restart,
+                  "Whether siblings with the same digest.secret_file are told what was asked for "
+                  "here once, and theirs counts here: then a second request anywhere in the fleet "
+                  "is a second. Off, each must fetch an object twice to keep it."),
         });
     return {std::move(rows),
             "policy",

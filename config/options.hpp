@@ -52,12 +52,19 @@ struct admission_choice {
     bool operator==(const admission_choice&) const = default;
 };
 
+/// Two PEM files.
+struct tls_options {
+    std::string certificate, key;
+    bool operator==(const tls_options&) const = default;
+};
+
 enum class listener_mode { forward, accelerator };
 struct listener {
     endpoint address{"127.0.0.1", 3128};
     listener_mode mode = listener_mode::forward;
     std::string upstream;  ///< accelerator: "http://host:port", normalised, no path
     std::optional<admission_choice> admission;  ///< overrides admission.policy and its rules
+    std::optional<tls_options> tls;             ///< none: plain HTTP
     bool operator==(const listener&) const = default;
 };
 
@@ -113,6 +120,7 @@ struct admission_options {
     std::vector<admission_rule> rules;  ///< first match wins
     std::string state;                  ///< file; empty: "off"
     seconds save_every = std::chrono::minutes{5};
+    bool share = true;  ///< with siblings that have the same digest.secret_file
     bool operator==(const admission_options&) const = default;
 };
 
@@ -203,6 +211,37 @@ struct caching_options {
     bool operator==(const caching_options&) const = default;
 };
 
+struct digest_options {
+    double false_positive_rate = 0.01;
+    double publish_after_change = 0.01;  ///< of what the digest lists
+    seconds publish_after{30};
+    std::string secret_file;  ///< empty: "off"
+    bool squid = false;       ///< serve Squid's format too
+    bool operator==(const digest_options&) const = default;
+};
+
+enum class peer_kind { sibling, parent };
+enum class peer_protocol { reprise, squid };
+/// One of `url` and `dns` is set.
+struct peer_options {
+    std::string name;  ///< never empty once loaded: that of dns where none was written
+    std::string url;   ///< "http://host:port" or https, normalised, the port always there
+    std::string dns;   ///< every address of this name is a sibling
+    std::uint16_t port = 3128;  ///< dns only
+    peer_kind kind = peer_kind::sibling;
+    peer_protocol protocol = peer_protocol::reprise;
+    bool proxy_only = false;  ///< what it answers is never stored here
+    milliseconds refresh{10'000};
+    milliseconds timeout{300};
+    bool operator==(const peer_options&) const = default;
+};
+inline constexpr std::size_t most_siblings = 64;
+
+struct peering_options {
+    milliseconds budget{100};  ///< for all siblings of one request, before the origin is asked too
+    bool operator==(const peering_options&) const = default;
+};
+
 struct options {
     std::vector<listener> listeners{listener{}};
     admin_options admin;
@@ -220,6 +259,9 @@ struct options {
     forwarding_options forwarding;
     freshness_options freshness;
     caching_options caching;
+    digest_options digest;
+    std::vector<peer_options> peers;
+    peering_options peering;
     std::vector<std::string> targeted;  ///< field names in place of Cache-Control (RFC 9213)
     bool operator==(const options&) const = default;
 };

@@ -4,6 +4,7 @@
 #include "config/checks.hpp"
 #include "config/connection_settings.hpp"
 #include "config/disk_settings.hpp"
+#include "config/peer_settings.hpp"
 
 #include <chrono>
 #include <utility>
@@ -51,6 +52,12 @@ object_table<listener> listener_table() {
                                 choice_table(),
                                 "What this listener does instead of the top's admission.policy and "
                                 "admission.rules. Text is short for its \"policy\".")),
+            by_default("none",
+                       optional_object("tls",
+                                       &listener::tls,
+                                       tls_table(),
+                                       "TLS towards clients, which siblings with an https url "
+                                       "need. Both files are read anew on a reload.")),
         },
         {},
         check_listener};
@@ -337,6 +344,13 @@ object_table<options> make_table() {
                    &options::caching,
                    caching_table(),
                    "What may be stored, beyond what the origin forbids."),
+            object("digest",
+                   &options::digest,
+                   digest_table(),
+                   "What siblings are told of what is stored here: a Bloom filter of its URLs, at "
+                   "/.well-known/reprise/digest of each forward listener."),
+            peers_row(),
+            object("peering", &options::peering, peering_table(), "How peers are asked."),
             value("targeted",
                   &options::targeted,
                   list_of(field_name(), 0, 16),

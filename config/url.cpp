@@ -9,7 +9,6 @@
 namespace reprise::config {
 namespace {
 
-constexpr std::string_view upstream_form = "write http://host[:port]";
 constexpr std::size_t most_pattern = 2048;
 
 std::string lower(std::string_view text) {
@@ -36,45 +35,77 @@ std::optional<std::string> host_of(std::string_view text) {
     return found ? std::optional{*found} : std::nullopt;
 }
 
-}  // namespace
+struct server {
+    std::string scheme, host;  // both in lower case
+    std::optional<std::uint16_t> port;
+};
 
-parsed<std::string> parse_upstream(std::string_view text) {
-    const auto refuse = [](std::string_view what) {
-        return refusal{std::string{what} + ": " + std::string{upstream_form}};
+// scheme://host[:port][/]; `form` says what would be right.
+parsed<server> parse_server(std::string_view text,
+                            std::string_view what,
+                            bool may_be_https,
+                            std::string_view form) {
+    const auto refuse = [form](std::string_view wrong) {
+        return refusal{std::string{wrong} + std::string{form}};
     };
+    server out;
     const auto scheme_end = text.find("://");
-    if (scheme_end == text.npos || lower(text.substr(0, scheme_end)) != "http") {
-        return refuse("the scheme must be http");
+    out.scheme = lower(text.substr(0, scheme_end == text.npos ? 0 : scheme_end));
+    if (out.scheme != "http" && (out.scheme != "https" || !may_be_https)) {
+        return refuse(may_be_https ? "the scheme must be http or https"
+                                   : "the scheme must be http");
     }
     auto authority = text.substr(scheme_end + 3);
     if (const auto end = authority.find_first_of("/?#"); end != authority.npos) {
         if (authority.substr(end) != "/") {
-            return refuse("an upstream has no path, query or fragment");
+            return refuse(std::string{what} + " has no path, query or fragment");
         }
         authority = authority.substr(0, end);
     }
     if (authority.find('@') != authority.npos) {
-        return refuse("an upstream has no user information");
+        return refuse(std::string{what} + " has no user information");
     }
     // The last colon outside brackets stands before the port.
     const auto bracket = authority.rfind(']');
     const auto colon = authority.rfind(':');
     const bool has_port = colon != authority.npos && (bracket == authority.npos || colon > bracket);
-    const auto host = host_of(authority.substr(0, has_port ? colon : authority.npos));
+    auto host = host_of(authority.substr(0, has_port ? colon : authority.npos));
     if (!host) {
         return refuse("the host is not a name or an address (IPv6 stands in brackets)");
     }
-    std::string upstream = "http://" + *host;
+    out.host = std::move(*host);
     if (has_port) {
-        const auto port = parse_port(authority.substr(colon + 1));
-        if (!port || *port == 0) {
+        out.port = parse_port(authority.substr(colon + 1));
+        if (!out.port || *out.port == 0) {
             return refuse("the port must be 1 to 65535");
         }
-        if (*port != 80) {
-            upstream += ':' + std::to_string(*port);
-        }
     }
-    return upstream;
+    return out;
+}
+
+}  // namespace
+
+parsed<std::string> parse_upstream(std::string_view text) {
+    const auto answer = parse_server(text, "an upstream", false, ": write http://host[:port]");
+    if (const auto* server = std::get_if<1>(&answer)) {
+        return *server;
+    }
+    const auto& [scheme, host, port] = std::get<0>(answer);
+    const bool written = port && *port != 80;
+    return scheme + "://" + host + (written ? ':' + std::to_string(*port) : "");
+}
+
+parsed<std::string> parse_peer_url(std::string_view text) {
+    constexpr std::string_view form = ": write http://host:port or https://host:port";
+    const auto answer = parse_server(text, "a peer's url", true, form);
+    if (const auto* server = std::get_if<1>(&answer)) {
+        return *server;
+    }
+    const auto& [scheme, host, port] = std::get<0>(answer);
+    if (!port) {
+        return refusal{"the port is missing" + std::string{form}};
+    }
+    return scheme + "://" + host + ':' + std::to_string(*port);
 }
 
 parsed<std::string> parse_url_pattern(std::string_view text) {

@@ -83,8 +83,17 @@ TEST_SUITE("layering") {
         {"proxy/http", {"config"}},
         {"proxy/net", {"config", "proxy/http"}},
         {"proxy/cache", {"config", "filter", "proxy/http", "proxy/net"}},
-        {"proxy/admin", {"config", "filter", "proxy/http", "proxy/net", "proxy/cache"}},
-        {"proxy", {"config", "filter", "proxy/http", "proxy/net", "proxy/cache", "proxy/admin"}},
+        {"proxy/peer", {"config", "filter", "proxy/http", "proxy/net"}},
+        {"proxy/admin",
+         {"config", "filter", "proxy/http", "proxy/net", "proxy/cache", "proxy/peer"}},
+        {"proxy",
+         {"config",
+          "filter",
+          "proxy/http",
+          "proxy/net",
+          "proxy/cache",
+          "proxy/peer",
+          "proxy/admin"}},
     };
 
     // Headers that every layer of proxy/ may use: values without behaviour, and what a thread

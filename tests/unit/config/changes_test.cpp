@@ -45,13 +45,19 @@ TEST_SUITE("config/changes") {
                     "admission.remember",
                     "admission.false_positive_rate",
                     "admission.state",
+                    "admission.share",
                     "dns.servers",
                     "dns.hosts_file",
                     "dns.min_ttl",
                     "dns.max_ttl",
                     "dns.negative_ttl",
                     "dns.timeout",
-                    "forwarding.pseudonym"});
+                    "forwarding.pseudonym",
+                    "digest.false_positive_rate",
+                    "digest.publish_after_change",
+                    "digest.publish_after",
+                    "digest.secret_file",
+                    "digest.squid"});
     }
 
     TEST_CASE("of two bounds on what is remembered the one that differs is named") {

@@ -40,6 +40,9 @@ TEST_SUITE("config/settings") {
                      forwarding,
                      freshness,
                      caching,
+                     digest,
+                     peers,
+                     peering,
                      targeted] = wanted;
         CHECK(listeners != standard.listeners);
         CHECK(admin != standard.admin);
@@ -57,23 +60,54 @@ TEST_SUITE("config/settings") {
         CHECK(forwarding != standard.forwarding);
         CHECK(freshness != standard.freshness);
         CHECK(caching != standard.caching);
+        CHECK(digest != standard.digest);
+        CHECK(peers != standard.peers);
+        CHECK(peering != standard.peering);
         CHECK(targeted != standard.targeted);
     }
 
     TEST_CASE("listeners and admin are read") {
         const auto wanted = every_setting();
         REQUIRE(wanted.listeners.size() == 2);
-        CHECK(wanted.listeners[0] == listener{{"127.0.0.2", 3129}, {}, "", {}});
-        const auto& [address, mode, upstream, admission] = wanted.listeners[1];
+        CHECK(wanted.listeners[0] == listener{{"127.0.0.2", 3129}, {}, "", {}, {}});
+        const auto& [address, mode, upstream, admission, tls] = wanted.listeners[1];
         CHECK(address == endpoint{"::1", 8080});
         CHECK(mode == listener_mode::accelerator);
         CHECK(upstream == "http://origin.example:8000");
         CHECK(admission == admission_choice{admission_policy::nth_hit, 5});
+        CHECK(tls == tls_options{"/etc/reprise/cert.pem", "/etc/reprise/key.pem"});
 
         const auto& [admin_address, token_file, host_names] = wanted.admin;
         CHECK(admin_address == endpoint{"127.0.0.1", 3181});
         CHECK(token_file == "/run/reprise/token");
         CHECK(host_names == std::vector<std::string>{"proxy.example"});
+    }
+
+    TEST_CASE("digest, peers and peering are read") {
+        const auto wanted = every_setting();
+        const auto& [rate, after_change, after, secret_file, squid] = wanted.digest;
+        CHECK(rate == 0.001);
+        CHECK(after_change == 0.02);
+        CHECK(after == 10s);
+        CHECK(secret_file == "/etc/reprise/secret");
+        CHECK(squid);
+        REQUIRE(wanted.peers.size() == 2);
+        const auto& [name, url, dns, port, kind, protocol, proxy_only, refresh, timeout] =
+            wanted.peers[0];
+        CHECK(name == "b");
+        CHECK(url == "https://b.example:3129");
+        CHECK(dns.empty());
+        CHECK(port == 3128);
+        CHECK(kind == peer_kind::parent);
+        CHECK(protocol == peer_protocol::squid);
+        CHECK_FALSE(proxy_only);
+        CHECK(refresh == 5s);
+        CHECK(timeout == 1s);
+        CHECK(wanted.peers[1].name == "reprise.example.org");
+        CHECK(wanted.peers[1].dns == "reprise.example.org");
+        CHECK(wanted.peers[1].port == 3129);
+        CHECK(wanted.peers[1].proxy_only);
+        CHECK(wanted.peering.budget == 50ms);
     }
 
     TEST_CASE("the disk is read") {
@@ -94,7 +128,7 @@ TEST_SUITE("config/settings") {
         const auto& [window, finish] = wanted.collapsing;
         CHECK(window == 4ull << 20);
         CHECK(finish == 1'000'000);
-        const auto& [choice, probation, remember, rate, rules, state, save_every] =
+        const auto& [choice, probation, remember, rate, rules, state, save_every, share] =
             wanted.admission;
         CHECK(choice == admission_choice{admission_policy::nth_hit, 3});
         CHECK(probation == 0.025);
@@ -104,6 +138,7 @@ TEST_SUITE("config/settings") {
                            {"http://deb.example.org/*", {admission_policy::always, 2}}});
         CHECK(state == "/var/lib/reprise/admission");
         CHECK(save_every == 1min);
+        CHECK_FALSE(share);
         const auto& [fraction, most, errors, negative, stale_on_error] = wanted.freshness;
         CHECK(fraction == 0.2);
         CHECK(most == 12h);

@@ -1,0 +1,238 @@
+#include "config/peer_settings.hpp"
+
+#include "config/url.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <string>
+
+namespace reprise::config {
+namespace {
+
+using namespace std::chrono_literals;
+using enum change;
+
+constexpr std::size_t most_peers = 256;
+
+kind<std::string> peer_url() {
+    return text_kind<std::string>(
+        "http[s]://host:port", parse_peer_url, [](const std::string& url) { return url; });
+}
+
+kind<std::string> peer_name() {
+    return text_kind<std::string>(
+        "name",
+        [](std::string_view text) -> parsed<std::string> {
+            const bool word = std::all_of(text.begin(), text.end(), [](char c) {
+                return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '-' || c == '_' || c == '.';
+            });
+            if (text.empty() || text.size() > 64 || !word) {
+                return refusal{"must be 1 to 64 letters, digits, '-', '_' or '.'"};
+            }
+            return std::string{text};
+        },
+        [](const std::string& name) { return name; });
+}
+
+void check_peer(const peer_options& into, const given& members, const place& here) {
+    const bool has_url = members.has("url");
+    const bool has_dns = members.has("dns");
+    if (!has_url && !has_dns) {
+        here.member("url").wrong("missing: write \"url\": \"http://host:port\", or \"dns\": "
+                                 "\"name\" for all addresses that a name has");
+    }
+    if (has_url && has_dns) {
+        here.member("dns").wrong("a peer has a url or is found by dns: write one of them");
+    }
+    if (has_url && members.has("port")) {
+        here.member("port").wrong("belongs to \"dns\" alone: a url has its port in it");
+    }
+    if (has_url && !has_dns && !members.has("name")) {
+        here.member("name").wrong("missing: a peer is told apart in logs and metrics by its name");
+    }
+    if (has_dns && members.is_sound("kind") && into.kind == peer_kind::parent) {
+        here.member("kind").wrong("peers found by dns are siblings: name each parent by its url");
+    }
+    if (members.has("proxy_only") && members.is_sound("kind") && into.kind == peer_kind::parent) {
+        here.member("proxy_only")
+            .wrong("belongs to siblings: what a parent fetches is nowhere "
+                   "near, so it is stored here like an origin's");
+    }
+}
+
+object_table<peer_options> peer_table() {
+    return {
+        {
+            by_default("that of dns",
+                       value("name",
+                             &peer_options::name,
+                             peer_name(),
+                             live,
+                             "What it is called in logs and metrics. No two share one.")),
+            by_default("none",
+                       value("url",
+                             &peer_options::url,
+                             peer_url(),
+                             live,
+                             "Where it listens. With https what passes between is encrypted, "
+                             "and its certificate must be valid for the host.")),
+            by_default("none",
+                       value("dns",
+                             &peer_options::dns,
+                             host_name(),
+                             live,
+                             "In place of a url: every address of this name is a sibling, looked "
+                             "up again as its TTL says. A node leaves itself out.")),
+            value("port",
+                  &peer_options::port,
+                  port(),
+                  live,
+                  "The port at the addresses that dns has."),
+            value(
+                "kind",
+                &peer_options::kind,
+                one_of<peer_kind>({{"sibling", peer_kind::sibling}, {"parent", peer_kind::parent}}),
+                live,
+                "A sibling is asked for what its digest says it has; a parent for whatever no "
+                "sibling has, in place of the origin. Several parents share URLs by their "
+                "hash, and stand in for each other."),
+            value("protocol",
+                  &peer_options::protocol,
+                  one_of<peer_protocol>(
+                      {{"reprise", peer_protocol::reprise}, {"squid", peer_protocol::squid}}),
+                  live,
+                  "Whose digests it has and takes. Squid's have no key: whoever reads one can "
+                  "test any URL against it."),
+            value("proxy_only",
+                  &peer_options::proxy_only,
+                  yes_or_no(),
+                  live,
+                  "Whether what this sibling answers is never stored here too. True holds more "
+                  "different objects in the fleet; each use costs a round trip again."),
+            value("refresh",
+                  &peer_options::refresh,
+                  time_between(1s, 24h),
+                  live,
+                  "How often its digest is asked for. More often finds what is new there sooner; "
+                  "an unchanged one costs some hundred bytes. A Squid's is asked for when it "
+                  "expires, and no more often than this."),
+            value("timeout",
+                  &peer_options::timeout,
+                  time_between(10ms, 1min),
+                  live,
+                  "How long a sibling may take to begin its answer; then the next source is "
+                  "asked. Longer waits for distant ones. A parent has timeouts.origin_head."),
+        },
+        {},
+        check_peer};
+}
+
+void check_peers(std::vector<peer_options>& peers, const place& here) {
+    std::map<std::string, std::size_t> named;
+    std::size_t siblings = 0;
+    for (std::size_t i = 0; i < peers.size(); ++i) {
+        auto& one = peers[i];
+        if (one.name.empty()) {
+            one.name = one.dns;
+        }
+        siblings += one.kind == peer_kind::sibling ? 1 : 0;
+        if (one.name.empty()) {
+            continue;  // what is wrong with it was said
+        }
+        const auto [other, is_new] = named.emplace(one.name, i);
+        if (!is_new) {
+            here.element(i).member("name").wrong("peers[" + std::to_string(other->second) +
+                                                 "] has the name " + one.name +
+                                                 " already: write another");
+        }
+    }
+    if (siblings > most_siblings) {
+        here.wrong(std::to_string(siblings) + " siblings; at most " +
+                   std::to_string(most_siblings) + " are asked in one look-up");
+    }
+}
+
+}  // namespace
+
+object_table<digest_options> digest_table() {
+    return {{
+        value("false_positive_rate",
+              &digest_options::false_positive_rate,
+              fraction_between(0.0001, 0.2),
+              restart,
+              "The share of what this cache lacks that siblings ask it for in vain. Less wastes "
+              "fewer round trips and makes the digest longer: 9 bits an object travel at 0.01, "
+              "14 at 0.001."),
+        value("publish_after_change",
+              &digest_options::publish_after_change,
+              fraction_between(0.0001, 1),
+              restart,
+              "A new digest is made when this share of what it lists has changed. Less shows "
+              "siblings sooner what is new and what is gone, and sends more bytes."),
+        value("publish_after",
+              &digest_options::publish_after,
+              seconds_between(1s, 24h),
+              restart,
+              "Or when so long has passed and anything has changed."),
+        value("secret_file",
+              &digest_options::secret_file,
+              path_or_off(),
+              restart,
+              "A file of at least 32 random bytes that all siblings have: digests are keyed by it "
+              "and served only to requests signed with it. \"off\": any peer of the settings, "
+              "known by its address, may read what is stored here."),
+        value("squid",
+              &digest_options::squid,
+              yes_or_no(),
+              restart,
+              "Whether peers with the protocol \"squid\" are served a digest in their format. It "
+              "takes some 24 bytes more of memory an object."),
+    }};
+}
+
+object_table<peering_options> peering_table() {
+    return {{
+        value("budget",
+              &peering_options::budget,
+              time_between(1ms, 1min),
+              live,
+              "How long siblings may take altogether; then the origin is asked beside them and "
+              "the first good answer counts. Longer has more siblings' hits and makes what they "
+              "do not have slower."),
+    }};
+}
+
+object_table<tls_options> tls_table() {
+    return {{
+        required(value("certificate",
+                       &tls_options::certificate,
+                       path_or_off(),
+                       live,
+                       "A PEM file: the certificate and those that lead to its authority.")),
+        required(value("key",
+                       &tls_options::key,
+                       path_or_off(),
+                       live,
+                       "A PEM file: the certificate's private key.")),
+    }};
+}
+
+row<options> peers_row() {
+    auto made = objects("peers",
+                        &options::peers,
+                        peer_table(),
+                        0,
+                        most_peers,
+                        live,
+                        "Other caches. A sibling is asked for what its digest lists, before "
+                        "parents and origins.");
+    made.read = [read = made.read](const json_value& from, options& into, const place& here) {
+        read(from, into, here);
+        check_peers(into.peers, here);
+    };
+    return made;
+}
+
+}  // namespace reprise::config

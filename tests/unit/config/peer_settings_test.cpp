@@ -1,0 +1,83 @@
+#include "config/peer_settings.hpp"
+#include "config/url.hpp"
+#include "tests/unit/config/loading.hpp"
+
+#include <string>
+
+using namespace reprise::config;
+
+namespace {
+
+std::string peers(const std::string& list) {
+    return R"({ "peers": [)" + list + "] }";
+}
+
+}  // namespace
+
+TEST_SUITE("config/peer_settings") {
+    TEST_CASE("a peer needs a url with its port, or a name to look up") {
+        CHECK(mistake_of(peers(R"({ "name": "b" })")).starts_with("peers[0].url: missing"));
+        CHECK(mistake_of(peers(R"({ "name": "b", "url": "http://b" })"))
+                  .ends_with("the port is missing: write http://host:port or https://host:port"));
+        CHECK(mistake_of(peers(R"({ "name": "b", "url": "htp://b:1" })"))
+                  .find("the scheme must be http or https") != std::string::npos);
+        CHECK(mistake_of(peers(R"({ "name": "b", "url": "http://b:1/x" })")).find("has no path") !=
+              std::string::npos);
+        CHECK(
+            mistake_of(peers(R"({ "url": "http://b:1" })")).starts_with("peers[0].name: missing"));
+        CHECK(mistake_of(peers(R"({ "name": "b", "url": "http://b:1", "dns": "c" })"))
+                  .starts_with("peers[0].dns: a peer has a url or is found by dns"));
+        CHECK(mistake_of(peers(R"({ "name": "b", "url": "http://b:1", "port": 3 })"))
+                  .starts_with("peers[0].port: belongs to \"dns\" alone"));
+    }
+
+    TEST_CASE("a peer's url is put in its normal form") {
+        CHECK(*value_of(parse_peer_url("HTTP://B.Example:80/")) == "http://b.example:80");
+        CHECK(*value_of(parse_peer_url("https://[::1]:443")) == "https://[::1]:443");
+        CHECK_FALSE(value_of(parse_peer_url("http://u@b:1")));
+        CHECK_FALSE(value_of(parse_peer_url("http://b:0")));
+        CHECK_FALSE(value_of(parse_peer_url("b:3128")));
+        CHECK_FALSE(value_of(parse_peer_url("")));
+    }
+
+    TEST_CASE("peers found by dns are siblings, called by it") {
+        const auto wanted = good(peers(R"({ "dns": "Caches.example" })"));
+        REQUIRE(wanted.peers.size() == 1);
+        CHECK(wanted.peers[0].name == "caches.example");
+        CHECK(mistake_of(peers(R"({ "dns": "a.example", "kind": "parent" })"))
+                  .starts_with("peers[0].kind: peers found by dns are siblings"));
+    }
+
+    TEST_CASE("no two peers share a name") {
+        const auto told = mistake_of(peers(R"({ "name": "b", "url": "http://b:1" },
+                                              { "name": "b", "url": "http://c:1" })"));
+        CHECK(told.starts_with("peers[1].name: peers[0] has the name b already"));
+    }
+
+    TEST_CASE("64 siblings and any number of parents are taken") {
+        const auto many = [](unsigned siblings, unsigned parents) {
+            std::string list;
+            for (unsigned i = 0; i < siblings + parents; ++i) {
+                list += i == 0 ? "" : ",";
+                list.append(R"({ "url": "http://p:1", "name": "p)").append(std::to_string(i));
+                list.append(i < siblings ? R"(", "kind": "sibling" })"
+                                         : R"(", "kind": "parent" })");
+            }
+            return peers(list);
+        };
+        CHECK(good(many(64, 3)).peers.size() == 67);
+        CHECK(mistake_of(many(65, 0)).starts_with("peers: 65 siblings; at most 64"));
+    }
+
+    TEST_CASE("proxy_only is a sibling's") {
+        CHECK(mistake_of(peers(R"({ "name": "b", "url": "http://b:1", "kind": "parent",
+                                    "proxy_only": true })"))
+                  .starts_with("peers[0].proxy_only: belongs to siblings"));
+    }
+
+    TEST_CASE("a listener's tls needs both files") {
+        CHECK(mistake_of(R"({ "listeners": [ { "address": "127.0.0.1:1",
+                              "tls": { "certificate": "/c.pem" } } ] })")
+                  .starts_with("listeners[0].tls.key: missing"));
+    }
+}
