@@ -316,13 +316,13 @@ std::vector<journal_entry> verdicts::entries(const log_position& oldest) const {
     std::vector<journal_entry> out;
     const auto add = [&](const log_position& at, journal_fact fact) {
         if (at > oldest) {
-            out.push_back({at, std::move(fact)});
+            out.emplace_back(at, std::move(fact));
         }
     };
     out.push_back({last, epochs_begin{epoch}});
     out.push_back({last, forgotten});
     for (const auto& ban : bans) {
-        out.push_back({last, ban});
+        out.emplace_back(last, ban);
     }
     add(all, dropped_all{});
     for (const auto& [primary, before] : urls) {
