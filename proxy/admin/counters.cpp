@@ -39,6 +39,8 @@ std::string_view to_string(config::admission_policy value) noexcept {
     case config::admission_policy::always: return "always";
     case config::admission_policy::never: return "never";
     case config::admission_policy::nth_hit: return "nth-hit";
+    case config::admission_policy::tinylfu: return "tinylfu";
+    case config::admission_policy::automatic: return "auto";
     }
     return "unknown";
 }

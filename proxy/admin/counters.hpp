@@ -47,7 +47,7 @@ enum class fetch_end : std::uint8_t { finished, failed, given_up };
 inline constexpr std::size_t fetch_end_count = 3;
 [[nodiscard]] std::string_view to_string(fetch_end value) noexcept;
 
-inline constexpr std::size_t policy_count = 4;  ///< of config::admission_policy
+inline constexpr std::size_t policy_count = 6;  ///< of config::admission_policy
 [[nodiscard]] std::string_view to_string(config::admission_policy value) noexcept;
 
 /// Which latencies are kept apart: the tail of misses would hide the hits' otherwise.

@@ -2,15 +2,13 @@
 
 #include "filter/admission_state.hpp"
 #include "proxy/admin/log.hpp"
+#include "proxy/cache/admission_file.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <fcntl.h>
+#include <functional>
 #include <openssl/rand.h>
 #include <stdexcept>
-#include <sys/stat.h>
-#include <unistd.h>
-#include <vector>
+#include <utility>
 
 namespace reprise::proxy::cache {
 
@@ -29,62 +27,30 @@ filter::hash_seed random_seed() {
     return seed;
 }
 
-/// A file descriptor that closes itself.
-class descriptor {
-public:
-    explicit descriptor(int fd) noexcept : fd_{fd} {}
-    ~descriptor() {
-        if (fd_ >= 0) {
-            ::close(fd_);
-        }
-    }
-    descriptor(const descriptor&) = delete;
-    descriptor& operator=(const descriptor&) = delete;
-    [[nodiscard]] int get() const noexcept { return fd_; }
-
-private:
-    int fd_;
-};
-
-boost::system::error_code last_error() {
-    return {errno, boost::system::system_category()};
+// What the filter may take when it follows the store: as much as REFERENCE.md says of remember.
+std::uint64_t most_filter_bytes(const config::options& options) noexcept {
+    const auto disk = options.disk.path.empty() ? 0 : options.disk.size;
+    return options.memory.size / 64 + disk / 4096;
 }
 
-// The file's bytes, at most `most`; nullopt when there is none or it can't be read (said in the
-// log).
-std::optional<std::vector<std::byte>> read_state(const std::string& path, std::uint64_t most) {
-    // O_NONBLOCK: a pipe by that name is refused below, not waited for.
-    const descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-    if (file.get() < 0) {
-        if (errno != ENOENT) {
-            log::warn("admission.state: cannot read ",
-                      path,
-                      ": ",
-                      last_error().message(),
-                      "; the filter starts empty");
-        }
-        return std::nullopt;
-    }
-    struct stat facts {};
-    if (::fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) {
-        log::warn("admission.state: ", path, " is no regular file; the filter starts empty");
-        return std::nullopt;
-    }
-    std::vector<std::byte> bytes(static_cast<std::size_t>(
-        std::min<std::uint64_t>(static_cast<std::uint64_t>(facts.st_size), most)));
-    std::size_t got = 0;
-    while (got < bytes.size()) {
-        const auto count = ::read(file.get(), bytes.data() + got, bytes.size() - got);
-        if (count < 0 && errno == EINTR) {
-            continue;
-        }
-        if (count <= 0) {
-            break;
-        }
-        got += static_cast<std::size_t>(count);
-    }
-    bytes.resize(got);
-    return bytes;
+bool any_choice(const config::options& options,
+                const std::function<bool(const config::admission_choice&)>& is) {
+    const auto& admission = options.admission;
+    return is(admission.choice) ||
+           std::any_of(admission.rules.begin(),
+                       admission.rules.end(),
+                       [&](const auto& rule) { return is(rule.choice); }) ||
+           std::any_of(options.listeners.begin(), options.listeners.end(), [&](const auto& one) {
+               return one.admission && is(*one.admission);
+           });
+}
+
+bool is_automatic(const config::admission_choice& choice) noexcept {
+    return choice.policy == config::admission_policy::automatic;
+}
+
+std::uint32_t packed(const config::admission_choice& choice) noexcept {
+    return static_cast<std::uint32_t>(choice.policy) << 8 | (choice.hits & 0xff);
 }
 
 }  // namespace
@@ -130,143 +96,214 @@ admission_choice_for choice_for(const config::admission_options& options,
 
 filter::admission_settings filter_settings(const config::options& options) {
     filter::admission_settings settings;
-    settings.objects = options.admission.remember.objects;
-    settings.age = options.admission.remember.age;
     settings.false_positive_rate = options.admission.false_positive_rate;
     unsigned hits = 2;
-    const auto consider = [&](const config::admission_choice& choice) {
-        if (choice.policy == config::admission_policy::nth_hit) {
-            hits = std::max(hits, choice.hits);
-        }
-    };
-    consider(options.admission.choice);
-    for (const auto& rule : options.admission.rules) {
-        consider(rule.choice);
-    }
-    for (const auto& one : options.listeners) {
-        if (one.admission) {
-            consider(*one.admission);
-        }
-    }
+    (void)any_choice(options, [&hits](const config::admission_choice& choice) {
+        using enum config::admission_policy;
+        // "auto" may come to be the third request.
+        hits = std::max(hits,
+                        choice.policy == nth_hit ? choice.hits
+                        : is_automatic(choice)   ? 3
+                                                 : 2);
+        return false;
+    });
     settings.layers = std::clamp(hits - 1, 1u, filter::admission_filter::max_layers);
-    return settings;
+    if (!options.admission.remember.automatic) {
+        settings.objects = options.admission.remember.objects;
+        settings.age = options.admission.remember.age;
+        return settings;
+    }
+    // While one filter takes the place of another both may err (sights.hpp).
+    settings.false_positive_rate *= 2.0 / 3;
+    return begin_remembering(settings, bounds_within(most_filter_bytes(options), settings));
+}
+
+admission_gate::beginning admission_gate::begin(const config::options& options,
+                                                wall_time now,
+                                                const filter::hash_secret* fixed) {
+    const auto settings = filter_settings(options);
+    const auto& path = options.admission.state;
+    const auto fresh = [&] {
+        return beginning{std::make_unique<filter::admission_filter>(settings, seconds_of(now)),
+                         fixed != nullptr ? *fixed : filter::hash_secret::from_seed(random_seed())};
+    };
+    if (path.empty()) {
+        return fresh();
+    }
+    // A filter that follows the store may have been of any size when it was saved: it goes on as
+    // it was.
+    std::vector<filter::admission_settings> possible{settings};
+    if (options.admission.remember.automatic) {
+        const auto bounds = bounds_within(most_filter_bytes(options), settings);
+        for (auto objects = remembering_bounds::least_objects; objects <= bounds.most_objects;
+             objects *= 2) {
+            possible.push_back(settings);
+            possible.back().objects = objects;
+        }
+    }
+    // A file longer than any state of these settings is refused by decode as such, so a little
+    // more is enough.
+    std::uint64_t most = 0;
+    for (const auto& one : possible) {
+        most = std::max(most, filter::encoded_size(one) + 1);
+    }
+    const auto bytes = read_state(path, most);
+    if (!bytes) {
+        return fresh();
+    }
+    const auto same_size = std::find_if(possible.begin(), possible.end(), [&](const auto& one) {
+        return filter::encoded_size(one) == bytes->size();
+    });
+    auto state = filter::decode(
+        *bytes, same_size == possible.end() ? settings : *same_size, seconds_of(now));
+    if (state.has_value() && fixed != nullptr && !std::ranges::equal(state->seed, fixed->seed())) {
+        log::warn("admission.state: ",
+                  path,
+                  " refused: made under another secret than the store in disk.path; the filter "
+                  "starts empty");
+        return fresh();
+    }
+    if (state.has_value()) {
+        log::info("admission.state: ", path, " loaded");
+        return {std::move(state->filter), filter::hash_secret::from_seed(state->seed)};
+    }
+    log::warn("admission.state: ",
+              path,
+              " refused: ",
+              state.error().message(),
+              "; the filter starts empty");
+    return fresh();
 }
 
 admission_gate::admission_gate(const config::options& options,
                                wall_time now,
                                const filter::hash_secret* fixed)
-    : secret_{fixed != nullptr ? *fixed : filter::hash_secret::from_seed(random_seed())} {
-    const auto settings = filter_settings(options);
-    const auto& path = options.admission.state;
-    if (!path.empty()) {
-        // A file longer than any state of these settings is refused by decode as such, so a little
-        // more is enough.
-        const auto most = filter::encoded_size(settings) + 1;
-        if (const auto bytes = read_state(path, most)) {
-            auto state = filter::decode(*bytes, settings, seconds_of(now));
-            if (state.has_value() && fixed != nullptr &&
-                !std::ranges::equal(state->seed, fixed->seed())) {
-                log::warn("admission.state: ",
-                          path,
-                          " refused: made under another secret than the store in disk.path; the "
-                          "filter starts empty");
-            } else if (state.has_value()) {
-                secret_ = filter::hash_secret::from_seed(state->seed);
-                filter_ = std::move(state->filter);
-                log::info("admission.state: ", path, " loaded");
-                return;
-            } else {
-                log::warn("admission.state: ",
-                          path,
-                          " refused: ",
-                          state.error().message(),
-                          "; the filter starts empty");
-            }
-        }
+    : admission_gate{options, begin(options, now, fixed)} {}
+
+admission_gate::admission_gate(const config::options& options, beginning from)
+    : sights_{std::move(from.filter)},
+      secret_{from.secret},
+      layers_{settings().layers},
+      follows_{options.admission.remember.automatic},
+      bounds_{bounds_within(most_filter_bytes(options), settings())},
+      obeyed_{packed({config::admission_policy::second_hit, 2})},
+      asked_probation_{options.admission.probation},
+      probation_{options.admission.probation},
+      automatic_{any_choice(options, is_automatic)} {
+    const bool counts = any_choice(options, [](const config::admission_choice& choice) {
+        return choice.policy == config::admission_policy::tinylfu || is_automatic(choice);
+    });
+    if (counts) {
+        // 16 bytes a key: a key for every 1 KiB of memory, and for every 64 KiB of disk.
+        sketch_ = std::make_unique<frequency_sketch>(
+            std::max<std::uint64_t>(most_filter_bytes(options) / 16, 1u << 14));
     }
-    filter_ = std::make_unique<filter::admission_filter>(settings, seconds_of(now));
 }
 
-namespace {
 // A filter made for fewer layers than `hits` asks for (a reload raised it) can't count that far:
-// what it can count is then enough.
-admission_ruling rule_on(unsigned seen, unsigned layers, const admission_choice_for& by) noexcept {
+// what it can count is then enough. `asked` counts this request.
+admission_ruling admission_gate::rule_on(unsigned seen,
+                                         unsigned asked,
+                                         const admission_choice_for& by) const noexcept {
+    const auto choice = is_automatic(by.choice) ? obeyed() : by.choice;
     admission_ruling ruling;
-    ruling.policy = by.choice.policy;
+    ruling.policy = choice.policy;
     ruling.rule = by.rule;
     ruling.seen_before = seen;
-    switch (by.choice.policy) {
+    switch (choice.policy) {
     case config::admission_policy::always: ruling.admitted = true; break;
-    case config::admission_policy::never: ruling.admitted = false; break;
+    case config::admission_policy::never: return ruling;
+    case config::admission_policy::automatic:  // obeyed() is none
     case config::admission_policy::second_hit: ruling.admitted = seen >= 1; break;
     case config::admission_policy::nth_hit:
-        ruling.admitted = seen + 1 >= by.choice.hits || seen >= layers;
+        ruling.admitted = seen + 1 >= choice.hits || seen >= layers_;
+        ruling.uses_to_admit = ruling.admitted ? 1 : choice.hits - seen - 1;
+        break;
+    case config::admission_policy::tinylfu:
+        // Without a sketch (a reload chose the policy): the second request, as near as can be.
+        ruling.admitted = sketch_ ? asked > left_with_.load(relaxed) : seen >= 1;
         break;
     }
+    ruling.may_wait = !ruling.admitted && probation() > 0;
     return ruling;
 }
-}  // namespace
 
 admission_ruling admission_gate::note(const filter::key_hash& key,
                                       const admission_choice_for& by,
                                       wall_time now) noexcept {
-    return rule_on(filter_->note(key, seconds_of(now)), filter_->settings().layers, by);
+    const auto seen = sights_.note(key, seconds_of(now));
+    if (sketch_) {
+        sketch_->note(key);
+    }
+    return rule_on(seen, sketch_ ? sketch_->estimate(key) : 0, by);
 }
 
 admission_ruling admission_gate::peek(const filter::key_hash& key,
                                       const admission_choice_for& by,
                                       std::size_t pending) const noexcept {
-    const auto most = filter::admission_filter::max_layers;
-    const auto seen = filter_->peek(key) + std::min<std::size_t>(pending, most);
-    return rule_on(static_cast<unsigned>(seen), filter_->settings().layers, by);
+    const auto more = static_cast<unsigned>(
+        std::min<std::size_t>(pending, filter::admission_filter::max_layers));
+    const auto asked = sketch_ ? sketch_->estimate(key) + more + 1 : 0;
+    return rule_on(sights_.peek(key) + more, asked, by);
 }
 
 void admission_gate::hit(const filter::key_hash& key, wall_time now) noexcept {
-    filter_->refresh(key, seconds_of(now));
+    sights_.refresh(key, seconds_of(now));
+}
+
+void admission_gate::evicted(const filter::key_hash& key) noexcept {
+    if (sketch_) {
+        left_with_.store(sketch_->estimate(key), relaxed);
+    }
+}
+
+void admission_gate::adopt(const config::options& options) noexcept {
+    asked_probation_.store(options.admission.probation, relaxed);
+    automatic_.store(any_choice(options, is_automatic), relaxed);
+    obey(obeyed(), obeyed_probation_.load(relaxed));
+}
+
+void admission_gate::obey(const config::admission_choice& choice, double probation) noexcept {
+    obeyed_.store(packed(choice), relaxed);
+    obeyed_probation_.store(probation, relaxed);
+    const auto asked = asked_probation_.load(relaxed);
+    probation_.store(automatic_.load(relaxed) ? std::max(asked, probation) : asked, relaxed);
+}
+
+config::admission_choice admission_gate::obeyed() const noexcept {
+    const auto word = obeyed_.load(relaxed);
+    return {static_cast<config::admission_policy>(word >> 8), word & 0xff};
+}
+
+void admission_gate::housekeep(std::optional<std::chrono::seconds> eviction_age, wall_time now) {
+    sights_.tidy();
+    if (!follows_ || sights_.changing()) {
+        return;
+    }
+    const auto next = follow(settings(),
+                             sights_.current()->figures(seconds_of(now)),
+                             seconds_of(now),
+                             eviction_age,
+                             bounds_);
+    if (next == settings()) {
+        return;
+    }
+    try {
+        sights_.change_to(next, seconds_of(now));
+        log::info("admission.remember: ", next.objects, " objects, ", next.age.count(), " s");
+    } catch (const std::bad_alloc&) {
+        log::warn("admission.remember: no memory for ", next.objects, " objects");
+    }
 }
 
 boost::system::error_code admission_gate::save(const std::string& path) const {
-    const auto temporary = path + ".new";
-    {
-        ::unlink(temporary.c_str());
-        const descriptor file{
-            ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)};
-        if (file.get() < 0) {
-            return last_error();
-        }
-        boost::system::error_code failed;
-        const auto sink = [&](std::span<const std::byte> piece) {
-            while (!piece.empty()) {
-                const auto count = ::write(file.get(), piece.data(), piece.size());
-                if (count < 0 && errno == EINTR) {
-                    continue;
-                }
-                if (count <= 0) {
-                    failed = last_error();
-                    return false;
-                }
-                piece = piece.subspan(static_cast<std::size_t>(count));
-            }
-            return true;
-        };
-        if (!filter::encode(*filter_, secret_.seed(), sink) || ::fsync(file.get()) != 0) {
-            if (!failed) {
-                failed = last_error();
-            }
-            ::unlink(temporary.c_str());
-            return failed;
-        }
-    }
-    if (::rename(temporary.c_str(), path.c_str()) != 0) {
-        const auto failed = last_error();
-        ::unlink(temporary.c_str());
-        return failed;
-    }
-    return {};
+    return write_state(path, *sights_.current(), secret_.seed());
 }
 
-filter::admission_figures admission_gate::figures(wall_time now) const noexcept {
-    return filter_->figures(seconds_of(now));
+filter::admission_figures admission_gate::figures(wall_time now) const {
+    auto made = sights_.current()->figures(seconds_of(now));
+    made.memory = sights_.memory() + (sketch_ ? sketch_->memory() : 0);
+    return made;
 }
 
 }  // namespace reprise::proxy::cache

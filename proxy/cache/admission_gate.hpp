@@ -3,14 +3,29 @@
 // A listener's own policy comes first, then the first rule whose URL pattern matches, then the
 // policy at the top. The filter is told of every sight whatever the policy, so that a policy
 // changed on reload finds its memory filled.
+//
+//     second-hit, nth-hit   as far as the filter remembers
+//     tinylfu               the key was asked for more often lately than what left the store last
+//                           had been; a sketch counts, hits too. While nothing has left, nothing
+//                           loses its place: all are admitted
+//     auto                  whichever of the others it was last told to follow (obey)
+//
+// What is refused may wait on probation (policy/residents.hpp) where that has a share of memory.
+//
+// With "remember": "auto" the filter follows the store's age of eviction (remembering.hpp).
 
 #include "config/options.hpp"
 #include "filter/admission.hpp"
 #include "filter/key_hash.hpp"
+#include "proxy/cache/policy/frequency_sketch.hpp"
+#include "proxy/cache/remembering.hpp"
+#include "proxy/cache/sights.hpp"
 #include "proxy/clock.hpp"
 
 #include <boost/system/error_code.hpp>
 
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -21,6 +36,9 @@ namespace reprise::proxy::cache {
 
 struct admission_ruling {
     bool admitted = false;
+    bool may_wait = false;       ///< not admitted, but may enter memory on probation
+    unsigned uses_to_admit = 1;  ///< of what waits
+    /// Which one ruled: never automatic.
     config::admission_policy policy = config::admission_policy::second_hit;
     std::size_t rule = ~std::size_t{0};  ///< index in admission.rules; ~0: none decided
     unsigned seen_before = 0;            ///< sights before this one, as far as remembered
@@ -40,12 +58,13 @@ struct admission_choice_for {
     const std::optional<config::admission_choice>& of_listener,
     std::string_view url);
 
-/// The filter's settings that these options ask for: as many layers as the largest nth-hit of any
-/// policy or rule.
+/// The filter's settings that these options ask for to begin with: as many layers as the largest
+/// nth-hit of any policy or rule.
 [[nodiscard]] filter::admission_settings filter_settings(const config::options& options);
 
-/// Threads: note, peek, hit: any. load and save: one at a time, not on an event loop (they read and
-/// write a file).
+/// Threads: any. note, peek, hit, count_hit, evicted and what reads one number are lock-free.
+/// housekeep, adopt and obey: one at a time. The constructor and save read and write a file: not on
+/// an event loop.
 class admission_gate {
 public:
     /// An empty filter under a new random seed, or what `state_file` holds (empty: none). A file
@@ -69,22 +88,69 @@ public:
                                         std::size_t pending = 0) const noexcept;
 
     /// A hit: the filter hears of it again, so that what was popular is no stranger after its
-    /// eviction.
+    /// eviction. Once a generation is enough.
     void hit(const filter::key_hash& key, wall_time now) noexcept;
     /// The generation that a hit now is told to. One load.
-    [[nodiscard]] std::uint32_t generation() const noexcept { return filter_->generations(); }
+    [[nodiscard]] std::uint32_t generation() const noexcept { return sights_.generation(); }
+
+    /// Every hit, for the policy that counts them. One load where none does.
+    void count_hit(const filter::key_hash& key) noexcept {
+        if (sketch_) {
+            sketch_->note(key);
+        }
+    }
+    /// What had been admitted left the store for room: tinylfu's measure for newcomers.
+    void evicted(const filter::key_hash& key) noexcept;
+
+    /// The share of memory for probation: as set, or more where "auto" was told so.
+    [[nodiscard]] double probation() const noexcept { return probation_.load(relaxed); }
+    /// New settings (SIGHUP): admission.probation, and whether any policy is "auto".
+    void adopt(const config::options& options) noexcept;
+    /// What "auto" is from now on. `choice` is none of the policies that need a choice themselves.
+    void obey(const config::admission_choice& choice, double probation) noexcept;
+    /// What "auto" is now.
+    [[nodiscard]] config::admission_choice obeyed() const noexcept;
+
+    /// Once a second: lets the filter follow the store, where it is to ("remember": "auto").
+    /// `eviction_age`: for how long something unused stays there at present; none while nothing
+    /// leaves.
+    void housekeep(std::optional<std::chrono::seconds> eviction_age, wall_time now);
 
     /// Writes the state: to a temporary file, mode 0600, synced, then renamed over the old one.
+    /// While the filter changes its size, what only the former one remembers is not in it.
     [[nodiscard]] boost::system::error_code save(const std::string& path) const;
 
-    [[nodiscard]] filter::admission_figures figures(wall_time now) const noexcept;
-    [[nodiscard]] const filter::admission_settings& settings() const noexcept {
-        return filter_->settings();
+    /// Of the current filter; `memory` is all that is taken.
+    [[nodiscard]] filter::admission_figures figures(wall_time now) const;
+    [[nodiscard]] filter::admission_settings settings() const {
+        return sights_.current()->settings();
     }
 
 private:
-    std::unique_ptr<filter::admission_filter> filter_;
+    static constexpr auto relaxed = std::memory_order_relaxed;
+
+    struct beginning {
+        std::unique_ptr<filter::admission_filter> filter;
+        filter::hash_secret secret;
+    };
+    admission_gate(const config::options& options, beginning from);
+    [[nodiscard]] static beginning begin(const config::options& options,
+                                         wall_time now,
+                                         const filter::hash_secret* fixed);
+    [[nodiscard]] admission_ruling rule_on(unsigned seen,
+                                           unsigned asked,
+                                           const admission_choice_for& by) const noexcept;
+
+    sights sights_;
     filter::hash_secret secret_;
+    unsigned layers_;
+    bool follows_;
+    remembering_bounds bounds_;
+    std::unique_ptr<frequency_sketch> sketch_;  // null: no policy counts
+    std::atomic<unsigned> left_with_{0};        // requests of what left last; 0: nothing did
+    std::atomic<std::uint32_t> obeyed_;         // policy and hits
+    std::atomic<double> asked_probation_, obeyed_probation_{0}, probation_;
+    std::atomic<bool> automatic_;
 };
 
 }  // namespace reprise::proxy::cache

@@ -30,7 +30,7 @@ constexpr admission_choice_for second_hit{{admission_policy::second_hit, 2}, no_
 
 config::options few_objects() {
     config::options options;
-    options.admission.remember.objects = 1'000;
+    options.admission.remember = {.automatic = false, .objects = 1'000};
     return options;
 }
 
