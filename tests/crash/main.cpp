@@ -60,6 +60,8 @@ int main(int argc, char** argv) {
     app.add_option("--program", options.program, "the proxy")->capture_default_str();
     app.add_option("--kills", options.kills, "that fall at the pace asked for")
         ->capture_default_str();
+    app.add_option(
+        "--carrying", options.carried_kills, "further kills, with the default disk.carry");
     app.add_option("--damage", options.damages, "rounds with files damaged, after the kills");
     app.add_option("--strace", traced_seconds, "seconds under strace, and nothing else");
     app.add_option("--seed", options.seed, "of all that is random")->capture_default_str();
@@ -85,13 +87,13 @@ int main(int argc, char** argv) {
         }
         runs all{options};
         all.run();
-        all.print(std::cout);
+        print(std::cout, options, all.figures(), all.seen());
         if (options.load.wrong != sabotage::none) {
-            const bool saw = all.saw(options.load.wrong);
-            std::cout << (saw ? "the checker saw it\n" : "BROKEN: the checker saw nothing\n");
-            return saw ? 0 : 1;
+            const bool found = saw(options.load.wrong, all.figures(), all.seen());
+            std::cout << (found ? "the checker saw it\n" : "BROKEN: the checker saw nothing\n");
+            return found ? 0 : 1;
         }
-        const auto bad = all.judged();
+        const auto bad = broken_promises(options, all.figures(), all.seen());
         for (const auto& what : bad) {
             std::cout << "BROKEN: " << what << "\n";
         }
