@@ -1,12 +1,16 @@
+// XXH_INLINE_ALL makes XXH3 part of this file; see filter/key_hash.cpp.
+
+#define XXH_INLINE_ALL
 #include "proxy/cache/tags.hpp"
 
+#include <xxhash.h>
+
 #include <algorithm>
-#include <functional>
 
 namespace reprise::proxy::cache {
 
 std::uint64_t tag_hash(std::string_view tag) noexcept {
-    return std::hash<std::string_view>{}(tag);
+    return XXH3_64bits(tag.data(), tag.size());
 }
 
 std::vector<std::uint64_t> read_tags(std::string_view lines) {
