@@ -34,10 +34,12 @@ std::uint64_t seed_of(std::uint32_t url, unsigned flavour, const stamp& at) noex
     return seed;
 }
 
-// Log-uniform, so that a kind's smallest and largest are both asked for.
+// Log-uniform, so that a kind's smallest and largest are both asked for. One small object in a
+// hundred is of a size that memory holds whole and the disk does not hold in one record.
 std::size_t size_of(kind what, std::uint64_t seed) noexcept {
-    const double least = is_large(what) ? 300e3 : 128;
-    const double most = is_large(what) ? 1.5e6 : 24e3;
+    const bool middling = mix(seed + 1) % 100 == 0;
+    const double least = is_large(what) ? 300e3 : middling ? 60e3 : 128;
+    const double most = is_large(what) ? 1.5e6 : middling ? 200e3 : 24e3;
     const auto share = static_cast<double>(mix(seed) >> 11) * 0x1p-53;
     return static_cast<std::size_t>(least * std::pow(most / least, share));
 }
