@@ -43,12 +43,14 @@ private:
         if (read_(offset + kept, wanted)) {
             return;
         }
-        for (std::uint64_t at = 0; at < wanted.size(); at += page_bytes) {
-            const auto page = wanted.subspan(at, std::min(page_bytes, wanted.size() - at));
+        for (std::uint64_t at = 0; at < wanted.size();) {
+            const auto to_boundary = page_bytes - (offset + kept + at) % page_bytes;
+            const auto page = wanted.subspan(at, std::min(to_boundary, wanted.size() - at));
             if (!read_(offset + kept + at, page)) {
                 std::fill(page.begin(), page.end(), '\0');
                 unreadable_ += page.size();
             }
+            at += page.size();
         }
     }
 
