@@ -1,0 +1,52 @@
+#pragma once
+// A cache that is asked a trace's requests: what it would have held, served and written.
+//
+// Models are made of the proxy's own classes (eviction policies, residents, the admission filter,
+// the disk's space) over objects that have a key and a size and no bytes. What is theirs alone is
+// the order of the steps, which is the exchange's: look up; on a miss ask admission; store what is
+// admitted, or let it wait on probation; evict until it fits.
+
+#include "tools/replay/request.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace reprise::replay {
+
+struct tally {
+    std::uint64_t requests = 0, bytes = 0;
+    std::uint64_t hits = 0, hit_bytes = 0;
+    std::uint64_t disk_hits = 0;                   ///< of these, from disk
+    std::uint64_t written = 0, written_bytes = 0;  ///< to the tier that counts, carried ones too
+    std::uint64_t carried_bytes = 0;               ///< of these, written anew to be kept
+    std::uint64_t refused = 0, refused_bytes = 0;  ///< misses that admission kept out
+    std::uint64_t too_large = 0;                   ///< misses of objects that could never fit
+    std::uint64_t memory_bytes = 0;  ///< that the filter, sketches and ghosts take in the end
+
+    [[nodiscard]] std::uint64_t misses() const noexcept { return requests - hits; }
+    [[nodiscard]] std::uint64_t origin_bytes() const noexcept { return bytes - hit_bytes; }
+    [[nodiscard]] double hit_ratio() const noexcept { return ratio(hits, requests); }
+    [[nodiscard]] double byte_hit_ratio() const noexcept { return ratio(hit_bytes, bytes); }
+
+private:
+    static double ratio(std::uint64_t part, std::uint64_t of) noexcept {
+        return of == 0 ? 0 : static_cast<double>(part) / static_cast<double>(of);
+    }
+};
+
+/// Threads  one at a time.
+class model {
+public:
+    model() = default;
+    model(const model&) = delete;
+    model& operator=(const model&) = delete;
+    virtual ~model() = default;
+
+    /// The next requests of the trace. `objects`: how many different ones there were by their end;
+    /// no number in `requests` is as large.
+    virtual void feed(std::span<const request> requests, std::size_t objects) = 0;
+    [[nodiscard]] virtual tally figures() const = 0;
+};
+
+}  // namespace reprise::replay

@@ -1,0 +1,76 @@
+#include "tools/replay/one_tier.hpp"
+
+#include <utility>
+
+namespace reprise::replay {
+
+using proxy::cache::standing;
+
+one_tier::one_tier(std::unique_ptr<proxy::cache::eviction_policy> policy,
+                   std::unique_ptr<admission_rule> admission,
+                   std::uint64_t capacity_bytes,
+                   double probation)
+    : residents_{std::move(policy), capacity_bytes, probation},
+      admission_{std::move(admission)},
+      capacity_{capacity_bytes},
+      has_probation_{probation > 0} {}
+
+void one_tier::feed(std::span<const request> requests, std::size_t objects) {
+    entries_.make_room(objects);
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+        entries_.prefetch(requests, i);
+        ask(requests[i]);
+    }
+}
+
+void one_tier::count_write(std::uint64_t bytes) noexcept {
+    ++tally_.written;
+    tally_.written_bytes += bytes;
+}
+
+void one_tier::ask(const request& wanted) {
+    ++tally_.requests;
+    tally_.bytes += wanted.bytes;
+    if (auto* const kept = entries_.find(wanted.object)) {
+        ++tally_.hits;
+        tally_.hit_bytes += wanted.bytes;
+        admission_->hit(wanted);
+        if (residents_.use(*kept)) {
+            count_write(kept->charge);
+        }
+        return;
+    }
+    residents_.missed(wanted.key);
+    const bool admitted = admission_->admits(wanted);
+    if (wanted.bytes > capacity_) {
+        ++tally_.too_large;
+    } else if (admitted) {
+        store(wanted, standing::admitted);
+        count_write(wanted.bytes);
+    } else {
+        ++tally_.refused;
+        tally_.refused_bytes += wanted.bytes;
+        if (has_probation_) {
+            store(wanted, standing::probation);
+        }
+    }
+}
+
+void one_tier::store(const request& wanted, standing as) {
+    auto& fresh = entries_.add(wanted.object);
+    fresh.key = wanted.key;
+    fresh.charge = wanted.bytes;
+    fresh.object = wanted.object;
+    residents_.enter(fresh, as);
+    while (residents_.bytes() > capacity_) {
+        entries_.remove(static_cast<entry*>(residents_.evict())->object);
+    }
+}
+
+tally one_tier::figures() const {
+    auto out = tally_;
+    out.memory_bytes = admission_->memory() + residents_.overhead();
+    return out;
+}
+
+}  // namespace reprise::replay

@@ -1,0 +1,95 @@
+#include "tools/replay/recommend.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace reprise::replay {
+
+namespace {
+
+std::uint64_t lost(const tally& counted, objective wanted) noexcept {
+    return wanted == objective::requests ? counted.misses() : counted.origin_bytes();
+}
+
+}  // namespace
+
+std::string_view to_string(objective wanted) noexcept {
+    switch (wanted) {
+    case objective::requests: return "requests";
+    case objective::bytes: return "bytes";
+    }
+    return "?";
+}
+
+bool can_be_set(const setup& what) noexcept {
+    using kind = admission_choice::kind;
+    return what.policy.kind.has_value() && what.admission.what != kind::exact_second &&
+           what.admission.what != kind::exact_window;
+}
+
+const result* best_of(std::span<const result> results,
+                      const cache_size& size,
+                      objective wanted,
+                      double close) {
+    const auto counts = [&](const result& one) {
+        return one.what.size == size && can_be_set(one.what);
+    };
+    auto fewest = std::numeric_limits<std::uint64_t>::max();
+    for (const auto& one : results) {
+        if (counts(one)) {
+            fewest = std::min(fewest, lost(one.counted, wanted));
+        }
+    }
+    const result* best = nullptr;
+    for (const auto& one : results) {
+        const bool is_close = static_cast<double>(lost(one.counted, wanted)) <=
+                              static_cast<double>(fewest) * (1 + close);
+        if (counts(one) && is_close &&
+            (best == nullptr || one.counted.written_bytes < best->counted.written_bytes)) {
+            best = &one;
+        }
+    }
+    return best;
+}
+
+std::string settings_for(const result& chosen, objective wanted, std::uint64_t objects) {
+    using kind = admission_choice::kind;
+    nlohmann::ordered_json out;
+    const auto& what = chosen.what;
+    auto memory = chosen.capacity;
+    if (what.disk) {
+        memory = static_cast<std::uint64_t>(static_cast<double>(memory) * what.disk->memory);
+        out["disk"]["path"] = "/var/cache/reprise";
+        out["disk"]["size"] = chosen.capacity - memory;
+        out["disk"]["write"] = what.disk->write == write_when::admission ? "admission" : "eviction";
+    }
+    out["memory"]["size"] = memory;
+    out["memory"]["policy"] = proxy::cache::to_string(what.policy.kind.value());
+    auto& admission = out["admission"];
+    if (what.admission.what == kind::always) {
+        admission["policy"] = "always";
+    } else if (what.admission.hits == 2) {
+        admission["policy"] = "second-hit";
+    } else {
+        admission["policy"] = "nth-hit";
+        admission["hits"] = what.admission.hits;
+    }
+    if (what.probation > 0) {
+        const auto percent = std::round(std::min(what.probation, 0.5) * 1000) / 10;
+        std::string text = std::to_string(percent);
+        text.erase(text.find_last_not_of('0') + 1);
+        admission["probation"] = (text.ends_with('.') ? text.substr(0, text.size() - 1) : text) +
+                                 "%";
+    }
+    if (what.admission.what == kind::nth_hit) {
+        const auto keys = what.admission.keys != 0 ? what.admission.keys : objects;
+        admission["remember"]["objects"] = std::max<std::uint64_t>(keys, 1'000);
+    }
+    out["caching"]["objective"] = to_string(wanted);
+    return out.dump(2);
+}
+
+}  // namespace reprise::replay

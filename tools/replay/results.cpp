@@ -1,0 +1,241 @@
+#include "tools/replay/results.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <ostream>
+
+namespace reprise::replay {
+
+namespace {
+
+std::int64_t difference(std::uint64_t a, std::uint64_t b) noexcept {
+    return static_cast<std::int64_t>(a) - static_cast<std::int64_t>(b);
+}
+
+std::string percent(double share, int digits) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.*f", digits, 100 * share);
+    return text;
+}
+
+double share(std::uint64_t part, std::uint64_t of) noexcept {
+    return of == 0 ? 0 : static_cast<double>(part) / static_cast<double>(of);
+}
+
+std::string probation_text(double probation) {
+    return percent(probation, probation * 100 == static_cast<int>(probation * 100) ? 0 : 1) + "%";
+}
+
+// A column's head and each row's text; numbers are aligned right, words left.
+struct column {
+    std::string head;
+    bool is_number;
+    std::vector<std::string> cells;
+};
+
+void print_columns(std::ostream& out, const std::vector<column>& columns) {
+    const auto rows = columns.front().cells.size();
+    for (std::size_t row = 0; row <= rows; ++row) {
+        for (const auto& one : columns) {
+            auto width = one.head.size();
+            for (const auto& cell : one.cells) {
+                width = std::max(width, cell.size());
+            }
+            const auto& text = row == 0 ? one.head : one.cells[row - 1];
+            const std::string pad(width - text.size(), ' ');
+            out << (one.is_number ? pad + text : text + pad)
+                << (&one == &columns.back() ? "" : "  ");
+        }
+        out << '\n';
+    }
+}
+
+std::vector<column> columns_of(const std::vector<result>& results) {
+    std::vector<column> out{{"size", true, {}},
+                            {"policy", false, {}},
+                            {"admission", false, {}},
+                            {"hit %", true, {}},
+                            {"byte hit %", true, {}},
+                            {"objects written", true, {}},
+                            {"bytes written", true, {}},
+                            {"writes avoided", true, {}},
+                            {"hits lost", true, {}},
+                            {"origin bytes", true, {}},
+                            {"Mreq/s", true, {}}};
+    for (const auto& one : results) {
+        const auto& counted = one.counted;
+        const bool compared = one.without_admission.has_value();
+        char rate[32];
+        std::snprintf(rate,
+                      sizeof rate,
+                      "%.1f",
+                      one.seconds > 0 ? static_cast<double>(counted.requests) / one.seconds / 1e6
+                                      : 0);
+        const std::array<std::string, 11> cells{
+            to_string(one.what.size),
+            to_string(one.what.policy),
+            describe_rest(one.what),
+            percent(counted.hit_ratio(), 2),
+            percent(counted.byte_hit_ratio(), 2),
+            std::to_string(counted.written),
+            bytes_text(static_cast<double>(counted.written_bytes)),
+            compared ? std::to_string(one.writes_avoided()) : "",
+            compared ? std::to_string(one.hits_lost()) : "",
+            bytes_text(static_cast<double>(counted.origin_bytes())),
+            rate};
+        for (std::size_t i = 0; i < cells.size(); ++i) {
+            out[i].cells.push_back(cells[i]);
+        }
+    }
+    return out;
+}
+
+nlohmann::ordered_json json_of(const result& one) {
+    nlohmann::ordered_json out;
+    const auto& counted = one.counted;
+    out["size"] = to_string(one.what.size);
+    out["capacity_bytes"] = one.capacity;
+    out["policy"] = to_string(one.what.policy);
+    out["admission"] = to_string(one.what.admission);
+    out["probation"] = one.what.probation;
+    if (const auto& disk = one.what.disk) {
+        out["disk"] = {{"memory", disk->memory},
+                       {"segments", disk->segments},
+                       {"carry", disk->carry},
+                       {"exponent", disk->exponent},
+                       {"write", disk->write == write_when::admission ? "admission" : "eviction"},
+                       {"copies", disk->copies}};
+    }
+    out["requests"] = counted.requests;
+    out["bytes"] = counted.bytes;
+    out["hits"] = counted.hits;
+    out["hit_bytes"] = counted.hit_bytes;
+    out["hit_ratio"] = counted.hit_ratio();
+    out["byte_hit_ratio"] = counted.byte_hit_ratio();
+    out["disk_hits"] = counted.disk_hits;
+    out["objects_written"] = counted.written;
+    out["bytes_written"] = counted.written_bytes;
+    out["bytes_carried"] = counted.carried_bytes;
+    out["origin_bytes"] = counted.origin_bytes();
+    out["refused"] = counted.refused;
+    out["too_large"] = counted.too_large;
+    out["overhead_bytes"] = counted.memory_bytes;
+    if (one.without_admission) {
+        out["writes_avoided"] = one.writes_avoided();
+        out["bytes_avoided"] = one.bytes_avoided();
+        out["hits_lost"] = one.hits_lost();
+    }
+    out["seconds"] = one.seconds;
+    return out;
+}
+
+}  // namespace
+
+std::int64_t result::writes_avoided() const noexcept {
+    return without_admission ? difference(without_admission->written, counted.written) : 0;
+}
+
+std::int64_t result::bytes_avoided() const noexcept {
+    return without_admission ? difference(without_admission->written_bytes, counted.written_bytes)
+                             : 0;
+}
+
+std::int64_t result::hits_lost() const noexcept {
+    return without_admission ? difference(without_admission->hits, counted.hits) : 0;
+}
+
+std::string describe_rest(const setup& what) {
+    auto out = to_string(what.admission);
+    if (what.probation > 0) {
+        out += " probation " + probation_text(what.probation);
+    }
+    if (what.disk) {
+        out += " memory " + probation_text(what.disk->memory);
+        out += what.disk->write == write_when::admission ? " write admission" : " write eviction";
+    }
+    return out;
+}
+
+void print_summary(std::ostream& out, const trace_summary& of) {
+    const auto& figures = of.figures;
+    const auto& totals = of.totals;
+    out << figures.requests << " requests of " << bytes_text(static_cast<double>(figures.bytes))
+        << " for " << totals.objects << " objects of "
+        << bytes_text(static_cast<double>(totals.bytes)) << '\n';
+    out << "asked for once: " << percent(share(totals.asked_once, totals.objects), 1)
+        << " % of objects, " << percent(share(totals.asked_once, figures.requests), 1)
+        << " % of requests, " << percent(share(totals.asked_once_bytes, totals.bytes), 1)
+        << " % of unique bytes; a cache without bounds would have "
+        << percent(share(of.possible_hits(), figures.requests), 2) << " % hits\n";
+    const auto skipped = figures.other_method + figures.other_status + figures.malformed;
+    if (skipped != 0 || figures.size_unknown != 0) {
+        out << figures.lines << " lines; not counted: " << figures.other_method << " not GET, "
+            << figures.other_status << " of a status that is not stored, " << figures.malformed
+            << " unreadable; of unknown size: " << figures.size_unknown << '\n';
+    }
+}
+
+void print_table(std::ostream& out, const std::vector<result>& results) {
+    print_columns(out, columns_of(results));
+}
+
+void print_csv(std::ostream& out, const std::vector<result>& results) {
+    out << "size,capacity_bytes,policy,admission,probation,memory,write,requests,hits,hit_bytes,"
+           "hit_ratio,byte_hit_ratio,disk_hits,objects_written,bytes_written,bytes_carried,"
+           "origin_bytes,writes_avoided,bytes_avoided,hits_lost,overhead_bytes,seconds\n";
+    for (const auto& one : results) {
+        const auto& counted = one.counted;
+        const auto& disk = one.what.disk;
+        const auto if_compared = [&](std::int64_t value) {
+            return one.without_admission ? std::to_string(value) : std::string{};
+        };
+        out << to_string(one.what.size) << ',' << one.capacity << ',' << to_string(one.what.policy)
+            << ',' << to_string(one.what.admission) << ',' << one.what.probation << ','
+            << (disk ? disk->memory : 1) << ','
+            << (!disk                                  ? ""
+                : disk->write == write_when::admission ? "admission"
+                                                       : "eviction")
+            << ',' << counted.requests << ',' << counted.hits << ',' << counted.hit_bytes << ','
+            << counted.hit_ratio() << ',' << counted.byte_hit_ratio() << ',' << counted.disk_hits
+            << ',' << counted.written << ',' << counted.written_bytes << ','
+            << counted.carried_bytes << ',' << counted.origin_bytes() << ','
+            << if_compared(one.writes_avoided()) << ',' << if_compared(one.bytes_avoided()) << ','
+            << if_compared(one.hits_lost()) << ',' << counted.memory_bytes << ',' << one.seconds
+            << '\n';
+    }
+}
+
+void print_json(std::ostream& out,
+                const trace_summary& of,
+                const std::vector<result>& results,
+                const std::string& recommended) {
+    nlohmann::ordered_json root;
+    auto& about = root["trace"];
+    about["paths"] = of.paths;
+    about["lines"] = of.figures.lines;
+    about["requests"] = of.figures.requests;
+    about["bytes"] = of.figures.bytes;
+    about["objects"] = of.totals.objects;
+    about["unique_bytes"] = of.totals.bytes;
+    about["asked_once"] = of.totals.asked_once;
+    about["asked_once_bytes"] = of.totals.asked_once_bytes;
+    about["possible_hits"] = of.possible_hits();
+    about["not_get"] = of.figures.other_method;
+    about["status_not_stored"] = of.figures.other_status;
+    about["unreadable"] = of.figures.malformed;
+    about["size_unknown"] = of.figures.size_unknown;
+    root["results"] = nlohmann::ordered_json::array();
+    for (const auto& one : results) {
+        root["results"].push_back(json_of(one));
+    }
+    if (!recommended.empty()) {
+        root["recommended"] = nlohmann::ordered_json::parse(recommended);
+    }
+    // Paths are whatever bytes the file system had.
+    out << root.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
+}
+
+}  // namespace reprise::replay

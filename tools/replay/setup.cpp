@@ -1,0 +1,161 @@
+#include "tools/replay/setup.hpp"
+
+#include "tools/replay/arc.hpp"
+#include "tools/replay/one_tier.hpp"
+#include "tools/replay/two_tiers.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <limits>
+
+namespace reprise::replay {
+
+namespace {
+
+// admission.remember.age as it is by default; what binds in a replay is the number of keys.
+constexpr auto filter_age = std::chrono::hours{24 * 365};
+
+std::optional<double> decimal(std::string_view text) noexcept {
+    double value = 0;
+    const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc{} || at != text.data() + text.size() || text.empty()) {
+        return std::nullopt;
+    }
+    return value;
+}
+
+struct unit_name {
+    std::string_view name;
+    double bytes;
+};
+constexpr std::array units{unit_name{"TiB", 0x1p40},
+                           unit_name{"GiB", 0x1p30},
+                           unit_name{"MiB", 0x1p20},
+                           unit_name{"KiB", 0x1p10},
+                           unit_name{"T", 0x1p40},
+                           unit_name{"G", 0x1p30},
+                           unit_name{"M", 0x1p20},
+                           unit_name{"K", 0x1p10},
+                           unit_name{"B", 1}};
+
+std::string short_number(double value) {
+    char text[32];
+    return {text, std::to_chars(text, text + sizeof text, value).ptr};
+}
+
+}  // namespace
+
+std::optional<policy_choice> policy_choice_of(std::string_view text) {
+    using proxy::cache::eviction_kind;
+    if (text == "arc") {
+        return policy_choice{.kind = std::nullopt};
+    }
+    if (text.starts_with("gdsf:")) {
+        const auto exponent = decimal(text.substr(5));
+        if (!exponent || *exponent < 0 || *exponent > 1) {
+            return std::nullopt;
+        }
+        return policy_choice{.kind = eviction_kind::gdsf, .exponent = *exponent};
+    }
+    if (const auto kind = proxy::cache::eviction_kind_of(text)) {
+        return policy_choice{.kind = kind};
+    }
+    return std::nullopt;
+}
+
+std::string to_string(const policy_choice& choice) {
+    if (!choice.kind) {
+        return "arc";
+    }
+    std::string out{proxy::cache::to_string(*choice.kind)};
+    if (*choice.kind == proxy::cache::eviction_kind::gdsf && choice.exponent != 1) {
+        out += ":" + short_number(choice.exponent);
+    }
+    return out;
+}
+
+std::unique_ptr<proxy::cache::eviction_policy> make_policy(
+    const policy_choice& choice,
+    std::uint64_t capacity_bytes,
+    const proxy::cache::frequency_sketch* frequencies) {
+    if (!choice.kind) {
+        return std::make_unique<arc_policy>(capacity_bytes);
+    }
+    return proxy::cache::make_policy(
+        *choice.kind, capacity_bytes, {.exponent = choice.exponent, .frequencies = frequencies});
+}
+
+std::uint64_t cache_size::resolved(std::uint64_t unique_bytes) const noexcept {
+    return of_unique == 0
+               ? bytes
+               : static_cast<std::uint64_t>(of_unique * static_cast<double>(unique_bytes));
+}
+
+std::optional<double> share_of(std::string_view text) {
+    if (!text.ends_with('%')) {
+        return std::nullopt;
+    }
+    const auto percent = decimal(text.substr(0, text.size() - 1));
+    if (!percent || !(*percent >= 0) || *percent > 100) {
+        return std::nullopt;
+    }
+    return *percent / 100;
+}
+
+std::optional<cache_size> cache_size_of(std::string_view text) {
+    if (text.ends_with('%')) {
+        const auto percent = decimal(text.substr(0, text.size() - 1));
+        if (!percent || !(*percent > 0) || *percent > 1000) {
+            return std::nullopt;
+        }
+        return cache_size{.of_unique = *percent / 100};
+    }
+    double factor = 1;
+    for (const auto& unit : units) {
+        if (text.ends_with(unit.name)) {
+            factor = unit.bytes;
+            text.remove_suffix(unit.name.size());
+            break;
+        }
+    }
+    const auto number = decimal(text);
+    if (!number || !(*number * factor >= 1) || *number * factor >= 0x1p63) {
+        return std::nullopt;
+    }
+    return cache_size{.bytes = static_cast<std::uint64_t>(*number * factor)};
+}
+
+std::string bytes_text(double bytes) {
+    constexpr std::array names{"B", "KiB", "MiB", "GiB", "TiB"};
+    std::size_t scale = 0;
+    while (bytes >= 1024 && scale + 1 < names.size()) {
+        bytes /= 1024;
+        ++scale;
+    }
+    char text[48];
+    std::snprintf(text, sizeof text, bytes < 10 && scale != 0 ? "%.2f" : "%.0f", bytes);
+    return std::string{text} + names[scale];
+}
+
+std::string to_string(const cache_size& size) {
+    return size.of_unique == 0 ? bytes_text(static_cast<double>(size.bytes))
+                               : short_number(size.of_unique * 100) + "%";
+}
+
+std::unique_ptr<model> make_model(const setup& wanted, const trace_scale& scale) {
+    auto admission = make_rule(wanted.admission, scale.objects, filter_age);
+    auto capacity = wanted.size.resolved(scale.unique_bytes);
+    if (wanted.disk) {
+        return std::make_unique<two_tiers>(wanted, std::move(admission), capacity, scale.unit);
+    }
+    if (wanted.counts_overhead) {
+        capacity -= std::min(capacity, admission->memory() / scale.unit);
+    }
+    return std::make_unique<one_tier>(
+        make_policy(wanted.policy, capacity), std::move(admission), capacity, wanted.probation);
+}
+
+}  // namespace reprise::replay

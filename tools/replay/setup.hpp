@@ -1,0 +1,86 @@
+#pragma once
+// One configuration to be tried, in the words in which a user names it, and the model it makes.
+
+#include "proxy/cache/policy/eviction.hpp"
+#include "tools/replay/admission_rule.hpp"
+#include "tools/replay/model.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace reprise::replay {
+
+/// "lru", "sieve", "s3-fifo", "w-tinylfu", "gdsf", "gdsf:0.4", "lfu-da"; "arc", which the proxy
+/// does not have.
+struct policy_choice {
+    std::optional<proxy::cache::eviction_kind> kind =
+        proxy::cache::eviction_kind::lru;  ///< none: arc
+    double exponent = 1;                   ///< of size, for gdsf
+    bool operator==(const policy_choice&) const = default;
+};
+[[nodiscard]] std::optional<policy_choice> policy_choice_of(std::string_view text);
+[[nodiscard]] std::string to_string(const policy_choice& choice);
+[[nodiscard]] std::unique_ptr<proxy::cache::eviction_policy> make_policy(
+    const policy_choice& choice,
+    std::uint64_t capacity_bytes,
+    const proxy::cache::frequency_sketch* frequencies = nullptr);
+
+/// Bytes ("1GiB", "500000", "64K"), or a share of the trace's unique bytes ("10%").
+struct cache_size {
+    std::uint64_t bytes = 0;
+    double of_unique = 0;  ///< 0: `bytes` holds
+    bool operator==(const cache_size&) const = default;
+
+    [[nodiscard]] std::uint64_t resolved(std::uint64_t unique_bytes) const noexcept;
+};
+[[nodiscard]] std::optional<cache_size> cache_size_of(std::string_view text);
+/// "10%" and "1.5GiB".
+[[nodiscard]] std::string to_string(const cache_size& size);
+[[nodiscard]] std::string bytes_text(double bytes);
+
+/// "2%" to 0.02. None outside 0 % to 100 %.
+[[nodiscard]] std::optional<double> share_of(std::string_view text);
+
+enum class write_when : std::uint8_t { admission, eviction };
+
+/// The disk below the memory, when there is one. `size` is then of both together.
+struct disk_choice {
+    double memory = 0.2;  ///< share of the size
+    std::uint32_t segments = 128;
+    double carry = 0.5;     ///< of a reclaimed segment's bytes
+    double exponent = 0.4;  ///< of size, in the worth of a byte on disk
+    write_when write = write_when::eviction;
+    bool copies = false;     ///< what is on disk stays in memory too, until it is evicted there
+    bool by_object = false;  ///< no segments: the yardstick beside them
+    double max_in_memory = 0.25;  ///< of memory: a larger object goes to the disk alone
+    bool operator==(const disk_choice&) const = default;
+};
+
+struct setup {
+    cache_size size;
+    policy_choice policy;
+    admission_choice admission;
+    /// Of memory, for what admission refused; 1: that comes in like all else, and only the disk is
+    /// strict.
+    double probation = 0;
+    std::optional<disk_choice> disk;
+    /// What admission remembers, the sketch and ghosts take room from the size.
+    bool counts_overhead = false;
+    bool operator==(const setup&) const = default;
+};
+
+/// What is known of a trace when a model is made.
+struct trace_scale {
+    std::uint64_t objects = 0;
+    std::uint64_t unique_bytes = 0;
+    /// What one unit of the trace's sizes stands for where it is weighed against memory: 1, or more
+    /// for traces without sizes.
+    std::uint64_t unit = 1;
+};
+
+[[nodiscard]] std::unique_ptr<model> make_model(const setup& wanted, const trace_scale& scale);
+
+}  // namespace reprise::replay

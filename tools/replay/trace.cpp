@@ -1,0 +1,112 @@
+#include "tools/replay/trace.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+namespace reprise::replay {
+
+namespace {
+
+constexpr std::size_t lines_to_judge_by = 100;
+
+// Any will do; a fixed one, so that every run gives the same figures.
+const filter::hash_secret& secret() {
+    static const auto fixed = [] {
+        filter::hash_seed seed;
+        seed.fill(std::byte{0x52});
+        return filter::hash_secret::from_seed(seed);
+    }();
+    return fixed;
+}
+
+}  // namespace
+
+trace::trace(std::vector<std::string> paths, std::optional<log_format> format)
+    : paths_{std::move(paths)},
+      asked_{format} {}
+
+bool trace::open_next() {
+    source_.reset();
+    if (opened_ == paths_.size()) {
+        return false;
+    }
+    const auto& path = paths_[opened_++];
+    source_.emplace(path);
+    format_ = asked_;
+    first_lines_.clear();
+    first_taken_ = 0;
+    if (format_) {
+        return true;
+    }
+    std::string_view line;
+    while (first_lines_.size() < lines_to_judge_by && source_->next(line)) {
+        first_lines_.emplace_back(line);
+    }
+    const std::vector<std::string_view> views(first_lines_.begin(), first_lines_.end());
+    format_ = detect_format(views);
+    if (!format_ && !views.empty()) {
+        throw std::runtime_error{path + ": no format that is known; name one with --format"};
+    }
+    return true;
+}
+
+void trace::take(std::string_view line, std::vector<request>& into) {
+    ++figures_.lines;
+    const auto read = parse_line(*format_, line);
+    switch (read.kind) {
+    case line_kind::request: break;
+    case line_kind::other_method: ++figures_.other_method; return;
+    case line_kind::other_status: ++figures_.other_status; return;
+    case line_kind::malformed: ++figures_.malformed; return;
+    }
+    const auto key = filter::hash_of(read.key, secret());
+    const auto number = objects_.note(key, read.whole ? read.bytes : 0);
+    auto bytes = objects_[number].bytes;
+    if (!read.whole && bytes == 0) {
+        ++figures_.size_unknown;
+        bytes = read.bytes;
+    }
+    const auto seconds = std::clamp<std::int64_t>(
+        read.seconds, 0, std::numeric_limits<std::uint32_t>::max());
+    if (figures_.requests == 0) {
+        figures_.first_second = seconds;
+    }
+    figures_.last_second = seconds;
+    ++figures_.requests;
+    figures_.bytes += bytes;
+    into.push_back({key, bytes, number, static_cast<std::uint32_t>(seconds)});
+}
+
+void trace::next(std::vector<request>& into, std::size_t most) {
+    into.clear();
+    if (!source_ && !open_next()) {
+        return;
+    }
+    std::string_view line;
+    while (into.size() < most) {
+        if (first_taken_ < first_lines_.size()) {
+            take(first_lines_[first_taken_++], into);
+        } else if (source_->next(line)) {
+            take(line, into);
+        } else if (!open_next()) {
+            return;
+        }
+    }
+}
+
+double trace::share_read() const noexcept {
+    const auto files = static_cast<double>(paths_.size());
+    const auto before = static_cast<double>(opened_ - (source_ ? 1 : 0));
+    if (!source_) {
+        return before / files;
+    }
+    const auto all = source_->bytes_in_all();
+    const auto of_this =
+        all == 0 ? 0 : static_cast<double>(source_->bytes_read()) / static_cast<double>(all);
+    return (before + of_this) / files;
+}
+
+}  // namespace reprise::replay

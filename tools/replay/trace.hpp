@@ -1,0 +1,60 @@
+#pragma once
+// One or more logs as one stream of requests, decoded once, in batches.
+
+#include "tools/replay/line_source.hpp"
+#include "tools/replay/log_line.hpp"
+#include "tools/replay/object_table.hpp"
+#include "tools/replay/request.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace reprise::replay {
+
+/// What a trace held, and what of it did not count.
+struct trace_figures {
+    std::uint64_t lines = 0;
+    std::uint64_t requests = 0;
+    std::uint64_t bytes = 0;  ///< requested: each request's whole object
+    std::uint64_t other_method = 0, other_status = 0, malformed = 0;
+    std::uint64_t size_unknown = 0;  ///< 206 or 304 of an object not seen whole before
+    std::int64_t first_second = 0, last_second = 0;
+};
+
+/// Threads  one.
+class trace {
+public:
+    /// The files are read one after the other. Without a format each file's is found from its first
+    /// lines. Sizes are those of the objects: each the largest seen so far.
+    trace(std::vector<std::string> paths, std::optional<log_format> format);
+
+    /// The next requests, at most `most`. Empty at the end.
+    /// @throws std::runtime_error when a file can't be opened or read, or its format is not known
+    void next(std::vector<request>& into, std::size_t most);
+
+    [[nodiscard]] const trace_figures& figures() const noexcept { return figures_; }
+    [[nodiscard]] const object_table& objects() const noexcept { return objects_; }
+    [[nodiscard]] std::optional<log_format> format() const noexcept { return format_; }
+
+    /// Of the files as they lie on disk; 0 of 0 when that is unknown.
+    [[nodiscard]] double share_read() const noexcept;
+
+private:
+    bool open_next();
+    void take(std::string_view line, std::vector<request>& into);
+
+    std::vector<std::string> paths_;
+    std::size_t opened_ = 0;
+    std::optional<log_format> asked_;
+    std::optional<log_format> format_;  // of the file in hand
+    std::optional<line_source> source_;
+    std::vector<std::string> first_lines_;  // read to find the format
+    std::size_t first_taken_ = 0;
+    object_table objects_;
+    trace_figures figures_;
+};
+
+}  // namespace reprise::replay
