@@ -1,0 +1,88 @@
+#pragma once
+// Whether asking a sibling pays: what it saved and lost, and how often it is asked because of that.
+//
+// A true hit saves what the origin would have taken beyond what the sibling took; anything else
+// loses what it took. Their mean over the last answers or so (exponentially weighted) is what a
+// question to it is worth, in milliseconds. While that is below zero it is asked at every second
+// chance, then at every fourth, and so on down to one in 256; but once a retry_after at least, so
+// that one that has recovered is found to have. Each good answer then halves the distance again.
+//
+// Threads   any number: relaxed atomics, and a lost race loses one answer's weight.
+
+#include "proxy/clock.hpp"
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+namespace reprise::proxy::peer {
+
+enum class asking_end : std::uint8_t {
+    true_hit,
+    false_hit,  ///< 504, or anything that does not count as an answer
+    timed_out,  ///< did not begin within its time or the budget
+    failed,     ///< no connection, or it broke
+};
+inline constexpr std::size_t asking_ends = 4;
+
+/// Latencies by powers of two of a millisecond: below 1, 2, 4, ... 2^14, and more.
+inline constexpr std::size_t latency_classes = 16;
+
+struct benefit_figures {
+    std::uint64_t offered = 0;  ///< look-ups that its digest was in
+    std::uint64_t named = 0;    ///< of those, that its digest said yes to
+    std::array<std::uint64_t, asking_ends> ended{};
+    std::uint64_t bytes = 0;      ///< of bodies it answered with
+    std::uint64_t held_back = 0;  ///< not asked though named
+    double saved_ms = 0, lost_ms = 0;
+    double round_trip_ms = 0;  ///< of true hits, to the head: weighted mean
+    double true_hit_rate = 0;  ///< of answers: weighted mean
+    double worth_ms = 0;       ///< of a question: weighted mean
+    unsigned one_in = 1;       ///< asked at one chance in so many
+    std::array<std::uint64_t, latency_classes> latencies{};  ///< of true hits
+
+    [[nodiscard]] std::uint64_t asked() const noexcept;
+    /// Below so many milliseconds were `share` of true hits; 0 without any.
+    [[nodiscard]] double quantile_ms(double share) const noexcept;
+    /// False hits to be expected of a digest that errs with `rate`: each look-up of what it does
+    /// not hold is a chance.
+    [[nodiscard]] double expected_false(double rate) const noexcept;
+};
+
+class benefit {
+public:
+    /// A look-up that the sibling's digest was in; `named`: it said yes.
+    void offered(bool named) noexcept;
+
+    /// Whether to ask it this time; counts what is held back.
+    [[nodiscard]] bool may_ask(steady_time now) noexcept;
+
+    /// It was asked. `origin` is what the origin would have taken, as far as known.
+    void ended(asking_end how,
+               std::chrono::microseconds took,
+               std::chrono::microseconds origin,
+               std::uint64_t bytes,
+               steady_time now) noexcept;
+
+    /// What to expect of asking it now, in microseconds: the round trip over the true-hit rate.
+    /// Lower is better; one that was never asked is tried early.
+    [[nodiscard]] double cost() const noexcept;
+
+    [[nodiscard]] benefit_figures figures() const noexcept;
+
+    static constexpr std::chrono::seconds retry_after{10};
+    static constexpr unsigned longest_distance = 8;  ///< one in 2^8
+
+private:
+    std::atomic<std::uint64_t> offered_{0}, named_{0}, bytes_{0}, held_back_{0}, chances_{0};
+    std::array<std::atomic<std::uint64_t>, asking_ends> ended_{};
+    std::array<std::atomic<std::uint64_t>, latency_classes> latencies_{};
+    std::atomic<double> saved_ms_{0}, lost_ms_{0}, round_trip_us_{0}, true_rate_{1}, worth_us_{0};
+    std::atomic<std::uint32_t> answers_{0};
+    std::atomic<unsigned> distance_{0};
+    std::atomic<std::int64_t> last_asked_{0};  // steady, nanoseconds
+};
+
+}  // namespace reprise::proxy::peer

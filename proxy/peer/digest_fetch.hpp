@@ -1,0 +1,103 @@
+#pragma once
+// Fetches siblings' digests on one event loop, and hands what is good to all threads.
+//
+// One coroutine a sibling does what its digest_follower says: a GET on a connection of the loop's
+// origin pool (peers pass the destination guard), the body bounded and timed, the answer judged,
+// the sibling_table told. Nothing else runs here, so the cost on this loop is one request a sibling
+// and `refresh`; decoding a whole digest takes some 10 ms a million keys, a delta a hundredth.
+
+#include "proxy/net/asio.hpp"
+#include "proxy/net/deadlines.hpp"
+#include "proxy/net/origin_pool.hpp"
+#include "proxy/peer/digest_follower.hpp"
+#include "proxy/peer/secret.hpp"
+#include "proxy/peer/seen_source.hpp"
+#include "proxy/peer/sibling_table.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace reprise::proxy::peer {
+
+/// A sibling as it is to be followed.
+struct followed {
+    std::string name;
+    std::string host;  ///< lower case, without brackets
+    std::uint16_t port = 0;
+    bool https = false;  ///< not fetched over plain HTTP: see digest_fetch.cpp
+    bool squid = false;
+    bool seen = false;  ///< its seen-filter too
+    std::chrono::milliseconds refresh{10'000};
+    std::chrono::milliseconds timeout{5'000};  ///< for one whole fetch
+
+    /// Host and port as a Host field says them.
+    [[nodiscard]] std::string authority() const;
+    bool operator==(const followed&) const = default;
+};
+
+/// What all fetches of one loop work with; outlives them.
+struct follow_context {
+    net::io_context& io;
+    deadlines& timer;
+    origin_pool& pool;
+    const fleet_secret& secret;
+    sibling_table& table;
+    seen_elsewhere* seen = nullptr;  ///< null: nobody shares
+    std::string node;                ///< this instance's pseudonym: Via, and to know itself
+    std::function<std::uint64_t()> random;
+};
+
+/// The head of the request for a digest.
+[[nodiscard]] std::string digest_request(const followed& of,
+                                         std::string_view path,
+                                         const digest_follower::question& question,
+                                         const fleet_secret& secret,
+                                         std::string_view node,
+                                         wall_time now,
+                                         const std::function<std::uint64_t()>& random);
+
+/// Follows a list of siblings that may change.
+///
+/// Threads   the loop's, but figures(): any.
+class digest_fetcher {
+public:
+    explicit digest_fetcher(follow_context context);
+    /// @pre stop() was called and the loop has run out since, or runs no more
+    ~digest_fetcher();
+    digest_fetcher(const digest_fetcher&) = delete;
+    digest_fetcher& operator=(const digest_fetcher&) = delete;
+
+    /// From now on these. Who stays as he was goes on as before; who went is dismissed from the
+    /// table. Those beyond 64 are left out.
+    void follow(std::vector<followed> siblings);
+
+    /// Ends every fetch; the coroutines end at the loop's next turns.
+    void stop();
+
+    struct figures_of_one {
+        std::string name;
+        unsigned slot = 0;
+        follow_figures digest, seen;
+        std::uint64_t bits = 0, bits_on = 0;
+        double estimated_objects = 0, false_positive_rate = 0;
+        filter::digest_generation generation;
+        std::shared_ptr<const filter::digest> held;
+    };
+    [[nodiscard]] std::vector<figures_of_one> figures() const;
+
+private:
+    struct one;
+    struct shared;
+    static awaitable<void> run(std::shared_ptr<shared> all, std::shared_ptr<one> sibling);
+    static awaitable<void> fetch(shared& all, one& sibling, bool seen);
+
+    std::shared_ptr<shared> shared_;
+};
+
+}  // namespace reprise::proxy::peer

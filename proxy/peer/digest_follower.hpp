@@ -1,0 +1,150 @@
+#pragma once
+// Keeping up with one sibling's digest: when to ask, what to make of an answer. A state machine
+// without a socket; digest_fetch.hpp carries out what it says.
+//
+// A good answer is asked for again after `refresh`, a little earlier or later each time, so that
+// siblings that started together do not ask together. A failure doubles the wait, from `refresh` up
+// to a minute or `refresh`, whichever is longer. What is held is used until it is `stale_after`
+// old: a sibling that can't be reached for its digest can't be asked for objects either, and its
+// own benefit (benefit.hpp) ends that sooner.
+//
+// What is refused is refused by name, and what was held stays as it is: a sibling that sends
+// garbage once is not better known by forgetting what it had a moment ago. But one that says its
+// digest is of another secret or its epoch is new has told the truth about what is held: that goes.
+
+#include "filter/digest.hpp"
+#include "filter/digest_wire.hpp"
+#include "filter/squid_digest.hpp"
+#include "proxy/clock.hpp"
+#include "proxy/failure.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <random>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace reprise::proxy::peer {
+
+enum class follow_state : std::uint8_t {
+    never,     ///< nothing was got yet
+    current,   ///< the last answer was good
+    failing,   ///< the last was not; what is held is used all the same
+    outdated,  ///< and that is too old now: not used
+    itself,    ///< it is this very instance, found by DNS
+};
+[[nodiscard]] std::string_view to_string(follow_state state) noexcept;
+
+/// Why a digest is not used, or the last answer was no good.
+enum class follow_trouble : std::uint8_t {
+    none,
+    unreachable,  ///< no connection, or it broke
+    timed_out,
+    refused,      ///< 401, 403: it does not know us, or our signature
+    no_digest,    ///< 404: it serves none
+    not_ready,    ///< 503: its index is loading
+    bad_status,   ///< any other
+    bad_message,  ///< not HTTP, or framed badly
+    too_large,    ///< more bytes than most_bytes, stated or sent
+    malformed,    ///< not a digest: detail() says which digest_errc or squid_errc
+    saturated,    ///< says too little to be asked
+    other_secret,
+    wrong_base,  ///< a delta from something else: the whole is asked for at once
+    went_back,   ///< an older generation of the epoch that is held
+};
+[[nodiscard]] std::string_view to_string(follow_trouble trouble) noexcept;
+
+struct follow_plan {
+    std::chrono::milliseconds refresh{10'000};
+    std::chrono::milliseconds stale_after{0};  ///< 0: the longer of 10 refreshes and a minute
+    filter::seed_id seed{};
+    bool squid = false;
+    filter::digest_limits limits{};
+    std::uint64_t most_bytes = std::uint64_t{64} << 20;  ///< of one answer's body
+};
+
+/// What a response said, its body read whole.
+struct follow_answer {
+    unsigned status = 0;
+    std::string_view etag;                            ///< as it stands, quotes included
+    std::string_view node;                            ///< Reprise-Node
+    std::optional<std::chrono::seconds> fresh_for{};  ///< Squid: until Expires or max-age
+    std::span<const std::byte> body;
+};
+
+struct follow_figures {
+    follow_state state = follow_state::never;
+    follow_trouble trouble = follow_trouble::none;
+    std::string detail;
+    std::uint64_t asked = 0, wholes = 0, deltas = 0, unchanged = 0, failed = 0;
+    std::uint64_t whole_bytes = 0, delta_bytes = 0;
+    std::optional<steady_time> good_at;
+};
+
+/// Threads   one. What is held is immutable and may be shared.
+class digest_follower {
+public:
+    /// `seed` for the jitter: any number that differs from sibling to sibling.
+    digest_follower(const follow_plan& plan, std::uint64_t seed, steady_time now);
+
+    /// When to ask next.
+    [[nodiscard]] steady_time next() const noexcept { return next_; }
+
+    /// What to send: the target's query ("since=...") and If-None-Match, each empty for none.
+    struct question {
+        std::string query;
+        std::string none_match;
+    };
+    [[nodiscard]] question ask();
+
+    /// What came of it. After either of these next() is new, and news() says what changed.
+    void answered(const follow_answer& answer, std::string_view our_node, steady_time now);
+    void failed(follow_trouble why, std::string detail, steady_time now);
+
+    /// Time has passed: what is held may be too old.
+    void look(steady_time now);
+
+    /// What has changed since the last call of take_news.
+    struct news {
+        enum class kind : std::uint8_t { nothing, replaced, flipped, gone };
+        kind what = kind::nothing;
+        std::vector<std::uint64_t> places;  ///< flipped: of the digest that was held
+    };
+    [[nodiscard]] news take_news();
+
+    /// What is to be used; null: nothing. One of them at most.
+    [[nodiscard]] const std::shared_ptr<const filter::digest>& held() const noexcept {
+        return usable_ ? held_ : nothing_;
+    }
+    [[nodiscard]] const std::shared_ptr<const filter::squid_digest>& held_squid() const noexcept {
+        return usable_ ? squid_ : nothing_squid_;
+    }
+    [[nodiscard]] const follow_figures& figures() const noexcept { return figures_; }
+
+private:
+    void good(steady_time now, std::chrono::milliseconds wait);
+    void drop();
+    void take(filter::digest next, bool by_delta);
+    [[nodiscard]] std::chrono::milliseconds jittered(std::chrono::milliseconds wait);
+    void judge(const follow_answer& answer, steady_time now);
+    void judge_squid(const follow_answer& answer, steady_time now);
+
+    follow_plan plan_;
+    std::minstd_rand random_;
+    steady_time next_;
+    unsigned failures_ = 0;
+    bool whole_next_ = false;
+    bool usable_ = false;
+    std::string etag_;
+    std::shared_ptr<const filter::digest> held_, nothing_;
+    std::shared_ptr<const filter::squid_digest> squid_, nothing_squid_;
+    news news_;
+    follow_figures figures_;
+};
+
+}  // namespace reprise::proxy::peer

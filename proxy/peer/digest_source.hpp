@@ -1,0 +1,181 @@
+#pragma once
+// What this instance tells of its contents: a counting filter that follows the store key by key,
+// and the digests published of it.
+//
+// The store says what it holds; nothing here asks it. An event is a few words pushed to an inbox
+// under a short lock, so no event loop ever waits for the filter. One thread, the keeper's, calls
+// tick(): it takes the inbox, turns bits (filter/counting, filter/bit_changes), and publishes when
+// enough has changed or enough time has passed.
+//
+// A key is listed while a tier holds it and it is fresh for `least_use` more. What goes stale sends
+// no event: a sweep over the key table (key_table.hpp) visits every key once in half of
+// publish_after, and takes out what has run out. Publishing itself looks at no key.
+//
+// When more keys are listed than the filter was made for, or under a quarter of that, a second
+// filter is filled from the table, shard by shard and tick by tick, while the first goes on being
+// kept and published; then it takes the first one's place, under a new epoch. No event waits, and
+// the store's index is not asked: the table knows what is needed.
+//
+// With Squid's format a squid_source is kept beside it in the same steps.
+//
+// Until loaded() nothing is published: a digest without what is on disk would be a lie of omission
+// that costs the fleet a fetch for each of those keys.
+
+#include "config/options.hpp"
+#include "filter/bit_changes.hpp"
+#include "filter/counting.hpp"
+#include "filter/squid_source.hpp"
+#include "proxy/clock.hpp"
+#include "proxy/peer/key_table.hpp"
+#include "proxy/peer/publication.hpp"
+#include "proxy/peer/secret.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace reprise::proxy::peer {
+
+struct source_plan {
+    double false_positive_rate = 0.01;
+    double publish_after_change = 0.01;
+    std::chrono::seconds publish_after{30};
+    bool squid = false;
+    /// What goes stale sooner is not worth a sibling's hearing of it.
+    std::chrono::seconds least_use{10};
+    /// Never more often, whatever changes; and a second more for each 2^24 bits, so that making
+    /// wire forms stays below some per cent of one processor.
+    std::chrono::milliseconds publish_at_most{1000};
+    std::uint64_t least_capacity = 1024;  ///< keys
+    unsigned squid_bits_per_entry = 8;    ///< 2.4 % of false hits; Squid's own 5 give 9 to 10 %
+};
+[[nodiscard]] source_plan plan_of(const config::digest_options& options);
+
+/// What was said of one key. `until` is a packed time (key_table::pack_time).
+struct source_event {
+    enum class kind : std::uint8_t { held, gone, outdated };
+    filter::key_hash key{};  ///< the store's; of gone and outdated, as much as is known
+    url_name name = 0;
+    filter::squid_key squid{};
+    std::uint32_t until = 0;
+    kind what = kind::held;
+    holder by = holder::memory;
+};
+
+struct source_figures {
+    bool loaded = false;
+    std::uint64_t known = 0;     ///< keys held by a tier
+    std::uint64_t listed = 0;    ///< of those, in the filter
+    std::uint64_t capacity = 0;  ///< keys that the filter is made for
+    std::uint64_t bits = 0, bits_on = 0, stuck = 0;
+    std::uint64_t changed = 0;  ///< bits that differ from those published
+    std::uint64_t generations = 0, resizes = 0;
+    bool resizing = false;
+    std::uint64_t bytes = 0;  ///< memory: table, filter, published forms
+    std::optional<wall_time> published_at;
+};
+
+/// Memory    a known key: 21 bytes in the table, 9.5 of counters and 4.8 of bits at 1 %; published
+///           forms as publication says. Squid's format: 21 bytes in the table, 4 of counters.
+/// Threads   held, gone, outdated: any, under the store's own locks if need be, a push under a
+///           short lock. loaded, figures, digests: any. tick and settle: one thread, not an event
+///           loop: publishing takes O(bits) time.
+/// Order     events of one key and one tier take effect in the order of the calls.
+/// Errs      a stuck counter leaves a bit on until the next resize (figures().stuck).
+class digest_source {
+public:
+    /// `random` gives 64 random bits, for epochs. @pre `secret` outlives it
+    digest_source(const source_plan& plan,
+                  const fleet_secret& secret,
+                  std::function<std::uint64_t()> random);
+    ~digest_source();
+    digest_source(const digest_source&) = delete;
+    digest_source& operator=(const digest_source&) = delete;
+
+    /// The tier holds a copy of `url`, the newest of which is fresh until `until`: its first copy
+    /// came, or one was refreshed or replaced. Says that the same tier's copy is replaced: `until`
+    /// counts, also where it is earlier; when another tier holds the key too, the later one does.
+    /// O(url), no allocation but the inbox's.
+    void held(holder by,
+              const filter::key_hash& key,
+              std::string_view url,
+              wall_time until,
+              wall_time now);
+    /// The same for who has the name already, and no Squid to serve.
+    void held(
+        holder by, const filter::key_hash& key, url_name name, wall_time until, wall_time now);
+
+    /// The tier's last copy of a key left. Of the key only what the disk's index knows need be
+    /// there. Not held: nothing happens.
+    void gone(holder by, const filter::key_hash& key);
+
+    /// All copies are stale from now on: a soft purge.
+    void outdated(const filter::key_hash& key);
+
+    /// All that the store had at the start was said.
+    void loaded() noexcept { loaded_.store(true, std::memory_order_release); }
+
+    /// Takes the inbox, a share of the sweep, of the resize; publishes when it is time. To be
+    /// called every 100 ms or so; `steady` paces, `now` dates.
+    /// @throws std::bad_alloc: what was in hand is lost, and with it the digest's truth; rebuild
+    void tick(steady_time steady, wall_time now);
+
+    /// tick, with a whole sweep and the whole of a resize that is under way, and publishes
+    /// whatever changed if loaded(): for tests, and before a stop.
+    void settle(steady_time steady, wall_time now);
+
+    [[nodiscard]] const publication& digests() const noexcept { return digests_; }
+    /// Squid's form, control block and mask; null: not served, not loaded, or saturated.
+    [[nodiscard]] wire_bytes squid_digest() const;
+
+    [[nodiscard]] source_figures figures() const;
+
+private:
+    struct filters;
+
+    void push(const source_event& event);
+    void take_inbox(wall_time now);
+    void apply(const source_event& event, wall_time now);
+    void enter(const filter::key_hash& key, key_facts& facts);
+    void leave(std::size_t shard, key_facts& facts);
+    void sweep(std::size_t shards, wall_time now);
+    void begin_resize();
+    void go_on_resizing(std::size_t keys);
+    [[nodiscard]] bool must_resize() const;
+    void publish(steady_time steady, wall_time now);
+    void note_figures();
+
+    const source_plan plan_;
+    const fleet_secret& secret_;
+    const std::function<std::uint64_t()> random_;
+    std::atomic<bool> loaded_{false};
+
+    std::mutex inbox_guard_;
+    std::vector<source_event> inbox_;
+
+    // The keeper's own.
+    std::vector<source_event> in_hand_;
+    key_table table_;
+    std::unique_ptr<filters> now_;
+    std::unique_ptr<filters> next_;  // being filled: shards below filled_ are in it
+    std::size_t filled_ = 0;
+    std::size_t swept_ = 0;  // the shard to be swept next
+    steady_time last_sweep_{}, last_publish_{};
+    std::uint64_t listed_ = 0;
+    std::uint64_t counter_ = 0, epoch_ = 0;
+    std::uint64_t generations_ = 0, resizes_ = 0;
+
+    publication digests_;
+    mutable std::mutex outside_;  // guards what is below: read by any
+    wire_bytes squid_;
+    source_figures figures_;
+};
+
+}  // namespace reprise::proxy::peer

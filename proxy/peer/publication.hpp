@@ -1,0 +1,74 @@
+#pragma once
+// A digest as it is handed out: the newest generation whole, and as the change from the few
+// generations before it that some peer holds.
+//
+// All wire forms are made when a generation is published, so that an answer is a pointer to bytes
+// that are there. Kept for deltas are the last generations that somebody fetched, since a peer can
+// only hold one of those; one that nobody fetched is dropped when the next comes.
+
+#include "filter/digest.hpp"
+#include "proxy/clock.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace reprise::proxy::peer {
+
+using wire_bytes = std::shared_ptr<const std::vector<std::byte>>;
+
+/// "<epoch>-<counter>", both in hexadecimal: what entity-tags hold and `since` asks for.
+[[nodiscard]] std::string to_text(const filter::digest_generation& generation);
+[[nodiscard]] std::optional<filter::digest_generation> parse_generation(std::string_view text);
+
+/// One generation. Immutable but for `fetched`: any thread.
+struct published {
+    std::shared_ptr<const filter::digest> bits;
+    wire_bytes whole;
+    struct delta {
+        std::uint64_t base = 0;  ///< counter, of the same epoch
+        wire_bytes wire;
+    };
+    std::vector<delta> deltas;  ///< only such as are shorter than the whole
+    std::string etag;           ///< quotes included
+    wall_time at{};
+    mutable std::atomic<bool> fetched{false};  ///< somebody holds it now: set when it is handed out
+
+    /// The delta from `base`; null: none, send the whole.
+    [[nodiscard]] wire_bytes since(const filter::digest_generation& base) const;
+};
+
+/// Memory    the bits of `keep` + 1 generations (2.4 bytes a key each at 1 %), the newest's whole
+///           wire form (1.1 bytes a key), and its deltas.
+/// Threads   publish: one at a time; now: any number, a short lock.
+class publication {
+public:
+    explicit publication(std::size_t keep = 4) : keep_{keep} {}
+
+    /// Makes the wire forms and puts them in place of the last. O(bits) for each generation kept:
+    /// some 20 ms with a million keys at 1 %. Not on an event loop.
+    /// @pre its counter is above that of the last one, or its epoch is another
+    /// @throws std::bad_alloc, and then the last one stays
+    void publish(filter::digest next, wall_time now);
+
+    /// The newest; null before the first.
+    [[nodiscard]] std::shared_ptr<const published> now() const;
+
+    [[nodiscard]] std::uint64_t bytes() const;
+
+private:
+    std::size_t keep_;
+    std::deque<std::shared_ptr<const published>>
+        bases_;                 // fetched once; the last is newest_'s base
+    mutable std::mutex guard_;  // of newest_ alone
+    std::shared_ptr<const published> newest_;
+};
+
+}  // namespace reprise::proxy::peer

@@ -1,0 +1,95 @@
+#pragma once
+// The digests as HTTP resources of the proxy itself: a request's facts in, an answer out.
+//
+//     /.well-known/reprise/digest                what is stored here
+//     /.well-known/reprise/seen                  what was asked for here lately
+//     /squid-internal-periodic/store_digest      the first, in Squid's format
+//     /squid-internal-dynamic/netdb              Squid asks; there is none
+//
+// All in origin-form, on forward listeners. The first two want a peer of the settings and, where
+// there is a secret, its signature; Squid's wants a listed Squid. Who is none gets 403 and learns
+// no more than that.
+//
+//     If-None-Match: "<generation>"   304 when that is the newest
+//     ?since=<generation>             a delta, where it is known from there and shorter; else whole
+//
+// Pure: no socket, no clock, no random number.
+
+#include "proxy/clock.hpp"
+#include "proxy/http/message_head.hpp"
+#include "proxy/peer/publication.hpp"
+#include "proxy/peer/signature.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace reprise::proxy::peer {
+
+inline constexpr std::string_view digest_path = "/.well-known/reprise/digest";
+inline constexpr std::string_view seen_path = "/.well-known/reprise/seen";
+inline constexpr std::string_view squid_digest_path = "/squid-internal-periodic/store_digest";
+inline constexpr std::string_view squid_netdb_path = "/squid-internal-dynamic/netdb";
+/// The field that says which instance answers, so that one that finds itself by DNS knows it.
+inline constexpr std::string_view node_field = "Reprise-Node";
+
+enum class resource : std::uint8_t { none, digest, seen, squid_digest, squid_netdb };
+/// Of an origin-form target, its query not considered.
+[[nodiscard]] resource resource_at(std::string_view target) noexcept;
+
+/// Who asks, as the caller knows it.
+struct asker {
+    bool is_reprise = false;  ///< its address is that of a peer with protocol "reprise"
+    bool is_squid = false;    ///< or "squid"
+    bool signing = false;     ///< a secret is set: `signature` must be good
+    signature_verdict signature = signature_verdict::missing;
+};
+
+/// What there is to hand out; null: not served, or not yet.
+struct offered {
+    std::shared_ptr<const published> digest;
+    std::shared_ptr<const published> seen;
+    wire_bytes squid;
+    wall_time squid_at{};                ///< when its contents were last true
+    std::chrono::seconds squid_for{30};  ///< and for how long they count
+    bool serves_squid = false;
+    std::string_view node;  ///< this instance's pseudonym
+};
+
+/// Why there is no digest in an answer, and what is in it, as counted.
+enum class answered : std::uint8_t {
+    whole,
+    delta,
+    not_modified,
+    not_a_peer,    ///< 403: not an address of the settings
+    not_signed,    ///< 403: no good signature
+    no_resource,   ///< 404: not served here; netdb
+    not_ready,     ///< 503: the index is still loading, or nothing was published yet
+    wrong_method,  ///< 405
+};
+[[nodiscard]] std::string_view to_string(answered what) noexcept;
+
+struct resource_answer {
+    answered what = answered::no_resource;
+    unsigned status = 404;
+    std::string head;  ///< whole, empty line included
+    wire_bytes body;   ///< null: none
+    /// Squids up to at least 7.6 garble a mask that comes in one read with its control block: send
+    /// head and so many bytes of the body, wait, then the rest. 0: all at once.
+    std::size_t first = 0;
+    std::chrono::milliseconds pause{0};
+    /// What the peer will hold once this is sent: set its `fetched`. Null: nothing new.
+    std::shared_ptr<const published> handed_out;
+};
+
+/// The answer to a GET or HEAD of one of the resources. Total. O(head), no copy of a digest.
+[[nodiscard]] resource_answer answer(const http::request_head& request,
+                                     const asker& who,
+                                     const offered& what,
+                                     bool close,
+                                     wall_time now);
+
+}  // namespace reprise::proxy::peer

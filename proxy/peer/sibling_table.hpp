@@ -1,0 +1,116 @@
+#pragma once
+// Which siblings to ask for a URL, best first.
+//
+// The digests of Reprise siblings are columns of a filter::sibling_index: one look-up answers for
+// all. Squids' digests have another hash: they are asked one by one. Both give a mask of slots; of
+// those that are worth asking now (benefit.hpp) the one with the least expected cost comes first.
+//
+// Threads   enrol, dismiss, put, flip, remove, figures: any, a lock. Look-ups: any number of
+//           threads, each with a `reader` of its own; no lock unless a Squid's digest changed.
+// Memory    the index: bits * slice / 8 bytes (sibling_index.hpp); Squids' masks.
+
+#include "filter/digest.hpp"
+#include "filter/sibling_index.hpp"
+#include "filter/squid_digest.hpp"
+#include "proxy/clock.hpp"
+#include "proxy/peer/benefit.hpp"
+#include "proxy/peer/secret.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace reprise::proxy::peer {
+
+/// Slots of siblings, best first.
+struct candidates {
+    std::array<std::uint8_t, filter::sibling_index::capacity> slots;
+    std::size_t count = 0;
+
+    [[nodiscard]] const std::uint8_t* begin() const noexcept { return slots.data(); }
+    [[nodiscard]] const std::uint8_t* end() const noexcept { return slots.data() + count; }
+    [[nodiscard]] bool empty() const noexcept { return count == 0; }
+};
+
+class sibling_table {
+    struct squid_member {
+        unsigned slot;
+        std::shared_ptr<const filter::squid_digest> digest;
+    };
+    using squid_list = std::shared_ptr<const std::vector<squid_member>>;
+
+public:
+    explicit sibling_table(const fleet_secret& secret);
+
+    /// The slot of this name, the lowest free one for a new name; none when all 64 are taken.
+    [[nodiscard]] std::optional<unsigned> enrol(std::string_view name);
+    /// Its digest is no longer asked, its slot is free, its figures begin anew.
+    void dismiss(unsigned slot);
+
+    /// The sibling's digest, of layout `standard`, in place of the one before.
+    /// @throws std::bad_alloc, and then nothing has changed
+    void put(unsigned slot, const filter::digest& digest);
+    /// The digest after a delta. Puts the whole when the index does not know the one before.
+    void flip(unsigned slot, const filter::digest& digest, std::span<const std::uint64_t> places);
+    void put(unsigned slot, std::shared_ptr<const filter::squid_digest> digest);
+    /// Its digest is not to be asked (stale, refused); its slot stays.
+    void remove(unsigned slot);
+
+    [[nodiscard]] benefit& benefit_of(unsigned slot) noexcept { return benefits_[slot]; }
+    [[nodiscard]] const benefit& benefit_of(unsigned slot) const noexcept {
+        return benefits_[slot];
+    }
+    /// Empty: nobody has the slot.
+    [[nodiscard]] std::string name_of(unsigned slot) const;
+
+    /// What an origin's answer took, for what asking siblings saves: a weighted mean over all.
+    void note_origin(std::chrono::microseconds took) noexcept;
+    [[nodiscard]] std::chrono::microseconds origin_latency() const noexcept;
+
+    [[nodiscard]] std::uint64_t bytes() const;
+
+    /// One thread's access.
+    class reader {
+    public:
+        /// @pre the table outlives it
+        explicit reader(sibling_table& table);
+
+        /// `url` is the primary key's text, `key` its hash under the fleet's secret (key_of).
+        /// Counts the look-up. O(groups * probes + Squids + named); no allocation but for Squids'
+        /// keys.
+        [[nodiscard]] candidates find(std::string_view url,
+                                      const filter::key_hash& key,
+                                      steady_time now);
+        /// For a thread that may not look anything up for long.
+        void rest() noexcept { reprises_.rest(); }
+
+    private:
+        sibling_table& table_;
+        filter::sibling_index::reader reprises_;
+        std::uint64_t squid_version_ = ~std::uint64_t{0};
+        squid_list squids_;
+    };
+
+private:
+    friend class reader;
+    void change_squids(unsigned slot, std::shared_ptr<const filter::squid_digest> digest);
+
+    filter::sibling_index index_;
+    std::array<benefit, filter::sibling_index::capacity> benefits_;
+    std::atomic<filter::sibling_mask> members_{0};  // that have a digest of either kind
+    std::atomic<double> origin_us_{0};
+    mutable std::mutex guard_;  // of what is below
+    std::array<std::string, filter::sibling_index::capacity> names_;
+    squid_list squids_;
+    std::atomic<std::uint64_t> squid_version_{0};
+};
+
+}  // namespace reprise::proxy::peer

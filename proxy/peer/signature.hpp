@@ -1,0 +1,89 @@
+#pragma once
+// Who asks: a request for a digest is signed with the fleet's secret.
+//
+// The field Reprise-Signature says when it was signed, a nonce, and the HMAC-SHA256 of version,
+// method, target, Host, time and nonce, each on a line:
+//
+//     Reprise-Signature: v=1;t=1763668089;n=<32 hex digits>;s=<64 hex digits>
+//
+// None of the parts can hold a line end, so no two requests have one text. What is overheard can be
+// sent again only within the window of time, and then the nonce is known already. It shows who
+// asked, and protects nothing of the answer: that is TLS's.
+
+#include "proxy/clock.hpp"
+#include "proxy/peer/secret.hpp"
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+
+namespace reprise::proxy::peer {
+
+inline constexpr std::string_view signature_field = "Reprise-Signature";
+
+/// As they stand on the wire.
+struct signed_parts {
+    std::string_view method, target, host;
+};
+
+using nonce = std::array<std::byte, 16>;
+
+/// The field's value. @pre secret.has_file(); `fresh` is random, used for no other request
+[[nodiscard]] std::string sign(const fleet_secret& secret,
+                               const signed_parts& parts,
+                               wall_time now,
+                               const nonce& fresh);
+
+enum class signature_verdict : std::uint8_t {
+    good,
+    missing,
+    malformed,
+    wrong,        ///< another secret, or another request
+    out_of_time,  ///< signed too long ago, or in the future: clocks differ
+    replayed,
+    too_many,  ///< more good signatures within the window than are remembered
+};
+[[nodiscard]] std::string_view to_string(signature_verdict verdict) noexcept;
+
+/// Memory    at most most_nonces nonces of the last two windows, 80 bytes each. Only who has the
+///           secret can fill it.
+/// Threads   any number; a short lock for what is signed well.
+class signature_checker {
+public:
+    static constexpr std::size_t most_nonces = 1 << 16;
+
+    /// @pre secret.has_file()
+    explicit signature_checker(fleet_secret secret,
+                               std::chrono::seconds window = std::chrono::seconds{60},
+                               std::size_t most = most_nonces);
+
+    /// Judges and, when good, remembers the nonce. `value` is the field's, empty for none. The
+    /// comparison takes the same time wherever two signatures differ.
+    [[nodiscard]] signature_verdict check(const signed_parts& parts,
+                                          std::string_view value,
+                                          wall_time now);
+
+private:
+    struct hash_of_nonce {
+        std::size_t operator()(const nonce& one) const noexcept;
+    };
+    struct remembered {
+        wall_time until;
+        nonce one;
+    };
+
+    fleet_secret secret_;
+    std::chrono::seconds window_;
+    std::size_t most_;
+    std::mutex guard_;
+    std::unordered_set<nonce, hash_of_nonce> seen_;
+    std::deque<remembered> order_;  // of coming; a nonce goes when it and all before it are past
+};
+
+}  // namespace reprise::proxy::peer
