@@ -51,9 +51,10 @@ error_code log_tail::resume(std::uint32_t number,
                             std::uint64_t sequence,
                             std::shared_ptr<file> to,
                             std::vector<footer_entry> entries,
+                            std::uint64_t end,
                             bool was_closed) {
     assert(!is_open());
-    auto filled = segment_fill::resumed(core_.shape.segment_bytes, std::move(entries));
+    auto filled = segment_fill::resumed(core_.shape.segment_bytes, std::move(entries), end);
     if (was_closed) {
         // The footer must not be believed any more once records follow those that it lists.
         const std::vector<char> nothing(trailer_bytes);
@@ -78,6 +79,7 @@ error_code log_tail::resume(std::uint32_t number,
     written_out_ = start_;
     dirty_ = true;  // perhaps: the last process may have been killed
     file_ = std::move(to);
+    core_.room.open(number, sequence);
     return {};
 }
 

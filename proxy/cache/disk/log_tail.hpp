@@ -66,6 +66,7 @@ public:
                                     std::uint64_t sequence,
                                     std::shared_ptr<file> to,
                                     std::vector<footer_entry> entries,
+                                    std::uint64_t end,
                                     bool was_closed);
 
     /// Appends a record of `bytes`, which encode(into, stamp) -> record_header fills.

@@ -42,6 +42,7 @@ namespace reprise::proxy::cache::disk {
 struct core;
 class writer;
 class loader;
+class file;
 class filesystem;  // files.hpp: what the operating system does for a tier; tests make it fail
 
 struct tier_settings {
@@ -202,8 +203,9 @@ public:
 private:
     friend class disk_lookup;
     std::shared_ptr<core> core_;
-    std::unique_ptr<writer> writer_;
+    std::shared_ptr<writer> writer_;
     std::unique_ptr<loader> loader_;
+    std::shared_ptr<file> lock_;
 };
 
 }  // namespace reprise::proxy::cache::disk

@@ -1,0 +1,129 @@
+#include "proxy/cache/disk/arriving.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace reprise::proxy::cache::disk {
+
+namespace {
+constexpr auto relaxed = std::memory_order_relaxed;
+}  // namespace
+
+std::optional<std::uint64_t> held_against_purges(const core& by,
+                                                 const filter::key_hash& primary,
+                                                 std::string_view url,
+                                                 const stored_response& response,
+                                                 const invalidation_mark& asked) {
+    const auto said = by.purges.judge(url, response.tags, asked.purges);
+    if (!said.none() || by.invalidated.since(primary, asked.count)) {
+        return std::nullopt;
+    }
+    return said.checked;
+}
+
+arriving_object::arriving_object(std::shared_ptr<core> into,
+                                 std::shared_ptr<writer> by,
+                                 const filter::key_hash& primary,
+                                 std::string_view url,
+                                 const invalidation_mark& asked)
+    : core_{std::move(into)},
+      writer_{std::move(by)},
+      primary_{primary},
+      url_{url},
+      asked_{asked},
+      id_{core_->next_id()} {}
+
+arriving_object::~arriving_object() {
+    give_up();
+}
+
+bool arriving_object::give_up() {
+    if (!over_) {
+        over_ = true;
+        gathered_.clear();
+        core_->counts.skipped.fetch_add(1, relaxed);
+        core_->counts.skipped_bytes.fetch_add(length_, relaxed);
+        if (parts_ != 0 && !core_->closed.load(std::memory_order_acquire)) {
+            (void)writer_->offer(abandon_task{primary_, id_, parts_}, 0);
+        }
+    }
+    return false;
+}
+
+bool arriving_object::append(const slice& bytes) {
+    if (over_) {
+        return false;
+    }
+    length_ += bytes.size;
+    if (length_ > core_->settings.max_object || !core_->takes_puts()) {
+        return give_up();
+    }
+    auto rest = bytes;
+    while (rest.size != 0) {
+        // A full extent waits until more comes: without that this is a small object.
+        if (gathered_bytes_ == core_->shape.inline_most && !offer_extent()) {
+            return give_up();
+        }
+        const auto part = static_cast<std::size_t>(
+            std::min<std::uint64_t>(rest.size, core_->shape.inline_most - gathered_bytes_));
+        gathered_.push_back({rest.memory, rest.begin, part});
+        gathered_bytes_ += part;
+        rest.begin += part;
+        rest.size -= part;
+    }
+    return true;
+}
+
+bool arriving_object::offer_extent() {
+    if (core_->closed.load(std::memory_order_acquire)) {
+        return false;
+    }
+    const auto bytes = std::exchange(gathered_bytes_, 0);
+    return writer_->offer(extent_task{primary_, id_, parts_++, std::exchange(gathered_, {})},
+                          bytes + task_bytes);
+}
+
+bool arriving_object::finish(const stored_response& response) {
+    if (over_ || response.vary.any || response.parts) {
+        return give_up();
+    }
+    const auto epoch = held_against_purges(*core_, primary_, url_, response, asked_);
+    if (!epoch) {
+        return give_up();
+    }
+    auto copy = std::make_shared<stored_response>(response);
+    copy->outside = nullptr;
+    response_task task{.kind = record_kind::object,
+                       .primary = primary_,
+                       .url = url_,
+                       .response = copy,
+                       .id = id_,
+                       .asked = asked_.count,
+                       .ban_epoch = *epoch,
+                       .subject = 0,
+                       .length = length_};
+    auto bytes = task_bytes + response.head.size();
+    if (parts_ == 0) {
+        auto whole = std::make_shared<body>();
+        whole->size = length_;
+        whole->slices = std::move(gathered_);
+        copy->content = std::move(whole);
+        bytes += length_;
+    } else {
+        if (gathered_bytes_ != 0 && !offer_extent()) {
+            return give_up();
+        }
+        task.kind = record_kind::large;
+        copy->content = nullptr;
+    }
+    if (core_->closed.load(std::memory_order_acquire) || !writer_->offer(std::move(task), bytes)) {
+        return give_up();
+    }
+    over_ = true;
+    response.disk_record = id_;
+    core_->counts.puts.fetch_add(1, relaxed);
+    core_->counts.put_bytes.fetch_add(length_, relaxed);
+    return true;
+}
+
+}  // namespace reprise::proxy::cache::disk

@@ -1,0 +1,57 @@
+#pragma once
+// An object on its way to disk while it arrives: cut into extents, each offered to the writer as
+// soon as it is full. What proves small becomes one record after all.
+//
+// Memory    up to one extent, beside what is offered.
+
+#include "proxy/cache/disk/core.hpp"
+#include "proxy/cache/disk/writer.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace reprise::proxy::cache::disk {
+
+/// What a task costs of the queue beside the bytes of a body.
+inline constexpr std::uint64_t task_bytes = 1024;
+
+class arriving_object final : public object_writer {
+public:
+    arriving_object(std::shared_ptr<core> into,
+                    std::shared_ptr<writer> by,
+                    const filter::key_hash& primary,
+                    std::string_view url,
+                    const invalidation_mark& asked);
+    ~arriving_object() override;
+
+    [[nodiscard]] bool append(const slice& bytes) override;
+    [[nodiscard]] bool finish(const stored_response& response) override;
+
+private:
+    [[nodiscard]] bool offer_extent();
+    bool give_up();
+
+    const std::shared_ptr<core> core_;
+    const std::shared_ptr<writer> writer_;
+    const filter::key_hash primary_;
+    const std::string url_;
+    const invalidation_mark asked_;
+    const std::uint64_t id_;
+    std::vector<slice> gathered_;
+    std::uint64_t gathered_bytes_ = 0;
+    std::uint64_t length_ = 0;
+    std::uint32_t parts_ = 0;
+    bool over_ = false;  // finished or given up
+};
+
+/// Whether a response may be stored that was asked for then, and the epoch up to which it was held
+/// against the bans.
+[[nodiscard]] std::optional<std::uint64_t> held_against_purges(const core& by,
+                                                               const filter::key_hash& primary,
+                                                               std::string_view url,
+                                                               const stored_response& response,
+                                                               const invalidation_mark& asked);
+
+}  // namespace reprise::proxy::cache::disk

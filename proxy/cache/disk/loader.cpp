@@ -1,0 +1,166 @@
+#include "proxy/cache/disk/loader.hpp"
+
+#include "proxy/admin/log.hpp"
+#include "proxy/cache/disk/recovery.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace reprise::proxy::cache::disk {
+
+namespace {
+
+/// Whether it is worth going on with: whatever was written to it lies before its end, and room is
+/// left.
+bool can_go_on(const recovered_segment& found, std::uint64_t segment_bytes) {
+    const bool known = found.state == segment_state::closed ||
+                       (found.state == segment_state::scanned && !found.bad_footer &&
+                        found.unreadable_bytes == 0);
+    return known && found.end < segment_bytes / 8 * 7;
+}
+
+}  // namespace
+
+loader::loader(std::shared_ptr<core> into, writer& then, verdicts says)
+    : core_{std::move(into)},
+      writer_{then},
+      says_{std::move(says)},
+      thread_{[this] { run(); }} {}
+
+loader::~loader() {
+    stop();
+}
+
+void loader::stop() {
+    stopping_.store(true);
+    if (thread_.joinable()) {
+        thread_.join();
+    }
+}
+
+// A store that was made smaller has segments too many: they go before new ones come.
+void loader::remove_surplus() {
+    const auto names = core_->files->list(core_->settings.path);
+    if (!names) {
+        return;
+    }
+    for (const auto& name : *names) {
+        const auto number = segment_number_in(name);
+        if (number >= core_->segments.size() && number < most_segments) {
+            (void)core_->files->remove(core_->path_of(name));
+        }
+    }
+}
+
+std::vector<loader::found> loader::find_segments() {
+    std::vector<found> out;
+    for (std::uint32_t number = 0; number < core_->segments.size() && !stopping_; ++number) {
+        const auto path = core_->path_of(segment_name(number));
+        auto opened = core_->files->open(path, open_mode::update);
+        if (!opened && opened.error() != boost::system::errc::no_such_file_or_directory) {
+            opened = core_->files->open(path, open_mode::read);
+        }
+        if (!opened) {
+            if (opened.error() != boost::system::errc::no_such_file_or_directory) {
+                core_->counts.read_errors.fetch_add(1);
+                log::warn("disk: ", path, ": ", opened.error().message());
+            }
+            continue;
+        }
+        segment_header_image image{};
+        if (read_all(**opened, 0, std::as_writable_bytes(std::span{image}))) {
+            core_->segments.begin(number, *opened, 0, {});
+            continue;
+        }
+        const auto header = read_segment_header(image, core_->store.store);
+        const bool ours = header && header->number == number &&
+                          header->segment_bytes == core_->shape.segment_bytes;
+        core_->segments.begin(
+            number, *opened, ours ? header->sequence : 0, ours ? header->begun : wall_time{});
+        if (ours) {
+            out.push_back({number, *opened, header->sequence});
+        }
+    }
+    std::sort(out.begin(), out.end(), [](const found& a, const found& b) {
+        return a.sequence > b.sequence;
+    });
+    return out;
+}
+
+// The bytes that live in it.
+std::uint64_t loader::take_in(const found& segment, const recovered_segment& records) {
+    std::uint64_t live = 0;
+    core_->counts.damaged.fetch_add(records.damaged);
+    for (auto it = records.entries.rbegin(); it != records.entries.rend(); ++it) {
+        const auto& one = *it;
+        if (says_.is_dead(one, segment.sequence)) {
+            continue;
+        }
+        const auto key = one.key();
+        const index_entry entry{.place = {static_cast<std::uint16_t>(segment.number), one.offset},
+                                .bytes = one.bytes,
+                                .kind = one.kind,
+                                .uses = 0,
+                                .expiry = one.expiry};
+        // Noted and then taken from the index there; here the other way round.
+        const auto gone = [&] { return core_->gone.has(key) || core_->gone.has(one.primary); };
+        if (gone() || !core_->put_if_absent(key, entry)) {
+            continue;
+        }
+        if (gone()) {
+            (void)core_->erase(key, entry);
+            continue;
+        }
+        live += one.bytes;
+    }
+    return live;
+}
+
+void loader::run() {
+    const auto begun = steady_now();
+    remove_surplus();
+    const auto segments = find_segments();
+
+    log_end end;
+    end.next_sequence =
+        std::max(segments.empty() ? 0 : segments.front().sequence, says_.last.sequence) + 1;
+    std::vector<loaded_segment> loaded;
+    for (std::size_t i = 0; i < segments.size() && !stopping_; ++i) {
+        const auto& one = segments[i];
+        auto records = read_segment(*one.from, *core_, one.number);
+        if (records.state == segment_state::unreadable || records.state == segment_state::unused) {
+            core_->counts.read_errors.fetch_add(1);
+            log::warn("disk: ", core_->path_of(segment_name(one.number)), ": can't be read");
+        } else {
+            loaded.push_back({one.number, one.sequence, take_in(one, records)});
+        }
+        if (i == 0) {
+            // Positions in the journal may reach further than what a power cut has left.
+            const bool behind = log_position{one.sequence, records.end} >= says_.last;
+            if (behind && can_go_on(records, core_->shape.segment_bytes)) {
+                end.open = {one.number, one.from, std::move(records)};
+            }
+            writer_.begin(std::move(end));
+        }
+    }
+    if (segments.empty()) {
+        writer_.begin(std::move(end));
+    }
+    core_->gone.close();
+    says_ = {};
+    const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(steady_now() - begun);
+    core_->loaded_in_ms.store(took.count());
+    core_->loading.store(false);
+    if (!stopping_) {
+        writer_.loaded(std::move(loaded));
+        log::info("disk: ",
+                  core_->settings.path,
+                  ": ",
+                  core_->counts.objects.load(),
+                  " objects found in ",
+                  took.count(),
+                  " ms");
+    }
+}
+
+}  // namespace reprise::proxy::cache::disk

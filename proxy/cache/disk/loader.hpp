@@ -1,0 +1,52 @@
+#pragma once
+// Fills the index at start, on a thread of its own: first all segment headers, which tell where the
+// log ends, so that the writer may begin; then the records, from the newest segment to the oldest,
+// so that the first record of a key that comes is the one that counts.
+//
+// Traffic goes on meanwhile. What it puts is newer than anything loaded; what it purges is noted
+// (gone_while_loading) and not loaded any more.
+//
+// Threads   its own; the constructor's caller may go on at once.
+// Errors    a segment that can't be read is left out, counted and logged.
+
+#include "proxy/cache/disk/core.hpp"
+#include "proxy/cache/disk/journal.hpp"
+#include "proxy/cache/disk/writer.hpp"
+
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace reprise::proxy::cache::disk {
+
+class loader {
+public:
+    /// `says` is dead weight once everything is loaded, and is given up then.
+    loader(std::shared_ptr<core> into, writer& then, verdicts says);
+    ~loader();  ///< stop()
+    loader(const loader&) = delete;
+    loader& operator=(const loader&) = delete;
+
+    /// Leaves the rest out, and waits for the thread.
+    void stop();
+
+private:
+    struct found {
+        std::uint32_t number = 0;
+        std::shared_ptr<file> from;
+        std::uint64_t sequence = 0;
+    };
+    void run();
+    [[nodiscard]] std::vector<found> find_segments();
+    void remove_surplus();
+    [[nodiscard]] std::uint64_t take_in(const found& segment, const recovered_segment& records);
+
+    const std::shared_ptr<core> core_;
+    writer& writer_;
+    verdicts says_;
+    std::atomic<bool> stopping_{false};
+    std::thread thread_;
+};
+
+}  // namespace reprise::proxy::cache::disk

@@ -1,0 +1,288 @@
+#include "proxy/cache/disk/reclaimer.hpp"
+
+#include "proxy/cache/disk/record_read.hpp"
+#include "proxy/cache/disk/recovery.hpp"
+#include "proxy/cache/disk/variants.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace reprise::proxy::cache::disk {
+
+namespace {
+
+constexpr auto relaxed = std::memory_order_relaxed;
+// Carrying is done when so much of the segment is written: what comes last may be large.
+constexpr double done_at = 0.8;
+
+}  // namespace
+
+recovered_segment read_segment(file& from, const core& of, std::uint32_t number) {
+    return recover(
+        [&from](std::uint64_t offset, std::span<char> into) {
+            return !read_all(from, offset, std::as_writable_bytes(into));
+        },
+        {.store = of.store.store, .number = number, .segment_bytes = of.shape.segment_bytes});
+}
+
+std::optional<index_entry> reclaimer::live(const footer_entry& one) const {
+    const auto found = core_.index.find(one.key());
+    const record_place place{static_cast<std::uint16_t>(*number_), one.offset};
+    return found && found->place == place ? found : std::nullopt;
+}
+
+void reclaimer::begin(std::uint32_t segment) {
+    number_ = segment;
+    listed_.clear();
+    chosen_.clear();
+    next_ = 0;
+    chosen_bytes_ = done_bytes_ = 0;
+    complete_ = false;
+    const auto view = core_.segments.at(segment);
+    if (!view.from) {
+        return;
+    }
+    auto found = read_segment(*view.from, core_, segment);
+    complete_ = found.state == segment_state::closed;
+    listed_ = std::move(found.entries);
+
+    std::vector<candidate> there;
+    std::vector<occupant> occupants;
+    for (const auto& one : listed_) {
+        const auto entry = live(one);
+        if (!entry) {
+            continue;
+        }
+        // What belongs to an object goes with it. Directories lead to what may lie anywhere.
+        const bool belongs = one.kind == record_kind::extent || one.kind == record_kind::refresh ||
+                             one.discriminator != 0;
+        if (belongs && !core_.index.find(one.primary)) {
+            continue;
+        }
+        const auto frequency = std::max<unsigned>(core_.requests.estimate(one.primary),
+                                                  one.kind == record_kind::variants ? 1 : 0);
+        occupants.push_back({one.bytes, one.bytes, std::max<unsigned>(frequency, entry->uses)});
+        there.push_back({one, *entry});
+    }
+    for (const auto i : core_.room.choose(occupants)) {
+        chosen_bytes_ += there[i].entry.bytes;
+        chosen_.push_back(there[i]);
+    }
+}
+
+bool reclaimer::carry_one(log_tail& tail, double filled) {
+    const auto due = static_cast<std::uint64_t>(std::min(filled / done_at, 1.0) *
+                                                static_cast<double>(chosen_bytes_));
+    if (next_ >= chosen_.size() || done_bytes_ >= due || !carry(tail, chosen_[next_])) {
+        return false;
+    }
+    done_bytes_ += chosen_[next_].entry.bytes;
+    ++next_;
+    return true;
+}
+
+bool reclaimer::carry(log_tail& tail, const candidate& one) {
+    const auto entry = live(one.listed);
+    // What waits to be written is newer, and must not find this behind it.
+    if (!entry || tail.awaits(one.listed.key())) {
+        return true;
+    }
+    auto view = core_.segments.at(*number_);
+    record_read read{{}, std::move(view), *entry, core_.store.store};
+    read.read_now();
+    if (read.how() != record_read::outcome::good) {
+        const bool damaged = read.how() == record_read::outcome::damaged;
+        (damaged ? core_.counts.damaged : core_.counts.read_errors).fetch_add(1, relaxed);
+        (void)core_.erase(one.listed.key(), *entry);
+        return true;
+    }
+    switch (one.listed.kind) {
+    case record_kind::object:
+    case record_kind::large: return carry_object(tail, one, read);
+    case record_kind::variants: return carry_directory(tail, one, read);
+    case record_kind::extent:
+    case record_kind::refresh: break;
+    }
+    return carry_as_it_is(tail, one, read, read.header().body_bytes);
+}
+
+bool reclaimer::carry_as_it_is(log_tail& tail,
+                               const candidate& one,
+                               record_read& read,
+                               std::uint64_t length) {
+    if (!tail.has_room(one.entry.bytes)) {
+        return false;
+    }
+    const auto entry = tail.append(
+        one.entry.bytes, read.header().id, [&](std::span<char> into, const record_stamp& stamp) {
+            std::copy(read.bytes().begin(), read.bytes().end(), into.begin());
+            return restamp(into, core_.store.store, stamp.sequence);
+        });
+    tail.publish_later({.key = one.listed.key(),
+                        .entry = entry,
+                        .primary = one.listed.primary,
+                        .length = length,
+                        .asked = {},
+                        .moved_from = one.entry.place});
+    return true;
+}
+
+bool reclaimer::carry_object(log_tail& tail, const candidate& one, record_read& read) {
+    const auto key = one.listed.key();
+    const auto view = read_object(read.bytes());
+    if (!view) {
+        (void)core_.erase(key, one.entry);
+        return true;
+    }
+    auto head = *view;
+    auto written = read.position();
+
+    // The newest head there is.
+    std::optional<record_read> newer;
+    const auto newer_key = refresh_key(one.listed.primary, one.listed.discriminator);
+    if (const auto entry = core_.index.find(newer_key)) {
+        auto place = core_.segments.at(entry->place.segment);
+        if (place.from && place.sequence != 0) {
+            newer.emplace(wakeup::signal{}, std::move(place), *entry, core_.store.store);
+            newer->read_now();
+            const bool good = newer->how() == record_read::outcome::good &&
+                              newer->header().kind == record_kind::refresh &&
+                              newer->header().subject == view->header.id;
+            const auto refreshed = good ? read_object(newer->bytes()) : format_errc::bad_field;
+            if (refreshed && refreshed->url == view->url) {
+                head = *refreshed;
+                written = newer->position();
+            } else {
+                newer.reset();
+            }
+        }
+    }
+
+    auto response = make_response(head);
+    const auto said = core_.purges.judge(head.url, response->tags, head.ban_epoch);
+    if (said.hard) {
+        (void)core_.erase(key, one.entry);
+        core_.counts.invalidated.fetch_add(1, relaxed);
+        return true;
+    }
+    const auto since = core_.expiries.since(one.listed.primary, written);
+    if (!newer && !said.soft && !since && said.checked == head.ban_epoch) {
+        return carry_as_it_is(tail, one, read, view->length);
+    }
+
+    stored_ptr kept = std::move(response);
+    for (const auto& ended : {said.soft, since}) {
+        if (ended) {
+            kept = ended_at(*kept, *ended);
+        }
+    }
+    auto whole = std::make_shared<stored_response>(*kept);
+    if (one.listed.kind == record_kind::object) {
+        whole->content = read.body();
+    }
+    const object_source source{.kind = one.listed.kind,
+                               .primary = one.listed.primary,
+                               .discriminator = one.listed.discriminator,
+                               .url = view->url,
+                               .response = *whole,
+                               .ban_epoch = said.checked,
+                               .subject = 0,
+                               .length = view->length,
+                               .extent_bytes = view->extent_bytes,
+                               .carried = true};
+    const auto bytes = sized(source);
+    if (!bytes) {
+        (void)core_.erase(key, one.entry);
+        return true;
+    }
+    if (!tail.has_room(*bytes)) {
+        return false;
+    }
+    const auto entry = tail.append(
+        *bytes, view->header.id, [&](std::span<char> into, const record_stamp& stamp) {
+            return encode(source, stamp, core_.store.store, into);
+        });
+    tail.publish_later({.key = key,
+                        .entry = entry,
+                        .primary = one.listed.primary,
+                        .length = view->length,
+                        .asked = {},
+                        .moved_from = one.entry.place});
+    return true;
+}
+
+bool reclaimer::carry_directory(log_tail& tail, const candidate& one, record_read& read) {
+    auto directory = read_variants(read.bytes());
+    if (!directory) {
+        (void)core_.erase(one.listed.key(), one.entry);
+        return true;
+    }
+    std::erase_if(directory->variants, [&](const listed_variant& variant) {
+        return !core_.index.find(
+            index_key(record_kind::object, one.listed.primary, variant.discriminator));
+    });
+    if (directory->variants.empty()) {
+        return true;
+    }
+    const directory_source source{one.listed.primary, *directory};
+    const auto bytes = sized(source);
+    if (!bytes) {
+        return true;
+    }
+    if (!tail.has_room(*bytes)) {
+        return false;
+    }
+    const auto entry = tail.append(
+        *bytes, read.header().id, [&](std::span<char> into, const record_stamp& stamp) {
+            return encode(source, stamp, core_.store.store, into);
+        });
+    tail.publish_later({.key = one.listed.key(),
+                        .entry = entry,
+                        .primary = one.listed.primary,
+                        .length = *bytes,
+                        .asked = {},
+                        .moved_from = one.entry.place});
+    return true;
+}
+
+void reclaimer::let_go(const filter::key_hash& key, const index_entry& entry) {
+    if (!core_.erase(key, entry)) {
+        return;
+    }
+    if (entry.kind == record_kind::object || entry.kind == record_kind::large) {
+        core_.counts.evicted.fetch_add(1, relaxed);
+    }
+    core_.counts.evicted_bytes.fetch_add(entry.bytes, relaxed);
+}
+
+void reclaimer::finish() {
+    for (const auto& one : listed_) {
+        if (const auto entry = live(one)) {
+            let_go(one.key(), *entry);
+        }
+    }
+    if (!complete_) {
+        sweep_index();
+    }
+    core_.segments.end(*number_);
+    number_.reset();
+    listed_.clear();
+    chosen_.clear();
+}
+
+// Where the footer can't be had, the index itself says what lies in the segment.
+void reclaimer::sweep_index() {
+    std::vector<std::pair<filter::key_hash, index_entry>> found;
+    for (std::size_t shard = 0; shard < record_index::shards; ++shard) {
+        core_.index.for_each(shard, [&](const filter::key_hash& key, const index_entry& entry) {
+            if (entry.place.segment == *number_) {
+                found.emplace_back(key, entry);
+            }
+        });
+    }
+    for (const auto& [key, entry] : found) {
+        let_go(key, entry);
+    }
+}
+
+}  // namespace reprise::proxy::cache::disk

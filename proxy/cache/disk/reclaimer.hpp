@@ -1,0 +1,75 @@
+#pragma once
+// Room comes back a segment at a time: what is worth it is carried to the end of the log, record by
+// record while new ones are written, and the rest is let go when the room is needed.
+//
+// So the next segment to be reclaimed is chosen one segment ahead, and stays readable until then.
+// Carrying is spread over the writing: nobody waits for all of it, and its share of the bytes
+// written is what it was chosen by (space.hpp).
+//
+// On the way a record is brought up to date: a refresh is joined with what it refreshes, and what
+// bans and soft purges say is said in the copy, so that those need not be known for ever.
+//
+// Threads   the writer's.
+// Memory    the segment's list of records.
+
+#include "proxy/cache/disk/core.hpp"
+#include "proxy/cache/disk/log_tail.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace reprise::proxy::cache::disk {
+
+/// Every record in `segment`, its footer read or the whole of it. Blocks.
+[[nodiscard]] struct recovered_segment read_segment(file& from,
+                                                    const core& of,
+                                                    std::uint32_t number);
+
+class reclaimer {
+public:
+    explicit reclaimer(core& of) : core_{of} {}
+
+    [[nodiscard]] bool is_active() const noexcept { return number_.has_value(); }
+    [[nodiscard]] std::uint32_t number() const noexcept { return *number_; }
+
+    /// Chooses what is carried of `segment`. @pre !is_active()
+    void begin(std::uint32_t segment);
+
+    /// Carries one record, if one is due now that `filled` of the tail's segment, 0 to 1, is
+    /// written: the last is due when four fifths are. False: none was, or the tail has no room.
+    /// @pre tail.is_open()
+    [[nodiscard]] bool carry_one(log_tail& tail, double filled);
+
+    /// Lets the rest go: nothing of the segment is there any more. @pre is_active()
+    void finish();
+
+private:
+    struct candidate {
+        footer_entry listed;
+        index_entry entry;
+    };
+    /// False: there is no room for it.
+    [[nodiscard]] bool carry(log_tail& tail, const candidate& one);
+    [[nodiscard]] bool carry_object(log_tail& tail, const candidate& one, class record_read& read);
+    [[nodiscard]] bool carry_directory(log_tail& tail,
+                                       const candidate& one,
+                                       class record_read& read);
+    [[nodiscard]] bool carry_as_it_is(log_tail& tail,
+                                      const candidate& one,
+                                      class record_read& read,
+                                      std::uint64_t length);
+    [[nodiscard]] std::optional<index_entry> live(const footer_entry& one) const;
+    void let_go(const filter::key_hash& key, const index_entry& entry);
+    void sweep_index();
+
+    core& core_;
+    std::optional<std::uint32_t> number_;
+    std::vector<footer_entry> listed_;
+    bool complete_ = false;  // listed_ is all there is
+    std::vector<candidate> chosen_;
+    std::size_t next_ = 0;
+    std::uint64_t chosen_bytes_ = 0, done_bytes_ = 0;
+};
+
+}  // namespace reprise::proxy::cache::disk

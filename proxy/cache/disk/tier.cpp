@@ -1,0 +1,399 @@
+#include "proxy/cache/disk/tier.hpp"
+
+#include "proxy/admin/log.hpp"
+#include "proxy/cache/disk/arriving.hpp"
+#include "proxy/cache/disk/core.hpp"
+#include "proxy/cache/disk/journal.hpp"
+#include "proxy/cache/disk/loader.hpp"
+#include "proxy/cache/disk/writer.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <openssl/rand.h>
+#include <stdexcept>
+#include <unistd.h>
+#include <utility>
+
+namespace reprise::proxy::cache::disk {
+
+namespace {
+
+constexpr auto relaxed = std::memory_order_relaxed;
+
+[[noreturn]] void refuse(const std::string& path, const std::string& why) {
+    throw std::runtime_error{"disk: " + path + ": " + why};
+}
+
+/// Another process must not write to the same segments. Held until the file is closed.
+std::shared_ptr<file> take_lock(filesystem& files, const std::string& directory) {
+    const auto path = directory + "/lock";
+    auto opened = files.open(path, open_mode::make);
+    const bool writable = opened.has_value();
+    if (!opened) {
+        opened = files.open(path, open_mode::read);  // a read-only file system has locks too
+    }
+    if (!opened) {
+        refuse(path, opened.error().message());
+    }
+    if (const auto failed = (*opened)->try_lock()) {
+        if (failed != boost::system::errc::operation_would_block) {
+            refuse(path, failed.message());
+        }
+        char holder[20]{};
+        const auto size = (*opened)->read_some(0, std::as_writable_bytes(std::span{holder}));
+        const std::string pid{holder, size ? std::min<std::size_t>(*size, sizeof holder) : 0};
+        refuse(directory,
+               "another process uses this store" +
+                   (pid.empty() ? std::string{} : " (process " + pid + ")"));
+    }
+    if (writable) {
+        const auto pid = std::to_string(::getpid());
+        if (!(*opened)->resize(0)) {
+            (void)write_all(**opened, 0, std::as_bytes(std::span{pid}));
+        }
+    }
+    return *opened;
+}
+
+void fill_with_random(std::span<std::byte> bytes) {
+    if (RAND_bytes(reinterpret_cast<unsigned char*>(bytes.data()),
+                   static_cast<int>(bytes.size())) != 1) {
+        throw std::runtime_error{"no random numbers: the system's generator failed"};
+    }
+}
+
+std::uint64_t random_id() {
+    std::uint64_t id = 0;
+    fill_with_random(std::as_writable_bytes(std::span{&id, 1}));
+    return id;
+}
+
+error_code write_superblock(filesystem& files,
+                            const std::string& directory,
+                            const superblock& super) {
+    const auto path = directory + "/store";
+    const auto temporary = path + ".new";
+    const auto made = files.open(temporary, open_mode::make);
+    if (!made) {
+        return made.error();
+    }
+    const auto image = encode(super);
+    auto failed = write_all(**made, 0, std::as_bytes(std::span{image}));
+    if (!failed) {
+        failed = (*made)->sync();
+    }
+    if (!failed) {
+        failed = files.rename(temporary, path);
+    }
+    return failed ? failed : files.sync_directory(directory);
+}
+
+std::optional<superblock> read_store(filesystem& files, const std::string& directory) {
+    const auto path = directory + "/store";
+    const auto opened = files.open(path, open_mode::read);
+    if (!opened) {
+        if (opened.error() == boost::system::errc::no_such_file_or_directory) {
+            return std::nullopt;
+        }
+        refuse(path, opened.error().message());
+    }
+    superblock_image image{};
+    if (const auto failed = read_all(**opened, 0, std::as_writable_bytes(std::span{image}))) {
+        refuse(path, failed.message());
+    }
+    const auto read = read_superblock(image);
+    if (!read) {
+        refuse(
+            path,
+            read.error().message() +
+                "; what it keeps can't be read without it: move the directory away, or empty it");
+    }
+    return *read;
+}
+
+superblock new_store(const tier_settings& settings) {
+    superblock made;
+    made.store = random_id();
+    fill_with_random(made.seed);
+    made.segment_bytes = plan(settings.size, settings.segment).segment_bytes;
+    made.made = wall_now();
+    return made;
+}
+
+tier_settings with_defaults(tier_settings settings) {
+    if (settings.size < smallest_store) {
+        refuse(settings.path,
+               "a store of less than " + std::to_string(smallest_store) + " bytes is too small");
+    }
+    if (settings.max_object == 0) {
+        settings.max_object = settings.size / 4;
+    }
+    return settings;
+}
+
+// Each start numbers its bans behind all that any record can have been held against, even if the
+// last of those that were made were never kept.
+constexpr unsigned epochs_a_start_bits = 32;
+
+}  // namespace
+
+std::string_view to_string(tier_state state) noexcept {
+    switch (state) {
+    case tier_state::loading: return "loading";
+    case tier_state::ready: return "ready";
+    case tier_state::reading: return "reading";
+    case tier_state::off: return "off";
+    }
+    return "off";
+}
+
+tier::tier(const tier_settings& settings,
+           std::shared_ptr<filesystem> files,
+           purge_list& purges,
+           const invalidations& invalidated) {
+    const auto chosen = with_defaults(settings);
+    if (const auto failed = files->make_directory(chosen.path)) {
+        refuse(chosen.path, failed.message());
+    }
+    lock_ = take_lock(*files, chosen.path);
+
+    auto known = read_store(*files, chosen.path);
+    const bool is_new = !known;
+    auto super = known ? *known : new_store(chosen);
+    if (is_new) {
+        if (const auto failed = write_superblock(*files, chosen.path, super)) {
+            refuse(chosen.path, failed.message());
+        }
+    }
+    const auto path_of_journal = chosen.path + "/purges";
+    journal kept{path_of_journal, files, super.store};
+    auto loaded = is_new ? journal::loaded{} : kept.load();
+    error_code trouble;
+    if (loaded.damaged || loaded.missing || loaded.failed) {
+        // Purges may be lost, so nothing that is there may be served: under another id it is not.
+        log::error("disk: ",
+                   path_of_journal,
+                   ": ",
+                   loaded.failed    ? loaded.failed.message()
+                   : loaded.missing ? std::string{"is missing"}
+                                    : std::string{"is damaged"},
+                   "; purges may be lost, so what was stored is dropped");
+        loaded = {};
+        super.store = random_id();
+        trouble = write_superblock(*files, chosen.path, super);
+        kept = journal{path_of_journal, files, super.store};
+    }
+    auto& says = loaded.says;
+    const auto epoch = ((says.epoch >> epochs_a_start_bits) + 1) << epochs_a_start_bits;
+    purges.restore(says.bans, says.forgotten, epoch);
+    const journal_entry start{says.last, epochs_begin{epoch}};
+    if (!trouble) {
+        trouble = kept.bytes() == 0 ? kept.replace({&start, 1}) : kept.append({&start, 1}, true);
+    }
+
+    core_ = std::make_shared<core>(
+        chosen, files, super, plan(chosen.size, super.segment_bytes), purges, invalidated);
+    for (const auto& [primary, mark] : says.expiries) {
+        (void)core_->expiries.note(primary, mark);
+    }
+    if (trouble) {
+        core_->set_health(tier_state::reading, "keeping purges: " + trouble.message());
+    }
+    writer_ = std::make_shared<writer>(core_, std::move(kept), epoch, bool{trouble});
+    loader_ = std::make_unique<loader>(core_, *writer_, std::move(says));
+}
+
+tier::~tier() {
+    stop();
+}
+
+void tier::stop() {
+    if (loader_) {
+        loader_->stop();
+    }
+    writer_->stop();
+    core_->closed.store(true, std::memory_order_release);
+    core_->pool.stop();
+}
+
+const filter::hash_secret& tier::secret() const noexcept {
+    return core_->secret;
+}
+
+void tier::note_request(const filter::key_hash& key) noexcept {
+    core_->requests.note(key);
+}
+
+bool tier::may_hold(const filter::key_hash& key) const noexcept {
+    return core_->index.find(key).has_value();
+}
+
+bool tier::put(const filter::key_hash& key,
+               std::string_view url,
+               const stored_ptr& response,
+               const invalidation_mark& asked) {
+    if (!response->content || response->vary.any) {
+        return false;
+    }
+    const auto size = response->content->size;
+    if (size > core_->shape.inline_most) {
+        const auto whole = begin(key, url, size, asked);
+        return whole &&
+               std::all_of(response->content->slices.begin(),
+                           response->content->slices.end(),
+                           [&whole](const slice& part) { return whole->append(part); }) &&
+               whole->finish(*response);
+    }
+    const auto skip = [&] {
+        core_->counts.skipped.fetch_add(1, relaxed);
+        core_->counts.skipped_bytes.fetch_add(size, relaxed);
+        return false;
+    };
+    if (core_->settings.choosy && !core_->room.worth_writing(core_->requests.estimate(key), size)) {
+        return skip();
+    }
+    const auto epoch = held_against_purges(*core_, key, url, *response, asked);
+    if (!epoch || size > core_->settings.max_object) {
+        return skip();
+    }
+    response_task task{.kind = record_kind::object,
+                       .primary = key,
+                       .url = std::string{url},
+                       .response = response,
+                       .id = core_->next_id(),
+                       .asked = asked.count,
+                       .ban_epoch = *epoch,
+                       .subject = 0,
+                       .length = size};
+    const auto id = task.id;
+    if (!writer_->offer(std::move(task), size + response->head.size() + task_bytes)) {
+        return skip();
+    }
+    response->disk_record = id;
+    core_->counts.puts.fetch_add(1, relaxed);
+    core_->counts.put_bytes.fetch_add(size, relaxed);
+    return true;
+}
+
+std::unique_ptr<object_writer> tier::begin(const filter::key_hash& key,
+                                           std::string_view url,
+                                           std::optional<std::uint64_t> length,
+                                           const invalidation_mark& asked) {
+    const bool unwanted = core_->settings.choosy && length &&
+                          !core_->room.worth_writing(core_->requests.estimate(key), *length);
+    if (unwanted || !core_->takes_puts() || (length && *length > core_->settings.max_object)) {
+        core_->counts.skipped.fetch_add(1, relaxed);
+        core_->counts.skipped_bytes.fetch_add(length.value_or(0), relaxed);
+        return nullptr;
+    }
+    return std::make_unique<arriving_object>(core_, writer_, key, url, asked);
+}
+
+bool tier::freshen(const filter::key_hash& key,
+                   std::string_view url,
+                   const stored_response& current,
+                   const stored_response& updated,
+                   const invalidation_mark& asked) {
+    const auto subject = current.disk_record.load(relaxed);
+    if (subject == 0 || updated.parts || updated.vary != current.vary ||
+        updated.selecting != current.selecting) {
+        return false;
+    }
+    const auto epoch = held_against_purges(*core_, key, url, updated, asked);
+    if (!epoch) {
+        return false;
+    }
+    auto head = std::make_shared<stored_response>(updated);
+    head->content = nullptr;
+    head->outside = nullptr;
+    response_task task{.kind = record_kind::refresh,
+                       .primary = key,
+                       .url = std::string{url},
+                       .response = std::move(head),
+                       .id = core_->next_id(),
+                       .asked = asked.count,
+                       .ban_epoch = *epoch,
+                       .subject = subject,
+                       .length = updated.size()};
+    const auto object = index_key(record_kind::object, key, task.discriminator());
+    if (!core_->index.find(object) && !writer_->has_offered()) {
+        return false;
+    }
+    if (!writer_->offer(std::move(task), updated.head.size() + task_bytes)) {
+        return false;
+    }
+    updated.disk_record = subject;
+    return true;
+}
+
+void tier::invalidate(const filter::key_hash& key, std::function<void()> kept) {
+    core_->gone.note(key);
+    if (core_->erase(key)) {
+        core_->counts.invalidated.fetch_add(1, relaxed);
+    }
+    writer_->note(dropped_url{key}, std::move(kept));
+}
+
+void tier::drop(const filter::key_hash& key, const stored_response& outdated) {
+    const auto id = outdated.disk_record.load(relaxed);
+    if (id == 0) {
+        return;
+    }
+    const auto discriminator =
+        outdated.vary.empty() ? 0
+                              : variant_discriminator(key, outdated.vary.names, outdated.selecting);
+    writer_->note(drop_note{key, discriminator, id});
+}
+
+void tier::expire(const filter::key_hash& key, wall_time now, std::function<void()> kept) {
+    if (!core_->expiries.note(key, {end_of_time, now})) {
+        invalidate(key, std::move(kept));  // too many to remember: gone is safer than fresh
+        return;
+    }
+    writer_->note(expired_url{key, now}, std::move(kept));
+}
+
+void tier::keep_bans(std::function<void()> kept) {
+    writer_->note(bans_note{}, std::move(kept));
+}
+
+tier_figures tier::figures() const {
+    const auto& counts = core_->counts;
+    const auto health = core_->health();
+    tier_figures out;
+    out.state = health.state == tier_state::ready && core_->loading.load(relaxed)
+                    ? tier_state::loading
+                    : health.state;
+    out.trouble = health.reason;
+    out.objects = static_cast<std::uint64_t>(std::max<std::int64_t>(0, counts.objects.load()));
+    out.bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(0, counts.bytes.load()));
+    out.capacity = core_->shape.segments * core_->shape.segment_bytes;
+    out.segments = core_->shape.segments;
+    out.index_bytes = core_->index.bytes();
+    out.hits = counts.hits.load(relaxed);
+    out.misses = counts.misses.load(relaxed);
+    out.in_place = counts.in_place.load(relaxed);
+    out.pooled = counts.pooled.load(relaxed);
+    out.refused = counts.refused.load(relaxed);
+    out.puts = counts.puts.load(relaxed);
+    out.put_bytes = counts.put_bytes.load(relaxed);
+    out.skipped = counts.skipped.load(relaxed);
+    out.skipped_bytes = counts.skipped_bytes.load(relaxed);
+    out.written_bytes = core_->files->written_bytes();
+    out.carried = counts.carried.load(relaxed);
+    out.carried_bytes = counts.carried_bytes.load(relaxed);
+    out.evicted = counts.evicted.load(relaxed);
+    out.evicted_bytes = counts.evicted_bytes.load(relaxed);
+    out.damaged = counts.damaged.load(relaxed);
+    out.invalidated = counts.invalidated.load(relaxed);
+    out.read_errors = counts.read_errors.load(relaxed);
+    out.write_errors = counts.write_errors.load(relaxed);
+    if (const auto oldest = core_->segments.oldest()) {
+        out.oldest = std::chrono::duration_cast<std::chrono::seconds>(
+            std::max(wall_now() - *oldest, std::chrono::milliseconds{0}));
+    }
+    out.loaded_in = std::chrono::milliseconds{core_->loaded_in_ms.load(relaxed)};
+    return out;
+}
+
+}  // namespace reprise::proxy::cache::disk

@@ -1,0 +1,425 @@
+#include "proxy/cache/disk/writer.hpp"
+
+#include "proxy/admin/log.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace reprise::proxy::cache::disk {
+
+namespace {
+
+// What is written and not yet synced when nothing more comes is synced so much later.
+constexpr std::chrono::seconds sync_after{5};
+constexpr steady_time never{};
+
+std::uint64_t encoded_bytes(std::span<const journal_entry> entries, std::uint64_t store) {
+    std::vector<char> bytes;
+    std::uint64_t sum = journal_header_bytes;
+    for (const auto& entry : entries) {
+        bytes.clear();
+        append_entry(bytes, entry, 0, store);
+        sum += bytes.size();
+    }
+    return sum;
+}
+
+// The older half of what is dropped one by one is dropped as everything older than its newest.
+void coarsen(verdicts& says) {
+    std::vector<log_position> places;
+    for (const auto& one : says.urls) {
+        places.push_back(one.second);
+    }
+    for (const auto& one : says.variants) {
+        places.push_back(one.second.before);
+    }
+    for (const auto& one : says.expiries) {
+        places.push_back(one.second.before);
+    }
+    if (places.empty()) {
+        // Bans alone are too much: whatever was not looked up since is taken for purged.
+        says.forgotten.hard = says.epoch;
+        says.bans.clear();
+        return;
+    }
+    const auto middle = places.begin() + static_cast<std::ptrdiff_t>(places.size() / 2);
+    std::nth_element(places.begin(), middle, places.end());
+    says.all = std::max(says.all, *middle);
+    const auto covered = [&says](const log_position& at) { return at <= says.all; };
+    std::erase_if(says.urls, [&](const auto& one) { return covered(one.second); });
+    std::erase_if(says.variants, [&](const auto& one) { return covered(one.second.before); });
+    std::erase_if(says.expiries, [&](const auto& one) { return covered(one.second.before); });
+}
+
+}  // namespace
+
+writer::writer(std::shared_ptr<core> of, journal kept, std::uint64_t epoch, bool troubled)
+    : core_{std::move(of)},
+      journal_{std::move(kept)},
+      journal_epoch_{epoch},
+      journal_broken_{troubled},
+      tail_{*core_},
+      reclaimer_{*core_},
+      troubled_{troubled},
+      try_again_{steady_now()},
+      thread_{[this] { run(); }} {}
+
+writer::~writer() {
+    stop();
+}
+
+bool writer::offer(write_task task, std::uint64_t bytes) {
+    bool wake = false;
+    {
+        const std::lock_guard lock{guard_};
+        // What takes no room is never refused: it gives some back.
+        if (stopping_ || (bytes != 0 && (!core_->takes_puts() ||
+                                         offered_bytes_ + bytes > core_->settings.write_queue))) {
+            return false;
+        }
+        offered_.push_back({std::move(task), bytes});
+        offered_bytes_ += bytes;
+        wake = sleeping_ == sleep::for_anything ||
+               (sleeping_ == sleep::for_a_piece && offered_bytes_ >= log_tail::piece_bytes);
+        if (wake) {
+            sleeping_ = sleep::awake;
+        }
+    }
+    if (wake) {
+        wake_.notify_one();
+    }
+    return true;
+}
+
+void writer::note(journal_note what, std::function<void()> kept) {
+    {
+        const std::lock_guard lock{guard_};
+        noted_.push_back({std::move(what), std::move(kept)});
+        sleeping_ = sleep::awake;
+    }
+    wake_.notify_one();
+}
+
+bool writer::has_offered() {
+    const std::lock_guard lock{guard_};
+    return offered_bytes_ != 0;
+}
+
+void writer::begin(log_end end) {
+    {
+        const std::lock_guard lock{guard_};
+        end_ = std::move(end);
+    }
+    wake_.notify_one();
+}
+
+void writer::loaded(std::vector<loaded_segment> segments) {
+    {
+        const std::lock_guard lock{guard_};
+        loaded_ = std::move(segments);
+        all_loaded_ = true;
+    }
+    wake_.notify_one();
+}
+
+void writer::stop() {
+    {
+        const std::lock_guard lock{guard_};
+        stopping_ = true;
+    }
+    wake_.notify_one();
+    if (thread_.joinable()) {
+        thread_.join();
+    }
+}
+
+void writer::run() {
+    std::unique_lock lock{guard_};
+    wake_.wait(lock, [this] { return end_ || stopping_; });
+    if (!end_) {
+        return;
+    }
+    auto end = std::move(*end_);
+    lock.unlock();
+    next_sequence_ = end.next_sequence;
+    if (end.open && !troubled_) {
+        auto& open = *end.open;
+        if (const auto failed = tail_.resume(open.number,
+                                             open.found.header.sequence,
+                                             open.from,
+                                             std::move(open.found.entries),
+                                             open.found.end,
+                                             open.found.state == segment_state::closed)) {
+            trouble(failed, "going on with the last segment");
+        }
+    }
+    lock.lock();
+    while (wait(lock)) {
+        if (all_loaded_ && !may_reclaim_) {
+            may_reclaim_ = true;
+            waits_for_loading_ = false;
+            for (const auto& one : loaded_) {
+                if (!tail_.is_open() || tail_.number() != one.number) {
+                    core_->room.found(one.number, one.sequence, one.live_bytes);
+                }
+            }
+        }
+        lock.unlock();
+        keep_noted();
+        if (troubled_ && steady_now() >= try_again_) {
+            recover_from_trouble();
+        }
+        if (!troubled_ && sync_by_ != never && steady_now() >= sync_by_) {
+            sync_by_ = never;
+            if (const auto failed = tail_.sync()) {
+                trouble(failed, "syncing");
+            }
+        }
+        lock.lock();
+        write_all_offered(lock);
+    }
+    lock.unlock();
+    keep_noted();
+    lock.lock();
+    write_all_offered(lock);
+    lock.unlock();
+    keep_noted();
+    if (!troubled_) {
+        close_tail();
+    }
+}
+
+bool writer::wait(std::unique_lock<std::mutex>& lock) {
+    for (;;) {
+        if (stopping_) {
+            return false;
+        }
+        if (!noted_.empty() || (all_loaded_ && !may_reclaim_)) {
+            return true;
+        }
+        const auto now = steady_now();
+        auto until = never;
+        auto how = sleep::for_anything;
+        if (troubled_) {
+            until = try_again_;
+        } else if (!waits_for_loading_ && (!offered_.empty() || tail_.has_unwritten())) {
+            if (write_by_ == never) {
+                write_by_ = now + core_->settings.write_after;
+            }
+            if (offered_bytes_ >= log_tail::piece_bytes) {
+                return true;
+            }
+            until = write_by_;
+            how = sleep::for_a_piece;
+        } else if (sync_by_ != never) {
+            until = sync_by_;
+        }
+        if (until != never && now >= until) {
+            return true;
+        }
+        sleeping_ = how;
+        if (until == never) {
+            wake_.wait(lock);
+        } else {
+            wake_.wait_until(lock, until);
+        }
+        sleeping_ = sleep::awake;
+    }
+}
+
+void writer::write_all_offered(std::unique_lock<std::mutex>& lock) {
+    if (!stopping_ && offered_bytes_ < log_tail::piece_bytes && steady_now() < write_by_) {
+        return;  // woken for something else
+    }
+    while (!offered_.empty() && !troubled_) {
+        if (!noted_.empty()) {
+            lock.unlock();
+            keep_noted();
+            lock.lock();
+            continue;
+        }
+        if (must_wait_for_loading()) {
+            waits_for_loading_ = true;
+            break;
+        }
+        const auto next = std::move(offered_.front());
+        offered_.pop_front();
+        lock.unlock();
+        std::visit([this](const auto& task) { perform(task); }, next.task);
+        lock.lock();
+        offered_bytes_ -= next.bytes;
+    }
+    if (troubled_) {
+        skip_offered();
+    }
+    if (offered_.empty()) {
+        dropped_ids_.clear();
+    }
+    lock.unlock();
+    flush();
+    lock.lock();
+    write_by_ = never;
+}
+
+void writer::skip_offered() {
+    for (const auto& one : offered_) {
+        if (one.bytes != 0) {
+            core_->counts.skipped.fetch_add(1, std::memory_order_relaxed);
+            core_->counts.skipped_bytes.fetch_add(one.bytes, std::memory_order_relaxed);
+        }
+    }
+    offered_.clear();
+    offered_bytes_ = 0;
+}
+
+void writer::flush() {
+    if (troubled_) {
+        return;
+    }
+    if (const auto failed = tail_.flush()) {
+        trouble(failed, "writing");
+        return;
+    }
+    if (tail_.is_dirty() && sync_by_ == never) {
+        sync_by_ = steady_now() + sync_after;
+    }
+}
+
+log_position writer::position() const noexcept {
+    return tail_.is_open() ? tail_.position() : log_position{next_sequence_, 0};
+}
+
+log_position writer::oldest_position() const {
+    const auto number = oldest_segment();
+    const auto sequence = number ? core_->segments.sequence(*number) : std::uint64_t{0};
+    if (sequence == 0) {
+        return tail_.is_open() ? log_position{tail_.position().sequence, 0} : log_position{};
+    }
+    return {sequence, 0};
+}
+
+void writer::keep_noted() {
+    std::vector<noted> batch;
+    {
+        const std::lock_guard lock{guard_};
+        batch.swap(noted_);
+    }
+    if (batch.empty()) {
+        return;
+    }
+    std::vector<journal_entry> entries;
+    std::vector<std::function<void()>> calls;
+    const auto add = [&](journal_fact fact) { entries.push_back({position(), std::move(fact)}); };
+    for (auto& one : batch) {
+        if (const auto* url = std::get_if<dropped_url>(&one.what)) {
+            add(*url);
+        } else if (const auto* expired = std::get_if<expired_url>(&one.what)) {
+            core_->expiries.settle(expired->primary, position());
+            add(*expired);
+        } else if (const auto* dropped = std::get_if<drop_note>(&one.what)) {
+            if (auto fact = drop(*dropped)) {
+                add(std::move(*fact));
+            }
+        } else {
+            for (auto& ban : core_->purges.made_since(journal_epoch_)) {
+                journal_epoch_ = std::max(journal_epoch_, ban.epoch);
+                add(std::move(ban));
+            }
+        }
+        if (one.kept) {
+            calls.push_back(std::move(one.kept));
+        }
+    }
+    if (!journal_broken_) {
+        const auto failed = journal_.append(entries, !calls.empty());
+        if (!failed) {
+            for (const auto& call : calls) {
+                call();
+            }
+            if (journal_.bytes() > core_->shape.journal_most / 2 && rewrite_journal({})) {
+                journal_broken_ = true;
+                trouble(boost::system::errc::make_error_code(boost::system::errc::io_error),
+                        "rewriting the journal of purges");
+            }
+            return;
+        }
+        journal_broken_ = true;
+        trouble(failed, "keeping purges");
+    }
+    std::move(entries.begin(), entries.end(), std::back_inserter(unkept_));
+    std::move(calls.begin(), calls.end(), std::back_inserter(unkept_calls_));
+}
+
+error_code writer::rewrite_journal(std::span<const journal_entry> more) {
+    auto old = journal_.load();
+    auto& says = old.says;
+    if (old.damaged || old.missing || old.failed) {
+        says.add({position(), dropped_all{}});
+    }
+    for (const auto& entry : more) {
+        says.add(entry);
+    }
+    // What the list has is what counts: of bans that say the same the last alone.
+    says.bans = core_->purges.made_since(0);
+    says.forgotten = core_->purges.forgotten();
+    says.epoch = core_->purges.epoch();
+    journal_epoch_ = says.epoch;
+    says.last = std::max(says.last, position());
+    auto entries = says.entries(oldest_position());
+    // Two of them are there for a moment, and this one is to have room for more.
+    const auto limit = core_->shape.journal_most / 8 * 3;
+    const auto store = core_->store.store;
+    while (encoded_bytes(entries, store) > limit &&
+           !(says.bans.empty() && says.urls.empty() && says.variants.empty() &&
+             says.expiries.empty())) {
+        coarsen(says);
+        entries = says.entries(oldest_position());
+    }
+    return journal_.replace(entries);
+}
+
+void writer::trouble(const error_code& why, std::string_view doing) {
+    core_->counts.write_errors.fetch_add(1, std::memory_order_relaxed);
+    troubled_ = true;
+    backoff_ = backoff_.count() == 0 ? core_->settings.retry_after
+                                     : std::min(2 * backoff_, core_->settings.retry_at_most);
+    try_again_ = steady_now() + backoff_;
+    core_->set_health(tier_state::reading, std::string{doing} + ": " + why.message());
+}
+
+void writer::recover_from_trouble() {
+    troubled_ = false;
+    // What is in the index must still be what is in that directory.
+    const auto opened = core_->files->open(core_->path_of("store"), open_mode::read);
+    superblock_image image{};
+    auto failed = opened ? read_all(**opened, 0, std::as_writable_bytes(std::span{image}))
+                         : opened.error();
+    if (failed) {
+        trouble(failed, "looking for the store");
+        return;
+    }
+    const auto super = read_superblock(image);
+    if (!super || super->store != core_->store.store) {
+        trouble(format_errc::bad_checksum, "another store has taken this one's place");
+        return;
+    }
+    if (journal_broken_) {
+        failed = rewrite_journal(unkept_);
+        if (failed) {
+            trouble(failed, "keeping purges");
+            return;
+        }
+        journal_broken_ = false;
+        unkept_.clear();
+        for (const auto& call : std::exchange(unkept_calls_, {})) {
+            call();
+        }
+    }
+    if (!tail_.is_open() && !must_wait_for_loading() && !open_next()) {
+        return;
+    }
+    backoff_ = std::chrono::milliseconds{0};
+    core_->set_health(tier_state::ready, {});
+}
+
+}  // namespace reprise::proxy::cache::disk

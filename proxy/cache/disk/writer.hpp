@@ -1,0 +1,195 @@
+#pragma once
+// The one thread that writes: to the end of the log, and to the journal.
+//
+// What is stored waits in a queue of bounded bytes; what finds it full is skipped. What is purged
+// waits in another that nobody is refused by, and that comes first: an entry of the journal names
+// the position that the log has reached, and whatever of its key is encoded after it was asked for
+// after it (invalidations), or not encoded at all.
+//
+// Offering wakes the writer only when it sleeps with nothing to do, or when a piece is full: an
+// event loop that stores a thousand objects in a fifth of a second makes one system call for it.
+//
+// A failure to write drops what waits, says so, and tries again after a while that doubles: with a
+// new segment, and with a new journal of all that the old one and memory know.
+//
+// Threads   offer, note: any. begin: once, any. stop: one.
+
+#include "proxy/cache/body.hpp"
+#include "proxy/cache/disk/core.hpp"
+#include "proxy/cache/disk/journal.hpp"
+#include "proxy/cache/disk/log_tail.hpp"
+#include "proxy/cache/disk/reclaimer.hpp"
+#include "proxy/cache/disk/recovery.hpp"
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <unordered_set>
+#include <variant>
+#include <vector>
+
+namespace reprise::proxy::cache::disk {
+
+/// A response, whole with `content`; or the head of a large object whose extents were offered
+/// before; or, with `subject`, a newer head of what is there.
+struct response_task {
+    record_kind kind = record_kind::object;
+    filter::key_hash primary{};
+    std::string url;
+    stored_ptr response;
+    std::uint64_t id = 0;
+    std::uint64_t asked = 0;      ///< count of invalidations
+    std::uint64_t ban_epoch = 0;  ///< held against the bans up to this
+    std::uint64_t subject = 0;
+    std::uint64_t length = 0;
+
+    [[nodiscard]] std::uint64_t discriminator() const noexcept;
+};
+struct extent_task {
+    filter::key_hash primary{};
+    std::uint64_t object = 0;
+    std::uint32_t part = 0;
+    std::vector<slice> bytes;
+};
+/// Of these extents no head will come.
+struct abandon_task {
+    filter::key_hash primary{};
+    std::uint64_t object = 0;
+    std::uint32_t parts = 0;
+};
+using write_task = std::variant<response_task, extent_task, abandon_task>;
+
+/// Drops this very record.
+struct drop_note {
+    filter::key_hash primary{};
+    std::uint64_t discriminator = 0;
+    std::uint64_t id = 0;
+};
+/// The bans made since the journal was last told of any.
+struct bans_note {};
+using journal_note = std::variant<dropped_url, expired_url, drop_note, bans_note>;
+
+/// Where loading found the log to end.
+struct log_end {
+    std::uint64_t next_sequence = 1;
+    struct open_segment {
+        std::uint32_t number = 0;
+        std::shared_ptr<file> from;
+        recovered_segment found;
+    };
+    std::optional<open_segment> open;  ///< to go on with
+};
+
+/// A segment that was loaded, for the bookkeeping of space.
+struct loaded_segment {
+    std::uint32_t number = 0;
+    std::uint64_t sequence = 0;
+    std::uint64_t live_bytes = 0;
+};
+
+class writer {
+public:
+    /// `epoch`: of the last ban that the journal has. `troubled`: the journal could not be written.
+    writer(std::shared_ptr<core> of, journal kept, std::uint64_t epoch, bool troubled);
+    ~writer();  ///< stop()
+    writer(const writer&) = delete;
+    writer& operator=(const writer&) = delete;
+
+    /// False: there is no room for `bytes` more, or nothing is written now.
+    [[nodiscard]] bool offer(write_task task, std::uint64_t bytes);
+    void note(journal_note what, std::function<void()> kept = {});
+    [[nodiscard]] bool has_offered();
+
+    /// From now on what was offered is written.
+    void begin(log_end end);
+    /// The index is complete: segments may be reclaimed.
+    void loaded(std::vector<loaded_segment> segments);
+
+    /// Writes what was offered, and closes the segment.
+    void stop();
+
+private:
+    struct noted {
+        journal_note what;
+        std::function<void()> kept;
+    };
+    struct offered {
+        write_task task;
+        std::uint64_t bytes = 0;
+    };
+    enum class sleep : std::uint8_t { awake, for_a_piece, for_anything };
+
+    void run();
+    /// Until there is something to do. False: stop.
+    [[nodiscard]] bool wait(std::unique_lock<std::mutex>& lock);
+    void write_all_offered(std::unique_lock<std::mutex>& lock);
+    void keep_noted();
+    void skip_offered();
+
+    // Writing (writer_tasks.cpp).
+    void perform(const response_task& task);
+    void perform(const extent_task& task);
+    void perform(const abandon_task& task);
+    void write_response(const response_task& task, std::uint64_t discriminator);
+    void list_variant(const response_task& task, std::uint64_t discriminator, std::uint16_t expiry);
+    [[nodiscard]] std::optional<journal_fact> drop(const drop_note& note);
+    void carry_what_is_due();
+    void flush();
+    [[nodiscard]] bool must_wait_for_loading();
+    template <class Source>
+    std::optional<index_entry> append(const Source& source, std::uint64_t id);
+    [[nodiscard]] bool make_room(std::uint64_t record_bytes);
+    [[nodiscard]] bool open_next();
+    [[nodiscard]] std::optional<std::uint32_t> free_segment();
+    [[nodiscard]] std::optional<std::uint32_t> oldest_segment() const;
+    [[nodiscard]] std::shared_ptr<file> open_segment_file(std::uint32_t number, error_code& failed);
+    void close_tail();
+    void settle_deaths();
+
+    [[nodiscard]] log_position position() const noexcept;
+    [[nodiscard]] log_position oldest_position() const;
+    [[nodiscard]] error_code rewrite_journal(std::span<const journal_entry> more);
+    void trouble(const error_code& why, std::string_view doing);
+    void recover_from_trouble();
+
+    const std::shared_ptr<core> core_;
+
+    std::mutex guard_;
+    std::condition_variable wake_;
+    std::deque<offered> offered_;
+    std::uint64_t offered_bytes_ = 0;
+    std::vector<noted> noted_;
+    std::optional<log_end> end_;
+    std::vector<loaded_segment> loaded_;
+    bool all_loaded_ = false, stopping_ = false;
+    sleep sleeping_ = sleep::awake;
+
+    // The thread's own from here on.
+    journal journal_;
+    std::uint64_t journal_epoch_;
+    bool journal_broken_;
+    std::vector<journal_entry> unkept_;  // not written yet, for the journal is broken
+    std::vector<std::function<void()>> unkept_calls_;
+    log_tail tail_;
+    reclaimer reclaimer_;
+    std::uint64_t next_sequence_ = 1;
+    bool may_reclaim_ = false;
+    bool troubled_ = false;
+    bool waits_for_loading_ = false;
+    steady_time try_again_{}, make_again_{};
+    std::chrono::milliseconds backoff_{0};
+    steady_time write_by_{}, sync_by_{};
+    std::unordered_set<std::uint64_t> dropped_ids_;  // of what may still be offered
+    std::optional<std::uint32_t> failed_;            // the segment that could not be begun
+
+    std::thread thread_;
+};
+
+}  // namespace reprise::proxy::cache::disk

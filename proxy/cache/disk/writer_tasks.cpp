@@ -1,0 +1,343 @@
+#include "proxy/admin/log.hpp"
+#include "proxy/cache/disk/large_body.hpp"
+#include "proxy/cache/disk/record_read.hpp"
+#include "proxy/cache/disk/variants.hpp"
+#include "proxy/cache/disk/writer.hpp"
+
+#include <algorithm>
+#include <utility>
+
+// What the writer does with one task: encode it at the end of the log, and make room for that.
+
+namespace reprise::proxy::cache::disk {
+
+namespace {
+constexpr auto relaxed = std::memory_order_relaxed;
+}  // namespace
+
+std::uint64_t response_task::discriminator() const noexcept {
+    return response->vary.empty()
+               ? 0
+               : variant_discriminator(primary, response->vary.names, response->selecting);
+}
+
+template <class Source>
+std::optional<index_entry> writer::append(const Source& source, std::uint64_t id) {
+    const auto bytes = sized(source);
+    if (!bytes || *bytes > core_->shape.record_most || !make_room(*bytes)) {
+        core_->counts.skipped.fetch_add(1, relaxed);
+        return std::nullopt;
+    }
+    return tail_.append(*bytes, id, [&](std::span<char> into, const record_stamp& stamp) {
+        return encode(source, stamp, core_->store.store, into);
+    });
+}
+
+void writer::perform(const response_task& task) {
+    if (dropped_ids_.contains(task.id) || core_->invalidated.since(task.primary, task.asked)) {
+        return;
+    }
+    const auto discriminator = task.discriminator();
+    if (task.kind == record_kind::large) {
+        // The head is for when all of it is there: in the index, hence in the file.
+        flush();
+        const auto extent = static_cast<std::uint32_t>(core_->shape.inline_most);
+        const auto extents = static_cast<std::uint32_t>((task.length + extent - 1) / extent);
+        if (!has_extents(core_->index, {task.primary, task.id, task.length, extent, extents})) {
+            core_->counts.skipped.fetch_add(1, relaxed);
+            return;
+        }
+    }
+    if (task.kind == record_kind::refresh) {
+        const auto object = index_key(record_kind::object, task.primary, discriminator);
+        if (!tail_.awaits(object) && !core_->index.find(object)) {
+            return;
+        }
+    }
+    write_response(task, discriminator);
+    carry_what_is_due();
+}
+
+void writer::write_response(const response_task& task, std::uint64_t discriminator) {
+    const bool is_large = task.kind == record_kind::large;
+    const object_source source{
+        .kind = task.kind,
+        .primary = task.primary,
+        .discriminator = discriminator,
+        .url = task.url,
+        .response = *task.response,
+        .ban_epoch = task.ban_epoch,
+        .subject = task.subject,
+        .length = task.length,
+        .extent_bytes = is_large ? static_cast<std::uint32_t>(core_->shape.inline_most) : 0,
+        .carried = false};
+    const auto entry = append(source, task.id);
+    if (!entry) {
+        return;
+    }
+    tail_.publish_later({.key = index_key(task.kind, task.primary, discriminator),
+                         .entry = *entry,
+                         .primary = task.primary,
+                         .length = task.length,
+                         .asked = task.asked,
+                         .moved_from = {}});
+    if (task.kind == record_kind::refresh) {
+        const auto object = index_key(record_kind::object, task.primary, discriminator);
+        if (const auto found = core_->index.find(object)) {
+            (void)core_->index.set_expiry(object, found->place, entry->expiry);
+        }
+    } else if (discriminator != 0) {
+        list_variant(task, discriminator, entry->expiry);
+    }
+}
+
+void writer::list_variant(const response_task& task,
+                          std::uint64_t discriminator,
+                          std::uint16_t expiry) {
+    if (tail_.awaits(task.primary)) {
+        flush();
+    }
+    variant_directory directory;
+    const auto before = core_->index.find(task.primary);
+    if (before && before->kind == record_kind::variants) {
+        auto from = core_->segments.at(before->place.segment);
+        if (from.from && from.sequence != 0) {
+            record_read read{{}, std::move(from), *before, core_->store.store};
+            read.read_now();
+            if (read.how() == record_read::outcome::good && read.header().primary == task.primary) {
+                if (auto known = read_variants(read.bytes()); known && known->url == task.url) {
+                    directory = std::move(*known);
+                }
+            }
+        }
+    }
+    directory.url = task.url;
+    std::erase_if(directory.variants, [&](const listed_variant& one) {
+        const auto key = index_key(record_kind::object, task.primary, one.discriminator);
+        return one.discriminator != discriminator && !core_->index.find(key);
+    });
+    const auto gone = directory.add({.names = task.response->vary.names,
+                                     .discriminator = discriminator,
+                                     .id = task.id,
+                                     .response_time = task.response->freshness.response_time,
+                                     .expiry = expiry});
+    if (gone && gone->discriminator != discriminator) {
+        (void)core_->erase(index_key(record_kind::object, task.primary, gone->discriminator));
+    }
+    const directory_source source{task.primary, directory};
+    if (const auto entry = append(source, core_->next_id())) {
+        tail_.publish_later({.key = task.primary,
+                             .entry = *entry,
+                             .primary = task.primary,
+                             .length = entry->bytes,
+                             .asked = task.asked,
+                             .moved_from = {}});
+    }
+}
+
+void writer::perform(const extent_task& task) {
+    const extent_source source{
+        .primary = task.primary, .object = task.object, .part = task.part, .bytes = task.bytes};
+    if (const auto entry = append(source, core_->next_id())) {
+        tail_.publish_later({.key = extent_key(task.primary, task.object, task.part),
+                             .entry = *entry,
+                             .primary = task.primary,
+                             .length = entry->bytes,
+                             .asked = {},
+                             .moved_from = {}});
+        carry_what_is_due();
+    }
+}
+
+void writer::perform(const abandon_task& task) {
+    flush();
+    for (std::uint32_t part = 0; part < task.parts; ++part) {
+        (void)core_->erase(extent_key(task.primary, task.object, part));
+    }
+}
+
+std::optional<journal_fact> writer::drop(const drop_note& note) {
+    const auto key = index_key(record_kind::object, note.primary, note.discriminator);
+    if (tail_.awaits(key)) {
+        flush();
+    }
+    const auto entry = core_->index.find(key);
+    if (entry) {
+        auto from = core_->segments.at(entry->place.segment);
+        if (!from.from || from.sequence == 0) {
+            return std::nullopt;
+        }
+        record_read read{{}, std::move(from), *entry, core_->store.store};
+        read.read_now();
+        if (read.how() == record_read::outcome::good && read.header().id != note.id) {
+            dropped_ids_.insert(note.id);
+            return std::nullopt;
+        }
+    } else {
+        dropped_ids_.insert(note.id);
+        if (!core_->loading.load(relaxed)) {
+            return std::nullopt;
+        }
+    }
+    core_->gone.note(key);
+    if (entry) {
+        (void)core_->erase(key, *entry);
+    }
+    return dropped_variant{note.primary, note.discriminator};
+}
+
+void writer::carry_what_is_due() {
+    const auto filled = [this] {
+        return static_cast<double>(tail_.position().offset) /
+               static_cast<double>(core_->shape.segment_bytes);
+    };
+    while (!troubled_ && tail_.is_open() && reclaimer_.is_active() &&
+           reclaimer_.carry_one(tail_, filled())) {
+        if (tail_.unwritten_bytes() >= log_tail::piece_bytes) {
+            flush();
+        }
+    }
+    if (tail_.is_open() && tail_.unwritten_bytes() >= log_tail::piece_bytes) {
+        flush();
+    }
+}
+
+bool writer::make_room(std::uint64_t record_bytes) {
+    if (troubled_) {
+        return false;
+    }
+    while (!tail_.is_open() || !tail_.has_room(record_bytes)) {
+        close_tail();
+        if (troubled_ || !open_next()) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void writer::close_tail() {
+    if (const auto failed = tail_.close()) {
+        trouble(failed, "closing a segment");
+    }
+    sync_by_ = {};
+}
+
+std::optional<std::uint32_t> writer::free_segment() {
+    std::optional<std::uint32_t> last_choice;
+    for (std::uint32_t number = 0; number < core_->segments.size(); ++number) {
+        const auto view = core_->segments.at(number);
+        if (view.sequence != 0 || (!view.from && steady_now() < make_again_)) {
+            continue;
+        }
+        if (number != failed_) {
+            return number;
+        }
+        last_choice = number;
+    }
+    return last_choice;
+}
+
+std::optional<std::uint32_t> writer::oldest_segment() const {
+    std::optional<std::uint32_t> oldest;
+    std::uint64_t lowest = 0;
+    for (std::uint32_t number = 0; number < core_->segments.size(); ++number) {
+        const auto sequence = core_->segments.sequence(number);
+        const bool is_tail = tail_.is_open() && tail_.number() == number;
+        if (sequence != 0 && !is_tail && (!oldest || sequence < lowest)) {
+            oldest = number;
+            lowest = sequence;
+        }
+    }
+    return oldest;
+}
+
+bool writer::must_wait_for_loading() {
+    const bool open = tail_.is_open() && tail_.has_room(core_->shape.record_most);
+    return !may_reclaim_ && !open && !free_segment();
+}
+
+bool writer::open_next() {
+    for (;;) {
+        auto number = free_segment();
+        if (!number) {
+            if (!reclaimer_.is_active()) {
+                const auto oldest = oldest_segment();
+                if (!oldest || !may_reclaim_) {
+                    trouble(boost::system::errc::make_error_code(
+                                boost::system::errc::no_space_on_device),
+                            "looking for a segment");
+                    return false;
+                }
+                reclaimer_.begin(*oldest);  // nothing could be carried ahead of time
+            }
+            number = reclaimer_.number();
+            reclaimer_.finish();
+        }
+        settle_deaths();
+        error_code failed;
+        auto opened = open_segment_file(*number, failed);
+        if (failed == boost::system::errc::no_space_on_device && oldest_segment() &&
+            steady_now() >= make_again_) {
+            make_again_ = steady_now() + core_->settings.retry_at_most;
+            log::warn("disk: ",
+                      core_->settings.path,
+                      ": no room for more segments; those that are there are used again");
+            continue;
+        }
+        if (!failed) {
+            failed = tail_.open(*number, next_sequence_, std::move(opened));
+        }
+        if (failed) {
+            failed_ = number;
+            trouble(failed, "beginning a segment");
+            return false;
+        }
+        break;
+    }
+    failed_.reset();
+    ++next_sequence_;
+    core_->expiries.forget_before(oldest_position());
+    if (may_reclaim_ && !reclaimer_.is_active() && !free_segment()) {
+        if (const auto oldest = oldest_segment()) {
+            reclaimer_.begin(*oldest);
+        }
+    }
+    return true;
+}
+
+std::shared_ptr<file> writer::open_segment_file(std::uint32_t number, error_code& failed) {
+    const auto path = core_->path_of(segment_name(number));
+    const auto opened = core_->files->open(path, open_mode::make);
+    if (!opened) {
+        failed = opened.error();
+        return nullptr;
+    }
+    const auto size = (*opened)->size();
+    if (!size) {
+        failed = size.error();
+        return nullptr;
+    }
+    if (*size != core_->shape.segment_bytes) {
+        failed = *size > core_->shape.segment_bytes
+                     ? (*opened)->resize(core_->shape.segment_bytes)
+                     : (*opened)->reserve(core_->shape.segment_bytes);
+        if (!failed) {
+            failed = core_->files->sync_directory(core_->settings.path);
+        }
+        if (failed) {
+            if (*size == 0) {
+                (void)core_->files->remove(path);
+            }
+            return nullptr;
+        }
+    }
+    return *opened;
+}
+
+void writer::settle_deaths() {
+    for (const auto& one : core_->take_deaths()) {
+        core_->room.died(one.place.segment, {one.bytes, one.bytes, 1});
+    }
+}
+
+}  // namespace reprise::proxy::cache::disk
