@@ -102,7 +102,8 @@ public:
     /// The tier holds a copy of `url`, the newest of which is fresh until `until`: its first copy
     /// came, or one was refreshed or replaced. Says that the same tier's copy is replaced: `until`
     /// counts, also where it is earlier; when another tier holds the key too, the later one does.
-    /// O(url), no allocation but the inbox's.
+    /// O(url), no allocation but the inbox's. An accelerator's key ("//host/...") is no URL that a
+    /// sibling can ask for: nothing happens.
     void held(holder by,
               const filter::key_hash& key,
               std::string_view url,

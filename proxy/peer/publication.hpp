@@ -61,13 +61,13 @@ public:
     /// The newest; null before the first.
     [[nodiscard]] std::shared_ptr<const published> now() const;
 
+    /// Of the publisher's thread.
     [[nodiscard]] std::uint64_t bytes() const;
 
 private:
     std::size_t keep_;
-    std::deque<std::shared_ptr<const published>>
-        bases_;                 // fetched once; the last is newest_'s base
-    mutable std::mutex guard_;  // of newest_ alone
+    std::deque<std::shared_ptr<const filter::digest>> bases_;  // somebody fetched, oldest first
+    mutable std::mutex guard_;                                 // of newest_ alone
     std::shared_ptr<const published> newest_;
 };
 

@@ -1,0 +1,359 @@
+#include "proxy/peer/digest_source.hpp"
+
+#include "filter/digest.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace reprise::proxy::peer {
+
+using filter::bit_changes;
+using filter::bloom_size;
+using filter::counting_bloom;
+using filter::squid_source;
+
+namespace {
+
+/// What a resize moves in one tick: some milliseconds.
+constexpr std::size_t keys_a_tick = 50'000;
+/// Room for as many more keys as there are when a filter is made.
+constexpr double head_room = 1.6;
+constexpr unsigned shrink_below = 4;  // the capacity's share of keys, as a divisor
+
+bloom_size bloom_for(std::uint64_t capacity, double rate) {
+    return filter::digest_size(capacity, rate);
+}
+
+filter::squid_size squid_for(std::uint64_t capacity, unsigned bits_per_entry) {
+    return {filter::squid_capacity(capacity, 0, bits_per_entry), bits_per_entry};
+}
+
+}  // namespace
+
+source_plan plan_of(const config::digest_options& options) {
+    source_plan plan;
+    plan.false_positive_rate = options.false_positive_rate;
+    plan.publish_after_change = options.publish_after_change;
+    plan.publish_after = options.publish_after;
+    plan.squid = options.squid;
+    return plan;
+}
+
+/// One size of everything that follows the keys.
+struct digest_source::filters {
+    filters(std::uint64_t keys, const source_plan& plan)
+        : capacity{keys},
+          counts{bloom_for(keys, plan.false_positive_rate)},
+          bits{counts.size()} {
+        if (plan.squid) {
+            squid.emplace(squid_for(keys, plan.squid_bits_per_entry));
+        }
+    }
+
+    void insert(const filter::key_hash& key, const filter::squid_key& squid_key) noexcept {
+        counts.insert(key, [this](std::uint64_t place) { bits.turn(place); });
+        if (squid) {
+            squid->insert(squid_key);
+        }
+    }
+
+    void erase(const filter::key_hash& key, const filter::squid_key& squid_key) noexcept {
+        // Only what was inserted is erased, so this can't fail.
+        (void)counts.erase(key, [this](std::uint64_t place) { bits.turn(place); });
+        if (squid) {
+            (void)squid->erase(squid_key);
+        }
+    }
+
+    [[nodiscard]] std::uint64_t bytes() const noexcept {
+        return counts.bytes() + bits.bytes() + (squid ? squid->bytes() : 0);
+    }
+
+    std::uint64_t capacity;
+    counting_bloom counts;
+    bit_changes bits;
+    std::optional<squid_source> squid;
+};
+
+digest_source::digest_source(const source_plan& plan,
+                             const fleet_secret& secret,
+                             std::function<std::uint64_t()> random)
+    : plan_{plan},
+      secret_{secret},
+      random_{std::move(random)},
+      table_{plan.squid},
+      now_{std::make_unique<filters>(plan.least_capacity, plan)},
+      epoch_{random_()} {}
+
+digest_source::~digest_source() = default;
+
+void digest_source::push(const source_event& event) {
+    const std::scoped_lock lock{inbox_guard_};
+    inbox_.push_back(event);
+}
+
+void digest_source::held(
+    holder by, const filter::key_hash& key, std::string_view url, wall_time until, wall_time now) {
+    if (url.starts_with("//")) {
+        return;
+    }
+    source_event event{.key = key, .name = name_of(url, secret_), .by = by};
+    if (plan_.squid) {
+        event.squid = filter::squid_key_of(url);
+    }
+    event.until = key_table::pack_time(until - plan_.least_use, now);
+    push(event);
+}
+
+void digest_source::held(
+    holder by, const filter::key_hash& key, url_name name, wall_time until, wall_time now) {
+    push({.key = key,
+          .name = name,
+          .until = key_table::pack_time(until - plan_.least_use, now),
+          .by = by});
+}
+
+void digest_source::gone(holder by, const filter::key_hash& key) {
+    push({.key = key, .what = source_event::kind::gone, .by = by});
+}
+
+void digest_source::outdated(const filter::key_hash& key) {
+    push({.key = key, .what = source_event::kind::outdated});
+}
+
+void digest_source::enter(const filter::key_hash& key, key_facts& facts) {
+    const auto hashed = key_of(facts.name, secret_);
+    now_->insert(hashed, facts.squid);
+    if (next_ && key_table::shard_of(key) < filled_) {
+        next_->insert(hashed, facts.squid);
+    }
+    facts.listed = true;
+    ++listed_;
+}
+
+void digest_source::leave(std::size_t shard, key_facts& facts) {
+    const auto hashed = key_of(facts.name, secret_);
+    now_->erase(hashed, facts.squid);
+    if (next_ && shard < filled_) {
+        next_->erase(hashed, facts.squid);
+    }
+    facts.listed = false;
+    --listed_;
+}
+
+void digest_source::apply(const source_event& event, wall_time now) {
+    key_facts facts;
+    const bool known = table_.find(event.key, facts);
+    const auto by = static_cast<std::uint8_t>(event.by);
+    const auto shard = key_table::shard_of(event.key);
+    if (event.what != source_event::kind::held) {
+        if (!known) {
+            return;
+        }
+        const bool was_listed = facts.listed;
+        if (event.what == source_event::kind::outdated) {
+            facts.until = 0;
+        } else {
+            facts.holders &= static_cast<std::uint8_t>(~by);
+        }
+        if (was_listed && (facts.until == 0 || facts.holders == 0)) {
+            leave(shard, facts);
+        }
+        if (facts.holders == 0) {
+            table_.erase(event.key);
+        } else {
+            table_.put(event.key, facts);
+        }
+        return;
+    }
+    if (known && facts.name != event.name) {
+        // Another key with the same 48 bits: the later one has the slot.
+        if (facts.listed) {
+            leave(shard, facts);
+        }
+        facts = {};
+    }
+    facts.name = event.name;
+    facts.squid = event.squid;
+    const bool alone = (facts.holders & ~by) == 0;
+    facts.until = alone ? event.until : key_table::later(facts.until, event.until, now);
+    facts.holders |= by;
+    const bool ahead = key_table::is_ahead(facts.until, now);
+    // The slot first: it may need memory, and the filter must not know what the table does not.
+    const bool was_listed = facts.listed;
+    table_.put(event.key, facts);
+    if (ahead == was_listed) {
+        return;
+    }
+    if (ahead) {
+        enter(event.key, facts);
+    } else {
+        leave(shard, facts);
+    }
+    table_.put(event.key, facts);
+}
+
+void digest_source::take_inbox(wall_time now) {
+    in_hand_.clear();
+    {
+        const std::scoped_lock lock{inbox_guard_};
+        std::swap(in_hand_, inbox_);
+    }
+    for (const auto& event : in_hand_) {
+        apply(event, now);
+    }
+    constexpr std::size_t keep = 1 << 16;
+    if (in_hand_.capacity() > keep) {
+        in_hand_ = {};
+    }
+}
+
+void digest_source::sweep(std::size_t shards, wall_time now) {
+    for (std::size_t i = 0; i < shards; ++i) {
+        const auto shard = swept_;
+        table_.visit(shard, [this, shard, now](key_facts& facts) {
+            if (facts.until != 0 && !key_table::is_ahead(facts.until, now)) {
+                facts.until = 0;
+                if (facts.listed) {
+                    leave(shard, facts);
+                }
+            }
+            return true;
+        });
+        swept_ = (swept_ + 1) % key_table::shards;
+    }
+}
+
+bool digest_source::must_resize() const {
+    if (next_) {
+        return false;
+    }
+    const bool too_small = listed_ > now_->capacity;
+    const bool too_large = now_->capacity > plan_.least_capacity &&
+                           listed_ * shrink_below < now_->capacity;
+    return too_small || too_large;
+}
+
+void digest_source::begin_resize() {
+    const auto wanted = static_cast<std::uint64_t>(static_cast<double>(listed_) * head_room);
+    next_ = std::make_unique<filters>(std::max(plan_.least_capacity, wanted), plan_);
+    filled_ = 0;
+}
+
+void digest_source::go_on_resizing(std::size_t keys) {
+    std::size_t moved = 0;
+    while (filled_ < key_table::shards && moved < keys) {
+        table_.visit(filled_, [this, &moved](key_facts& facts) {
+            if (facts.listed) {
+                next_->insert(key_of(facts.name, secret_), facts.squid);
+            }
+            ++moved;
+            return true;
+        });
+        ++filled_;
+    }
+    if (filled_ == key_table::shards) {
+        now_ = std::move(next_);
+        epoch_ = random_();
+        counter_ = 0;
+        ++resizes_;
+    }
+}
+
+void digest_source::publish(steady_time steady, wall_time now) {
+    const filter::digest_stamp stamp{.seed = secret_.id(),
+                                     .generation = {.epoch = epoch_, .counter = counter_ + 1},
+                                     .keys = listed_};
+    auto next = filter::digest::of(now_->bits.publish(), stamp);
+    ++counter_;
+    last_publish_ = steady;
+    digests_.publish(std::move(next), now);
+    ++generations_;
+    wire_bytes squid;
+    if (now_->squid) {
+        // Saturated, it waits for the larger one.
+        if (auto encoded = now_->squid->encode(); encoded.has_value()) {
+            squid = std::make_shared<const std::vector<std::byte>>(std::move(*encoded));
+        }
+    }
+    const std::scoped_lock lock{outside_};
+    squid_ = std::move(squid);
+    figures_.published_at = now;
+}
+
+void digest_source::tick(steady_time steady, wall_time now) {
+    take_inbox(now);
+    const auto a_shard = std::chrono::duration_cast<steady_time::duration>(plan_.publish_after) /
+                         (2 * key_table::shards);
+    if (last_sweep_ == steady_time{}) {
+        last_sweep_ = steady;
+    }
+    const auto due = static_cast<std::uint64_t>((steady - last_sweep_) / a_shard);
+    sweep(std::min<std::uint64_t>(due, key_table::shards), now);
+    last_sweep_ += due * a_shard;
+    if (must_resize()) {
+        begin_resize();
+    }
+    if (next_) {
+        go_on_resizing(keys_a_tick);
+    }
+    const auto gap = plan_.publish_at_most + std::chrono::seconds{now_->counts.size().bits >> 24};
+    const bool never = counter_ == 0;  // of this epoch
+    if (loaded_.load(std::memory_order_acquire) &&
+        (generations_ == 0 || steady - last_publish_ >= gap)) {
+        const auto changed = now_->bits.changed();
+        const auto enough = static_cast<double>(now_->counts.bits_on()) *
+                            plan_.publish_after_change;
+        if (never || (changed > 0 && (static_cast<double>(changed) >= enough ||
+                                      steady - last_publish_ >= plan_.publish_after))) {
+            publish(steady, now);
+        }
+    }
+    note_figures();
+}
+
+void digest_source::settle(steady_time steady, wall_time now) {
+    take_inbox(now);
+    sweep(key_table::shards, now);
+    last_sweep_ = steady;
+    if (must_resize()) {
+        begin_resize();
+    }
+    if (next_) {
+        go_on_resizing(~std::size_t{0});
+    }
+    if (loaded_.load(std::memory_order_acquire) && (counter_ == 0 || now_->bits.changed() > 0)) {
+        publish(steady, now);
+    }
+    note_figures();
+}
+
+wire_bytes digest_source::squid_digest() const {
+    const std::scoped_lock lock{outside_};
+    return squid_;
+}
+
+void digest_source::note_figures() {
+    const auto bytes = table_.bytes() + now_->bytes() + (next_ ? next_->bytes() : 0) +
+                       digests_.bytes() + in_hand_.capacity() * sizeof(source_event);
+    const std::scoped_lock lock{outside_};
+    figures_.loaded = loaded_.load(std::memory_order_acquire);
+    figures_.known = table_.keys();
+    figures_.listed = listed_;
+    figures_.capacity = now_->capacity;
+    figures_.bits = now_->counts.size().bits;
+    figures_.bits_on = now_->counts.bits_on();
+    figures_.stuck = now_->counts.stuck();
+    figures_.changed = now_->bits.changed();
+    figures_.generations = generations_;
+    figures_.resizes = resizes_;
+    figures_.resizing = next_ != nullptr;
+    figures_.bytes = bytes + (squid_ ? squid_->size() : 0);
+}
+
+source_figures digest_source::figures() const {
+    const std::scoped_lock lock{outside_};
+    return figures_;
+}
+
+}  // namespace reprise::proxy::peer

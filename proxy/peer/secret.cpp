@@ -1,0 +1,162 @@
+#include "proxy/peer/secret.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <memory>
+#include <new>
+#include <openssl/core_names.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/kdf.h>
+#include <openssl/params.h>
+#include <sys/stat.h>
+
+namespace reprise::proxy::peer {
+namespace {
+
+// Each use of the secret has a label of its own; a new version of either gets a new one.
+constexpr std::string_view hashing_label{"reprise digest hash seed, version 1"};
+constexpr std::string_view signing_label{"reprise request signature, version 1"};
+
+struct secret_category_type final : boost::system::error_category {
+    [[nodiscard]] const char* name() const noexcept override { return "reprise.secret"; }
+    [[nodiscard]] std::string message(int code) const override {
+        switch (static_cast<secret_errc>(code)) {
+        case secret_errc::unreadable: return "the secret file can't be read";
+        case secret_errc::too_short: return "the secret file has fewer than 32 bytes";
+        case secret_errc::too_long: return "the secret file has more than 4096 bytes";
+        }
+        return "unknown error";
+    }
+};
+
+std::span<const std::byte> bytes_of(std::string_view text) {
+    return std::as_bytes(std::span{text.data(), text.size()});
+}
+
+// libcrypto takes what it only reads by a pointer to void that is not const.
+OSSL_PARAM octets(const char* name, std::span<const std::byte> bytes) {
+    static std::byte none{};
+    auto* const data = bytes.empty() ? &none : const_cast<std::byte*>(bytes.data());  // NOLINT
+    return OSSL_PARAM_construct_octet_string(name, data, bytes.size());
+}
+
+}  // namespace
+
+const boost::system::error_category& secret_category() noexcept {
+    static const secret_category_type category;
+    return category;
+}
+
+boost::system::error_code make_error_code(secret_errc code) noexcept {
+    return {static_cast<int>(code), secret_category()};
+}
+
+void hkdf_sha256(std::span<const std::byte> secret,
+                 std::span<const std::byte> salt,
+                 std::span<const std::byte> info,
+                 std::span<std::byte> out) {
+    const std::unique_ptr<EVP_KDF, decltype(&EVP_KDF_free)> kdf{
+        EVP_KDF_fetch(nullptr, "HKDF", nullptr), &EVP_KDF_free};
+    const std::unique_ptr<EVP_KDF_CTX, decltype(&EVP_KDF_CTX_free)> context{
+        kdf ? EVP_KDF_CTX_new(kdf.get()) : nullptr, &EVP_KDF_CTX_free};
+    char hash[] = "SHA256";
+    const std::array parameters{
+        OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST, hash, 0),
+        octets(OSSL_KDF_PARAM_KEY, secret),
+        octets(OSSL_KDF_PARAM_SALT, salt),
+        octets(OSSL_KDF_PARAM_INFO, info),
+        OSSL_PARAM_construct_end(),
+    };
+    auto* const to = reinterpret_cast<unsigned char*>(out.data());
+    // Every provider of libcrypto has HKDF and SHA-256: what fails here is memory.
+    if (!context || EVP_KDF_derive(context.get(), to, out.size(), parameters.data()) != 1) {
+        throw std::bad_alloc{};
+    }
+}
+
+std::array<std::byte, 32> hmac_sha256(std::span<const std::byte> key,
+                                      std::span<const std::byte> text) {
+    std::array<std::byte, 32> out{};
+    unsigned size = 0;
+    const auto* const made = HMAC(EVP_sha256(),
+                                  key.data(),
+                                  static_cast<int>(key.size()),
+                                  reinterpret_cast<const unsigned char*>(text.data()),
+                                  text.size(),
+                                  reinterpret_cast<unsigned char*>(out.data()),
+                                  &size);
+    if (made == nullptr || size != out.size()) {
+        throw std::bad_alloc{};
+    }
+    return out;
+}
+
+fleet_secret::fleet_secret(std::span<const std::byte> content, bool has_file)
+    : hashing_{[content] {
+          filter::hash_seed seed{};
+          hkdf_sha256(content, {}, bytes_of(hashing_label), seed);
+          return filter::hash_secret::from_seed(seed);
+      }()},
+      id_{filter::identify(hashing_.seed())},
+      has_file_{has_file} {
+    if (has_file) {
+        hkdf_sha256(content, {}, bytes_of(signing_label), signing_);
+    }
+}
+
+fleet_secret::~fleet_secret() {
+    OPENSSL_cleanse(signing_.data(), signing_.size());
+}
+
+boost::system::result<fleet_secret> fleet_secret::from_content(std::string_view content) {
+    if (content.ends_with('\n')) {
+        content.remove_suffix(1);
+        if (content.ends_with('\r')) {
+            content.remove_suffix(1);
+        }
+    }
+    if (content.size() < least_secret) {
+        return make_error_code(secret_errc::too_short);
+    }
+    if (content.size() > most_secret) {
+        return make_error_code(secret_errc::too_long);
+    }
+    return fleet_secret{bytes_of(content), true};
+}
+
+fleet_secret fleet_secret::none() {
+    return fleet_secret{{}, false};
+}
+
+boost::system::result<fleet_secret> load_secret(const std::string& path) {
+    // Asked before it is opened: to open a pipe would wait for whoever writes to it.
+    struct stat facts {};
+    if (::stat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) {
+        return make_error_code(secret_errc::unreadable);
+    }
+    std::ifstream file{path, std::ios::binary};
+    std::array<char, most_secret + 3> content{};  // a line end, and one byte that is too many
+    file.read(content.data(), content.size());
+    const auto size = static_cast<std::size_t>(file.gcount());
+    auto made = !file.is_open() || file.bad()
+                    ? boost::system::result<fleet_secret>{make_error_code(secret_errc::unreadable)}
+                    : fleet_secret::from_content({content.data(), size});
+    OPENSSL_cleanse(content.data(), content.size());
+    return made;
+}
+
+url_name name_of(std::string_view url, const fleet_secret& secret) noexcept {
+    return filter::hash_of(url, secret.hashing()).low;
+}
+
+filter::key_hash key_of(url_name name, const fleet_secret& secret) noexcept {
+    std::array<char, sizeof name> text;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        text[i] = static_cast<char>(name >> (8 * i));  // little-endian, on every machine
+    }
+    return filter::hash_of({text.data(), text.size()}, secret.hashing());
+}
+
+}  // namespace reprise::proxy::peer
