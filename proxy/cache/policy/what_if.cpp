@@ -1,0 +1,292 @@
+// Playing the sample through the ghosts. What comes of it is told in what_if_report.cpp.
+
+#include "proxy/cache/policy/what_if.hpp"
+
+#include "proxy/cache/policy/what_if_parts.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <new>
+#include <utility>
+
+namespace reprise::proxy::cache {
+
+namespace {
+
+constexpr auto relaxed = std::memory_order_relaxed;
+constexpr std::array probations{0.02, 0.1};
+constexpr std::array sizes{0.25, 0.5, 2.0, 4.0};
+constexpr std::array size_names{"x1/4", "x1/2", "x2", "x4"};
+
+std::vector<admission_variant> candidates() {
+    using enum admission_variant::kind;
+    std::vector<admission_variant> all{{.what = always}, {}, {.hits = 3}, {.what = tinylfu}};
+    for (const auto share : probations) {
+        all.push_back({.probation = share});
+    }
+    return all;
+}
+
+std::chrono::sys_seconds filter_time(steady_time now) noexcept {
+    return std::chrono::sys_seconds{
+        std::chrono::floor<std::chrono::seconds>(now.time_since_epoch())};
+}
+
+}  // namespace
+
+what_if::what_if(const what_if_setup& setup, steady_time now, double sample)
+    : threshold_{static_cast<std::uint64_t>(std::ldexp(std::clamp(sample, 0.0, 1.0), 32))},
+      setup_{setup},
+      minutes_(static_cast<std::size_t>(covered.count()) + 1),
+      begun_{now} {
+    begin_ghosts(nullptr);
+}
+
+what_if::~what_if() = default;
+
+std::uint64_t what_if::scaled(double bytes) const noexcept {
+    return static_cast<std::uint64_t>(bytes * sample());
+}
+
+// `before`: null at the beginning. The ghosts are always in the same order, but for what is in
+// force and none of the candidates, which comes last: so those that nothing changed for go on.
+void what_if::begin_ghosts(const what_if_setup* before) {
+    if (!filter_ || before == nullptr || before->remembers != setup_.remembers ||
+        before->remembers_for != setup_.remembers_for) {
+        filter_ = std::make_unique<filter::admission_filter>(
+            filter::admission_settings{.objects = std::max<std::uint64_t>(
+                                           1'000, scaled(static_cast<double>(setup_.remembers))),
+                                       .age = setup_.remembers_for,
+                                       .layers = 2},
+            std::chrono::sys_seconds{});
+    }
+    if (!requests_) {
+        requests_ = std::make_unique<frequency_sketch>(most_slots);
+    }
+    std::vector<std::unique_ptr<ghost>> wanted;
+    const auto want = [&](ghost one) { wanted.push_back(std::make_unique<ghost>(std::move(one))); };
+    using group = what_if_row::group;
+    const auto all = candidates();
+    in_force_ = all.size() + sizes.size() + every_eviction_kind.size() - 1;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        want({.of = group::admission,
+              .name = to_string(all[i]),
+              .admission = all[i],
+              .policy = setup_.policy});
+        in_force_ = all[i] == setup_.admission ? i : in_force_;
+        always_ = all[i].what == admission_variant::kind::always ? i : always_;
+    }
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+        want({.of = group::size,
+              .name = size_names[i],
+              .admission = setup_.admission,
+              .policy = setup_.policy,
+              .times = sizes[i]});
+    }
+    for (const auto kind : every_eviction_kind) {
+        if (kind != setup_.policy) {
+            want({.of = group::policy,
+                  .name = std::string{to_string(kind)},
+                  .admission = setup_.admission,
+                  .policy = kind});
+        }
+    }
+    if (in_force_ == wanted.size()) {
+        want({.of = group::admission,
+              .name = to_string(setup_.admission),
+              .admission = setup_.admission,
+              .policy = setup_.policy});
+    }
+    std::uint32_t ending = ~std::uint32_t{0};
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+        auto& next = *wanted[i];
+        const bool goes_on = before != nullptr && i < ghosts_.size() &&
+                             ghosts_[i]->admission == next.admission &&
+                             ghosts_[i]->policy == next.policy && ghosts_[i]->times == next.times &&
+                             before->capacity == setup_.capacity &&
+                             before->exponent == setup_.exponent;
+        if (goes_on) {
+            ending &= ~(1u << i);
+            continue;
+        }
+        next.capacity = scaled(next.times * static_cast<double>(setup_.capacity));
+        next.held = std::make_unique<residents>(
+            make_policy(next.policy,
+                        next.capacity,
+                        {.exponent = setup_.exponent, .frequencies = requests_.get()}),
+            next.capacity,
+            next.admission.probation);
+    }
+    // Nothing throws from here on. Entries of what ends are forgotten before it is.
+    for (auto it = slots_.begin(); it != slots_.end();) {
+        it->second->held_by &= ~ending;
+        it = it->second->held_by == 0 ? slots_.erase(it) : std::next(it);
+    }
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+        if ((ending >> i & 1) == 0) {
+            wanted[i] = std::move(ghosts_[i]);
+        }
+    }
+    ghosts_ = std::move(wanted);
+}
+
+void what_if::set(const what_if_setup& setup, steady_time now) {
+    const std::lock_guard lock{guard_};
+    const auto before = std::exchange(setup_, setup);
+    begin_ghosts(&before);
+    std::fill(minutes_.begin(), minutes_.end(), minute{});
+    begun_ = now;
+    leaning_.reset();
+    leaning_for_ = 0;
+}
+
+what_if::minute& what_if::minute_of(steady_time now) {
+    const auto number = std::chrono::floor<std::chrono::minutes>(now.time_since_epoch()).count();
+    auto& at = minutes_[static_cast<std::size_t>(number) % minutes_.size()];
+    if (at.number != number) {
+        at = minute{};
+        at.number = number;
+    }
+    return at;
+}
+
+void what_if::note_sampled(const filter::key_hash& key,
+                           std::uint64_t size,
+                           steady_time now) noexcept {
+    const std::lock_guard lock{guard_};
+    // Again under the lock: the sample may have been halved meanwhile.
+    if ((key.high >> 32) >= threshold_.load(relaxed)) {
+        return;
+    }
+    try {
+        play(key, size, now);
+    } catch (const std::bad_alloc&) {
+        // What some ghosts had of it already is an error of one request.
+    }
+}
+
+// What ghost `which` does with a request for a key that was asked for `seen` times before, as far
+// as the filter remembers, and `asked` times lately, as far as the sketch counts. True: a hit.
+bool what_if::ask(std::size_t which, slot& at, unsigned seen, unsigned asked, double& written) {
+    auto& in = *ghosts_[which];
+    auto& entry = at.in[which];
+    if ((at.held_by >> which & 1) != 0) {
+        if (in.held->use(entry)) {
+            written += static_cast<double>(entry.charge);
+        }
+        return true;
+    }
+    in.held->missed(entry.key);
+    if (at.size > in.capacity) {
+        return false;
+    }
+    using enum admission_variant::kind;
+    bool admitted = true;
+    unsigned uses_to_admit = 1;
+    switch (in.admission.what) {
+    case always: break;
+    case nth_hit:
+        admitted = seen + 1 >= in.admission.hits;
+        uses_to_admit = admitted ? 1 : in.admission.hits - seen - 1;
+        break;
+    case tinylfu: admitted = asked > in.left_with; break;
+    }
+    if (!admitted && in.admission.probation <= 0) {
+        return false;
+    }
+    entry.charge = at.size;
+    in.held->enter(entry, admitted ? standing::admitted : standing::probation, uses_to_admit);
+    at.held_by |= 1u << which;
+    written += admitted ? static_cast<double>(entry.charge) : 0;
+    make_room(which, &at);
+    return false;
+}
+
+// Until the ghost is within its capacity. `current` stays even when nobody holds it any more: it is
+// still being asked for.
+void what_if::make_room(std::size_t which, const slot* current) {
+    auto& in = *ghosts_[which];
+    while (in.held->bytes() > in.capacity) {
+        auto* gone = in.held->evict();
+        if (gone == nullptr) {
+            return;
+        }
+        if (residents::standing_of(*gone) == standing::admitted &&
+            in.admission.what == admission_variant::kind::tinylfu) {
+            in.left_with = requests_->estimate(gone->key);
+        }
+        auto& home = *static_cast<slot::entry*>(gone)->home;
+        home.held_by &= ~(1u << which);
+        if (home.held_by == 0 && &home != current) {
+            const auto key = gone->key;  // which goes with the slot
+            slots_.erase(key);
+        }
+    }
+}
+
+void what_if::play(const filter::key_hash& key, std::uint64_t size, steady_time now) {
+    requests_->note(key);
+    const auto asked = requests_->estimate(key);
+    const auto seen = filter_->note(key, filter_time(now));
+    auto found = slots_.find(key);
+    if (found == slots_.end()) {
+        found = slots_.emplace(key, std::make_unique<slot>()).first;
+        for (auto& one : found->second->in) {
+            one.key = key;
+            one.home = found->second.get();
+        }
+    }
+    auto& at = *found->second;
+    at.size = std::max<std::uint64_t>(size, 1);
+
+    auto& counts = minute_of(now);
+    ++counts.requests;
+    counts.bytes += size;
+    const auto scale = 1 / sample();
+    bool hit_in_force = false;
+    bool hit_always = false;
+    for (std::size_t i = 0; i < ghosts_.size(); ++i) {
+        double written = 0;
+        const bool hit = ask(i, at, seen, asked, written);
+        auto& line = counts.of[i];
+        line.hits += hit ? 1 : 0;
+        line.hit_bytes += hit ? size : 0;
+        line.written += written * scale;
+        hit_in_force |= hit && i == in_force_;
+        hit_always |= hit && i == always_;
+    }
+    counts.lost += hit_always && !hit_in_force ? 1 : 0;
+    counts.won += hit_in_force && !hit_always ? 1 : 0;
+    if (at.held_by == 0) {
+        slots_.erase(key);
+    }
+    while (slots_.size() > most_slots) {
+        halve();
+    }
+}
+
+// Half of the keys leave the sample, and half of the capacity goes with them.
+void what_if::halve() {
+    threshold_.store(threshold_.load(relaxed) / 2, relaxed);
+    const auto threshold = threshold_.load(relaxed);
+    for (auto it = slots_.begin(); it != slots_.end();) {
+        if (it->first.high >> 32 < threshold) {
+            ++it;
+            continue;
+        }
+        for (std::size_t i = 0; i < ghosts_.size(); ++i) {
+            if ((it->second->held_by >> i & 1) != 0) {
+                ghosts_[i]->held->leave(it->second->in[i]);
+            }
+        }
+        it = slots_.erase(it);
+    }
+    for (std::size_t i = 0; i < ghosts_.size(); ++i) {
+        auto& one = *ghosts_[i];
+        one.capacity = scaled(one.times * static_cast<double>(setup_.capacity));
+        one.held->set_capacity(one.capacity);
+        make_room(i, nullptr);
+    }
+}
+
+}  // namespace reprise::proxy::cache

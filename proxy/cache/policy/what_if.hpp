@@ -1,0 +1,163 @@
+#pragma once
+// What other settings would have done with the traffic of the last hour, measured while it passes.
+//
+// A sample of the keys, chosen by their hash, is played through ghost caches: the very classes of
+// the memory tier (residents, policies, admission filter, sketch) without bodies, of a capacity
+// scaled by the sample's share. A cache of C bytes under all keys and one of C x R under a share R
+// of them have about the same hit ratio (SHARDS: Waldspurger, Park, Garthwaite, Ahmad, FAST 2015;
+// for any policy, "Cache Modeling and Optimization using Miniature Simulations", ATC 2017).
+//
+//     admission   always, second-hit, nth-hit of 3, second-hit with probation 2 % and 10 %,
+//     tinylfu,
+//                 and what is in force if it is none of these; each with the policy in force
+//     sizes       a quarter, half, twice and four times the capacity, all else as in force
+//     policies    every other eviction policy, all else as in force
+//
+// The same sample goes through all, so differences between them are far more exact than the ratios
+// themselves, which a single very popular key, in the sample or not, may move by its share.
+//
+// An object larger than a ghost's capacity (the store's, scaled) is never stored in it. Requests
+// are taken as they come, so what two ghosts say of a purge or a lifetime's end is neither's.
+//
+// Threads   any number. note() costs a comparison for a key that is not in the sample, else a lock.
+// Memory    at most most_slots keys, about 1.1 KB each (an entry for each ghost), so 18 MB, beside
+//           the policies' own (ghost lists, sketches: less than that again) and 30 KB of minutes.
+//           When the keys get more the sample is halved.
+// Cost      0.6 to 1 us a sampled request (tools/bench_what_if), at most one request in eight.
+
+#include "filter/admission.hpp"
+#include "filter/key_hash.hpp"
+#include "proxy/cache/policy/eviction.hpp"
+#include "proxy/cache/policy/frequency_sketch.hpp"
+#include "proxy/cache/policy/residents.hpp"
+#include "proxy/clock.hpp"
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace reprise::proxy::cache {
+
+/// An admission policy with probation's share, as ghosts know it.
+struct admission_variant {
+    enum class kind : std::uint8_t { always, nth_hit, tinylfu };
+    kind what = kind::nth_hit;
+    unsigned hits = 2;     ///< nth_hit: stored at this request, up to 3 told apart
+    double probation = 0;  ///< share of the capacity
+    bool operator==(const admission_variant&) const = default;
+};
+/// "second-hit", "nth-hit 3", "second-hit with probation 2%".
+[[nodiscard]] std::string to_string(const admission_variant& variant);
+
+/// What is in force.
+struct what_if_setup {
+    std::uint64_t capacity = 0;  ///< bytes, of all tiers together
+    eviction_kind policy = eviction_kind::sieve;
+    double exponent = 1;  ///< gdsf's
+    admission_variant admission{};
+    std::uint64_t remembers = 1'000'000;  ///< objects, as the filter does
+    std::chrono::seconds remembers_for = std::chrono::hours{50};
+    bool by_bytes = false;  ///< hits are weighed by bytes: caching.objective
+};
+
+struct what_if_row {
+    enum class group : std::uint8_t { admission, size, policy };
+    group of = group::admission;
+    std::string name;       ///< "second-hit", "x2", "s3-fifo"
+    bool in_force = false;  ///< of the first group exactly one is
+    double hit_ratio = 0, byte_hit_ratio = 0;
+    std::uint64_t written_bytes = 0;  ///< admitted, scaled to all keys
+};
+
+struct what_if_advice {
+    admission_variant admission{};
+    double gain = 0;  ///< in the objective's hit ratio, absolute: 0.02 is two hits in a hundred
+};
+
+struct what_if_report {
+    std::chrono::seconds span{0};   ///< covered, at most an hour
+    std::uint64_t requests = 0;     ///< sampled
+    double sample = 0;              ///< the share of keys in it
+    std::uint64_t keys = 0;         ///< held in ghosts now
+    double lost_to_admission = 0;   ///< of requests: misses here that storing everything would
+                                    ///< have made hits
+    double won_by_admission = 0;    ///< and the reverse
+    std::vector<what_if_row> rows;  ///< empty while nothing was sampled
+    std::optional<what_if_advice> advice;
+    std::string text;  ///< the advice, or why there is none, in a sentence
+};
+
+class what_if {
+public:
+    static constexpr std::size_t most_slots = 16'384;
+    static constexpr double largest_sample = 1.0 / 8;
+    static constexpr std::chrono::minutes covered{60};
+
+    /// `sample` is the share of keys to begin with, in (0, 1].
+    /// @throws std::bad_alloc
+    what_if(const what_if_setup& setup, steady_time now, double sample = largest_sample);
+    ~what_if();
+    what_if(const what_if&) = delete;
+    what_if& operator=(const what_if&) = delete;
+
+    /// One request, answered with an object of `size` bytes (as the store charges it) that may be
+    /// stored. Once a request, hits too. Without memory the request is left out.
+    void note(const filter::key_hash& key, std::uint64_t size, steady_time now) noexcept {
+        if ((key.high >> 32) < threshold_.load(std::memory_order_relaxed)) [[unlikely]] {
+            note_sampled(key, size, now);
+        }
+    }
+
+    /// Something else is in force from now on. Ghosts that this does not concern go on; the rest
+    /// begin empty, and the hour that is told of begins anew.
+    void set(const what_if_setup& setup, steady_time now);
+
+    [[nodiscard]] what_if_report report(steady_time now) const;
+
+    /// For "policy": "auto", once a minute: what to change to, after the same advice was given
+    /// `patience` times in a row, by at least `least_gain`; then the count begins anew.
+    [[nodiscard]] std::optional<what_if_advice> decide(steady_time now);
+    static constexpr unsigned patience = 5;
+    static constexpr double least_gain = 0.01;
+    /// Fewer sampled requests than this say nothing.
+    static constexpr std::uint64_t least_requests = 2'000;
+
+private:
+    struct ghost;
+    struct slot;
+    struct minute;
+
+    void note_sampled(const filter::key_hash& key, std::uint64_t size, steady_time now) noexcept;
+    void play(const filter::key_hash& key, std::uint64_t size, steady_time now);
+    bool ask(std::size_t which, slot& at, unsigned seen, unsigned asked, double& written);
+    void make_room(std::size_t which, const slot* current);
+    void halve();
+    void begin_ghosts(const what_if_setup* before);
+    minute& minute_of(steady_time now);
+    [[nodiscard]] double sample() const noexcept;
+    [[nodiscard]] std::uint64_t scaled(double bytes) const noexcept;
+    [[nodiscard]] what_if_report made_report(steady_time now) const;
+    void advise(what_if_report& out) const;
+
+    mutable std::mutex guard_;
+    std::atomic<std::uint64_t> threshold_;  // keys whose upper half is below it are in the sample
+    what_if_setup setup_;
+    std::unique_ptr<filter::admission_filter> filter_;
+    std::unique_ptr<frequency_sketch> requests_;
+    std::vector<std::unique_ptr<ghost>> ghosts_;
+    std::size_t in_force_ = 0, always_ = 0;
+    std::unordered_map<filter::key_hash, std::unique_ptr<slot>> slots_;
+    std::vector<minute> minutes_;  // a ring
+    steady_time begun_;
+    std::optional<admission_variant> leaning_;  // the advice given last
+    unsigned leaning_for_ = 0;
+};
+
+}  // namespace reprise::proxy::cache

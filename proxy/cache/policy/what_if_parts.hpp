@@ -1,0 +1,48 @@
+#pragma once
+// What what_if is made of. Internal to what_if.cpp and what_if_report.cpp.
+
+#include "proxy/cache/policy/what_if.hpp"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace reprise::proxy::cache {
+
+inline constexpr std::size_t most_ghosts = 16;
+
+// One cache that might have been.
+struct what_if::ghost {
+    what_if_row::group of = what_if_row::group::admission;
+    std::string name;
+    admission_variant admission;
+    eviction_kind policy = eviction_kind::sieve;
+    double times = 1;  // the capacity in force
+    std::unique_ptr<residents> held{};
+    std::uint64_t capacity = 0;
+    unsigned left_with = 0;  // tinylfu: requests of what left last
+};
+
+// A key that at least one ghost holds, with an entry for each of them.
+struct what_if::slot {
+    struct entry : evictable {
+        slot* home = nullptr;
+    };
+    std::uint64_t size = 0;
+    std::uint32_t held_by = 0;  // a bit a ghost
+    std::array<entry, most_ghosts> in;
+};
+
+struct what_if::minute {
+    std::int64_t number = -1;
+    std::uint64_t requests = 0, bytes = 0;
+    std::uint64_t lost = 0, won = 0;
+    struct line {
+        std::uint64_t hits = 0, hit_bytes = 0;
+        double written = 0;  // bytes, of all keys: by the sample's share at the time
+    };
+    std::array<line, most_ghosts> of{};
+};
+
+}  // namespace reprise::proxy::cache

@@ -1,0 +1,161 @@
+// What the ghosts have to tell, and the advice that follows from it.
+
+#include "proxy/cache/policy/what_if.hpp"
+#include "proxy/cache/policy/what_if_parts.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+namespace reprise::proxy::cache {
+
+namespace {
+
+constexpr auto relaxed = std::memory_order_relaxed;
+
+std::string percent(double share, int digits = 1) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.*f%%", digits, share * 100);
+    return text;
+}
+
+}  // namespace
+
+std::string to_string(const admission_variant& variant) {
+    std::string text;
+    switch (variant.what) {
+    case admission_variant::kind::always: text = "always"; break;
+    case admission_variant::kind::tinylfu: text = "tinylfu"; break;
+    case admission_variant::kind::nth_hit:
+        text = variant.hits == 2 ? "second-hit" : "nth-hit " + std::to_string(variant.hits);
+        break;
+    }
+    if (variant.probation > 0) {
+        text += " with probation " + percent(variant.probation, variant.probation < 0.01 ? 1 : 0);
+    }
+    return text;
+}
+
+double what_if::sample() const noexcept {
+    return std::ldexp(static_cast<double>(threshold_.load(relaxed)), -32);
+}
+
+what_if_report what_if::report(steady_time now) const {
+    const std::lock_guard lock{guard_};
+    return made_report(now);
+}
+
+what_if_report what_if::made_report(steady_time now) const {
+    what_if_report out;
+    const auto last = std::chrono::floor<std::chrono::minutes>(now.time_since_epoch()).count();
+    minute sum;
+    for (const auto& one : minutes_) {
+        if (one.number < 0 || one.number > last || last - one.number > covered.count()) {
+            continue;
+        }
+        sum.requests += one.requests;
+        sum.bytes += one.bytes;
+        sum.lost += one.lost;
+        sum.won += one.won;
+        for (std::size_t i = 0; i < ghosts_.size(); ++i) {
+            sum.of[i].hits += one.of[i].hits;
+            sum.of[i].hit_bytes += one.of[i].hit_bytes;
+            sum.of[i].written += one.of[i].written;
+        }
+    }
+    out.span = std::chrono::floor<std::chrono::seconds>(
+        std::clamp<steady_time::duration>(now - begun_, steady_time::duration{}, covered));
+    out.requests = sum.requests;
+    out.sample = sample();
+    out.keys = slots_.size();
+    if (sum.requests == 0) {
+        out.text = "nothing that may be stored was asked for yet";
+        return out;
+    }
+    const auto requests = static_cast<double>(sum.requests);
+    const auto bytes = std::max(1.0, static_cast<double>(sum.bytes));
+    out.lost_to_admission = static_cast<double>(sum.lost) / requests;
+    out.won_by_admission = static_cast<double>(sum.won) / requests;
+    for (std::size_t i = 0; i < ghosts_.size(); ++i) {
+        const auto& line = sum.of[i];
+        out.rows.push_back({.of = ghosts_[i]->of,
+                            .name = ghosts_[i]->name,
+                            .in_force = i == in_force_,
+                            .hit_ratio = static_cast<double>(line.hits) / requests,
+                            .byte_hit_ratio = static_cast<double>(line.hit_bytes) / bytes,
+                            .written_bytes = static_cast<std::uint64_t>(line.written)});
+    }
+    advise(out);
+    return out;
+}
+
+// The best of the admission rows, if it is better than what is in force by what one can tell apart.
+// Of those that are as good as the best to a fifth of a point, the one that writes least.
+void what_if::advise(what_if_report& out) const {
+    const auto worth = [&](const what_if_row& row) {
+        return setup_.by_bytes ? row.byte_hit_ratio : row.hit_ratio;
+    };
+    const std::string what = setup_.by_bytes ? "bytes" : "requests";
+    if (out.requests < least_requests) {
+        out.text = "too few requests to tell: " + std::to_string(out.requests) + " sampled of " +
+                   std::to_string(least_requests) + " needed";
+        return;
+    }
+    double most = 0;
+    for (const auto& row : out.rows) {
+        if (row.of == what_if_row::group::admission) {
+            most = std::max(most, worth(row));
+        }
+    }
+    constexpr double as_good = 0.002;
+    std::size_t best = in_force_;
+    for (std::size_t i = 0; i < out.rows.size(); ++i) {
+        const auto& row = out.rows[i];
+        if (row.of != what_if_row::group::admission || worth(row) < most - as_good) {
+            continue;
+        }
+        if (worth(out.rows[best]) < most - as_good ||
+            row.written_bytes < out.rows[best].written_bytes) {
+            best = i;
+        }
+    }
+    const auto gain = worth(out.rows[best]) - worth(out.rows[in_force_]);
+    const auto lost = percent(out.lost_to_admission);
+    if (gain < least_gain) {
+        out.text = out.lost_to_admission < least_gain
+                       ? "admission costs little: " + lost + " of requests missed for it"
+                       : lost + " of requests missed for admission, and " +
+                             percent(out.won_by_admission) +
+                             " were hits by it: nothing that was tried does better by 1%";
+        return;
+    }
+    const auto& to = ghosts_[best]->admission;
+    out.advice = what_if_advice{.admission = to, .gain = gain};
+    std::string settings = to.what == admission_variant::kind::always    ? "\"policy\": \"always\""
+                           : to.what == admission_variant::kind::tinylfu ? "\"policy\": \"tinylfu\""
+                           : to.hits == 2
+                               ? "\"policy\": \"second-hit\""
+                               : "\"policy\": \"nth-hit\", \"hits\": " + std::to_string(to.hits);
+    settings += ", \"probation\": \"" + percent(to.probation, 0) + '"';
+    out.text = "\"admission\": { " + settings + " } would have made " + percent(gain) + " of " +
+               what + " hits that were none; " + lost + " of requests missed for admission";
+}
+
+std::optional<what_if_advice> what_if::decide(steady_time now) {
+    const std::lock_guard lock{guard_};
+    auto advice = made_report(now).advice;
+    if (!advice) {
+        leaning_.reset();
+        leaning_for_ = 0;
+        return std::nullopt;
+    }
+    leaning_for_ = leaning_ == advice->admission ? leaning_for_ + 1 : 1;
+    leaning_ = advice->admission;
+    if (leaning_for_ < patience) {
+        return std::nullopt;
+    }
+    leaning_for_ = 0;
+    return advice;
+}
+
+}  // namespace reprise::proxy::cache
