@@ -14,8 +14,6 @@ using filter::squid_source;
 
 namespace {
 
-/// What a resize moves in one tick: some milliseconds.
-constexpr std::size_t keys_a_tick = 50'000;
 /// Room for as many more keys as there are when a filter is made.
 constexpr double head_room = 1.6;
 constexpr unsigned shrink_below = 4;  // the capacity's share of keys, as a divisor
@@ -295,7 +293,7 @@ void digest_source::tick(steady_time steady, wall_time now) {
         begin_resize();
     }
     if (next_) {
-        go_on_resizing(keys_a_tick);
+        go_on_resizing(plan_.resize_step);
     }
     const auto gap = plan_.publish_at_most + std::chrono::seconds{now_->counts.size().bits >> 24};
     const bool never = counter_ == 0;  // of this epoch

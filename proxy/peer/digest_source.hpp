@@ -54,6 +54,7 @@ struct source_plan {
     /// wire forms stays below some per cent of one processor.
     std::chrono::milliseconds publish_at_most{1000};
     std::uint64_t least_capacity = 1024;  ///< keys
+    std::size_t resize_step = 50'000;     ///< keys that a tick moves: some milliseconds
     unsigned squid_bits_per_entry = 8;    ///< 2.4 % of false hits; Squid's own 5 give 9 to 10 %
 };
 [[nodiscard]] source_plan plan_of(const config::digest_options& options);
