@@ -124,7 +124,7 @@ public:
 
 private:
     enum class state : std::uint8_t { free, open, closed, lost };
-    struct segment {
+    struct slot {
         std::atomic<double> heat{0};
         std::uint64_t sequence = 0;
         std::uint64_t live = 0;  // bytes
@@ -134,7 +134,7 @@ private:
     [[nodiscard]] double heat_of(const occupant& record) const noexcept;
 
     space_settings settings_;
-    std::unique_ptr<segment[]> segments_;
+    std::unique_ptr<slot[]> segments_;
     std::atomic<double> exponent_;
     std::atomic<double> threshold_{0};
     std::uint64_t live_ = 0;

@@ -1,0 +1,186 @@
+#include "proxy/cache/disk/space.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace reprise::proxy::cache::disk {
+
+namespace {
+
+constexpr auto relaxed = std::memory_order_relaxed;
+
+// The threshold follows the segments reclaimed lately: about so many.
+constexpr double segments_remembered = 32;
+
+}  // namespace
+
+space::space(const space_settings& settings)
+    : settings_{settings},
+      segments_{std::make_unique<slot[]>(settings.segments)},
+      exponent_{settings.exponent} {
+    figures_.free = settings.segments;
+}
+
+void space::set_exponent(double exponent) noexcept {
+    exponent_.store(exponent, relaxed);
+    // What was measured in the old unit says nothing in the new one. Until a segment is reclaimed
+    // everything is worth writing.
+    threshold_.store(0, relaxed);
+    for (segment_number i = 0; i < settings_.segments; ++i) {
+        segments_[i].heat.store(0, relaxed);
+    }
+}
+
+void space::found(segment_number segment, std::uint64_t sequence, std::uint64_t live) {
+    auto& it = segments_[segment];
+    if (it.is == state::free) {
+        --figures_.free;
+    }
+    live_ += live - it.live;
+    it.live = live;
+    it.sequence = sequence;
+    it.is = state::closed;
+}
+
+std::optional<segment_number> space::next() const noexcept {
+    std::optional<segment_number> best;
+    double least = 0;
+    for (segment_number i = 0; i < settings_.segments; ++i) {
+        const auto& it = segments_[i];
+        if (it.is == state::free) {
+            return i;
+        }
+        if (it.is != state::closed) {
+            continue;
+        }
+        const auto heat = settings_.carry > 0 ? it.heat.load(relaxed) : 0.0;
+        if (!best || heat < least || (heat == least && it.sequence < segments_[*best].sequence)) {
+            best = i;
+            least = heat;
+        }
+    }
+    return best;
+}
+
+std::vector<std::uint32_t> space::choose(std::span<const occupant> live) {
+    std::vector<double> densities(live.size());
+    std::uint64_t bytes = 0;
+    for (std::size_t i = 0; i < live.size(); ++i) {
+        densities[i] = density(live[i].frequency, live[i].length);
+        bytes += live[i].bytes;
+    }
+    std::vector<std::uint32_t> order(live.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+        return densities[a] != densities[b] ? densities[a] > densities[b] : a < b;
+    });
+
+    const auto room = static_cast<std::uint64_t>(settings_.carry * static_cast<double>(bytes));
+    std::uint64_t carried = 0;
+    std::size_t kept = 0;
+    while (kept < order.size() && densities[order[kept]] > 0 &&
+           carried + live[order[kept]].bytes <= room) {
+        carried += live[order[kept]].bytes;
+        ++kept;
+    }
+    const double cut = kept < order.size() ? densities[order[kept]] : 0;
+    const auto before = threshold();
+    threshold_.store(before == 0 ? cut : before + (cut - before) / segments_remembered, relaxed);
+
+    figures_.let_go += order.size() - kept;
+    figures_.let_go_bytes += bytes - carried;
+    order.resize(kept);
+    std::sort(order.begin(), order.end());
+    return order;
+}
+
+void space::open(segment_number segment, std::uint64_t sequence) noexcept {
+    auto& it = segments_[segment];
+    if (it.is == state::free) {
+        --figures_.free;
+    } else if (it.is == state::closed) {
+        ++figures_.reclaimed;
+    }
+    live_ -= it.live;
+    it.live = 0;
+    it.heat.store(0, relaxed);
+    it.sequence = sequence;
+    it.is = state::open;
+}
+
+void space::close(segment_number segment) noexcept {
+    segments_[segment].is = state::closed;
+}
+
+void space::lose(segment_number segment) noexcept {
+    auto& it = segments_[segment];
+    if (it.is == state::free) {
+        --figures_.free;
+    }
+    live_ -= it.live;
+    it.live = 0;
+    it.is = state::lost;
+}
+
+void space::wrote(segment_number segment, const occupant& record, bool carried) noexcept {
+    auto& it = segments_[segment];
+    it.live += record.bytes;
+    live_ += record.bytes;
+    figures_.written_bytes += record.bytes;
+    if (carried) {
+        ++figures_.carried;
+        figures_.carried_bytes += record.bytes;
+    }
+    it.heat.fetch_add(record.frequency * heat_of(record), relaxed);
+}
+
+void space::died(segment_number segment, const occupant& record) noexcept {
+    auto& it = segments_[segment];
+    const auto bytes = std::min(it.live, record.bytes);
+    it.live -= bytes;
+    live_ -= bytes;
+    const auto heat = it.heat.load(relaxed);
+    it.heat.store(std::max(0.0, heat - record.frequency * heat_of(record)), relaxed);
+}
+
+void space::hit(segment_number segment, const occupant& record) noexcept {
+    segments_[segment].heat.fetch_add(heat_of(record), relaxed);
+}
+
+void space::age() noexcept {
+    for (segment_number i = 0; i < settings_.segments; ++i) {
+        auto& heat = segments_[i].heat;
+        heat.store(heat.load(relaxed) / 2, relaxed);
+    }
+}
+
+double space::density(unsigned frequency, std::uint64_t length) const noexcept {
+    return frequency / std::pow(static_cast<double>(std::max<std::uint64_t>(1, length)),
+                                exponent_.load(relaxed));
+}
+
+double space::heat_of(const occupant& record) const noexcept {
+    return density(1, record.length) * static_cast<double>(record.bytes);
+}
+
+std::uint64_t space::live_bytes(segment_number segment) const noexcept {
+    return segments_[segment].live;
+}
+
+std::uint64_t space::oldest_sequence() const noexcept {
+    std::uint64_t oldest = 0;
+    for (segment_number i = 0; i < settings_.segments; ++i) {
+        const auto& it = segments_[i];
+        if (it.is != state::free && it.is != state::lost && (oldest == 0 || it.sequence < oldest)) {
+            oldest = it.sequence;
+        }
+    }
+    return oldest;
+}
+
+space_figures space::figures() const noexcept {
+    return figures_;
+}
+
+}  // namespace reprise::proxy::cache::disk
