@@ -3,6 +3,7 @@
 #include "filter/admission_state.hpp"
 #include "proxy/admin/log.hpp"
 #include "proxy/cache/admission_file.hpp"
+#include "proxy/cache/plan.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -25,12 +26,6 @@ filter::hash_seed random_seed() {
         throw std::runtime_error{"no random numbers: the system's generator failed"};
     }
     return seed;
-}
-
-// What the filter may take when it follows the store: as much as REFERENCE.md says of remember.
-std::uint64_t most_filter_bytes(const config::options& options) noexcept {
-    const auto disk = options.disk.path.empty() ? 0 : options.disk.size;
-    return options.memory.size / 64 + disk / 4096;
 }
 
 bool any_choice(const config::options& options,
@@ -94,6 +89,12 @@ admission_choice_for choice_for(const config::admission_options& options,
     return {options.choice, ~std::size_t{0}};
 }
 
+bool counts_requests(const config::options& options) {
+    return any_choice(options, [](const config::admission_choice& choice) {
+        return choice.policy == config::admission_policy::tinylfu || is_automatic(choice);
+    });
+}
+
 filter::admission_settings filter_settings(const config::options& options) {
     filter::admission_settings settings;
     settings.false_positive_rate = options.admission.false_positive_rate;
@@ -115,7 +116,7 @@ filter::admission_settings filter_settings(const config::options& options) {
     }
     // While one filter takes the place of another both may err (sights.hpp).
     settings.false_positive_rate *= 2.0 / 3;
-    return begin_remembering(settings, bounds_within(most_filter_bytes(options), settings));
+    return begin_remembering(settings, bounds_within(remembering_bytes(options), settings));
 }
 
 admission_gate::beginning admission_gate::begin(const config::options& options,
@@ -134,7 +135,7 @@ admission_gate::beginning admission_gate::begin(const config::options& options,
     // it was.
     std::vector<filter::admission_settings> possible{settings};
     if (options.admission.remember.automatic) {
-        const auto bounds = bounds_within(most_filter_bytes(options), settings);
+        const auto bounds = bounds_within(remembering_bytes(options), settings);
         for (auto objects = remembering_bounds::least_objects; objects <= bounds.most_objects;
              objects *= 2) {
             possible.push_back(settings);
@@ -177,33 +178,32 @@ admission_gate::beginning admission_gate::begin(const config::options& options,
 
 admission_gate::admission_gate(const config::options& options,
                                wall_time now,
-                               const filter::hash_secret* fixed)
-    : admission_gate{options, begin(options, now, fixed)} {}
+                               const filter::hash_secret* fixed,
+                               std::shared_ptr<frequency_sketch> requests)
+    : admission_gate{options, begin(options, now, fixed), std::move(requests)} {}
 
-admission_gate::admission_gate(const config::options& options, beginning from)
+admission_gate::admission_gate(const config::options& options,
+                               beginning from,
+                               std::shared_ptr<frequency_sketch> requests)
     : sights_{std::move(from.filter)},
       secret_{from.secret},
       layers_{settings().layers},
       follows_{options.admission.remember.automatic},
-      bounds_{bounds_within(most_filter_bytes(options), settings())},
+      bounds_{bounds_within(remembering_bytes(options), settings())},
+      requests_{std::move(requests)},
       obeyed_{packed({config::admission_policy::second_hit, 2})},
       asked_probation_{options.admission.probation},
       probation_{options.admission.probation},
       automatic_{any_choice(options, is_automatic)} {
-    const bool counts = any_choice(options, [](const config::admission_choice& choice) {
-        return choice.policy == config::admission_policy::tinylfu || is_automatic(choice);
-    });
-    if (counts) {
-        // 16 bytes a key: a key for every 1 KiB of memory, and for every 64 KiB of disk.
-        sketch_ = std::make_unique<frequency_sketch>(
-            std::max<std::uint64_t>(most_filter_bytes(options) / 16, 1u << 14));
+    if (!requests_ && counts_requests(options)) {
+        requests_ = sketch_for(options);
     }
 }
 
 // A filter made for fewer layers than `hits` asks for (a reload raised it) can't count that far:
-// what it can count is then enough. `asked` counts this request.
-admission_ruling admission_gate::rule_on(unsigned seen,
-                                         unsigned asked,
+// what it can count is then enough.
+admission_ruling admission_gate::rule_on(const filter::key_hash& key,
+                                         unsigned seen,
                                          const admission_choice_for& by) const noexcept {
     const auto choice = is_automatic(by.choice) ? obeyed() : by.choice;
     admission_ruling ruling;
@@ -221,7 +221,8 @@ admission_ruling admission_gate::rule_on(unsigned seen,
         break;
     case config::admission_policy::tinylfu:
         // Without a sketch (a reload chose the policy): the second request, as near as can be.
-        ruling.admitted = sketch_ ? asked > left_with_.load(relaxed) : seen >= 1;
+        ruling.admitted = requests_ ? requests_->estimate(key) > left_with_.load(relaxed)
+                                    : seen >= 1;
         break;
     }
     ruling.may_wait = !ruling.admitted && probation() > 0;
@@ -231,11 +232,7 @@ admission_ruling admission_gate::rule_on(unsigned seen,
 admission_ruling admission_gate::note(const filter::key_hash& key,
                                       const admission_choice_for& by,
                                       wall_time now) noexcept {
-    const auto seen = sights_.note(key, seconds_of(now));
-    if (sketch_) {
-        sketch_->note(key);
-    }
-    return rule_on(seen, sketch_ ? sketch_->estimate(key) : 0, by);
+    return rule_on(key, sights_.note(key, seconds_of(now)), by);
 }
 
 admission_ruling admission_gate::peek(const filter::key_hash& key,
@@ -243,8 +240,7 @@ admission_ruling admission_gate::peek(const filter::key_hash& key,
                                       std::size_t pending) const noexcept {
     const auto more = static_cast<unsigned>(
         std::min<std::size_t>(pending, filter::admission_filter::max_layers));
-    const auto asked = sketch_ ? sketch_->estimate(key) + more + 1 : 0;
-    return rule_on(sights_.peek(key) + more, asked, by);
+    return rule_on(key, sights_.peek(key) + more, by);
 }
 
 void admission_gate::hit(const filter::key_hash& key, wall_time now) noexcept {
@@ -252,8 +248,8 @@ void admission_gate::hit(const filter::key_hash& key, wall_time now) noexcept {
 }
 
 void admission_gate::evicted(const filter::key_hash& key) noexcept {
-    if (sketch_) {
-        left_with_.store(sketch_->estimate(key), relaxed);
+    if (requests_) {
+        left_with_.store(requests_->estimate(key), relaxed);
     }
 }
 
@@ -302,7 +298,7 @@ boost::system::error_code admission_gate::save(const std::string& path) const {
 
 filter::admission_figures admission_gate::figures(wall_time now) const {
     auto made = sights_.current()->figures(seconds_of(now));
-    made.memory = sights_.memory() + (sketch_ ? sketch_->memory() : 0);
+    made.memory = sights_.memory() + (requests_ ? requests_->memory() : 0);
     return made;
 }
 

@@ -58,11 +58,14 @@ struct admission_choice_for {
     const std::optional<config::admission_choice>& of_listener,
     std::string_view url);
 
+/// Whether any policy of these options asks how often a key was requested.
+[[nodiscard]] bool counts_requests(const config::options& options);
+
 /// The filter's settings that these options ask for to begin with: as many layers as the largest
 /// nth-hit of any policy or rule.
 [[nodiscard]] filter::admission_settings filter_settings(const config::options& options);
 
-/// Threads: any. note, peek, hit, count_hit, evicted and what reads one number are lock-free.
+/// Threads: any. note, peek, hit, count_request, evicted and what reads one number are lock-free.
 /// housekeep, adopt and obey: one at a time. The constructor and save read and write a file: not on
 /// an event loop.
 class admission_gate {
@@ -70,9 +73,11 @@ public:
     /// An empty filter under a new random seed, or what `state_file` holds (empty: none). A file
     /// that can't be used is refused with a log line, and the filter starts empty. `fixed`: the
     /// secret that keys have already (of a store on disk), and then the file must have it too.
+    /// `requests`: what tinylfu counts by; null: a sketch of the gate's own, where it is needed.
     admission_gate(const config::options& options,
                    wall_time now,
-                   const filter::hash_secret* fixed = nullptr);
+                   const filter::hash_secret* fixed = nullptr,
+                   std::shared_ptr<frequency_sketch> requests = nullptr);
 
     [[nodiscard]] const filter::hash_secret& secret() const noexcept { return secret_; }
 
@@ -82,7 +87,7 @@ public:
                                         wall_time now) noexcept;
 
     /// What note would say after `pending` further sights that are not recorded yet; records
-    /// nothing.
+    /// nothing. (count_request has counted them.)
     [[nodiscard]] admission_ruling peek(const filter::key_hash& key,
                                         const admission_choice_for& by,
                                         std::size_t pending = 0) const noexcept;
@@ -93,10 +98,11 @@ public:
     /// The generation that a hit now is told to. One load.
     [[nodiscard]] std::uint32_t generation() const noexcept { return sights_.generation(); }
 
-    /// Every hit, for the policy that counts them. One load where none does.
-    void count_hit(const filter::key_hash& key) noexcept {
-        if (sketch_) {
-            sketch_->note(key);
+    /// Every request that a stored response may answer, once, before anything is looked up. One
+    /// load where nobody counts.
+    void count_request(const filter::key_hash& key) noexcept {
+        if (requests_) {
+            requests_->note(key);
         }
     }
     /// What had been admitted left the store for room: tinylfu's measure for newcomers.
@@ -133,12 +139,14 @@ private:
         std::unique_ptr<filter::admission_filter> filter;
         filter::hash_secret secret;
     };
-    admission_gate(const config::options& options, beginning from);
+    admission_gate(const config::options& options,
+                   beginning from,
+                   std::shared_ptr<frequency_sketch> requests);
     [[nodiscard]] static beginning begin(const config::options& options,
                                          wall_time now,
                                          const filter::hash_secret* fixed);
-    [[nodiscard]] admission_ruling rule_on(unsigned seen,
-                                           unsigned asked,
+    [[nodiscard]] admission_ruling rule_on(const filter::key_hash& key,
+                                           unsigned seen,
                                            const admission_choice_for& by) const noexcept;
 
     sights sights_;
@@ -146,9 +154,9 @@ private:
     unsigned layers_;
     bool follows_;
     remembering_bounds bounds_;
-    std::unique_ptr<frequency_sketch> sketch_;  // null: no policy counts
-    std::atomic<unsigned> left_with_{0};        // requests of what left last; 0: nothing did
-    std::atomic<std::uint32_t> obeyed_;         // policy and hits
+    std::shared_ptr<frequency_sketch> requests_;  // null: nobody counts
+    std::atomic<unsigned> left_with_{0};          // requests of what left last; 0: nothing did
+    std::atomic<std::uint32_t> obeyed_;           // policy and hits
     std::atomic<double> asked_probation_, obeyed_probation_{0}, probation_;
     std::atomic<bool> automatic_;
 };

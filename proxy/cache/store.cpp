@@ -24,10 +24,12 @@ std::size_t stripes_for(const store_plan& plan) noexcept {
 }  // namespace
 
 struct response_store::stripes {
-    explicit stripes(const store_plan& plan) : count{stripes_for(plan)} {
+    explicit stripes(const store_plan& plan) : count{stripes_for(plan)}, requests{plan.requests} {
+        const auto part = plan.capacity / count;
         for (std::size_t i = 0; i < count; ++i) {
-            all[i] = std::make_unique<store_stripe>(
-                plan.policy, plan.capacity / count, plan.probation);
+            auto policy = make_policy(
+                plan.policy, part, {.exponent = plan.exponent, .frequencies = requests.get()});
+            all[i] = std::make_unique<store_stripe>(std::move(policy), part, plan.probation);
         }
     }
 
@@ -52,6 +54,7 @@ struct response_store::stripes {
     }
 
     const std::size_t count;
+    const std::shared_ptr<const frequency_sketch> requests;  // which the policies look into
     std::array<std::unique_ptr<store_stripe>, most_stripes> all;
     // Beside the stripes, and written when something comes or goes: a hit touches neither.
     std::array<std::atomic<std::uint32_t>, most_stripes> objects{}, waiting{};

@@ -20,6 +20,7 @@
 #include "proxy/cache/found.hpp"
 #include "proxy/cache/invalidations.hpp"
 #include "proxy/cache/policy/eviction.hpp"
+#include "proxy/cache/policy/frequency_sketch.hpp"
 #include "proxy/cache/policy/residents.hpp"
 #include "proxy/cache/purges.hpp"
 #include "proxy/cache/reservation.hpp"
@@ -40,6 +41,10 @@ namespace reprise::proxy::cache {
 struct store_plan {
     std::uint64_t capacity = 0;  ///< bytes
     eviction_kind policy = eviction_kind::sieve;
+    double exponent = 1;  ///< of size, with gdsf (policy_tuning)
+    /// What gdsf and lfu_da count requests by; noted by whoever asks, before find. Null: they count
+    /// for themselves what is in.
+    std::shared_ptr<const frequency_sketch> requests{};
     double probation = 0;     ///< share of the capacity for first requests, 0 to 0.5
     std::size_t stripes = 0;  ///< 0: one a MiB of capacity, from 1 to 64
 };

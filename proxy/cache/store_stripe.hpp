@@ -17,6 +17,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace reprise::proxy::cache {
@@ -44,8 +45,8 @@ public:
     /// What went, for the caller to destroy when the lock is gone.
     using leavings = std::vector<stored_ptr>;
 
-    store_stripe(eviction_kind policy, std::uint64_t capacity, double probation)
-        : held{policy, capacity, probation} {}
+    store_stripe(std::unique_ptr<eviction_policy> policy, std::uint64_t capacity, double probation)
+        : held{std::move(policy), capacity, probation} {}
 
     /// The resource as the purges have left it, null if nothing is: what was not yet held against
     /// the last of them is now. `purged` counts what they met.

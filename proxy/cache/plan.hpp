@@ -1,0 +1,36 @@
+#pragma once
+// From what an operator wrote to what the memory tier, its ghosts and the admission gate are made
+// with.
+
+#include "config/options.hpp"
+#include "proxy/cache/policy/eviction.hpp"
+#include "proxy/cache/policy/frequency_sketch.hpp"
+#include "proxy/cache/policy/what_if.hpp"
+#include "proxy/cache/store.hpp"
+
+#include <cstdint>
+#include <memory>
+
+namespace reprise::proxy::cache {
+
+[[nodiscard]] eviction_kind kind_of(config::eviction_policy policy) noexcept;
+
+/// gdsf's exponent of size for an objective: 0.4 for requests, 0 for bytes
+/// (tools/results/2026-11-20-policies.md says why).
+[[nodiscard]] double exponent_of(config::caching_objective objective) noexcept;
+
+/// Bytes that what is remembered of requests may take: a 64th of memory, and a 4,096th of the disk.
+[[nodiscard]] std::uint64_t remembering_bytes(const config::options& options) noexcept;
+
+/// Bytes of all tiers.
+[[nodiscard]] std::uint64_t capacity_of(const config::options& options) noexcept;
+
+/// Counts requests for every part that asks how often a key was asked for: policies of memory and
+/// disk, and admission. Null where none does. @throws std::bad_alloc
+[[nodiscard]] std::shared_ptr<frequency_sketch> sketch_for(const config::options& options);
+
+/// `requests`: what sketch_for made.
+[[nodiscard]] store_plan plan_of(const config::options& options,
+                                 std::shared_ptr<const frequency_sketch> requests);
+
+}  // namespace reprise::proxy::cache
