@@ -1,6 +1,7 @@
 #include "tools/replay/two_tiers.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 namespace reprise::replay {
@@ -11,12 +12,15 @@ using proxy::cache::disk::space_settings;
 
 namespace {
 
-constexpr std::uint64_t first_sketch = 64;
-// Keys of the sketch for each object stored: its counters are then halved about every 20 requests
-// an object, half as often as TinyLFU's would, which keeps what a large store holds apart.
+// Keys of the sketch for each object that would fit, by the mean size of what is missed: its
+// counters are then halved about every 20 requests an object, half as often as TinyLFU's would,
+// which keeps what a large store holds apart. Until so many misses are known, by a usual size.
 constexpr std::uint64_t sketch_keys_an_object = 2;
-constexpr std::uint64_t extents_a_segment = 4;
-constexpr std::uint64_t largest_on_disk = 4;  // a quarter of the disk
+constexpr std::uint64_t misses_to_know_sizes = 512;
+constexpr std::uint64_t usual_object = 64u << 10;
+constexpr std::uint64_t smallest_sketch = 16;
+constexpr std::uint64_t extents_a_segment = 8;  // FORMAT.md, inline limit
+constexpr std::uint64_t largest_on_disk = 4;    // a quarter of the disk
 
 std::uint64_t part(std::uint64_t whole, double share) noexcept {
     return static_cast<std::uint64_t>(static_cast<double>(whole) * share);
@@ -32,7 +36,7 @@ two_tiers::two_tiers(const setup& wanted,
       all_enter_memory_{wanted.probation >= 1},
       unit_{unit},
       admission_{std::move(admission)},
-      sketch_{first_sketch},
+      sketch_{std::max(smallest_sketch, capacity * unit / usual_object)},
       memory_bytes_{part(capacity * unit, disk_.memory)},
       disk_bytes_{capacity * unit - memory_bytes_},
       segment_bytes_{std::max<std::uint64_t>(16, disk_bytes_ / disk_.segments)},
@@ -62,25 +66,16 @@ void two_tiers::ask(const request& wanted) {
     ++tally_.requests;
     tally_.bytes += wanted.bytes;
     sketch_.note(wanted.key);
-    if (sketch_.agings() != agings_) {
-        agings_ = sketch_.agings();
-        space_->age();
-    }
+    space_->aged_to(sketch_.agings());
     if (auto* const found = in_memory_.find(wanted.object)) {
         ++tally_.hits;
         tally_.hit_bytes += wanted.bytes;
         asked_in_memory(wanted, *found);
-    } else if (const auto* const stored = stored_.find(wanted.object)) {
+    } else if (stored_.find(wanted.object) != nullptr) {
         ++tally_.hits;
         ++tally_.disk_hits;
         tally_.hit_bytes += wanted.bytes;
         admission_->hit(wanted);
-        for (std::uint32_t i = 0; i < stored->places.size(); ++i) {
-            const auto before = i * extent_bytes_;
-            const auto bytes = std::min(extent_bytes_,
-                                        stored->bytes - std::min(stored->bytes, before));
-            space_->hit(stored->places[i], {bytes, stored->bytes, 1});
-        }
     } else {
         missed(wanted);
     }
@@ -109,6 +104,13 @@ void two_tiers::asked_in_memory(const request& wanted, kept& found) {
 void two_tiers::missed(const request& wanted) {
     residents_->missed(wanted.key);
     const auto bytes = wanted.bytes * unit_;
+    ++misses_;
+    missed_bytes_ += bytes;
+    if (misses_ >= misses_to_know_sizes && std::has_single_bit(misses_)) {
+        const auto objects = static_cast<double>(memory_bytes_ + disk_bytes_) *
+                             static_cast<double>(misses_) / static_cast<double>(missed_bytes_ + 1);
+        sketch_.grow_to(sketch_keys_an_object * static_cast<std::uint64_t>(objects));
+    }
     const bool admitted = admission_->admits(wanted);
     if (!admitted) {
         ++tally_.refused;
@@ -168,7 +170,6 @@ void two_tiers::write(object_number object, const filter::key_hash& key, std::ui
     fresh.key = key;
     fresh.bytes = bytes;
     fresh.places.assign(extents, nowhere);
-    ++stored_count_;
     ++tally_.written;
     tally_.written_bytes += bytes / unit_;
     for (std::uint32_t i = 0; i < extents; ++i) {
@@ -178,7 +179,6 @@ void two_tiers::write(object_number object, const filter::key_hash& key, std::ui
             return;
         }
     }
-    sketch_.grow_to(sketch_keys_an_object * (stored_count_ + residents_->count()));
 }
 
 void two_tiers::append(const record& what, bool carried) {
@@ -252,7 +252,6 @@ void two_tiers::drop_from_disk(object_number object) {
         }
     }
     stored_.remove(object);
-    --stored_count_;
 }
 
 tally two_tiers::figures() const {

@@ -2,7 +2,7 @@
 // Memory above a disk, as the proxy has them: residents in memory, a log of segments below whose
 // room is managed by disk::space. Footers are kept in vectors instead of files.
 //
-//     a request   in memory: a hit. On disk: a hit, counted in its segment's heat.
+//     a request   in memory: a hit. On disk: a hit.
 //                 Else the origin is asked, and the object comes into memory: as admitted, or to
 //                 wait; one that is too large for memory goes to the disk or nowhere.
 //     to disk     goes what admission has let in and disk::space finds worth it: when it is
@@ -78,7 +78,6 @@ private:
     std::uint64_t unit_;
     std::unique_ptr<admission_rule> admission_;
     proxy::cache::frequency_sketch sketch_;
-    std::uint64_t agings_ = 0;
     std::uint64_t memory_bytes_;  // sketch and filter included
     std::uint64_t disk_bytes_;
     std::uint64_t planned_for_ = 0;  // what residents_ was last told
@@ -93,7 +92,7 @@ private:
     segment_number open_ = nowhere;
     std::uint64_t sequence_ = 0;
     object_pool<on_disk> stored_;
-    std::uint64_t stored_count_ = 0;
+    std::uint64_t misses_ = 0, missed_bytes_ = 0;
     tally tally_;
 };
 

@@ -236,7 +236,6 @@ void disk_lookup::state::answer(found& out) {
         ended = ended ? std::min(*ended, *since) : *since;
     }
     uses = store->index.count_use(object_key, entry.place);
-    store->room.hit(entry.place.segment, {entry.bytes, view.length, 1});
     store->counts.hits.fetch_add(1, relaxed);
     out.what = lookup::present;
     if (ended) {

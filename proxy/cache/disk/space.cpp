@@ -10,32 +10,39 @@ namespace {
 
 constexpr auto relaxed = std::memory_order_relaxed;
 
-// The threshold follows the segments reclaimed lately: about so many.
+// The threshold is a mean over about so many reclaimed segments.
 constexpr double segments_remembered = 32;
+
+constexpr bool many_free(segment_number free, segment_number all) noexcept {
+    return free > all / 16;
+}
 
 }  // namespace
 
 space::space(const space_settings& settings)
     : settings_{settings},
-      segments_{std::make_unique<slot[]>(settings.segments)},
-      exponent_{settings.exponent} {
+      segments_(settings.segments),
+      exponent_{settings.exponent},
+      filling_{many_free(settings.segments, settings.segments)} {
     figures_.free = settings.segments;
 }
 
 void space::set_exponent(double exponent) noexcept {
-    exponent_.store(exponent, relaxed);
-    // What was measured in the old unit says nothing in the new one. Until a segment is reclaimed
-    // everything is worth writing.
-    threshold_.store(0, relaxed);
-    for (segment_number i = 0; i < settings_.segments; ++i) {
-        segments_[i].heat.store(0, relaxed);
+    if (exponent_.exchange(exponent, relaxed) != exponent) {
+        // What was measured in the old unit says nothing in the new one.
+        threshold_.store(0, relaxed);
     }
+}
+
+void space::left_free() noexcept {
+    --figures_.free;
+    filling_.store(many_free(figures_.free, settings_.segments), relaxed);
 }
 
 void space::found(segment_number segment, std::uint64_t sequence, std::uint64_t live) {
     auto& it = segments_[segment];
     if (it.is == state::free) {
-        --figures_.free;
+        left_free();
     }
     live_ += live - it.live;
     it.live = live;
@@ -45,19 +52,13 @@ void space::found(segment_number segment, std::uint64_t sequence, std::uint64_t 
 
 std::optional<segment_number> space::next() const noexcept {
     std::optional<segment_number> best;
-    double least = 0;
     for (segment_number i = 0; i < settings_.segments; ++i) {
         const auto& it = segments_[i];
         if (it.is == state::free) {
             return i;
         }
-        if (it.is != state::closed) {
-            continue;
-        }
-        const auto heat = settings_.carry > 0 ? it.heat.load(relaxed) : 0.0;
-        if (!best || heat < least || (heat == least && it.sequence < segments_[*best].sequence)) {
+        if (it.is == state::closed && (!best || it.sequence < segments_[*best].sequence)) {
             best = i;
-            least = heat;
         }
     }
     return best;
@@ -86,7 +87,7 @@ std::vector<std::uint32_t> space::choose(std::span<const occupant> live) {
     }
     const double cut = kept < order.size() ? densities[order[kept]] : 0;
     const auto before = threshold();
-    threshold_.store(before == 0 ? cut : before + (cut - before) / segments_remembered, relaxed);
+    threshold_.store(before + (cut - before) / segments_remembered, relaxed);
 
     figures_.let_go += order.size() - kept;
     figures_.let_go_bytes += bytes - carried;
@@ -98,13 +99,12 @@ std::vector<std::uint32_t> space::choose(std::span<const occupant> live) {
 void space::open(segment_number segment, std::uint64_t sequence) noexcept {
     auto& it = segments_[segment];
     if (it.is == state::free) {
-        --figures_.free;
+        left_free();
     } else if (it.is == state::closed) {
         ++figures_.reclaimed;
     }
     live_ -= it.live;
     it.live = 0;
-    it.heat.store(0, relaxed);
     it.sequence = sequence;
     it.is = state::open;
 }
@@ -116,7 +116,7 @@ void space::close(segment_number segment) noexcept {
 void space::lose(segment_number segment) noexcept {
     auto& it = segments_[segment];
     if (it.is == state::free) {
-        --figures_.free;
+        left_free();
     }
     live_ -= it.live;
     it.live = 0;
@@ -132,7 +132,6 @@ void space::wrote(segment_number segment, const occupant& record, bool carried) 
         ++figures_.carried;
         figures_.carried_bytes += record.bytes;
     }
-    it.heat.fetch_add(record.frequency * heat_of(record), relaxed);
 }
 
 void space::died(segment_number segment, const occupant& record) noexcept {
@@ -140,28 +139,24 @@ void space::died(segment_number segment, const occupant& record) noexcept {
     const auto bytes = std::min(it.live, record.bytes);
     it.live -= bytes;
     live_ -= bytes;
-    const auto heat = it.heat.load(relaxed);
-    it.heat.store(std::max(0.0, heat - record.frequency * heat_of(record)), relaxed);
 }
 
-void space::hit(segment_number segment, const occupant& record) noexcept {
-    segments_[segment].heat.fetch_add(heat_of(record), relaxed);
-}
-
-void space::age() noexcept {
-    for (segment_number i = 0; i < settings_.segments; ++i) {
-        auto& heat = segments_[i].heat;
-        heat.store(heat.load(relaxed) / 2, relaxed);
+void space::aged_to(std::uint64_t agings) noexcept {
+    if (agings_.load(relaxed) == agings) {
+        return;
+    }
+    const auto before = agings_.exchange(agings, relaxed);
+    if (before < agings) {
+        threshold_.store(
+            std::ldexp(threshold(),
+                       -static_cast<int>(std::min<std::uint64_t>(agings - before, 64))),
+            relaxed);
     }
 }
 
 double space::density(unsigned frequency, std::uint64_t length) const noexcept {
     return frequency / std::pow(static_cast<double>(std::max<std::uint64_t>(1, length)),
                                 exponent_.load(relaxed));
-}
-
-double space::heat_of(const occupant& record) const noexcept {
-    return density(1, record.length) * static_cast<double>(record.bytes);
 }
 
 std::uint64_t space::live_bytes(segment_number segment) const noexcept {

@@ -15,26 +15,26 @@
 //     carrying    the densest records of a reclaimed segment, up to a share of its bytes. As each
 //                 segment that is written then has that share of carried bytes, it is also the
 //                 share of all bytes written, and write amplification is 1 / (1 - share).
-//     writing     what is denser than the records that were let go lately: TinyLFU's comparison
+//     writing     what is denser than the best of what was let go lately: TinyLFU's comparison
 //                 with the victim (Einziger, Friedman, Manes, ACM ToS 2017), made without knowing
-//                 the victim. While segments are free, everything.
-//     reclaiming  the segment of the least heat a byte, the oldest of equals. Heat is the sum of
-//                 its records' densities times their bytes: it grows with hits, and is halved when
-//                 the sketch halves its counters, so that it never has to be summed anew.
+//                 the victim. While the disk fills, everything: empty room serves nobody.
+//     reclaiming  the oldest segment. The coldest would be better if it were known; sums of
+//                 density that are kept up by hits are off by as much as they would gain, and
+//                 what is carried or not evens out what segments are worth (tools/results).
 //
-// Where nothing may be carried (carry 0) it is a plain log: everything is written, and the oldest
-// segment is reclaimed first. What is there then follows from what was written, which is what the
-// crash tests hold against it.
+// Where nothing may be carried (carry 0) it is a plain log, and everything is written: what is
+// there follows from what was written, which is what the crash tests hold against it.
 //
 // tools/replay runs this class over footers that it keeps in vectors.
 //
-// Threads   hit() and worth_writing(): any, at any time. All else: one thread, the writer's.
-// Memory    64 bytes a segment.
+// Threads   worth_writing(), density(), threshold(), filling(), aged_to(): any, at any time. All
+// else:
+//           one thread, the writer's.
+// Memory    24 bytes a segment.
 // Errors    std::bad_alloc from the constructor and choose(); nothing else throws.
 
 #include <atomic>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -70,15 +70,13 @@ public:
     /// @pre settings within the bounds named there
     explicit space(const space_settings& settings);
 
-    /// Settings that may change while it runs.
-    void set_carry(double share) noexcept { settings_.carry = share; }
+    /// Another objective, while it runs: the threshold begins anew.
     void set_exponent(double exponent) noexcept;
 
-    /// A start found `segment` with `sequence` and `live` bytes. Its heat is taken for that of one
-    /// request a record, of which hits make more.
+    /// A start found `segment` with `sequence` and `live` bytes.
     void found(segment_number segment, std::uint64_t sequence, std::uint64_t live);
 
-    /// The segment to write next: one that is free, else the coldest that is closed. The caller
+    /// The segment to write next: one that is free, else the oldest that is closed. The caller
     /// reads its footer, asks choose() and then calls open(). Nothing only if all are open.
     /// O(segments).
     [[nodiscard]] std::optional<segment_number> next() const noexcept;
@@ -98,22 +96,23 @@ public:
     void wrote(segment_number segment, const occupant& record, bool carried) noexcept;
     /// A record went otherwise than by reclaiming: replaced, purged, damaged.
     void died(segment_number segment, const occupant& record) noexcept;
-    /// A record of `segment` was served.
-    void hit(segment_number segment, const occupant& record) noexcept;
-    /// The sketch has halved its counters.
-    void age() noexcept;
+    /// How often the sketch has halved its counters (frequency_sketch::agings): the threshold is
+    /// halved with them. To be told before worth_writing is asked: without it a threshold that has
+    /// become too high for anything would stay so, for nothing would be reclaimed.
+    void aged_to(std::uint64_t agings) noexcept;
 
     /// The worth of a byte.
     [[nodiscard]] double density(unsigned frequency, std::uint64_t length) const noexcept;
-    /// The density of what is let go nowadays; 0 while segments are free.
+    /// The density of the best of what is let go nowadays; 0 until something was.
     [[nodiscard]] double threshold() const noexcept {
         return threshold_.load(std::memory_order_relaxed);
     }
+    /// More than a sixteenth of the segments is free: whatever is written takes nobody's room.
+    [[nodiscard]] bool filling() const noexcept { return filling_.load(std::memory_order_relaxed); }
     /// Whether an object asked for `frequency` times lately would be kept rather than what is let
     /// go for it. How often it must have been asked for at least is admission's business.
     [[nodiscard]] bool worth_writing(unsigned frequency, std::uint64_t length) const noexcept {
-        const double least = settings_.carry > 0 ? threshold() : 0;
-        return least == 0 || density(frequency, length) > least;
+        return settings_.carry == 0 || filling() || density(frequency, length) > threshold();
     }
 
     [[nodiscard]] std::uint64_t live_bytes() const noexcept { return live_; }
@@ -125,18 +124,19 @@ public:
 private:
     enum class state : std::uint8_t { free, open, closed, lost };
     struct slot {
-        std::atomic<double> heat{0};
         std::uint64_t sequence = 0;
         std::uint64_t live = 0;  // bytes
         state is = state::free;
     };
 
-    [[nodiscard]] double heat_of(const occupant& record) const noexcept;
+    void left_free() noexcept;
 
     space_settings settings_;
-    std::unique_ptr<slot[]> segments_;
+    std::vector<slot> segments_;
     std::atomic<double> exponent_;
     std::atomic<double> threshold_{0};
+    std::atomic<bool> filling_;
+    std::atomic<std::uint64_t> agings_{0};
     std::uint64_t live_ = 0;
     space_figures figures_;
 };

@@ -249,6 +249,7 @@ bool tier::put(const filter::key_hash& key,
         core_->counts.skipped_bytes.fetch_add(size, relaxed);
         return false;
     };
+    core_->room.aged_to(core_->requests.agings());
     if (core_->settings.choosy && !core_->room.worth_writing(core_->requests.estimate(key), size)) {
         return skip();
     }
@@ -279,6 +280,7 @@ std::unique_ptr<object_writer> tier::begin(const filter::key_hash& key,
                                            std::string_view url,
                                            std::optional<std::uint64_t> length,
                                            const invalidation_mark& asked) {
+    core_->room.aged_to(core_->requests.agings());
     const bool unwanted = core_->settings.choosy && length &&
                           !core_->room.worth_writing(core_->requests.estimate(key), *length);
     if (unwanted || !core_->takes_puts() || (length && *length > core_->settings.max_object)) {
