@@ -139,6 +139,11 @@ evictable* w_tinylfu_policy::evict() noexcept {
         const auto frequency = sketch_.estimate(candidate->key);
         const bool wins = victim != nullptr && candidate->charge <= room &&
                           frequency > victims_frequency(candidate->charge, frequency);
+        if (!wins && victim != nullptr) {
+            // It has proved itself: the next candidate meets another. Without this, one large
+            // frequent object at the end keeps every stranger out, good ones too.
+            queue_of(*victim).make_newest(*victim);
+        }
         auto* const leaves = wins ? victim : candidate;
         take_out(*leaves);
         return leaves;

@@ -10,9 +10,10 @@
 //
 // Objects are of very different sizes, so a candidate is compared with the sum of the frequencies
 // of all that its bytes would push out (Einziger, Eytan, Friedman, Manes, "Lightweight Robust Size
-// Aware Cache Management", ACM ToS 2022: "aggregated victims"). The window's share follows what it
-// brings, by hill climbing (Einziger, Eytan, Friedman, Manes, "Adaptive Software Cache Management",
-// Middleware 2018), from 1 %.
+// Aware Cache Management", ACM ToS 2022: "aggregated victims"); the first of them, when it stays,
+// is taken for used, as there. The window's share follows what it brings, by hill climbing
+// (Einziger, Eytan, Friedman, Manes, "Adaptive Software Cache Management", Middleware 2018), from 1
+// %.
 
 #include "proxy/cache/policy/entry_queue.hpp"
 #include "proxy/cache/policy/eviction.hpp"

@@ -102,6 +102,9 @@ private:
             }
             const bool wins = !victims.empty() && candidate.bytes <= main_room &&
                               sketch_.estimate(key_of(candidate.object)) > against;
+            if (!wins && !victims.empty()) {
+                victims.splice(victims.begin(), victims, std::prev(victims.end()));
+            }
             drop_last(wins ? victims : window_);
             return;
         }
