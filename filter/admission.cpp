@@ -85,6 +85,12 @@ const admission_filter::generation& admission_filter::young_now() const noexcept
     return generations_[phase::unpack(phase_.load(std::memory_order_acquire)).epoch & 1];
 }
 
+digest admission_filter::young_digest(digest_stamp stamp) const {
+    const auto& young = young_now();
+    stamp.keys = young.keys.load(std::memory_order_relaxed);
+    return digest::of(young.layers.front(), stamp);
+}
+
 std::uint32_t admission_filter::generations() const noexcept {
     return phase::unpack(phase_.load(std::memory_order_acquire)).epoch;
 }

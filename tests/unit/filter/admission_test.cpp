@@ -314,6 +314,24 @@ TEST_SUITE("filter/admission") {
         }
         CHECK(filter.figures(start).swaps >= swaps + 2);
     }
+
+    TEST_CASE("the young generation as a digest has what was seen since it was begun") {
+        admission_filter filter{settings_of(1000, seconds{1000}), start};
+        for (std::uint64_t i = 0; i < 500; ++i) {
+            filter.note(nth_key(1, i), start);
+        }
+        const digest_stamp stamp{.generation = {.epoch = 7, .counter = 3}};
+        const auto first = filter.young_digest(stamp);
+        CHECK(first.stamp().keys == 500);
+        CHECK(first.stamp().generation == stamp.generation);
+        CHECK(first.shape().layout == digest_layout::blocked);
+        CHECK(first.may_contain(nth_key(1, 499)));
+        filter.note(nth_key(2, 1), start + seconds{1001});
+        const auto second = filter.young_digest(stamp);
+        CHECK(second.shape() == first.shape());
+        CHECK(second.may_contain(nth_key(2, 1)));
+        CHECK_FALSE(second.may_contain(nth_key(1, 499)));
+    }
 }
 
 }  // namespace reprise::filter
