@@ -50,7 +50,7 @@ enum class follow_trouble : std::uint8_t {
     not_ready,    ///< 503: its index is loading
     bad_status,   ///< any other
     bad_message,  ///< not HTTP, or framed badly
-    too_large,    ///< more bytes than most_bytes, stated or sent
+    too_large,    ///< above most_bytes or limits, or far more bits than its keys need
     malformed,    ///< not a digest: detail() says which digest_errc or squid_errc
     saturated,    ///< says too little to be asked
     other_secret,
@@ -64,7 +64,9 @@ struct follow_plan {
     std::chrono::milliseconds stale_after{0};  ///< 0: the longer of 10 refreshes and a minute
     filter::seed_id seed{};
     bool squid = false;
-    filter::digest_limits limits{};
+    filter::digest_layout layout = filter::digest_layout::standard;
+    /// Bits become columns of a sibling_index, which may take eight times as much.
+    filter::digest_limits limits{.bytes = std::uint64_t{64} << 20, .false_positive_rate = 0.2};
     std::uint64_t most_bytes = std::uint64_t{64} << 20;  ///< of one answer's body
 };
 

@@ -19,7 +19,8 @@ namespace {
 constexpr std::string_view hashing_label{"reprise digest hash seed, version 1"};
 constexpr std::string_view signing_label{"reprise request signature, version 1"};
 
-struct secret_category_type final : boost::system::error_category {
+class secret_category_type final : public boost::system::error_category {
+public:
     [[nodiscard]] const char* name() const noexcept override { return "reprise.secret"; }
     [[nodiscard]] std::string message(int code) const override {
         switch (static_cast<secret_errc>(code)) {

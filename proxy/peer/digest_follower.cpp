@@ -1,0 +1,271 @@
+#include "proxy/peer/digest_follower.hpp"
+
+#include "proxy/peer/publication.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace reprise::proxy::peer {
+namespace {
+
+using filter::digest_errc;
+using filter::squid_errc;
+using std::chrono::milliseconds;
+
+constexpr milliseconds longest_wait = std::chrono::minutes{1};
+/// Squid's owner says how long its digest counts; no longer than this is believed.
+constexpr std::chrono::seconds longest_squid = std::chrono::hours{1};
+
+// A few bytes may say that hundreds of megabytes have no bit on. Nobody's honest digest is so thin
+// for longer than a resize takes.
+bool is_oversized(const filter::digest& of) noexcept {
+    return of.shape().bits / 512 > 1024 + of.bits_on();
+}
+
+follow_trouble trouble_of(boost::system::error_code error) noexcept {
+    if (error == digest_errc::other_seed) {
+        return follow_trouble::other_secret;
+    }
+    if (error == digest_errc::wrong_base) {
+        return follow_trouble::wrong_base;
+    }
+    if (error == digest_errc::over_limit || error == squid_errc::over_limit) {
+        return follow_trouble::too_large;
+    }
+    if (error == digest_errc::saturated || error == squid_errc::saturated) {
+        return follow_trouble::saturated;
+    }
+    return follow_trouble::malformed;
+}
+
+follow_trouble trouble_of(unsigned status) noexcept {
+    switch (status) {
+    case 401:
+    case 403: return follow_trouble::refused;
+    case 404: return follow_trouble::no_digest;
+    case 503: return follow_trouble::not_ready;
+    default: return follow_trouble::bad_status;
+    }
+}
+
+}  // namespace
+
+std::string_view to_string(follow_state state) noexcept {
+    switch (state) {
+    case follow_state::never: return "never";
+    case follow_state::current: return "current";
+    case follow_state::failing: return "failing";
+    case follow_state::outdated: return "outdated";
+    case follow_state::itself: return "itself";
+    }
+    return "?";
+}
+
+std::string_view to_string(follow_trouble trouble) noexcept {
+    switch (trouble) {
+    case follow_trouble::none: return "none";
+    case follow_trouble::unreachable: return "unreachable";
+    case follow_trouble::timed_out: return "timed_out";
+    case follow_trouble::refused: return "refused";
+    case follow_trouble::no_digest: return "no_digest";
+    case follow_trouble::not_ready: return "not_ready";
+    case follow_trouble::bad_status: return "bad_status";
+    case follow_trouble::bad_message: return "bad_message";
+    case follow_trouble::too_large: return "too_large";
+    case follow_trouble::malformed: return "malformed";
+    case follow_trouble::saturated: return "saturated";
+    case follow_trouble::other_secret: return "other_secret";
+    case follow_trouble::wrong_base: return "wrong_base";
+    case follow_trouble::went_back: return "went_back";
+    }
+    return "?";
+}
+
+digest_follower::digest_follower(const follow_plan& plan, std::uint64_t seed, steady_time now)
+    : plan_{plan},
+      random_{static_cast<std::minstd_rand::result_type>((seed ^ (seed >> 32)) | 1)},
+      next_{now} {
+    if (plan_.stale_after == milliseconds{0}) {
+        plan_.stale_after = std::max<milliseconds>(10 * plan_.refresh, std::chrono::minutes{1});
+    }
+    // Not all at once after a start, and not late either.
+    next_ += milliseconds{random_() % 200};
+}
+
+// From 90 to 110 per cent.
+milliseconds digest_follower::jittered(milliseconds wait) {
+    return wait * 9 / 10 +
+           milliseconds{static_cast<std::int64_t>(random_()) % (wait.count() / 5 + 1)};
+}
+
+digest_follower::question digest_follower::ask() {
+    ++figures_.asked;
+    question out;
+    if (held_ && !whole_next_) {
+        out.query = "since=" + to_text(held_->stamp().generation);
+        out.none_match = etag_;
+    } else if (squid_) {
+        out.none_match = etag_;
+    }
+    return out;
+}
+
+void digest_follower::good(steady_time now, milliseconds wait) {
+    failures_ = 0;
+    whole_next_ = false;
+    figures_.state = follow_state::current;
+    figures_.trouble = follow_trouble::none;
+    figures_.detail.clear();
+    figures_.good_at = now;
+    next_ = now + jittered(wait);
+    if (!usable_ && (held_ || squid_)) {
+        usable_ = true;
+        news_ = {.what = news::kind::replaced, .places = {}};
+    }
+}
+
+void digest_follower::drop() {
+    held_.reset();
+    squid_.reset();
+    etag_.clear();
+    if (usable_) {
+        news_ = {.what = news::kind::gone, .places = {}};
+    }
+    usable_ = false;
+}
+
+void digest_follower::failed(follow_trouble why, std::string detail, steady_time now) {
+    ++figures_.failed;
+    figures_.trouble = why;
+    figures_.detail = std::move(detail);
+    figures_.state = held_ || squid_ ? follow_state::failing : follow_state::never;
+    if (why == follow_trouble::other_secret) {
+        drop();
+    }
+    if (why == follow_trouble::wrong_base && !whole_next_) {
+        whole_next_ = true;  // at once: the whole is what a sibling that moved on has to say
+        next_ = now;
+        look(now);
+        return;
+    }
+    auto wait = plan_.refresh;
+    for (unsigned i = 0; i < failures_ && wait < longest_wait; ++i) {
+        wait *= 2;
+    }
+    ++failures_;
+    next_ = now + jittered(std::max(plan_.refresh, std::min(wait, longest_wait)));
+    look(now);
+}
+
+void digest_follower::look(steady_time now) {
+    if (usable_ && figures_.good_at && now - *figures_.good_at > plan_.stale_after) {
+        usable_ = false;
+        news_ = {.what = news::kind::gone, .places = {}};
+        figures_.state = follow_state::outdated;
+    }
+    if (!usable_ && (held_ || squid_) && figures_.state == follow_state::failing) {
+        figures_.state = follow_state::outdated;
+    }
+}
+
+void digest_follower::take(filter::digest next, bool by_delta) {
+    auto made = std::make_shared<const filter::digest>(std::move(next));
+    // Two changes without anybody's having looked in between: the whole is what he needs.
+    if (by_delta && usable_ && news_.what == news::kind::nothing) {
+        news_ = {.what = news::kind::flipped, .places = filter::flipped_places(*held_, *made)};
+    } else {
+        news_ = {.what = news::kind::replaced, .places = {}};
+    }
+    held_ = std::move(made);
+    usable_ = true;
+}
+
+void digest_follower::answered(const follow_answer& answer,
+                               std::string_view our_node,
+                               steady_time now) {
+    if (!answer.node.empty() && answer.node == our_node) {
+        drop();
+        figures_.state = follow_state::itself;
+        figures_.trouble = follow_trouble::none;
+        next_ = now + std::max<milliseconds>(plan_.refresh, longest_wait);
+        return;
+    }
+    if (answer.status == 304 && (held_ || squid_)) {
+        ++figures_.unchanged;
+        good(now, plan_.refresh);
+        return;
+    }
+    if (answer.status != 200) {
+        failed(trouble_of(answer.status), "status " + std::to_string(answer.status), now);
+    } else if (answer.body.size() > plan_.most_bytes) {
+        failed(follow_trouble::too_large, "", now);
+    } else if (plan_.squid) {
+        judge_squid(answer, now);
+    } else {
+        judge(answer, now);
+    }
+}
+
+void digest_follower::judge(const follow_answer& answer, steady_time now) {
+    const auto head = filter::read_digest_head(answer.body);
+    if (head.has_error()) {
+        failed(trouble_of(head.error()), head.error().message(), now);
+        return;
+    }
+    const auto& said = head->stamp.generation;
+    if (held_ && said.epoch == held_->stamp().generation.epoch &&
+        said.counter < held_->stamp().generation.counter) {
+        failed(follow_trouble::went_back, "", now);
+        return;
+    }
+    const bool is_delta = head->form == filter::digest_form::delta;
+    if (is_delta && !held_) {
+        failed(follow_trouble::wrong_base, "a delta, and nothing is held", now);
+        return;
+    }
+    auto next = is_delta ? filter::apply_delta(answer.body, *held_, plan_.limits)
+                         : filter::decode_digest(answer.body, plan_.seed, plan_.limits);
+    if (next.has_error() || is_oversized(*next) || next->shape().layout != plan_.layout) {
+        if (held_ && said.epoch != held_->stamp().generation.epoch) {
+            drop();
+        }
+        if (next.has_error()) {
+            failed(trouble_of(next.error()), next.error().message(), now);
+        } else if (is_oversized(*next)) {
+            failed(follow_trouble::too_large, "many more bits than its keys need", now);
+        } else {
+            failed(follow_trouble::malformed, "of a layout that is not asked here", now);
+        }
+        return;
+    }
+    (is_delta ? figures_.deltas : figures_.wholes) += 1;
+    (is_delta ? figures_.delta_bytes : figures_.whole_bytes) += answer.body.size();
+    take(std::move(*next), is_delta);
+    etag_ = answer.etag;
+    good(now, plan_.refresh);
+}
+
+void digest_follower::judge_squid(const follow_answer& answer, steady_time now) {
+    auto next = filter::squid_digest::decode(answer.body, plan_.limits.bytes);
+    if (next.has_error()) {
+        failed(trouble_of(next.error()), next.error().message(), now);
+        return;
+    }
+    ++figures_.wholes;
+    figures_.whole_bytes += answer.body.size();
+    squid_ = std::make_shared<const filter::squid_digest>(std::move(*next));
+    usable_ = true;
+    news_ = {.what = news::kind::replaced, .places = {}};
+    etag_ = answer.etag;
+    // A Squid rebuilds its digest when it says so, and not before.
+    const auto stated = std::min(answer.fresh_for.value_or(std::chrono::seconds{0}), longest_squid);
+    const auto wait = std::max<milliseconds>(plan_.refresh, stated);
+    plan_.stale_after = std::max(plan_.stale_after, 3 * wait);
+    good(now, wait);
+}
+
+digest_follower::news digest_follower::take_news() {
+    return std::exchange(news_, {});
+}
+
+}  // namespace reprise::proxy::peer

@@ -1,0 +1,223 @@
+#include "proxy/peer/resource.hpp"
+
+#include "filter/squid_digest.hpp"
+#include "proxy/http/conditional.hpp"
+#include "proxy/http/date.hpp"
+#include "proxy/http/fields.hpp"
+#include "proxy/http/query.hpp"
+
+#include <boost/beast/http/verb.hpp>
+
+#include <optional>
+
+namespace reprise::proxy::peer {
+namespace {
+
+using http::field_id;
+using verb = boost::beast::http::verb;
+
+// Longer than the jitter of a network; once in five minutes it costs nothing.
+constexpr std::chrono::milliseconds squid_pause{30};
+
+std::string_view path_of(std::string_view target) noexcept {
+    return target.substr(0, target.find('?'));
+}
+
+struct status_line {
+    unsigned status;
+    std::string_view text;
+};
+
+status_line status_of(answered what) noexcept {
+    switch (what) {
+    case answered::whole:
+    case answered::delta: return {200, "200 OK"};
+    case answered::not_modified: return {304, "304 Not Modified"};
+    case answered::not_a_peer:
+    case answered::not_signed: return {403, "403 Forbidden"};
+    case answered::no_resource: return {404, "404 Not Found"};
+    case answered::not_ready: return {503, "503 Service Unavailable"};
+    case answered::wrong_method: return {405, "405 Method Not Allowed"};
+    }
+    return {500, "500 Internal Server Error"};
+}
+
+/// What the answer is, before it has a head.
+struct decision {
+    answered what = answered::no_resource;
+    std::shared_ptr<const published> of{};
+    wire_bytes body{};
+};
+
+bool has_etag(http::field_list fields, std::string_view etag) {
+    bool has = false;
+    for (const auto& line : fields) {
+        if (line.id == field_id::if_none_match) {
+            http::for_each_member(line.value, [&](std::string_view member) {
+                has = has || member == "*" || http::equal_weak(member, etag);
+                return !has;
+            });
+        }
+    }
+    return has;
+}
+
+std::optional<filter::digest_generation> since_in(std::string_view target) {
+    const auto mark = target.find('?');
+    if (mark == target.npos) {
+        return std::nullopt;
+    }
+    const auto parameters = http::parse_query(target.substr(mark + 1), 16);
+    if (!parameters) {
+        return std::nullopt;
+    }
+    for (const auto& one : *parameters) {
+        if (one.name == "since") {
+            return parse_generation(one.value);
+        }
+    }
+    return std::nullopt;
+}
+
+decision decide_reprise(const http::request_head& request,
+                        const asker& who,
+                        const std::shared_ptr<const published>& newest) {
+    if (!who.is_reprise) {
+        return {.what = answered::not_a_peer};
+    }
+    if (who.signing && who.signature != signature_verdict::good) {
+        return {.what = answered::not_signed};
+    }
+    if (!newest) {
+        return {.what = answered::not_ready};
+    }
+    if (has_etag(request.fields, newest->etag)) {
+        return {.what = answered::not_modified, .of = newest};
+    }
+    // A generation that can't be read is one that is not known: the whole serves both.
+    if (const auto since = since_in(request.target)) {
+        if (auto delta = newest->since(*since)) {
+            return {.what = answered::delta, .of = newest, .body = std::move(delta)};
+        }
+    }
+    return {.what = answered::whole, .of = newest, .body = newest->whole};
+}
+
+decision decide_squid(const asker& who, const offered& what) {
+    if (!what.serves_squid) {
+        return {.what = answered::no_resource};
+    }
+    if (!who.is_squid) {
+        return {.what = answered::not_a_peer};
+    }
+    if (!what.squid) {
+        return {.what = answered::not_ready};
+    }
+    return {.what = answered::whole, .of = nullptr, .body = what.squid};
+}
+
+void add(std::string& head, std::string_view name, std::string_view value) {
+    http::append_field_line(head, name, value);
+}
+
+}  // namespace
+
+resource resource_at(std::string_view target) noexcept {
+    const auto path = path_of(target);
+    if (path == digest_path) {
+        return resource::digest;
+    }
+    if (path == seen_path) {
+        return resource::seen;
+    }
+    if (path == squid_digest_path) {
+        return resource::squid_digest;
+    }
+    return path == squid_netdb_path ? resource::squid_netdb : resource::none;
+}
+
+std::string_view to_string(answered what) noexcept {
+    switch (what) {
+    case answered::whole: return "whole";
+    case answered::delta: return "delta";
+    case answered::not_modified: return "not_modified";
+    case answered::not_a_peer: return "not_a_peer";
+    case answered::not_signed: return "not_signed";
+    case answered::no_resource: return "no_resource";
+    case answered::not_ready: return "not_ready";
+    case answered::wrong_method: return "wrong_method";
+    }
+    return "?";
+}
+
+resource_answer answer(const http::request_head& request,
+                       const asker& who,
+                       const offered& what,
+                       bool close,
+                       wall_time now) {
+    const auto which = resource_at(request.target);
+    const bool is_get = request.method == verb::get;
+    decision made;
+    if (which != resource::none && !is_get && request.method != verb::head) {
+        made.what = answered::wrong_method;
+    } else if (which == resource::digest || which == resource::seen) {
+        made = decide_reprise(request, who, which == resource::digest ? what.digest : what.seen);
+    } else if (which == resource::squid_digest) {
+        made = decide_squid(who, what);
+    }
+
+    resource_answer out;
+    out.what = made.what;
+    const auto [status, text] = status_of(made.what);
+    out.status = status;
+    out.head = "HTTP/1.1 ";
+    out.head.append(text).append("\r\n");
+    out.head += "Date: ";
+    http::append_date(out.head, now);
+    out.head += "\r\n";
+    if (made.body && which == resource::squid_digest) {
+        add(out.head, "Content-Type", "application/cache-digest");
+        out.head += "Last-Modified: ";
+        http::append_date(out.head, what.squid_at);
+        out.head += "\r\nExpires: ";
+        http::append_date(out.head, now + what.squid_for);
+        out.head += "\r\n";
+    } else {
+        if (made.body) {
+            add(out.head, "Content-Type", "application/octet-stream");
+        }
+        add(out.head, "Cache-Control", "private, no-cache, no-transform");
+    }
+    if (made.of) {
+        add(out.head, "ETag", made.of->etag);
+        if (!what.node.empty()) {
+            add(out.head, node_field, what.node);
+        }
+    }
+    if (made.what == answered::not_ready) {
+        add(out.head, "Retry-After", "1");
+    }
+    if (made.what == answered::wrong_method) {
+        add(out.head, "Allow", "GET, HEAD");
+    }
+    if (made.what != answered::not_modified) {
+        add(out.head, "Content-Length", std::to_string(made.body ? made.body->size() : 0));
+    }
+    if (close) {
+        add(out.head, "Connection", "close");
+    } else if (request.version == 10) {
+        add(out.head, "Connection", "keep-alive");
+    }
+    out.head += "\r\n";
+    if (is_get && made.body) {
+        out.body = std::move(made.body);
+        if (which == resource::squid_digest) {
+            out.first = filter::squid_block_bytes;
+            out.pause = squid_pause;
+        }
+        out.handed_out = std::move(made.of);
+    }
+    return out;
+}
+
+}  // namespace reprise::proxy::peer

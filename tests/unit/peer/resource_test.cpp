@@ -1,0 +1,226 @@
+#include "filter/digest_wire.hpp"
+#include "proxy/peer/resource.hpp"
+#include "tests/unit/filter/digests.hpp"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <string>
+
+namespace reprise::proxy::peer {
+namespace {
+
+using namespace std::chrono_literals;
+using filter::test::digest_of_keys;
+
+constexpr wall_time now{1'763'668'089'000ms};
+
+/// Two generations, of which the first was fetched.
+struct shelf {
+    publication digests;
+    std::string first_tag, second_tag;
+
+    shelf() {
+        const auto size = filter::digest_size(2000, 0.01);
+        digests.publish(digest_of_keys(size, 0, 1900, 1), now);
+        digests.now()->fetched = true;
+        first_tag = digests.now()->etag;
+        digests.publish(digest_of_keys(size, 0, 1910, 2), now);
+        second_tag = digests.now()->etag;
+    }
+    [[nodiscard]] offered offer() const {
+        return {.digest = digests.now(), .seen = nullptr, .squid = nullptr, .node = "node-a"};
+    }
+};
+
+constexpr asker peer{.is_reprise = true};
+
+resource_answer ask(const std::string& wire, const asker& who, const offered& what) {
+    http::request_head head;
+    const auto read = http::parse_request_head(wire, head, {});
+    REQUIRE(read.state == http::head_state::done);
+    return answer(head, who, what, false, now);
+}
+
+std::string get(const std::string& target, const std::string& lines = "") {
+    return "GET " + target + " HTTP/1.1\r\nHost: a\r\n" + lines + "\r\n";
+}
+
+bool says(const resource_answer& answer, std::string_view line) {
+    return answer.head.find("\r\n" + std::string{line} + "\r\n") != std::string::npos;
+}
+
+std::string bare(const std::string& etag) {
+    return etag.substr(1, etag.size() - 2);
+}
+
+}  // namespace
+
+TEST_SUITE("peer/resource") {
+    TEST_CASE("paths are known, with a query and without; nothing else is") {
+        CHECK(resource_at("/.well-known/reprise/digest") == resource::digest);
+        CHECK(resource_at("/.well-known/reprise/seen?since=1-2") == resource::seen);
+        CHECK(resource_at("/squid-internal-periodic/store_digest") == resource::squid_digest);
+        CHECK(resource_at("/squid-internal-dynamic/netdb") == resource::squid_netdb);
+        CHECK(resource_at("/.well-known/reprise/digest/") == resource::none);
+        CHECK(resource_at("") == resource::none);
+        CHECK(resource_at("*") == resource::none);
+    }
+
+    TEST_CASE("a peer gets the whole digest, which no cache may keep or change") {
+        const shelf s;
+        const auto got = ask(get("/.well-known/reprise/digest"), peer, s.offer());
+        CHECK(got.what == answered::whole);
+        CHECK(got.status == 200);
+        CHECK(got.head.starts_with("HTTP/1.1 200 OK\r\nDate: "));
+        CHECK(got.head.ends_with("\r\n\r\n"));
+        CHECK(says(got, "Cache-Control: private, no-cache, no-transform"));
+        CHECK(says(got, "ETag: " + s.second_tag));
+        CHECK(says(got, "Reprise-Node: node-a"));
+        REQUIRE(got.body != nullptr);
+        CHECK(says(got, "Content-Length: " + std::to_string(got.body->size())));
+        CHECK(got.handed_out == s.digests.now());
+        CHECK(got.first == 0);
+        const auto read = filter::decode_digest(*got.body, filter::test::test_seed());
+        REQUIRE(read.has_value());
+        CHECK(read->checksum() == s.digests.now()->bits->checksum());
+    }
+
+    TEST_CASE("who has the newest gets 304, by any of his tags") {
+        const shelf s;
+        for (const auto& tags : {s.second_tag, "W/" + s.second_tag, "\"x\", " + s.second_tag}) {
+            CAPTURE(tags);
+            const auto got = ask(get("/.well-known/reprise/digest?since=" + bare(s.second_tag),
+                                     "If-None-Match: " + tags + "\r\n"),
+                                 peer,
+                                 s.offer());
+            CHECK(got.what == answered::not_modified);
+            CHECK(got.status == 304);
+            CHECK(got.body == nullptr);
+            CHECK(got.head.find("Content-Length") == std::string::npos);
+            CHECK(says(got, "ETag: " + s.second_tag));
+        }
+        const auto old = ask(
+            get("/.well-known/reprise/digest", "If-None-Match: " + s.first_tag + "\r\n"),
+            peer,
+            s.offer());
+        CHECK(old.what == answered::whole);
+    }
+
+    TEST_CASE("who has one before it gets the change, and the whole where none is known") {
+        const shelf s;
+        const auto got = ask(
+            get("/.well-known/reprise/digest?since=" + bare(s.first_tag)), peer, s.offer());
+        CHECK(got.what == answered::delta);
+        CHECK(got.body->size() < s.digests.now()->whole->size() / 10);
+        for (const auto* since : {"1-1", "", "x", "e90c4-", "-1", "e90c4-1-1", "%zz"}) {
+            CAPTURE(since);
+            CHECK(
+                ask(get(std::string{"/.well-known/reprise/digest?since="} + since), peer, s.offer())
+                    .what == answered::whole);
+        }
+    }
+
+    TEST_CASE("who is no peer learns nothing, whether or not there is a digest") {
+        const shelf s;
+        for (const auto& offer : {s.offer(), offered{}}) {
+            const auto got = ask(get("/.well-known/reprise/digest"), {}, offer);
+            CHECK(got.what == answered::not_a_peer);
+            CHECK(got.status == 403);
+            CHECK(says(got, "Content-Length: 0"));
+            CHECK(got.head.find("ETag") == std::string::npos);
+            CHECK(got.head.find("node-a") == std::string::npos);
+        }
+        CHECK(ask(get("/.well-known/reprise/digest"), {.is_squid = true}, s.offer()).what ==
+              answered::not_a_peer);
+    }
+
+    TEST_CASE("with a secret a peer must have signed well") {
+        const shelf s;
+        for (const auto verdict : {signature_verdict::missing,
+                                   signature_verdict::wrong,
+                                   signature_verdict::replayed,
+                                   signature_verdict::out_of_time}) {
+            const auto got = ask(get("/.well-known/reprise/digest"),
+                                 {.is_reprise = true, .signing = true, .signature = verdict},
+                                 s.offer());
+            CHECK(got.what == answered::not_signed);
+            CHECK(got.status == 403);
+        }
+        CHECK(ask(get("/.well-known/reprise/digest"),
+                  {.is_reprise = true, .signing = true, .signature = signature_verdict::good},
+                  s.offer())
+                  .status == 200);
+    }
+
+    TEST_CASE("before there is anything the answer is 503, to be asked again") {
+        const auto got = ask(get("/.well-known/reprise/digest"), peer, {});
+        CHECK(got.what == answered::not_ready);
+        CHECK(got.status == 503);
+        CHECK(says(got, "Retry-After: 1"));
+    }
+
+    TEST_CASE("HEAD has the head alone and holds nothing; other methods are refused") {
+        const shelf s;
+        const auto got = ask(
+            "HEAD /.well-known/reprise/digest HTTP/1.1\r\nHost: a\r\n\r\n", peer, s.offer());
+        CHECK(got.status == 200);
+        CHECK(got.body == nullptr);
+        CHECK(got.handed_out == nullptr);
+        CHECK(got.head.find("Content-Length: 0") == std::string::npos);
+        const auto post = ask(
+            "POST /.well-known/reprise/digest HTTP/1.1\r\nHost: a\r\n\r\n", peer, s.offer());
+        CHECK(post.status == 405);
+        CHECK(says(post, "Allow: GET, HEAD"));
+    }
+
+    TEST_CASE("a listed Squid gets its form, control block first, and is told until when") {
+        auto offer = shelf{}.offer();
+        offer.serves_squid = true;
+        offer.squid = std::make_shared<const std::vector<std::byte>>(500);
+        offer.squid_at = now - 10s;
+        const auto target = std::string{squid_digest_path};
+        const auto got = ask(get(target), {.is_squid = true}, offer);
+        CHECK(got.status == 200);
+        CHECK(says(got, "Content-Type: application/cache-digest"));
+        CHECK(says(got, "Content-Length: 500"));
+        CHECK(got.head.find("Expires: ") != std::string::npos);
+        CHECK(got.head.find("Last-Modified: ") != std::string::npos);
+        CHECK(got.head.find("Cache-Control") == std::string::npos);
+        CHECK(got.first == 128);
+        CHECK(got.pause >= 20ms);
+        CHECK(ask(get(target), peer, offer).status == 403);
+        offer.squid = nullptr;
+        CHECK(ask(get(target), {.is_squid = true}, offer).status == 503);
+        offer.serves_squid = false;
+        CHECK(ask(get(target), {.is_squid = true}, offer).status == 404);
+        CHECK(ask(get(std::string{squid_netdb_path}), {.is_squid = true}, offer).status == 404);
+    }
+
+    TEST_CASE("a generation is read from the text it was written to, and from no other") {
+        const filter::digest_generation one{.epoch = 0xdeadbeefcafe0123, .counter = 42};
+        CHECK(to_text(one) == "deadbeefcafe0123-2a");
+        CHECK(parse_generation(to_text(one)) == one);
+        for (const auto* text : {"",
+                                 "-",
+                                 "1-",
+                                 "-1",
+                                 "1-g",
+                                 "1--1",
+                                 "0x1-1",
+                                 "1-1 ",
+                                 "11111111111111111-1",
+                                 "1-11111111111111111111"}) {
+            CAPTURE(text);
+            CHECK_FALSE(parse_generation(text));
+        }
+    }
+
+    TEST_CASE("every answer has a name") {
+        for (unsigned i = 0; i <= static_cast<unsigned>(answered::wrong_method); ++i) {
+            CHECK(to_string(static_cast<answered>(i)) != "?");
+        }
+    }
+}
+
+}  // namespace reprise::proxy::peer

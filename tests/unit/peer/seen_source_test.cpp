@@ -1,0 +1,87 @@
+#include "filter/admission.hpp"
+#include "proxy/peer/seen_source.hpp"
+#include "tests/unit/filter/digests.hpp"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <memory>
+#include <thread>
+
+namespace reprise::proxy::peer {
+namespace {
+
+using namespace std::chrono_literals;
+using filter::test::nth_key;
+
+constexpr wall_time now{1'763'668'089'000ms};
+constexpr steady_time start{1h};
+const auto second = std::chrono::floor<std::chrono::seconds>(now);
+
+}  // namespace
+
+TEST_SUITE("peer/seen_source") {
+    TEST_CASE("what was noted is published after a while, once, and as a change") {
+        filter::admission_filter seen{{.objects = 10'000, .age = 1h}, second};
+        seen_source source{filter::test::test_seed(),
+                           30s,
+                           [&seen](const filter::digest_stamp& stamp) {
+                               return std::make_unique<filter::digest>(seen.young_digest(stamp));
+                           },
+                           9};
+        for (std::uint64_t i = 0; i < 5000; ++i) {
+            seen.note(nth_key(1, i), second);
+        }
+        source.tick(start, now);
+        const auto first = source.digests().now();
+        REQUIRE(first != nullptr);
+        CHECK(first->bits->may_contain(nth_key(1, 4999)));
+        first->fetched = true;
+        source.tick(start + 31s, now);
+        CHECK(source.digests().now() == first);
+        seen.note(nth_key(1, 5000), second);
+        source.tick(start + 32s, now);
+        CHECK(source.digests().now() == first);
+        source.tick(start + 62s, now);
+        const auto next = source.digests().now();
+        CHECK(next != first);
+        CHECK(next->since(first->bits->stamp().generation) != nullptr);
+    }
+
+    TEST_CASE("a key that any sibling saw is seen elsewhere, until its digest is taken away") {
+        seen_elsewhere all;
+        seen_elsewhere::reader reader{all};
+        CHECK_FALSE(reader.may_contain(nth_key(1, 1)));
+        const auto size = filter::digest_size(1000, 1e-4);
+        const auto digest = [&size](std::uint64_t from, std::uint64_t to) {
+            return std::make_shared<const filter::digest>(
+                filter::test::digest_of_keys(size, from, to));
+        };
+        all.put(0, digest(0, 100));
+        all.put(63, digest(100, 200));
+        CHECK(reader.may_contain(nth_key(1, 1)));
+        CHECK(reader.may_contain(nth_key(1, 150)));
+        CHECK_FALSE(reader.may_contain(nth_key(1, 250)));
+        all.put(63, nullptr);
+        CHECK_FALSE(reader.may_contain(nth_key(1, 150)));
+    }
+
+    TEST_CASE("readers see whole tables while they change") {
+        seen_elsewhere all;
+        const auto size = filter::digest_size(1000, 1e-4);
+        const auto digest = std::make_shared<const filter::digest>(
+            filter::test::digest_of_keys(size, 0, 100));
+        all.put(0, digest);
+        std::jthread changer{[&all, &digest](const std::stop_token& stop) {
+            for (unsigned i = 0; !stop.stop_requested(); ++i) {
+                all.put(1 + i % 63, i % 2 == 0 ? digest : nullptr);
+            }
+        }};
+        seen_elsewhere::reader reader{all};
+        for (int i = 0; i < 2000; ++i) {
+            REQUIRE(reader.may_contain(nth_key(1, 5)));
+        }
+    }
+}
+
+}  // namespace reprise::proxy::peer
