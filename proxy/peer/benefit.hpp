@@ -5,7 +5,7 @@
 // loses what it took. Their mean over the last answers or so (exponentially weighted) is what a
 // question to it is worth, in milliseconds. While that is below zero it is asked at every second
 // chance, then at every fourth, and so on down to one in 256; but once a retry_after at least, so
-// that one that has recovered is found to have. Each good answer then halves the distance again.
+// that one that has recovered is found to have. Each good answer then brings it one step back.
 //
 // Threads   any number: relaxed atomics, and a lost race loses one answer's weight.
 
@@ -71,6 +71,8 @@ public:
     [[nodiscard]] double cost() const noexcept;
 
     [[nodiscard]] benefit_figures figures() const noexcept;
+    /// As new: another sibling has the slot.
+    void forget() noexcept;
 
     static constexpr std::chrono::seconds retry_after{10};
     static constexpr unsigned longest_distance = 8;  ///< one in 2^8

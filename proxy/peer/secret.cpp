@@ -19,6 +19,9 @@ namespace {
 constexpr std::string_view hashing_label{"reprise digest hash seed, version 1"};
 constexpr std::string_view signing_label{"reprise request signature, version 1"};
 
+// Boost 1.81: the base class has a protected destructor only where it is not constexpr.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wnon-virtual-dtor"
 class secret_category_type final : public boost::system::error_category {
 public:
     [[nodiscard]] const char* name() const noexcept override { return "reprise.secret"; }
@@ -31,6 +34,7 @@ public:
         return "unknown error";
     }
 };
+#pragma GCC diagnostic pop
 
 std::span<const std::byte> bytes_of(std::string_view text) {
     return std::as_bytes(std::span{text.data(), text.size()});

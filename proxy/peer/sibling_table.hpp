@@ -14,7 +14,6 @@
 #include "filter/squid_digest.hpp"
 #include "proxy/clock.hpp"
 #include "proxy/peer/benefit.hpp"
-#include "proxy/peer/secret.hpp"
 
 #include <array>
 #include <atomic>
@@ -48,7 +47,7 @@ class sibling_table {
     using squid_list = std::shared_ptr<const std::vector<squid_member>>;
 
 public:
-    explicit sibling_table(const fleet_secret& secret);
+    sibling_table() = default;
 
     /// The slot of this name, the lowest free one for a new name; none when all 64 are taken.
     [[nodiscard]] std::optional<unsigned> enrol(std::string_view name);

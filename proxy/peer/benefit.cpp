@@ -1,0 +1,174 @@
+#include "proxy/peer/benefit.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace reprise::proxy::peer {
+namespace {
+
+constexpr auto relaxed = std::memory_order_relaxed;
+
+/// The weight of a new answer in the means: they remember about the last 30.
+constexpr double weight = 1.0 / 16;
+/// Nobody is judged by less.
+constexpr std::uint32_t least_answers = 8;
+/// What one that was never asked is taken to cost: little, so that it is tried.
+constexpr double untried_us = 1;
+
+void add(std::atomic<double>& to, double what) noexcept {
+    to.store(to.load(relaxed) + what, relaxed);
+}
+
+void mean(std::atomic<double>& of, double next, bool first) noexcept {
+    const auto before = of.load(relaxed);
+    of.store(first ? next : before + weight * (next - before), relaxed);
+}
+
+std::size_t class_of(std::chrono::microseconds took) noexcept {
+    const auto ms = static_cast<std::uint64_t>(std::max<std::int64_t>(took.count(), 0)) / 1000;
+    return std::min<std::size_t>(static_cast<std::size_t>(std::bit_width(ms)), latency_classes - 1);
+}
+
+}  // namespace
+
+std::uint64_t benefit_figures::asked() const noexcept {
+    std::uint64_t sum = 0;
+    for (const auto one : ended) {
+        sum += one;
+    }
+    return sum;
+}
+
+double benefit_figures::quantile_ms(double share) const noexcept {
+    std::uint64_t total = 0;
+    for (const auto one : latencies) {
+        total += one;
+    }
+    if (total == 0) {
+        return 0;
+    }
+    const auto wanted = std::ceil(share * static_cast<double>(total));
+    std::uint64_t below = 0;
+    for (std::size_t i = 0; i < latencies.size(); ++i) {
+        below += latencies[i];
+        if (static_cast<double>(below) >= wanted) {
+            return std::ldexp(1.0, static_cast<int>(i));
+        }
+    }
+    return std::ldexp(1.0, latency_classes - 1);
+}
+
+double benefit_figures::expected_false(double rate) const noexcept {
+    const auto lacking = offered -
+                         std::min(offered, ended[static_cast<std::size_t>(asking_end::true_hit)]);
+    return rate * static_cast<double>(lacking);
+}
+
+void benefit::offered(bool named) noexcept {
+    offered_.fetch_add(1, relaxed);
+    if (named) {
+        named_.fetch_add(1, relaxed);
+    }
+}
+
+bool benefit::may_ask(steady_time now) noexcept {
+    const auto distance = distance_.load(relaxed);
+    if (distance == 0) {
+        return true;
+    }
+    const auto chance = chances_.fetch_add(1, relaxed);
+    if ((chance & ((std::uint64_t{1} << distance) - 1)) == 0) {
+        return true;
+    }
+    const std::chrono::nanoseconds last{last_asked_.load(relaxed)};
+    if (now.time_since_epoch() - last >= retry_after) {
+        // One of those who come together asks.
+        last_asked_.store(now.time_since_epoch().count(), relaxed);
+        return true;
+    }
+    held_back_.fetch_add(1, relaxed);
+    return false;
+}
+
+void benefit::ended(asking_end how,
+                    std::chrono::microseconds took,
+                    std::chrono::microseconds origin,
+                    std::uint64_t bytes,
+                    steady_time now) noexcept {
+    const bool hit = how == asking_end::true_hit;
+    const bool first = answers_.fetch_add(1, relaxed) == 0;
+    ended_[static_cast<std::size_t>(how)].fetch_add(1, relaxed);
+    bytes_.fetch_add(bytes, relaxed);
+    last_asked_.store(now.time_since_epoch().count(), relaxed);
+    const auto took_us = static_cast<double>(took.count());
+    const auto gained_us = hit ? static_cast<double>(origin.count()) - took_us : -took_us;
+    add(gained_us >= 0 ? saved_ms_ : lost_ms_, std::abs(gained_us) / 1000);
+    mean(true_rate_, hit ? 1 : 0, first);
+    mean(worth_us_, gained_us, first);
+    if (hit) {
+        latencies_[class_of(took)].fetch_add(1, relaxed);
+        mean(round_trip_us_, took_us, round_trip_us_.load(relaxed) == 0);
+    }
+    const auto distance = distance_.load(relaxed);
+    if (hit && gained_us > 0) {
+        // It gives again: what it cost before shall not count for long.
+        if (distance > 0) {
+            distance_.store(distance - 1, relaxed);
+            worth_us_.store(std::max(worth_us_.load(relaxed), 0.0), relaxed);
+        }
+    } else if (worth_us_.load(relaxed) < 0 && answers_.load(relaxed) >= least_answers) {
+        distance_.store(std::min(distance + 1, longest_distance), relaxed);
+    }
+}
+
+double benefit::cost() const noexcept {
+    if (answers_.load(relaxed) == 0) {
+        return untried_us;
+    }
+    const auto round_trip = std::max(round_trip_us_.load(relaxed), untried_us);
+    const auto rate = std::max(true_rate_.load(relaxed), 0.001);
+    return round_trip / rate;
+}
+
+benefit_figures benefit::figures() const noexcept {
+    benefit_figures out;
+    out.offered = offered_.load(relaxed);
+    out.named = named_.load(relaxed);
+    for (std::size_t i = 0; i < asking_ends; ++i) {
+        out.ended[i] = ended_[i].load(relaxed);
+    }
+    for (std::size_t i = 0; i < latency_classes; ++i) {
+        out.latencies[i] = latencies_[i].load(relaxed);
+    }
+    out.bytes = bytes_.load(relaxed);
+    out.held_back = held_back_.load(relaxed);
+    out.saved_ms = saved_ms_.load(relaxed);
+    out.lost_ms = lost_ms_.load(relaxed);
+    out.round_trip_ms = round_trip_us_.load(relaxed) / 1000;
+    out.true_hit_rate = answers_.load(relaxed) == 0 ? 0 : true_rate_.load(relaxed);
+    out.worth_ms = worth_us_.load(relaxed) / 1000;
+    out.one_in = 1u << distance_.load(relaxed);
+    return out;
+}
+
+void benefit::forget() noexcept {
+    for (auto* counter : {&offered_, &named_, &bytes_, &held_back_, &chances_}) {
+        counter->store(0, relaxed);
+    }
+    for (auto& one : ended_) {
+        one.store(0, relaxed);
+    }
+    for (auto& one : latencies_) {
+        one.store(0, relaxed);
+    }
+    for (auto* sum : {&saved_ms_, &lost_ms_, &round_trip_us_, &worth_us_}) {
+        sum->store(0, relaxed);
+    }
+    true_rate_.store(1, relaxed);
+    answers_.store(0, relaxed);
+    distance_.store(0, relaxed);
+    last_asked_.store(0, relaxed);
+}
+
+}  // namespace reprise::proxy::peer

@@ -1,0 +1,89 @@
+#include "proxy/peer/parents.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace reprise::proxy::peer {
+namespace {
+
+// The same on every machine and in every release: nodes of one fleet must agree. FNV-1a (64 bits)
+// of the name, and SplitMix64's finaliser (Steele, Lea, Flood 2014) over that and the key.
+std::uint64_t number_of(std::string_view name) noexcept {
+    std::uint64_t hash = 0xcbf29ce484222325;
+    for (const char c : name) {
+        hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+    }
+    return hash;
+}
+
+std::uint64_t mixed(std::uint64_t x) noexcept {
+    x += 0x9e3779b97f4a7c15;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+    return x ^ (x >> 31);
+}
+
+std::int64_t count_of(steady_time when) noexcept {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(when.time_since_epoch()).count();
+}
+
+}  // namespace
+
+parent_choice::parent_choice(std::span<const std::string> names,
+                             std::chrono::milliseconds first_wait,
+                             std::chrono::milliseconds longest_wait)
+    : count_{names.size()},
+      states_{std::make_unique<state[]>(names.size())},
+      first_wait_{first_wait},
+      longest_wait_{longest_wait} {
+    for (std::size_t i = 0; i < count_; ++i) {
+        states_[i].number = number_of(names[i]);
+    }
+}
+
+bool parent_choice::is_down(std::size_t parent, steady_time now) const noexcept {
+    return states_[parent].down_until.load(std::memory_order_relaxed) > count_of(now);
+}
+
+std::vector<std::size_t> parent_choice::order(const filter::key_hash& key, steady_time now) const {
+    struct rank {
+        std::int64_t down_until;  // 0: up
+        std::uint64_t number;
+    };
+    std::vector<rank> ranks(count_);
+    const auto here = count_of(now);
+    for (std::size_t i = 0; i < count_; ++i) {
+        const auto until = states_[i].down_until.load(std::memory_order_relaxed);
+        ranks[i] = {until > here ? until : 0, mixed(mixed(states_[i].number ^ key.low) ^ key.high)};
+    }
+    std::vector<std::size_t> out(count_);
+    std::iota(out.begin(), out.end(), std::size_t{0});
+    std::sort(out.begin(), out.end(), [&ranks](std::size_t a, std::size_t b) {
+        if (ranks[a].down_until != ranks[b].down_until) {
+            return ranks[a].down_until < ranks[b].down_until;
+        }
+        return ranks[a].number != ranks[b].number ? ranks[a].number > ranks[b].number : a < b;
+    });
+    return out;
+}
+
+void parent_choice::failed(std::size_t parent, steady_time now) noexcept {
+    auto& its = states_[parent];
+    const auto failures = its.failures.fetch_add(1, std::memory_order_relaxed);
+    auto wait = first_wait_;
+    for (unsigned i = 0; i < failures && wait < longest_wait_; ++i) {
+        wait *= 2;
+    }
+    its.down_until.store(count_of(now + std::min(wait, longest_wait_)), std::memory_order_relaxed);
+}
+
+void parent_choice::succeeded(std::size_t parent) noexcept {
+    auto& its = states_[parent];
+    // Read before written: the line is shared by all threads, and nearly always says so already.
+    if (its.failures.load(std::memory_order_relaxed) != 0) {
+        its.failures.store(0, std::memory_order_relaxed);
+        its.down_until.store(0, std::memory_order_relaxed);
+    }
+}
+
+}  // namespace reprise::proxy::peer

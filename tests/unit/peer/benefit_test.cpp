@@ -1,0 +1,136 @@
+#include "proxy/peer/benefit.hpp"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+
+namespace reprise::proxy::peer {
+namespace {
+
+using namespace std::chrono_literals;
+constexpr steady_time start{1h};
+
+unsigned asked_of(benefit& of, unsigned chances, steady_time now) {
+    unsigned asked = 0;
+    for (unsigned i = 0; i < chances; ++i) {
+        asked += of.may_ask(now) ? 1 : 0;
+    }
+    return asked;
+}
+
+}  // namespace
+
+TEST_SUITE("peer/benefit") {
+    TEST_CASE("a new sibling is asked, and costs little until something is known") {
+        benefit b;
+        CHECK(asked_of(b, 100, start) == 100);
+        CHECK(b.cost() <= 1);
+        b.ended(asking_end::true_hit, 5ms, 80ms, 1000, start);
+        CHECK(b.cost() == doctest::Approx(5000));
+    }
+
+    TEST_CASE(
+        "true hits save what the origin would have taken longer, others lose what they took") {
+        benefit b;
+        b.ended(asking_end::true_hit, 5ms, 80ms, 1000, start);
+        b.ended(asking_end::false_hit, 3ms, 80ms, 0, start);
+        b.ended(asking_end::true_hit, 100ms, 80ms, 500, start);
+        const auto f = b.figures();
+        CHECK(f.saved_ms == doctest::Approx(75));
+        CHECK(f.lost_ms == doctest::Approx(3 + 20));
+        CHECK(f.bytes == 1500);
+        CHECK(f.asked() == 3);
+        CHECK(f.ended[static_cast<std::size_t>(asking_end::false_hit)] == 1);
+    }
+
+    TEST_CASE("one that answers 504 always is asked less and less, but never not at all") {
+        benefit b;
+        auto now = start;
+        unsigned asked = 0;
+        for (unsigned i = 0; i < 10'000; ++i) {
+            now += 1ms;
+            if (b.may_ask(now)) {
+                ++asked;
+                b.ended(asking_end::false_hit, 2ms, 50ms, 0, now);
+            }
+        }
+        CHECK(asked < 200);
+        CHECK(asked > 20);
+        CHECK(b.figures().one_in == 256);
+        CHECK(b.figures().held_back == 10'000 - asked);
+        // Nobody comes for a while: the next one asks.
+        (void)b.may_ask(now);
+        CHECK(asked_of(b, 1, now + 11s) == 1);
+    }
+
+    TEST_CASE("one that gives again is asked again") {
+        benefit b;
+        for (unsigned i = 0; i < 20; ++i) {
+            b.ended(asking_end::timed_out, 300ms, 50ms, 0, start);
+        }
+        CHECK(b.figures().one_in == 256);
+        for (unsigned i = 0; i < 8; ++i) {
+            b.ended(asking_end::true_hit, 2ms, 50ms, 100, start);
+        }
+        CHECK(b.figures().one_in == 1);
+        b.ended(asking_end::false_hit, 2ms, 50ms, 0, start);
+        CHECK(b.figures().one_in <= 2);
+    }
+
+    TEST_CASE("false hits among many true ones cost nothing") {
+        benefit b;
+        for (unsigned i = 0; i < 1000; ++i) {
+            b.ended(
+                i % 5 == 0 ? asking_end::false_hit : asking_end::true_hit, 2ms, 40ms, 100, start);
+        }
+        CHECK(b.figures().one_in == 1);
+        CHECK(b.figures().true_hit_rate == doctest::Approx(0.8).epsilon(0.15));
+        CHECK(b.figures().worth_ms > 20);
+    }
+
+    TEST_CASE("a sibling slower than the origin is not worth asking, though it has everything") {
+        benefit b;
+        for (unsigned i = 0; i < 20; ++i) {
+            b.ended(asking_end::true_hit, 90ms, 10ms, 100, start);
+        }
+        CHECK(b.figures().one_in > 1);
+    }
+
+    TEST_CASE("false hits are expected of every look-up of what it lacks") {
+        benefit b;
+        for (unsigned i = 0; i < 1000; ++i) {
+            b.offered(i < 110);
+        }
+        for (unsigned i = 0; i < 100; ++i) {
+            b.ended(asking_end::true_hit, 2ms, 40ms, 1, start);
+        }
+        CHECK(b.figures().named == 110);
+        CHECK(b.figures().expected_false(0.01) == doctest::Approx(9));
+    }
+
+    TEST_CASE("quantiles are bounds by powers of two") {
+        benefit b;
+        CHECK(b.figures().quantile_ms(0.5) == 0);
+        for (unsigned i = 0; i < 90; ++i) {
+            b.ended(asking_end::true_hit, 3ms, 40ms, 1, start);
+        }
+        for (unsigned i = 0; i < 10; ++i) {
+            b.ended(asking_end::true_hit, 100ms, 40ms, 1, start);
+        }
+        CHECK(b.figures().quantile_ms(0.5) == 4);
+        CHECK(b.figures().quantile_ms(0.99) == 128);
+    }
+
+    TEST_CASE("who takes over a slot begins anew") {
+        benefit b;
+        for (unsigned i = 0; i < 20; ++i) {
+            b.ended(asking_end::failed, 300ms, 50ms, 0, start);
+        }
+        b.forget();
+        CHECK(b.figures().asked() == 0);
+        CHECK(b.figures().one_in == 1);
+        CHECK(b.cost() <= 1);
+    }
+}
+
+}  // namespace reprise::proxy::peer

@@ -1,0 +1,104 @@
+#include "proxy/peer/parents.hpp"
+#include "tests/unit/filter/keys.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace reprise::proxy::peer {
+namespace {
+
+using namespace std::chrono_literals;
+using filter::test::nth_key;
+constexpr steady_time start{1h};
+const std::vector<std::string> four{"p1", "p2", "p3", "p4"};
+
+}  // namespace
+
+TEST_SUITE("peer/parents") {
+    TEST_CASE("each parent has about its share of the keys") {
+        const parent_choice choice{four};
+        std::vector<int> first(4);
+        for (std::uint64_t i = 0; i < 8000; ++i) {
+            ++first[choice.order(nth_key(1, i), start).front()];
+        }
+        for (const auto share : first) {
+            CHECK(share > 1800);  // 2000 expected; 200 are more than five standard deviations
+            CHECK(share < 2200);
+        }
+    }
+
+    TEST_CASE("the choice is by name, whatever the order in which parents are written") {
+        auto turned = four;
+        std::reverse(turned.begin(), turned.end());
+        const parent_choice one{four};
+        const parent_choice other{turned};
+        for (std::uint64_t i = 0; i < 500; ++i) {
+            const auto a = one.order(nth_key(1, i), start);
+            const auto b = other.order(nth_key(1, i), start);
+            for (std::size_t place = 0; place < 4; ++place) {
+                REQUIRE(four[a[place]] == turned[b[place]]);
+            }
+        }
+    }
+
+    TEST_CASE("a parent that goes takes its own keys along and no others, to all that stay") {
+        const std::vector<std::string> three{"p1", "p2", "p3"};
+        const parent_choice before{four};
+        const parent_choice after{three};
+        std::vector<int> inherited(3);
+        for (std::uint64_t i = 0; i < 4000; ++i) {
+            const auto was = before.order(nth_key(1, i), start);
+            const auto is = after.order(nth_key(1, i), start).front();
+            if (was.front() != 3) {
+                REQUIRE(is == was.front());
+            } else {
+                REQUIRE(is == was[1]);
+                ++inherited[is];
+            }
+        }
+        CHECK(*std::min_element(inherited.begin(), inherited.end()) > 230);
+    }
+
+    TEST_CASE("one that failed comes last until its time is up, each time for longer") {
+        parent_choice choice{four};
+        const auto key = nth_key(1, 1);
+        const auto best = choice.order(key, start).front();
+        const auto second = choice.order(key, start)[1];
+        choice.failed(best, start);
+        CHECK(choice.order(key, start).front() == second);
+        CHECK(choice.order(key, start).back() == best);
+        CHECK(choice.order(key, start + 1s).front() == best);
+        choice.failed(best, start + 1s);
+        CHECK(choice.is_down(best, start + 2900ms));
+        CHECK_FALSE(choice.is_down(best, start + 3s));
+        for (int i = 0; i < 20; ++i) {
+            choice.failed(best, start);
+        }
+        CHECK_FALSE(choice.is_down(best, start + 60s));
+        choice.succeeded(best);
+        CHECK_FALSE(choice.is_down(best, start));
+    }
+
+    TEST_CASE("when all are down all are named, the first to come back in front") {
+        parent_choice choice{four};
+        for (std::size_t i = 0; i < 4; ++i) {
+            choice.failed(i, start + std::chrono::milliseconds{i == 2 ? 0 : 500});
+        }
+        const auto order = choice.order(nth_key(1, 1), start + 600ms);
+        CHECK(order.size() == 4);
+        CHECK(order.front() == 2);
+    }
+
+    TEST_CASE("none is none, and one is always he") {
+        const parent_choice none{std::vector<std::string>{}};
+        CHECK(none.order(nth_key(1, 1), start).empty());
+        const parent_choice one{std::vector<std::string>{"p"}};
+        CHECK(one.order(nth_key(1, 1), start) == std::vector<std::size_t>{0});
+    }
+}
+
+}  // namespace reprise::proxy::peer
