@@ -60,8 +60,6 @@ int main(int argc, char** argv) {
     app.add_option("--program", options.program, "the proxy")->capture_default_str();
     app.add_option("--kills", options.kills, "that fall at the pace asked for")
         ->capture_default_str();
-    app.add_option(
-        "--carrying", options.carried_kills, "further kills, with the default disk.carry");
     app.add_option("--damage", options.damages, "rounds with files damaged, after the kills");
     app.add_option("--strace", traced_seconds, "seconds under strace, and nothing else");
     app.add_option("--seed", options.seed, "of all that is random")->capture_default_str();

@@ -34,8 +34,6 @@ std::vector<std::string> broken_promises(const run_options& asked,
     refuse(percent(f.checks.freshened_found, f.checks.freshened) < 99,
            "less than 99 % of what a 304 prolonged are hits again");
     refuse(asked.disk && asked.kills > 0 && f.checks.owed == 0, "nothing was owed");
-    refuse(percent(f.objects_after, f.objects_before) < 99,
-           "with carrying, less than 99 % of the objects are there again");
     refuse(f.most_on_disk > asked.size, "the store is larger than its limit");
     return bad;
 }
@@ -86,12 +84,6 @@ void print(std::ostream& out, const run_options& asked, const run_figures& f, co
     share("  admitted a second before, hits again", f.checks.owed_found, f.checks.owed);
     share("    of these large", f.checks.large_found, f.checks.large);
     share("  prolonged by a 304, hits again", f.checks.freshened_found, f.checks.freshened);
-    if (f.carried_kills != 0) {
-        row("kills while objects are carried forward", f.carried_kills);
-        share("  objects in the index again", f.objects_after, f.objects_before);
-        row("  URLs asked", f.carried_checks.asked);
-        row("  found", f.carried_checks.found);
-    }
     row("origin asked while checking", f.origin_asked_while_checking);
     if (f.damage_rounds != 0) {
         row("rounds with damage", f.damage_rounds);

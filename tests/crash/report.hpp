@@ -17,11 +17,10 @@ struct run_options {
     std::string program;
     std::uint64_t seed = 1;
     std::uint64_t kills = 200;
-    std::uint64_t carried_kills = 0;  ///< then with the default disk.carry: README.md says why
-    std::uint64_t damages = 0;        ///< rounds with damage done, after the kills
-    std::uint64_t size = 64 << 20;    ///< disk.size
-    double least_pace = 1'000;        ///< writes a second for a kill to count
-    double least_rounds = 2;          ///< of the log, before the first kill
+    std::uint64_t damages = 0;      ///< rounds with damage done, after the kills
+    std::uint64_t size = 64 << 20;  ///< disk.size
+    double least_pace = 1'000;      ///< writes a second for a kill to count
+    double least_rounds = 2;        ///< of the log, before the first kill
     double may_hold = 0.7;  ///< of the store's size: README.md, "What the store can still hold"
     bool disk = true;       ///< false: without a store, to see that nothing is owed
     bool verbose = false;
@@ -36,9 +35,6 @@ struct run_figures {
     std::uint64_t damaged = 0, errors = 0;
     std::uint64_t most_on_disk = 0;
     std::uint64_t origin_asked_while_checking = 0;
-    /// Of kills where objects are carried: objects in the index before and after.
-    std::uint64_t carried_kills = 0, objects_before = 0, objects_after = 0;
-    check_figures carried_checks;
     check_figures checks;  ///< after kills
     damage_done done;
     std::uint64_t damage_rounds = 0;

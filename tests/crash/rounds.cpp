@@ -29,7 +29,7 @@ json settings_for(const run_options& options, const std::string& store) {
         {"log", {{"access", "off"}, {"level", "info"}}},
     };
     if (options.disk) {
-        out["disk"] = {{"path", store}, {"size", std::to_string(options.size) + "B"}, {"carry", 0}};
+        out["disk"] = {{"path", store}, {"size", std::to_string(options.size) + "B"}};
     }
     return out;
 }
@@ -70,10 +70,8 @@ struct runs::inside {
     enum class ending { kill, kill_early, stop };
     ledger::moment live(ending how);
     void check_after(const ledger::moment& when, check_figures& into);
-    void check_started(const ledger::moment& when, check_figures& into);
     void fill();
     void kill_all();
-    void kill_carrying();
     void damage_all();
 
     run_options options;
@@ -87,8 +85,7 @@ struct runs::inside {
     victim_options program;
     std::unique_ptr<victim> on;  // between two kills
     std::vector<double> paces;
-    bool counting = true;       // kills are of those that were asked for
-    std::uint64_t objects = 0;  // in the index, when last heard of before a kill
+    bool counting = true;  // kills are of those that were asked for
     run_figures out;
     steady::time_point began = steady::now();
 };
@@ -115,7 +112,6 @@ ledger::moment runs::inside::live(ending how) {
     work.join();
     const auto last = work.last();
     on.reset();
-    objects = last.objects;
 
     // What was written after the last look at the figures, and the rest of the segment that the
     // next start leaves: two segments are more than a tenth of a second fills.
@@ -146,13 +142,9 @@ ledger::moment runs::inside::live(ending how) {
             static_cast<std::uint64_t>(options.may_hold * static_cast<double>(options.size))};
 }
 
+// Starts it again and asks for everything.
 void runs::inside::check_after(const ledger::moment& when, check_figures& into) {
     on = std::make_unique<victim>(program);
-    check_started(when, into);
-}
-
-// Asks for everything.
-void runs::inside::check_started(const ledger::moment& when, check_figures& into) {
     const auto asked = from.requests();
     const auto got = check_all(*on, things, owed, seen, options.load.authority, when);
     out.origin_asked_while_checking += from.requests() - asked;
@@ -210,28 +202,6 @@ void runs::inside::kill_all() {
     }
 }
 
-// With the default settings what leaves is chosen by worth, so no object by itself is owed. How
-// many there are is: as many as before the kill.
-void runs::inside::kill_carrying() {
-    if (options.carried_kills == 0) {
-        return;
-    }
-    program.settings["disk"].erase("carry");
-    on->stop();
-    on = std::make_unique<victim>(program);
-    for (std::uint64_t i = 0; i < options.carried_kills; ++i) {
-        const auto when = live(ending::kill);
-        out.objects_before += objects;
-        ++out.carried_kills;
-        on = std::make_unique<victim>(program);
-        if (!on->wait_until_loaded()) {
-            seen.failure("the store did not load");
-        }
-        out.objects_after += on->figures().objects;
-        check_started(when, out.carried_checks);
-    }
-}
-
 void runs::inside::damage_all() {
     for (std::uint64_t i = 0; i < options.damages; ++i) {
         const auto when = live(i % 2 == 0 ? ending::stop : ending::kill);
@@ -249,7 +219,6 @@ void runs::run() {
     in.fill();
     in.kill_all();
     in.counting = false;
-    in.kill_carrying();
     in.damage_all();
     if (in.on) {
         const auto last = in.on->figures();
