@@ -149,16 +149,62 @@ exchange::next exchange::begin() {
         verdict_.forward = http::forward_reason::method;
         return next::wait;
     }
-    const auto now = wall_now();
-    if (look_up(now)) {
+    if (look_up(wall_now()) || look_up_on_disk()) {
         return send_composed();
     }
     return next::wait;
 }
 
-// True when the store answers: the reply is composed.
+// True when memory answers: the reply is composed.
 bool exchange::look_up(wall_time now) {
+    w_.common.admission.count_request(key_);
     stored_ = w_.common.store.find(key_, url_, head_->fields);
+    if (stored_.just_admitted) {
+        note_admitted();
+    }
+    return answer_from_store(now);
+}
+
+// What waited on probation is asked for again: that admits it, and it goes where the admitted go.
+void exchange::note_admitted() {
+    const auto by = cache::choice_for(settings_->options.admission, listener().admission, url_);
+    note_admission(w_.counts, by.choice.policy, by.rule, true);
+    w_.common.store.admitted(key_, url_, stored_.response, w_.common.store.mark(key_));
+}
+
+// True when the disk answers at once: the page cache had it. It is asked where memory has nothing
+// for this request.
+bool exchange::look_up_on_disk() {
+    auto* disk = w_.common.store.disk();
+    if (disk == nullptr || stored_.what == cache::lookup::present || !disk->may_hold(key_)) {
+        return false;
+    }
+    lookup_ = std::make_unique<cache::disk::disk_lookup>(*disk, key_, url_, s_.arrived.handle());
+    if (!lookup_->step(head_->fields)) {
+        path_ = path::disk;
+        return false;
+    }
+    return adopt_from_disk();
+}
+
+// What the disk said, in place of what memory had.
+bool exchange::adopt_from_disk() {
+    const auto uses = lookup_->uses;
+    const auto asked = lookup_->asked;
+    auto brought = std::move(lookup_->result);
+    lookup_.reset();
+    if (brought.what == cache::lookup::absent) {
+        return false;
+    }
+    stored_ = std::move(brought);
+    if (stored_.what == cache::lookup::present) {
+        w_.common.store.promote(key_, url_, stored_.response, uses, asked);
+    }
+    return answer_from_store(wall_now());
+}
+
+// Judges what is stored. True when that is the answer: the reply is composed.
+bool exchange::answer_from_store(wall_time now) {
     verdict_ = cache::judge(stored_, facts_, head_->fields, now);
     if (!verdict_.answers()) {
         return false;
@@ -241,7 +287,7 @@ void exchange::compose_part_head(const cache::stored_response& stored, http::byt
         held_.append("bytes ").append(std::to_string(part.first)).append("-");
         held_.append(std::to_string(part.last)).append("/*");
     } else {
-        const auto length = stored.parts ? stored.parts->total : stored.content->size;
+        const auto length = stored.parts ? stored.parts->total : stored.size();
         http::append_content_range(held_, part, length);
     }
     held_.append("\r\nContent-Length: ").append(std::to_string(part.size())).append("\r\n");
@@ -255,6 +301,10 @@ void exchange::compose_part_head(const cache::stored_response& stored, http::byt
 
 // Bytes of a body that is stored, or of a part that is. `stored` outlives their sending.
 void exchange::compose_bytes(const cache::stored_response& stored, http::byte_range part) {
+    if (stored.outside) {
+        compose_outside(stored, part);
+        return;
+    }
     const auto add = [&](const cache::slice& slice, std::size_t skip, std::size_t size) {
         s_.parts.emplace_back(slice.view().data() + skip, size);
     };
@@ -265,6 +315,12 @@ void exchange::compose_bytes(const cache::stored_response& stored, http::byte_ra
     }
     w_.counts.body_bytes_from_store.add(part.size());
     w_.counts.body_bytes_to_clients.add(part.size());
+}
+
+// The same of a body on disk: it follows what is composed (send_outside).
+void exchange::compose_outside(const cache::stored_response& stored, http::byte_range part) {
+    outside_ = stored.outside->read_from(part.first, s_.arrived.handle());
+    outside_end_ = part.last + 1;
 }
 
 // A multipart/byteranges reply (RFC 9110 15.3.7.2).
@@ -283,7 +339,7 @@ void exchange::compose_multipart(const cache::stored_response& stored,
                   random());
     const auto* type = http::find(fields, field_id::content_type);
     multipart_.emplace(ranges,
-                       stored.content->size,
+                       stored.size(),
                        type != nullptr ? type->value : std::string_view{},
                        std::string_view{boundary.data(), boundary.size() - 1});
     status_ = 206;
@@ -341,7 +397,7 @@ void exchange::compose_stored(const cache::stored_response& stored,
             http::range_set asked;
             if (!stored.parts) {
                 asked = http::judge_ranges(
-                    head_->method_text, head_->fields, fields, stored.content->size, now);
+                    head_->method_text, head_->fields, fields, stored.size(), now);
             } else if (verdict_.part.use == cache::part_use::held) {
                 asked.answer = http::range_answer::part;
                 asked.count = 1;
@@ -352,7 +408,7 @@ void exchange::compose_stored(const cache::stored_response& stored,
             if (asked.answer == http::range_answer::unsatisfiable) {
                 status_ = 416;
                 const auto date = http::format_date(now);
-                const auto length = stored.parts ? stored.parts->total : stored.content->size;
+                const auto length = stored.parts ? stored.parts->total : stored.size();
                 held_.assign("HTTP/1.1 416 Range Not Satisfiable\r\nContent-Range: ");
                 http::append_unsatisfied_range(held_, length);
                 held_.append("\r\nDate: ").append(date.data(), date.size());
@@ -366,7 +422,8 @@ void exchange::compose_stored(const cache::stored_response& stored,
                 compose_bytes(stored, asked.parts[0]);
                 return;
             }
-            if (asked.answer == http::range_answer::part) {
+            // Of a body on disk several ranges get the whole, as RFC 9110 14.2 allows.
+            if (asked.answer == http::range_answer::part && stored.content) {
                 compose_multipart(stored, fields, asked.ranges());
                 return;
             }
@@ -374,7 +431,12 @@ void exchange::compose_stored(const cache::stored_response& stored,
     }
     add(head);
     add(tail);
-    if (!facts_.is_head && stored.content) {
+    if (facts_.is_head) {
+        return;
+    }
+    if (stored.outside && stored.outside->size() > 0) {
+        compose_outside(stored, {0, stored.outside->size() - 1});
+    } else if (stored.content) {
         for (const auto& slice : stored.content->slices) {
             add(slice.view());
         }
@@ -384,6 +446,10 @@ void exchange::compose_stored(const cache::stored_response& stored,
 }
 
 exchange::next exchange::send_composed() {
+    if (outside_) {
+        path_ = path::send_outside;
+        return next::wait;
+    }
     const bool all = s_.client.send_now(s_.parts);
     first_byte();
     if (!all) {
@@ -453,16 +519,22 @@ exchange::next exchange::answer_purge() {
     if (!read.wrong.empty()) {
         return answer_failure(failure{failure_code::bad_request, false, read.wrong});
     }
-    const auto done = carry_out(w_.common, read.order, wall_now());
+    purged_ = carry_out(w_.common, read.order, wall_now());
     reason_ = "purge";
-    return answer_local(done.json, "application/json", done.status);
+    if (w_.common.store.disk() != nullptr) {
+        path_ = path::purge;
+        return next::wait;
+    }
+    return answer_local(purged_.json, "application/json", purged_.status);
 }
 
 exchange::next exchange::answer_local(std::string_view body,
                                       std::string_view type,
                                       unsigned status) {
     const auto date = http::format_date(wall_now());
-    held_.assign(status == 200 ? "HTTP/1.1 200 OK" : "HTTP/1.1 404 Not Found");
+    held_.assign(status == 200   ? "HTTP/1.1 200 OK"
+                 : status == 404 ? "HTTP/1.1 404 Not Found"
+                                 : "HTTP/1.1 500 Internal Server Error");
     held_.append("\r\nDate: ").append(date.data(), date.size());
     if (!type.empty()) {
         held_.append("\r\nContent-Type: ").append(type);
@@ -524,6 +596,27 @@ void exchange::first_byte() {
     }
 }
 
+// What other settings would have done with this request, if a stored response may answer it. A part
+// of a fetched body, or none of it, does not tell how large it is.
+void exchange::tell_advisor(outcome how, unsigned status, std::uint64_t sent, steady_time now) {
+    switch (how) {
+    case outcome::hit:
+    case outcome::stale:
+    case outcome::revalidated:
+        if (sending_ && !sending_->parts) {
+            w_.common.advice.note(key_, sending_->size(), now);
+        }
+        return;
+    case outcome::miss:
+    case outcome::collapsed:
+        if (status == 200) {
+            w_.common.advice.note(key_, sent, now);
+        }
+        return;
+    default: return;
+    }
+}
+
 void exchange::finish(outcome how, unsigned status, std::string_view reason) {
     if (finished_) {
         return;
@@ -537,6 +630,7 @@ void exchange::finish(outcome how, unsigned status, std::string_view reason) {
     w_.counts.bytes_from_clients.add(in);
     note_request(w_.counts, how, status);
     note_latency(w_.counts, how, first_byte_.value_or(total), total);
+    tell_advisor(how, status, out, started_ + total);
     if (!w_.common.access.enabled()) {
         return;
     }

@@ -8,7 +8,9 @@
 // body) and hands them to the kernel. Everything that may suspend is in run(). The line order of
 // run() is the order of a request's life.
 
+#include "proxy/cache/disk/tier.hpp"
 #include "proxy/cache/fetch.hpp"
+#include "proxy/cache/outside.hpp"
 #include "proxy/cache/verdict.hpp"
 #include "proxy/client_stream.hpp"
 #include "proxy/http/cache_status.hpp"
@@ -18,6 +20,7 @@
 #include "proxy/http/range.hpp"
 #include "proxy/http/target.hpp"
 #include "proxy/producer.hpp"
+#include "proxy/purge.hpp"
 #include "proxy/worker.hpp"
 
 #include <memory>
@@ -75,7 +78,16 @@ public:
     static void refuse_head(session_state& state, const failure& why, steady_time started);
 
 private:
-    enum class path : std::uint8_t { store_or_fetch, pass, tunnel, finish_sending, drain_body };
+    enum class path : std::uint8_t {
+        store_or_fetch,
+        disk,  ///< a look-up on disk is under way
+        pass,
+        tunnel,
+        finish_sending,
+        purge,         ///< carried out; the disk keeps it
+        send_outside,  ///< head composed, the body is on disk
+        drain_body,
+    };
 
     // Deciding
     std::optional<failure> read_request();
@@ -86,6 +98,10 @@ private:
         return !upload_ && body_.kind == http::body_kind::length && body_.length > 0;
     }
     bool look_up(wall_time now);
+    void note_admitted();
+    bool look_up_on_disk();
+    bool adopt_from_disk();
+    bool answer_from_store(wall_time now);
     /// What is stored, stale, may stand in for an answer that the origin failed to give.
     /// `disconnected`: it gave none at all.
     [[nodiscard]] bool may_stand_in(bool disconnected, wall_time now) const;
@@ -107,12 +123,18 @@ private:
                            http::field_list fields,
                            std::span<const http::byte_range> ranges);
     void compose_bytes(const cache::stored_response& stored, http::byte_range part);
+    void compose_outside(const cache::stored_response& stored, http::byte_range part);
     next send_composed();
 
     // Going further
     std::shared_ptr<fetch_order> make_order();
     void prepare_storing(fetch_order& order) const;
     void revalidate_behind();
+    awaitable<bool> serve_from_disk();
+    awaitable<bool> answer_kept_purge();
+    awaitable<bool> send_outside();
+    awaitable<bool> resume_from_origin(const cache::stored_response& stored,
+                                       const cache::outside_reader& reader);
     awaitable<bool> serve_from_fetch();
     awaitable<bool> fetch_alone();
     awaitable<bool> complete_parts();
@@ -145,6 +167,7 @@ private:
     void invalidate_after(unsigned status, const cache::fetched_head& head);
 
     void first_byte();
+    void tell_advisor(outcome how, unsigned status, std::uint64_t sent, steady_time now);
     void finish(outcome how, unsigned status, std::string_view reason);
 
     session_state& s_;
@@ -170,7 +193,11 @@ private:
     cache::found stored_;
     cache::verdict verdict_;
     cache::stored_ptr sending_;
-    std::optional<http::multipart_ranges> multipart_;  ///< what stands between the parts sent
+    purge_answer purged_;
+    std::unique_ptr<cache::disk::disk_lookup> lookup_;  ///< while the disk is asked
+    std::unique_ptr<cache::outside_reader> outside_;    ///< where a body is sent from, up to
+    std::uint64_t outside_end_ = 0;                     ///< here
+    std::optional<http::multipart_ranges> multipart_;   ///< what stands between the parts sent
     std::string held_;  ///< a composed reply's own text that must live while it is sent
     std::shared_ptr<fetch_order> order_;
     std::shared_ptr<upload> upload_;

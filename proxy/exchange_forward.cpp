@@ -76,6 +76,9 @@ awaitable<bool> exchange::run() {
     case path::drain_body: keep = co_await finish_upload(); break;
     case path::tunnel: co_return co_await tunnel_connect();
     case path::pass: keep = co_await pass_through(); break;
+    case path::purge: keep = co_await answer_kept_purge(); break;
+    case path::disk: keep = co_await serve_from_disk(); break;
+    case path::send_outside: keep = co_await send_outside(); break;
     case path::store_or_fetch: keep = co_await serve_from_fetch(); break;
     }
     const bool both = keep && keep_;
@@ -99,6 +102,9 @@ awaitable<bool> exchange::send_rest() {
 awaitable<bool> exchange::finish_composed(next after) {
     if (after != next::wait) {
         co_return !s_.client.failed();
+    }
+    if (outside_) {
+        co_return co_await send_outside();
     }
     const bool sent = co_await send_rest();
     finish(how_, status_, reason_);
@@ -397,7 +403,7 @@ void exchange::note_late_sight(cache::fetch& joined) {
     const auto choice = cache::choice_for(settings_->options.admission, listener().admission, url_);
     const auto ruling = w_.common.admission.peek(key_, choice, joined.add_sights(1));
     const bool fits = !head->length || *head->length <= settings_->options.memory.max_object;
-    if (ruling.admitted && fits && !joined.kept_whole() && joined.keep_whole()) {
+    if (ruling.admitted && fits && (joined.kept_whole() || joined.keep_whole()) && joined.admit()) {
         note_admission(w_.counts, ruling.policy, ruling.rule, true);
     }
 }
@@ -468,9 +474,10 @@ awaitable<bool> exchange::relay_fetch(cache::fetch_reader& reader, bool follows,
             how.collapsed = follows;
             how.stored = head->stored || (follows && reader.source()->kept_whole());
             const bool negative = head->freshness.source == http::lifetime_source::negative;
-            how.detail = !how.stored ? head->detail
-                                     : (negative ? http::to_string(head->freshness.source)
-                                                 : std::string_view{});
+            how.detail = !how.stored || head->probation
+                             ? head->detail
+                             : (negative ? http::to_string(head->freshness.source)
+                                         : std::string_view{});
             reason_ = how.detail;
             compose_head(*head, how);
             co_return co_await relay_body(reader, head);

@@ -154,7 +154,7 @@ json variant_of(const cache::stored_response& stored, http::field_list asked, wa
             parts.push_back(std::to_string(part.first) + "-" + std::to_string(part.end() - 1));
         }
     } else {
-        out["body_bytes"] = stored.content ? stored.content->size : 0;
+        out["body_bytes"] = stored.size();
     }
     return out;
 }

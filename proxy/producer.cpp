@@ -389,7 +389,9 @@ awaitable<void> producer::fetch_once() {
     patience_.clear();
     co_await settle_upload();
     record_sights();
-    if (into_.kept_whole()) {
+    if (on_disk_) {
+        finish_on_disk();
+    } else if (into_.kept_whole()) {
         store_body();
     } else if (refused_) {
         note_refused_bytes(w_.counts, ruling_.policy, ruling_.rule, into_.received());

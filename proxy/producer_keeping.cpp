@@ -150,7 +150,9 @@ void producer::publish_head(const http::body_framing& framing) {
     if (storable_ && admitted) {
         const auto window = o.now_settings->fetches.window;
         if (head->length && held_already_ + *head->length > memory.max_object) {
-            head->detail = "too-large";
+            begin_on_disk(head->length);
+            head->stored = on_disk_ != nullptr;
+            head->detail = head->stored ? std::string_view{} : "too-large";
         } else if (!room_.grow_to(head->length ? *head->length
                                                : std::min<std::uint64_t>(window, 64u << 10))) {
             head->detail = "no-room";
@@ -164,8 +166,14 @@ void producer::publish_head(const http::body_framing& framing) {
         case config::admission_policy::second_hit: head->detail = "first-request"; break;
         case config::admission_policy::nth_hit: head->detail = "too-few-requests"; break;
         case config::admission_policy::never: head->detail = "policy-never"; break;
+        case config::admission_policy::tinylfu:
+        case config::admission_policy::automatic: head->detail = "too-few-requests"; break;
         case config::admission_policy::always: break;
         }
+        keep_on_probation(*head);
+    }
+    if (storable_ && admitted) {
+        (void)into_.admit();
     }
     if (storable_ && !o.replaces) {
         note_admission(w_.counts, ruling_.policy, ruling_.rule, admitted);
@@ -175,15 +183,42 @@ void producer::publish_head(const http::body_framing& framing) {
     if (is_sight && waiting > sights) {
         // Somebody joined between the count and the head's being known.
         note_sights(waiting - sights);
-        if (storable_ && ruling_.admitted && !into_.kept_whole()) {
+        if (storable_ && ruling_.admitted) {
             (void)into_.keep_whole();
+            (void)into_.admit();
         }
     }
+}
+
+// A first request's body may wait in memory for the second (admission.probation), where it is small
+// enough to be kept at all.
+void producer::keep_on_probation(cache::fetched_head& head) {
+    const auto& options = order_->now_settings->options;
+    if (!ruling_.may_wait || head.status == 206) {
+        return;
+    }
+    const auto window = order_->now_settings->fetches.window;
+    if (head.length && *head.length > options.memory.max_object) {
+        return;
+    }
+    if (!room_.grow_to(head.length ? *head.length : std::min<std::uint64_t>(window, 64u << 10)) ||
+        !into_.keep_whole()) {
+        return;
+    }
+    probation_ = ruling_.uses_to_admit;
+    refused_ = false;
+    head.stored = head.length.has_value();
+    head.probation = head.stored;
+    head.detail = "probation";
 }
 
 // A body of unknown length may be kept for the store only while it is within the window and there
 // is room for it.
 void producer::keep_while_there_is_room() {
+    if (on_disk_) {
+        feed_disk();
+        return;
+    }
     if (!into_.kept_whole()) {
         return;
     }
@@ -191,8 +226,7 @@ void producer::keep_while_there_is_room() {
         // A late sight may have admitted it without a promise of room.
         if (held_already_ + *published_->length > order_->now_settings->options.memory.max_object ||
             !room_.grow_to(*published_->length)) {
-            into_.keep_no_more();
-            room_.reset();
+            leave_memory();
         }
         return;
     }
@@ -200,8 +234,44 @@ void producer::keep_while_there_is_room() {
     const auto next = into_.received() + read_size;
     if (next > std::min<std::uint64_t>(now.options.memory.max_object, now.fetches.window) ||
         !room_.grow_to(next)) {
-        into_.keep_no_more();
-        room_.reset();
+        leave_memory();
+    }
+}
+
+// What proves too large for memory goes on to disk, from its first byte, if there is one.
+void producer::leave_memory() {
+    if (published_->status != 206 && into_.was_admitted()) {
+        begin_on_disk(published_->length);
+    }
+    into_.keep_no_more();
+    room_.reset();
+    if (on_disk_) {
+        feed_disk();
+    }
+}
+
+// A body that memory does not take is written as it arrives. Nothing waits for that: a disk that
+// falls behind loses the object.
+void producer::begin_on_disk(std::optional<std::uint64_t> length) {
+    const auto& o = *order_;
+    if (head_.status == 206) {
+        return;
+    }
+    on_disk_ = w_.common.store.begin_on_disk(o.key, o.url, length, begun_at_);
+    if (on_disk_ && !into_.keep_outside()) {
+        on_disk_.reset();
+    }
+}
+
+void producer::feed_disk() {
+    to_disk_.clear();
+    into_.take_new(to_disk_);
+    for (const auto& piece : to_disk_) {
+        if (!on_disk_->append(piece)) {
+            on_disk_.reset();
+            into_.keep_outside_no_more();
+            return;
+        }
     }
 }
 
@@ -256,6 +326,8 @@ std::shared_ptr<cache::stored_response> producer::freshened(const cache::stored_
                                         : http::reusable_until(directives, next->freshness);
     next->content = stored.content;
     next->parts = stored.parts;
+    next->outside = stored.outside;
+    next->disk_record = stored.disk_record.load(std::memory_order_relaxed);
     next->vary = http::read_vary(*merged);
     next->selecting = next->vary == stored.vary
                           ? stored.selecting
@@ -303,9 +375,7 @@ bool producer::adopt_not_modified() {
     if (!read_news(text, news)) {
         return false;
     }
-    const auto size = stored.parts     ? stored.parts->total
-                      : stored.content ? stored.content->size
-                                       : 0;
+    const auto size = stored.parts ? stored.parts->total : stored.size();
     // Content-Length never passes append_response_fields; for the comparison it is the 304's own.
     auto judged = news;
     if (const auto* length = http::find(head_.fields, http::field_id::content_length);
@@ -332,11 +402,11 @@ bool producer::adopt_not_modified() {
 void producer::adopt_head() {
     auto& o = *order_;
     const auto& stored = *o.described;
-    if (stored.parts || !stored.content) {
+    if (stored.parts) {
         return;
     }
     switch (http::judge_head(
-        stored.status, stored.fields(), stored.content->size, head_.status, head_.fields)) {
+        stored.status, stored.fields(), stored.size(), head_.status, head_.fields)) {
     case http::head_effect::nothing: return;
     case http::head_effect::freshen: {
         std::string text;
@@ -392,6 +462,47 @@ bool producer::may_store_part(std::optional<std::uint64_t> length) {
     return place_.has_value();
 }
 
+// A whole response as it will be kept, without its body.
+std::shared_ptr<cache::stored_response> producer::made_of_head(std::uint64_t bytes) const {
+    auto stored = std::make_shared<cache::stored_response>();
+    const auto length = std::to_string(bytes);
+    stored->head.reserve(published_->head.size() + 20 + length.size());
+    stored->head = published_->head;
+    // A 204 has no Content-Length (RFC 9110 8.6); everything else stored has its own.
+    if (published_->status != 204) {
+        stored->head.append("Content-Length: ").append(length).append("\r\n");
+    }
+    cache::index_head(*stored);
+    stored->status = published_->status;
+    return stored;
+}
+
+void producer::describe(cache::stored_response& stored) const {
+    stored.freshness = published_->freshness;
+    stored.directives = published_->directives;
+    stored.vary = published_->vary;
+    stored.selecting = published_->selecting;
+    if (!stored.parts) {
+        stored.reusable_until = http::reusable_until(stored.directives, stored.freshness);
+    }
+}
+
+// The body has passed, and is on disk but for its end.
+void producer::finish_on_disk() {
+    feed_disk();
+    if (!on_disk_) {
+        return;
+    }
+    const auto bytes = into_.received();
+    const auto stored = made_of_head(bytes);
+    describe(*stored);
+    if (on_disk_->finish(*stored)) {
+        w_.counts.stored_objects.add();
+        w_.counts.stored_bytes.add(bytes);
+    }
+    on_disk_.reset();
+}
+
 void producer::store_body() {
     auto& o = *order_;
     auto content = into_.whole_body();
@@ -406,22 +517,10 @@ void producer::store_body() {
         }
         stored = cache::made_of_part(published_->head, *place_, std::move(content));
     } else {
-        stored = std::make_shared<cache::stored_response>();
-        const auto length = std::to_string(bytes);
-        stored->head.reserve(published_->head.size() + 20 + length.size());
-        stored->head = published_->head;
-        // A 204 has no Content-Length (RFC 9110 8.6); everything else stored has its own.
-        if (published_->status != 204) {
-            stored->head.append("Content-Length: ").append(length).append("\r\n");
-        }
-        cache::index_head(*stored);
-        stored->status = published_->status;
+        stored = made_of_head(bytes);
         stored->content = std::move(content);
     }
-    stored->freshness = published_->freshness;
-    stored->directives = published_->directives;
-    stored->vary = published_->vary;
-    stored->selecting = published_->selecting;
+    describe(*stored);
     room_.reset();
     if (stored->parts) {
         if (joins_) {
@@ -431,8 +530,14 @@ void producer::store_body() {
         store_part(std::move(stored));
         return;
     }
-    stored->reusable_until = http::reusable_until(stored->directives, stored->freshness);
-    if (w_.common.store.put(o.key, o.url, std::move(stored), begun_at_)) {
+    const bool waits = probation_ != 0 && !into_.was_admitted();
+    if (w_.common.store.put(o.key,
+                            o.url,
+                            std::move(stored),
+                            begun_at_,
+                            waits ? cache::standing::probation : cache::standing::admitted,
+                            waits ? probation_ : 1) &&
+        !waits) {
         w_.counts.stored_objects.add();
         w_.counts.stored_bytes.add(bytes);
     }

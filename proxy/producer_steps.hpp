@@ -64,8 +64,15 @@ private:
     void note_sights(std::size_t sights);
     void record_sights();
     void keep_while_there_is_room();
+    void keep_on_probation(cache::fetched_head& head);
+    void leave_memory();
+    void begin_on_disk(std::optional<std::uint64_t> length);
+    void feed_disk();
     bool may_store_part(std::optional<std::uint64_t> length);
     void store_body();
+    void finish_on_disk();
+    void describe(cache::stored_response& stored) const;
+    [[nodiscard]] std::shared_ptr<cache::stored_response> made_of_head(std::uint64_t bytes) const;
     void store_part(std::shared_ptr<cache::stored_response> added);
     void fail(failure why);
     void give_back(const http::body_framing& framing);
@@ -80,6 +87,8 @@ private:
     http::response_head head_;
     std::shared_ptr<cache::fetched_head> published_;
     cache::reservation room_;
+    std::unique_ptr<cache::disk::object_writer> on_disk_;  // of a body too large for memory
+    std::vector<cache::slice> to_disk_;
     cache::admission_ruling ruling_;
     wall_time request_time_{};
     wall_time response_time_{};
@@ -93,7 +102,8 @@ private:
     bool refetch_ = false;        // the 304 was not about what is stored: once more,
     bool unconditional_ = false;  // and without validators
     bool storable_ = false;
-    bool refused_ = false;  // storable, and admission said no
+    bool refused_ = false;    // storable, and admission said no
+    unsigned probation_ = 0;  // how many uses would admit what waits on probation; 0: it does not
     bool upload_started_ = false;
 };
 

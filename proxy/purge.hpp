@@ -11,6 +11,7 @@
 #include "proxy/settings.hpp"
 #include "proxy/worker.hpp"
 
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,6 +46,13 @@ struct read_purge {
 /// POST /purge: url=U, or prefix=U, or tag=T (several) with origin=U; and soft. U is absolute;
 /// where there are accelerators, it names what they store under its authority as Host, too.
 [[nodiscard]] read_purge read_purge_query(std::string_view query, const config::options& options);
+
+/// How long a purge waits for the disk to keep it, and what it says when that takes longer: it
+/// holds now, but a restart might not know of it.
+inline constexpr std::chrono::seconds purge_patience{5};
+inline constexpr std::string_view purge_not_kept =
+    "the purge holds, but the disk has not kept it yet: after a crash what it met might be back; "
+    "ask again\n";
 
 struct purge_answer {
     unsigned status = 200;  ///< 404: of the URLs nothing was stored

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <future>
 #include <pthread.h>
 #include <stdexcept>
 #include <sys/socket.h>
@@ -266,6 +267,7 @@ std::vector<std::string> server::reload(config::options next) {
     }
     next.admin.address = before.admin.address;
     next.threads = before.threads;
+    next.memory.policy = before.memory.policy;
     next.admission.remember = before.admission.remember;
     next.admission.false_positive_rate = before.admission.false_positive_rate;
     next.admission.state = before.admission.state;
@@ -280,7 +282,10 @@ std::vector<std::string> server::reload(config::options next) {
                    "; the log stays where it was");
         next.log.access = before.log.access;
     }
-    common_.store.set_capacity(next.memory.size);
+    common_.store.memory().set_capacity(next.memory.size);
+    common_.admission.adopt(next);
+    common_.store.memory().set_probation(common_.admission.probation());
+    common_.advice.adopt(next, common_.admission, steady_now());
     admin_->reconfigure(next.admin);
     publish(make_settings(std::move(next)));
     return wants_restart;
@@ -288,6 +293,12 @@ std::vector<std::string> server::reload(config::options next) {
 
 void server::housekeep() {
     const auto now = steady_now();
+    common_.store.memory().tick(now);
+    {
+        const std::lock_guard lock{settings_guard_};
+        common_.admission.housekeep(eviction_age(), wall_now());
+        common_.advice.housekeep(common_.admission, common_.store.memory(), now);
+    }
     if (now >= next_guard_) {
         next_guard_ = now + std::chrono::minutes{1};
         const std::lock_guard lock{settings_guard_};
@@ -300,6 +311,15 @@ void server::housekeep() {
         const std::lock_guard lock{settings_guard_};
         next_save_ = now + settings_->options.admission.save_every;
     }
+}
+
+// For how long what nobody asks for stays in the store: on disk, where there is one and it is full.
+std::optional<std::chrono::seconds> server::eviction_age() const {
+    if (const auto* disk = common_.store.disk()) {
+        const auto figures = disk->figures();
+        return figures.evicted == 0 ? std::nullopt : std::optional{figures.oldest};
+    }
+    return common_.store.memory().figures().eviction_age;
 }
 
 void server::save_state() {
@@ -337,7 +357,7 @@ stats_inputs server::stats() {
     in.since_start = windows_.since_start(now, in.counts);
     in.last_minute = windows_.last(std::chrono::minutes{1}, now, in.counts);
     in.last_ten_minutes = windows_.last(std::chrono::minutes{10}, now, in.counts);
-    const auto store = common_.store.figures();
+    const auto store = common_.store.memory().figures();
     in.store.objects = store.objects;
     in.store.bytes = store.bytes;
     in.store.capacity_bytes = store.capacity;
@@ -345,6 +365,9 @@ stats_inputs server::stats() {
     in.store.evicted = store.evicted;
     in.store.evicted_bytes = store.evicted_bytes;
     in.store.purged = store.purged;
+    if (const auto* disk = common_.store.disk()) {
+        in.disk = disk->figures();
+    }
     const auto purges = common_.store.purges().figures();
     in.purges.urls = common_.purged_urls.load(std::memory_order_relaxed);
     in.purges.url_responses = common_.purged_url_responses.load(std::memory_order_relaxed);
@@ -372,6 +395,7 @@ stats_inputs server::stats() {
             in.rules.push_back(rule.url);
         }
     }
+    in.what_if = common_.advice.report(now);
     in.access_log = common_.access.figures();
     in.log_dropped = log_lines_dropped();
     in.process = read_process_figures();
@@ -390,6 +414,13 @@ admin_response server::purge(const admin_request& asked) {
         return {.status = 400, .body = read.wrong + "\n"};
     }
     auto answer = carry_out(common_, read.order, wall_now());
+    // The admin thread serves nobody else meanwhile; the clients' threads never wait for a disk.
+    const auto kept = std::make_shared<std::promise<void>>();
+    const auto waiting = kept->get_future();
+    common_.store.keep_purges([kept] { kept->set_value(); });
+    if (waiting.wait_for(purge_patience) != std::future_status::ready) {
+        return {.status = 500, .body = std::string{purge_not_kept}};
+    }
     return {.status = answer.status,
             .content_type = "application/json",
             .body = std::move(answer.json)};
@@ -437,6 +468,9 @@ bool server::stop(const std::function<bool()>& hurry) {
     }
     admin_->stop();
     save_state();
+    if (auto* disk = common_.store.disk()) {
+        disk->stop();
+    }
     common_.access.stop();
     return at_rest;
 }

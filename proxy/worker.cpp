@@ -1,7 +1,10 @@
 #include "proxy/worker.hpp"
 
+#include "proxy/cache/disk/files.hpp"
+#include "proxy/cache/plan.hpp"
 #include "proxy/session.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <openssl/rand.h>
@@ -27,6 +30,24 @@ std::string make_pseudonym(const config::options& options) {
         name += "abcdefghijklmnopqrstuvwxyz234567"[byte % 32];
     }
     return name;
+}
+
+// The secret of the keys in it; null where there is none.
+const filter::hash_secret* attach_disk(cache::tiers& store, const config::disk_options& options) {
+    if (options.path.empty()) {
+        return nullptr;
+    }
+    cache::disk::tier_settings settings;
+    settings.path = options.path;
+    settings.size = options.size;
+    settings.max_object = std::min(options.max_object, options.size / 4);
+    settings.carry = options.carry;
+    store.attach(
+        std::make_unique<cache::disk::tier>(
+            settings, cache::disk::system_files(), store.purges(), store.memory().invalidated()),
+        options.write == config::disk_write::eviction ? cache::disk_write::eviction
+                                                      : cache::disk_write::admission);
+    return &store.disk()->secret();
 }
 
 }  // namespace
@@ -61,10 +82,18 @@ void client_census::leave(const address_bytes& client) {
 }
 
 common_state::common_state(const config::options& options, std::size_t threads, wall_time now)
-    : admission{options, now},
-      store{options.memory.size},
+    : requests{cache::sketch_for(options)},
+      store{cache::plan_of(options, requests)},
+      admission{options, now, attach_disk(store, options.disk), requests},
+      advice{options, steady_now()},
       counters{threads},
-      pseudonym{make_pseudonym(options)} {}
+      pseudonym{make_pseudonym(options)} {
+    store.memory().on_eviction([this](const cache::evicted_response& gone) {
+        if (gone.was_admitted) {
+            admission.evicted(gone.key);
+        }
+    });
+}
 
 worker::worker(std::size_t index, common_state& shared, settings_ptr initial)
     : common{shared},

@@ -7,8 +7,9 @@
 #include "proxy/admin/access_log.hpp"
 #include "proxy/admin/counters.hpp"
 #include "proxy/cache/admission_gate.hpp"
+#include "proxy/cache/advisor.hpp"
 #include "proxy/cache/collapse.hpp"
-#include "proxy/cache/store.hpp"
+#include "proxy/cache/tiers.hpp"
 #include "proxy/cache/uncacheable.hpp"
 #include "proxy/net/address.hpp"
 #include "proxy/net/deadlines.hpp"
@@ -44,10 +45,14 @@ private:
 
 /// What all workers share.
 struct common_state {
+    /// @throws std::runtime_error when disk.path cannot be used
     common_state(const config::options& options, std::size_t threads, wall_time now);
 
+    /// Counts requests by key for policies and admission; null where none asks.
+    std::shared_ptr<cache::frequency_sketch> requests;
+    cache::tiers store;  ///< before admission: a store on disk brings the secret of all keys
     cache::admission_gate admission;
-    cache::response_store store;
+    cache::advisor advice;
     cache::collapse_table fetches;
     cache::uncacheable_keys uncacheable;
     counters_registry counters;

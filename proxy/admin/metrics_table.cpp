@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 namespace reprise::proxy {
 
@@ -653,7 +654,14 @@ constexpr metric table[] = {
 }  // namespace
 
 std::span<const metric> metrics_table() noexcept {
-    return table;
+    static const auto all = [] {
+        std::vector<metric> rows{std::begin(table), std::end(table)};
+        for (const auto more : {disk_metrics(), what_if_metrics()}) {
+            rows.insert(rows.end(), more.begin(), more.end());
+        }
+        return rows;
+    }();
+    return all;
 }
 
 }  // namespace reprise::proxy

@@ -38,6 +38,11 @@ struct metric {
     void (*draw)(const stats_inputs&, sample_sink&);
 };
 
+/// Those of the store on disk.
+[[nodiscard]] std::span<const metric> disk_metrics() noexcept;
+/// What other settings would have done.
+[[nodiscard]] std::span<const metric> what_if_metrics() noexcept;
+
 /// All metrics, in the order shown.
 [[nodiscard]] std::span<const metric> metrics_table() noexcept;
 

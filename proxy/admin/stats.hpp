@@ -6,6 +6,8 @@
 
 #include "proxy/admin/counters.hpp"
 #include "proxy/admin/windows.hpp"
+#include "proxy/cache/disk/tier.hpp"
+#include "proxy/cache/policy/what_if.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -76,8 +78,10 @@ struct stats_inputs {
     totals counts;
     window_figures since_start, last_minute, last_ten_minutes;
     store_figures store;
+    std::optional<cache::disk::tier_figures> disk;  ///< none: there is no store on disk
     purge_view purges;
     admission_view admission;
+    cache::what_if_report what_if;
     std::vector<std::string> rules;  ///< the URL pattern of each admission rule, in order
     access_log_figures access_log;
     std::uint64_t log_dropped = 0;  ///< diagnostic lines overrun since start

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace reprise::proxy::cache {
 
@@ -37,14 +38,14 @@ bool fetch::is_read() const {
 }
 
 bool fetch::is_wanted() const {
-    return is_read() || (unattended_ && (phase_ == phase::waiting || whole_));
+    return is_read() || (unattended_ && (phase_ == phase::waiting || whole_ || outside_));
 }
 
 void fetch::let_go() {
     if (whole_ || (base_ == 0 && end_ <= limits_.first_bytes && phase_ <= phase::streaming)) {
         return;
     }
-    auto needed = end_;
+    auto needed = outside_.value_or(end_);
     for (const auto* reader : readers_) {
         if (!reader->fell_out_) {
             needed = std::min(needed, reader->offset_);
@@ -151,6 +152,49 @@ void fetch::keep_no_more() {
 bool fetch::kept_whole() const {
     const std::lock_guard lock{guard_};
     return whole_;
+}
+
+bool fetch::admit() {
+    const std::lock_guard lock{guard_};
+    return !std::exchange(admitted_, true);
+}
+
+bool fetch::was_admitted() const {
+    const std::lock_guard lock{guard_};
+    return admitted_;
+}
+
+bool fetch::keep_outside() {
+    const std::lock_guard lock{guard_};
+    if (base_ != 0 || phase_ > phase::streaming || abandoned_) {
+        return false;
+    }
+    outside_ = 0;
+    return true;
+}
+
+void fetch::keep_outside_no_more() {
+    const std::lock_guard lock{guard_};
+    outside_.reset();
+    abandoned_ = abandoned_ || (unattended_ && phase_ == phase::streaming && !is_wanted());
+    let_go();
+}
+
+void fetch::take_new(std::vector<slice>& into) {
+    const std::lock_guard lock{guard_};
+    if (!outside_) {
+        return;
+    }
+    auto at = base_;
+    for (const auto& part : slices_) {
+        if (at + part.size > *outside_) {
+            const auto skip = static_cast<std::size_t>(*outside_ - at);
+            into.push_back(slice{part.memory, part.begin + skip, part.size - skip});
+            *outside_ = at + part.size;
+        }
+        at += part.size;
+    }
+    let_go();
 }
 
 std::pair<char*, std::size_t> fetch::producer_space(std::size_t want) {
@@ -285,7 +329,7 @@ void fetch::leave(fetch_reader& reader) {
     }
     const bool was_abandoned = abandoned_;
     if (!was_abandoned && !is_wanted()) {
-        const bool nearly_done = whole_ && head_ && head_->length &&
+        const bool nearly_done = (whole_ || outside_) && head_ && head_->length &&
                                  *head_->length - std::min(end_, *head_->length) <= limits_.finish;
         abandoned_ = !nearly_done;
     }

@@ -54,6 +54,7 @@ struct fetched_head {
     http::storability verdict = http::storability::storable;
     bool cookies = false;
     bool stored = false;      ///< it is being stored (Cache-Status)
+    bool probation = false;   ///< but only until somebody asks for it again, or others need room
     std::string_view detail;  ///< why it is not, as Cache-Status has it; static text
     std::string strong_etag;  ///< empty: a reader that fell out cannot go on by a range request
     /// Of a 206: "bytes first-last/total" in whole; total 0: it has none that can be relied on.
@@ -109,6 +110,16 @@ public:
     /// Ends keep_whole: no room, or too long.
     void keep_no_more();
     [[nodiscard]] bool kept_whole() const;
+    /// One of those who wait was the sight that admits: what is kept whole on probation is stored
+    /// as admitted. False if that was known.
+    bool admit();
+    [[nodiscard]] bool was_admitted() const;
+    /// From its first byte on the body is kept elsewhere (on disk): what take_new has not given out
+    /// is held, and leaving readers are treated as where it is kept whole. False as for keep_whole.
+    bool keep_outside();
+    void keep_outside_no_more();
+    /// The bytes that came since the last call, in order.
+    void take_new(std::vector<slice>& into);
     /// Memory to read into; at most `want` bytes. The block's earlier bytes may be read by others
     /// meanwhile.
     [[nodiscard]] std::pair<char*, std::size_t> producer_space(std::size_t want);
@@ -158,9 +169,11 @@ private:
     head_ptr head_;
     std::vector<std::string> interim_;
     std::deque<slice> slices_;
-    std::uint64_t base_ = 0;  // offset of the first byte still held
-    std::uint64_t end_ = 0;   // bytes received
-    bool whole_ = false;      // being stored
+    std::uint64_t base_ = 0;                // offset of the first byte still held
+    std::uint64_t end_ = 0;                 // bytes received
+    bool whole_ = false;                    // being stored
+    bool admitted_ = false;                 // and as admitted
+    std::optional<std::uint64_t> outside_;  // being stored elsewhere, up to this offset so far
     bool abandoned_ = false;
     bool unattended_ = false;
     std::size_t sights_ = 0;

@@ -7,15 +7,35 @@ namespace reprise::proxy::cache {
 void tiers::attach(std::unique_ptr<disk::tier> disk, disk_write when) {
     disk_ = std::move(disk);
     when_ = when;
+    if (when == disk_write::eviction) {
+        memory_.on_eviction([this](const evicted_response& gone) {
+            const auto& response = gone.response;
+            if (gone.was_admitted && gone.was_found && response->content &&
+                response->disk_record.load(std::memory_order_relaxed) == 0) {
+                (void)disk_->put(gone.key, gone.url, response, memory_.mark(gone.key));
+            }
+        });
+    }
 }
 
 bool tiers::put(const filter::key_hash& key,
                 std::string_view url,
                 stored_ptr response,
-                invalidation_mark asked) {
-    const bool to_disk = disk_ && when_ == disk_write::admission && !response->parts &&
-                         disk_->put(key, url, response, asked);
-    return memory_.put(key, url, std::move(response), asked) || to_disk;
+                invalidation_mark asked,
+                standing as,
+                unsigned uses_to_admit) {
+    const bool to_disk = disk_ && when_ == disk_write::admission && as == standing::admitted &&
+                         !response->parts && disk_->put(key, url, response, asked);
+    return memory_.put(key, url, std::move(response), asked, as, uses_to_admit) || to_disk;
+}
+
+void tiers::admitted(const filter::key_hash& key,
+                     std::string_view url,
+                     const stored_ptr& response,
+                     invalidation_mark asked) {
+    if (disk_ && when_ == disk_write::admission && response->content) {
+        (void)disk_->put(key, url, response, asked);
+    }
 }
 
 bool tiers::put_over(const filter::key_hash& key,
@@ -44,7 +64,7 @@ void tiers::promote(const filter::key_hash& key,
                     const stored_ptr& response,
                     unsigned uses,
                     invalidation_mark asked) {
-    if (uses > 0 && response->content) {
+    if (uses > 1 && response->content) {
         (void)memory_.put(key, url, response, asked);
     }
 }

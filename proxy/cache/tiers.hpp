@@ -31,7 +31,7 @@ enum class disk_write : std::uint8_t { admission, eviction };
 
 class tiers {
 public:
-    explicit tiers(std::uint64_t memory_bytes) : memory_{memory_bytes} {}
+    explicit tiers(const store_plan& memory) : memory_{memory} {}
 
     /// Begins to use a disk tier. Before any other thread is there.
     void attach(std::unique_ptr<disk::tier> disk, disk_write when);
@@ -67,11 +67,19 @@ public:
     }
     [[nodiscard]] reservation reserve() noexcept { return memory_.reserve(); }
 
-    /// A whole, admitted response with `content`. False: neither tier took it.
+    /// A whole response with `content`. On probation it goes to memory alone, until its
+    /// `uses_to_admit`-th use (response_store::put). False: neither tier took it.
     bool put(const filter::key_hash& key,
              std::string_view url,
              stored_ptr response,
-             invalidation_mark asked);
+             invalidation_mark asked,
+             standing as = standing::admitted,
+             unsigned uses_to_admit = 1);
+    /// What was found on probation has just been admitted (found::just_admitted).
+    void admitted(const filter::key_hash& key,
+                  std::string_view url,
+                  const stored_ptr& response,
+                  invalidation_mark asked);
     /// Parts, or what parts have become; the whole goes to disk too.
     bool put_over(const filter::key_hash& key,
                   std::string_view url,
@@ -105,8 +113,6 @@ public:
     /// After purges of any kind: `kept` is called, on any thread, once a restart will know of all
     /// that were made before this call; at once where nothing is kept.
     void keep_purges(std::function<void()> kept);
-
-    void set_capacity(std::uint64_t memory_bytes) { memory_.set_capacity(memory_bytes); }
 
 private:
     response_store memory_;

@@ -1,0 +1,124 @@
+#include "proxy/exchange.hpp"
+#include "proxy/http/conditional.hpp"
+
+#include <atomic>
+#include <memory>
+
+// What the disk tier answers: a look-up that has to wait, a body that is sent while it is read.
+
+namespace reprise::proxy {
+
+namespace {
+constexpr std::size_t batch = 128u << 10;  // of a body, handed to the kernel at once
+}  // namespace
+
+// A purge is answered when a restart would know of it.
+awaitable<bool> exchange::answer_kept_purge() {
+    const auto kept = std::make_shared<std::atomic<bool>>(false);
+    auto tell = [kept, sleeper = s_.arrived.handle()] {
+        kept->store(true);
+        sleeper.notify();
+    };
+    w_.common.store.keep_purges(std::move(tell));
+    const auto until = steady_now() + purge_patience;
+    while (!kept->load() && steady_now() < until) {
+        const bool signalled = co_await s_.arrived.wait(until);
+        if (!signalled) {
+            break;
+        }
+    }
+    if (!kept->load()) {
+        purged_ = {500, std::string{purge_not_kept}};
+    }
+    const auto after = answer_local(
+        purged_.json, purged_.status == 500 ? "text/plain" : "application/json", purged_.status);
+    co_return co_await finish_composed(after);
+}
+
+awaitable<bool> exchange::serve_from_disk() {
+    while (lookup_ && !lookup_->step(head_->fields)) {
+        const bool more = co_await wait_for_news();
+        if (!more) {
+            lookup_.reset();
+            keep_ = false;
+            finish(outcome::client_gone, 0, "");
+            co_return false;
+        }
+    }
+    if (adopt_from_disk()) {
+        const auto after = send_composed();
+        co_return co_await finish_composed(after);
+    }
+    co_return co_await serve_from_fetch();
+}
+
+// Sends what is composed and, behind it, the body from disk. Until a first piece of that is there
+// nothing goes out, so that a body that proves unreadable is fetched as if it were not stored;
+// after that the rest is asked of the origin under the validator of what was sent, or the reply
+// breaks off.
+awaitable<bool> exchange::send_outside() {
+    const auto reader = std::move(outside_);
+    const auto stored = sending_;
+    std::vector<cache::slice> pieces;
+    bool head_unsent = true;
+    while (reader->offset() < outside_end_) {
+        pieces.clear();
+        const auto what = reader->next(outside_end_, batch, pieces);
+        if (what == cache::outside_reader::news::waiting) {
+            const bool more = co_await wait_for_news();
+            if (!more) {
+                co_return break_off(outcome::client_gone, reason_);
+            }
+            continue;
+        }
+        if (what == cache::outside_reader::news::failed) {
+            (void)w_.common.store.drop(key_, url_, stored);
+            if (head_unsent) {
+                s_.parts.clear();
+                sending_ = nullptr;
+                stored_ = {};
+                verdict_ = cache::judge(stored_, facts_, head_->fields, wall_now());
+                co_return co_await serve_from_fetch();
+            }
+            if (status_ != 200) {
+                co_return break_off(outcome::cut_short, "disk");
+            }
+            const bool whole = co_await resume_from_origin(*stored, *reader);
+            finish(whole ? how_ : outcome::cut_short, status_, whole ? reason_ : "disk");
+            co_return whole;
+        }
+        std::size_t size = 0;
+        for (const auto& piece : pieces) {
+            s_.parts.emplace_back(piece.view().data(), piece.size);
+            size += piece.size;
+        }
+        w_.counts.body_bytes_from_store.add(size);
+        w_.counts.body_bytes_to_clients.add(size);
+        const bool sent = co_await send_rest();
+        s_.parts.clear();
+        head_unsent = false;
+        if (!sent) {
+            finish(outcome::client_gone, status_, reason_);
+            co_return false;
+        }
+    }
+    finish(how_, status_, reason_);
+    co_return true;
+}
+
+// The rest of a 200 whose body can be read no further, by a range request under its strong ETag.
+awaitable<bool> exchange::resume_from_origin(const cache::stored_response& stored,
+                                             const cache::outside_reader& reader) {
+    auto head = std::make_shared<cache::fetched_head>();
+    head->status = stored.status;
+    head->length = stored.size();
+    const auto lines = stored.fields();
+    if (const auto* etag = http::find(lines, http::field_id::etag);
+        etag != nullptr && http::is_strong(etag->value) && etag->value.starts_with('"')) {
+        head->strong_etag = etag->value;
+    }
+    const cache::head_ptr known = std::move(head);
+    co_return co_await resume_alone(known, reader.offset());
+}
+
+}  // namespace reprise::proxy
