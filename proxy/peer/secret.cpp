@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view hashing_label{"reprise digest hash seed, version 1"};
 constexpr std::string_view signing_label{"reprise request signature, version 1"};
 
-// Boost 1.81: the base class has a protected destructor only where it is not constexpr.
+// Boost's category has a protected destructor that is not virtual: nobody deletes one by its base.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wnon-virtual-dtor"
 class secret_category_type final : public boost::system::error_category {
