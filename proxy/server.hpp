@@ -69,6 +69,7 @@ private:
     [[nodiscard]] admin_response purge(const admin_request& asked);
     [[nodiscard]] settings_ptr current();
     void save_state();
+    [[nodiscard]] std::optional<std::chrono::seconds> eviction_age() const;
     void publish(settings_ptr next);
 
     std::string version_;

@@ -380,12 +380,12 @@ bool response_store::evict_one() {
     if (out.was_admitted) {
         note_eviction_age(out.last_used);
     }
-    if (evicted_to_) {
-        evicted_to_({.key = out.key,
-                     .url = out.url,
-                     .response = out.response,
-                     .was_found = out.was_found,
-                     .was_admitted = out.was_admitted});
+    for (const auto& tell : evicted_to_) {
+        tell({.key = out.key,
+              .url = out.url,
+              .response = out.response,
+              .was_found = out.was_found,
+              .was_admitted = out.was_admitted});
     }
     return true;
 }

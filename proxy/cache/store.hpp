@@ -34,6 +34,7 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace reprise::proxy::cache {
@@ -179,10 +180,10 @@ public:
     /// What waits beyond a smaller share leaves as room is needed.
     void set_probation(double share);
 
-    /// `told` hears of all that leaves for room, outside locks, on the thread whose put needed the
-    /// room. Before any other thread is there.
+    /// `told` too hears of all that leaves for room, outside locks, on the thread whose put needed
+    /// the room. Before any other thread is there.
     void on_eviction(std::function<void(const evicted_response&)> told) {
-        evicted_to_ = std::move(told);
+        evicted_to_.push_back(std::move(told));
     }
 
     /// The time, about once a second: what eviction_age is measured by.
@@ -219,7 +220,7 @@ private:
     std::atomic<double> probation_;
     purge_list purges_;
     invalidations invalidated_keys_;
-    std::function<void(const evicted_response&)> evicted_to_;
+    std::vector<std::function<void(const evicted_response&)>> evicted_to_;
     // Mutable, as what the stripes hold is: a look-up drops what was purged, and admits.
     alignas(64) mutable std::atomic<std::uint64_t> used_{0}, objects_{0}, purged_{0},
         waiting_bytes_{0}, waiting_{0}, promoted_{0}, overhead_{0};
