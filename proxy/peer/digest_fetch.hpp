@@ -34,7 +34,7 @@ struct followed {
     bool squid = false;
     bool seen = false;  ///< its seen-filter too
     std::chrono::milliseconds refresh{10'000};
-    std::chrono::milliseconds timeout{5'000};  ///< for one whole fetch
+    std::chrono::milliseconds timeout{30'000};  ///< for one whole fetch
 
     /// Host and port as a Host field says them.
     [[nodiscard]] std::string authority() const;

@@ -264,6 +264,10 @@ void digest_follower::judge_squid(const follow_answer& answer, steady_time now) 
     good(now, wait);
 }
 
+void digest_follower::tell_again() noexcept {
+    news_.what = usable_ ? news::kind::replaced : news::kind::gone;
+}
+
 digest_follower::news digest_follower::take_news() {
     return std::exchange(news_, {});
 }

@@ -118,6 +118,8 @@ public:
         std::vector<std::uint64_t> places;  ///< flipped: of the digest that was held
     };
     [[nodiscard]] news take_news();
+    /// What was taken could not be used: the next news is the whole.
+    void tell_again() noexcept;
 
     /// What is to be used; null: nothing. One of them at most.
     [[nodiscard]] const std::shared_ptr<const filter::digest>& held() const noexcept {

@@ -1,0 +1,501 @@
+#include "proxy/peer/digest_fetch.hpp"
+
+#include "proxy/http/cache_control.hpp"
+#include "proxy/http/chunked.hpp"
+#include "proxy/http/date.hpp"
+#include "proxy/http/framing.hpp"
+#include "proxy/net/io.hpp"
+#include "proxy/net/wakeup.hpp"
+#include "proxy/peer/resource.hpp"
+#include "proxy/peer/signature.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <utility>
+
+namespace reprise::proxy::peer {
+namespace {
+
+using http::body_kind;
+
+constexpr http::head_limits head_limits{.bytes = 32u << 10, .fields = 100, .target = 0};
+constexpr std::size_t read_size = 64u << 10;
+constexpr unsigned most_interim = 4;
+
+nonce nonce_of(const std::function<std::uint64_t()>& random) {
+    nonce out;
+    const std::uint64_t words[2] = {random(), random()};
+    static_assert(sizeof words == sizeof out);
+    std::memcpy(out.data(), words, sizeof words);
+    return out;
+}
+
+std::string_view value_of(http::field_list fields, std::string_view name) {
+    const auto* const line = http::find(fields, name);
+    return line == nullptr ? std::string_view{} : line->value;
+}
+
+// A Squid says until when its digest counts: Expires less Date, as long as it is ahead.
+std::optional<std::chrono::seconds> fresh_for(http::field_list fields, wall_time now) {
+    const auto expires = http::parse_date(value_of(fields, "Expires"), now);
+    const auto date = http::parse_date(value_of(fields, "Date"), now);
+    if (!expires) {
+        return std::nullopt;
+    }
+    const auto left = *expires - date.value_or(now);
+    return std::max(std::chrono::seconds{0}, std::chrono::floor<std::chrono::seconds>(left));
+}
+
+}  // namespace
+
+std::string followed::authority() const {
+    const bool literal = host.find(':') != host.npos;
+    return (literal ? '[' + host + ']' : host) + ':' + std::to_string(port);
+}
+
+std::string digest_request(const followed& of,
+                           std::string_view path,
+                           const digest_follower::question& question,
+                           const fleet_secret& secret,
+                           std::string_view node,
+                           wall_time now,
+                           const std::function<std::uint64_t()>& random) {
+    std::string target{path};
+    if (!question.query.empty()) {
+        target.append("?").append(question.query);
+    }
+    const auto host = of.authority();
+    std::string wire = "GET " + target + " HTTP/1.1\r\n";
+    http::append_field_line(wire, "Host", host);
+    if (!node.empty()) {
+        http::append_field_line(wire, "Via", "1.1 " + std::string{node});
+    }
+    if (of.squid) {
+        http::append_field_line(wire, "Accept", "application/cache-digest");
+    }
+    if (!question.none_match.empty()) {
+        http::append_field_line(wire, "If-None-Match", question.none_match);
+    }
+    if (!of.squid && secret.has_file()) {
+        const auto value = sign(
+            secret, {.method = "GET", .target = target, .host = host}, now, nonce_of(random));
+        http::append_field_line(wire, signature_field, value);
+    }
+    wire += "\r\n";
+    return wire;
+}
+
+/// A sibling and its coroutine. The loop's thread, but `shown`.
+struct digest_fetcher::one {
+    one(const followed& is, unsigned at, follow_context& context)
+        : of{is},
+          slot{at},
+          digest{plan_for(is, context, filter::digest_layout::standard),
+                 context.random(),
+                 steady_now()},
+          wake{context.timer},
+          patience{context.timer, [this] { close(); }} {
+        if (is.seen && context.seen != nullptr) {
+            seen.emplace(plan_for(is, context, filter::digest_layout::blocked),
+                         context.random(),
+                         steady_now());
+        }
+        shown.name = is.name;
+        shown.slot = at;
+    }
+
+    static follow_plan plan_for(const followed& is,
+                                const follow_context& context,
+                                filter::digest_layout layout) {
+        follow_plan plan;
+        plan.refresh = is.refresh;
+        plan.seed = context.secret.id();
+        plan.squid = is.squid;
+        plan.layout = layout;
+        return plan;
+    }
+
+    void close() {
+        if (lease) {
+            error_code ignored;
+            lease.socket().close(ignored);
+        }
+    }
+
+    followed of;
+    unsigned slot;
+    digest_follower digest;
+    std::optional<digest_follower> seen;
+    wakeup wake;
+    deadline patience;  // ends the fetch under way
+    origin_lease lease;
+    bool gone = false;
+    figures_of_one shown;  // guarded by shared::guard
+};
+
+struct digest_fetcher::shared {
+    explicit shared(follow_context from) : context{std::move(from)} {}
+
+    [[nodiscard]] bool is_over(const one& sibling) const {
+        return stopped || sibling.gone || context.timer.stopped();
+    }
+    void tell_table(one& sibling);
+    void show(one& sibling);
+
+    follow_context context;
+    std::map<std::string, std::shared_ptr<one>> siblings;
+    bool stopped = false;
+    mutable std::mutex guard;  // of siblings as a whole and of what each shows
+};
+
+void digest_fetcher::shared::tell_table(one& sibling) {
+    using kind = digest_follower::news::kind;
+    const auto news = sibling.digest.take_news();
+    const auto& held = sibling.digest.held();
+    const auto& squid = sibling.digest.held_squid();
+    if (news.what == kind::gone) {
+        context.table.remove(sibling.slot);
+    } else if (news.what == kind::flipped && held) {
+        context.table.flip(sibling.slot, *held, news.places);
+    } else if (news.what == kind::replaced && held) {
+        context.table.put(sibling.slot, *held);
+    } else if (news.what == kind::replaced && squid) {
+        context.table.put(sibling.slot, squid);
+    }
+    if (sibling.seen && sibling.seen->take_news().what != kind::nothing) {
+        context.seen->put(sibling.slot, sibling.seen->held());
+    }
+}
+
+void digest_fetcher::shared::show(one& sibling) {
+    const std::scoped_lock lock{guard};
+    auto& shown = sibling.shown;
+    shown.digest = sibling.digest.figures();
+    if (sibling.seen) {
+        shown.seen = sibling.seen->figures();
+    }
+    shown.held = sibling.digest.held();
+    if (const auto& held = shown.held) {
+        shown.bits = held->shape().bits;
+        shown.bits_on = held->bits_on();
+        shown.estimated_objects = held->estimated_keys();
+        shown.false_positive_rate = held->false_positive_rate();
+        shown.generation = held->stamp().generation;
+    } else if (const auto& squid = sibling.digest.held_squid()) {
+        shown.bits = squid->size().bits();
+        shown.bits_on = squid->bits_on();
+        shown.estimated_objects = squid->estimated_keys();
+        shown.false_positive_rate = squid->false_positive_rate();
+    } else {
+        shown.bits = shown.bits_on = 0;
+        shown.estimated_objects = shown.false_positive_rate = 0;
+    }
+}
+
+namespace {
+
+/// What came of one exchange on a connection.
+struct exchange_end {
+    follow_trouble trouble = follow_trouble::none;
+    std::string detail{};
+    bool silent = false;  ///< the connection ended without a byte: a kept one may have been dead
+};
+
+exchange_end broke(const deadline& patience, bool silent) {
+    if (patience.expired()) {
+        return {.trouble = follow_trouble::timed_out};
+    }
+    return {.trouble = follow_trouble::unreachable,
+            .detail = "the connection ended early",
+            .silent = silent};
+}
+
+/// Reads more; false at the end of the connection, whatever ended it.
+awaitable<bool> read_more(origin_lease& lease, const deadline& patience) {
+    auto& buffer = lease.buffer();
+    const auto space = buffer.prepare(read_size);
+    if (patience.expired() || !lease.socket().is_open()) {
+        co_return false;
+    }
+    const auto into = net::buffer(space.data(), space.size());
+    const auto [error, got] = co_await read_some(lease.socket(), into);
+    buffer.commit(got);
+    co_return got > 0 && !error;
+}
+
+awaitable<exchange_end> read_head(origin_lease& lease,
+                                  const deadline& patience,
+                                  http::response_head& head) {
+    auto& buffer = lease.buffer();
+    std::size_t resume = 0;
+    unsigned interim = 0;
+    for (;;) {
+        const auto read = buffer.empty()
+                              ? http::head_result{}
+                              : http::parse_response_head(buffer.data(), head, head_limits, resume);
+        if (read.state == http::head_state::bad) {
+            co_return exchange_end{.trouble = follow_trouble::bad_message, .detail = read.why};
+        }
+        if (read.state == http::head_state::done) {
+            if (head.status >= 200) {
+                co_return exchange_end{};
+            }
+            if (head.status == 101 || ++interim > most_interim) {
+                co_return exchange_end{.trouble = follow_trouble::bad_message,
+                                       .detail = "1xx responses"};
+            }
+            buffer.consume(head.bytes);
+            resume = 0;
+            continue;
+        }
+        resume = read.resume;
+        const bool more = co_await read_more(lease, patience);
+        if (!more) {
+            co_return broke(patience, buffer.empty());
+        }
+    }
+}
+
+awaitable<exchange_end> read_body(origin_lease& lease,
+                                  const deadline& patience,
+                                  http::body_framing framing,
+                                  std::uint64_t most,
+                                  std::vector<std::byte>& out) {
+    auto& buffer = lease.buffer();
+    if (framing.kind == body_kind::none) {
+        co_return exchange_end{};
+    }
+    auto left = framing.kind == body_kind::length ? framing.length
+                                                  : std::numeric_limits<std::uint64_t>::max();
+    if (framing.kind == body_kind::length && left > most) {
+        co_return exchange_end{.trouble = follow_trouble::too_large};
+    }
+    http::chunked_decoder decoder;
+    const auto take = [&out, most](std::string_view piece) {
+        const auto bytes = std::as_bytes(std::span{piece.data(), piece.size()});
+        out.insert(out.end(), bytes.begin(), bytes.end());
+        return out.size() <= most;
+    };
+    while (left > 0) {
+        if (buffer.empty()) {
+            const bool more = co_await read_more(lease, patience);
+            if (!more) {
+                if (framing.kind == body_kind::until_close && !patience.expired()) {
+                    co_return exchange_end{};  // the digest's own length says whether it is whole
+                }
+                co_return broke(patience, false);
+            }
+        }
+        bool fits = true;
+        if (framing.kind == body_kind::chunked) {
+            const auto step = decoder.feed(buffer.data());
+            if (step.error != nullptr) {
+                co_return exchange_end{.trouble = follow_trouble::bad_message,
+                                       .detail = step.error};
+            }
+            fits = take(step.data);
+            buffer.consume(step.consumed);
+            left = step.done ? 0 : left;
+        } else {
+            const auto piece = buffer.data().substr(
+                0, static_cast<std::size_t>(std::min<std::uint64_t>(left, buffer.size())));
+            fits = take(piece);
+            left -= piece.size();
+            buffer.consume(piece.size());
+        }
+        if (!fits) {
+            co_return exchange_end{.trouble = follow_trouble::too_large};
+        }
+    }
+    co_return exchange_end{};
+}
+
+}  // namespace
+
+awaitable<void> digest_fetcher::fetch(shared& all, one& sibling, bool seen) {
+    auto& follower = seen ? *sibling.seen : sibling.digest;
+    const auto& of = sibling.of;
+    const auto path = of.squid ? squid_digest_path : seen ? seen_path : digest_path;
+    const auto question = follower.ask();
+    if (of.https) {
+        // To send a fleet's signature and contents in the clear because TLS is not at hand would be
+        // worse than to do without this sibling.
+        follower.failed(
+            follow_trouble::unreachable, "https to siblings is not built in", steady_now());
+        co_return;
+    }
+    const auto until = steady_now() + of.timeout;
+    for (bool fresh_only : {false, true}) {
+        auto leased = co_await all.context.pool.acquire(of.host, of.port, true, fresh_only, until);
+        if (!leased) {
+            if (!all.is_over(sibling)) {
+                follower.failed(follow_trouble::unreachable,
+                                std::string{facts_of(leased.error().code).name},
+                                steady_now());
+            }
+            co_return;
+        }
+        sibling.lease = std::move(*leased);
+        sibling.patience.expire_at(until);
+        const bool reused = sibling.lease.reused();
+        const auto wire = digest_request(of,
+                                         path,
+                                         question,
+                                         all.context.secret,
+                                         all.context.node,
+                                         wall_now(),
+                                         all.context.random);
+        // What went wrong with the writing, the reading tells.
+        (void)co_await write_all(sibling.lease.socket(), net::buffer(wire));
+        http::response_head head;
+        std::vector<std::byte> body;
+        auto end = co_await read_head(sibling.lease, sibling.patience, head);
+        if (end.silent && reused && !fresh_only && !all.is_over(sibling)) {
+            sibling.lease.close();
+            continue;
+        }
+        // Fields are views into the buffer, which the body is read to.
+        const std::string etag{value_of(head.fields, "ETag")};
+        const std::string node{value_of(head.fields, node_field)};
+        const auto fresh = of.squid ? fresh_for(head.fields, wall_now()) : std::nullopt;
+        const auto status = head.status;
+        if (end.trouble == follow_trouble::none) {
+            const auto framing = http::response_framing(head, boost::beast::http::verb::get);
+            if (!framing) {
+                end = {.trouble = follow_trouble::bad_message, .detail = framing.error().detail};
+            } else {
+                const bool lasts = framing->reusable && framing->kind != body_kind::until_close &&
+                                   http::keep_alive(head.version, head.fields);
+                sibling.lease.buffer().consume(head.bytes);
+                end = co_await read_body(
+                    sibling.lease, sibling.patience, *framing, follow_plan{}.most_bytes, body);
+                if (end.trouble == follow_trouble::none && lasts) {
+                    sibling.patience.clear();
+                    sibling.lease.give_back();
+                }
+            }
+        }
+        sibling.patience.clear();
+        sibling.lease.close();
+        if (all.is_over(sibling)) {
+            co_return;
+        }
+        if (end.trouble != follow_trouble::none) {
+            follower.failed(end.trouble, std::move(end.detail), steady_now());
+        } else {
+            follower.answered(
+                {.status = status, .etag = etag, .node = node, .fresh_for = fresh, .body = body},
+                all.context.node,
+                steady_now());
+        }
+        co_return;
+    }
+}
+
+awaitable<void> digest_fetcher::run(std::shared_ptr<shared> all, std::shared_ptr<one> sibling) {
+    while (!all->is_over(*sibling)) {
+        auto next = sibling->digest.next();
+        if (sibling->seen) {
+            next = std::min(next, sibling->seen->next());
+        }
+        // What is held grows too old while a sibling that can't be reached is left alone.
+        next = std::min(next, steady_now() + std::chrono::seconds{10});
+        (void)co_await sibling->wake.wait(next);
+        for (const bool seen : {false, true}) {
+            if (all->is_over(*sibling) || (seen && !sibling->seen)) {
+                break;
+            }
+            auto& follower = seen ? *sibling->seen : sibling->digest;
+            try {
+                if (steady_now() >= follower.next()) {
+                    co_await fetch(*all, *sibling, seen);
+                }
+                follower.look(steady_now());
+                if (!all->is_over(*sibling)) {
+                    all->tell_table(*sibling);
+                }
+            } catch (const std::bad_alloc&) {
+                follower.failed(follow_trouble::too_large, "out of memory", steady_now());
+                sibling->digest.tell_again();
+            }
+        }
+        if (!all->is_over(*sibling)) {
+            all->show(*sibling);
+        }
+    }
+}
+
+digest_fetcher::digest_fetcher(follow_context context)
+    : shared_{std::make_shared<shared>(std::move(context))} {}
+
+digest_fetcher::~digest_fetcher() {
+    stop();
+}
+
+void digest_fetcher::follow(std::vector<followed> siblings) {
+    auto& all = *shared_;
+    std::map<std::string, const followed*> wanted;
+    for (const auto& sibling : siblings) {
+        wanted.emplace(sibling.name, &sibling);
+    }
+    std::vector<std::shared_ptr<one>> begun;
+    {
+        const std::scoped_lock lock{all.guard};
+        std::erase_if(all.siblings, [&](const auto& entry) {
+            const auto& sibling = entry.second;
+            const auto stays = wanted.find(entry.first);
+            if (stays != wanted.end() && *stays->second == sibling->of) {
+                return false;
+            }
+            sibling->gone = true;
+            sibling->close();
+            sibling->wake.notify();
+            all.context.table.dismiss(sibling->slot);
+            if (sibling->seen) {
+                all.context.seen->put(sibling->slot, nullptr);
+            }
+            return true;
+        });
+        for (const auto& [name, is] : wanted) {
+            if (all.stopped || all.siblings.count(name) != 0) {
+                continue;
+            }
+            if (const auto slot = all.context.table.enrol(name)) {
+                auto made = std::make_shared<one>(*is, *slot, all.context);
+                all.siblings.emplace(name, made);
+                begun.push_back(std::move(made));
+            }
+        }
+    }
+    for (auto& sibling : begun) {
+        auto work = run(shared_, std::move(sibling));
+        net::co_spawn(all.context.io, std::move(work), [](std::exception_ptr thrown) {
+            if (thrown) {
+                std::rethrow_exception(thrown);
+            }
+        });
+    }
+}
+
+void digest_fetcher::stop() {
+    shared_->stopped = true;
+    for (const auto& [name, sibling] : shared_->siblings) {
+        sibling->close();
+        sibling->wake.notify();
+    }
+}
+
+std::vector<digest_fetcher::figures_of_one> digest_fetcher::figures() const {
+    const std::scoped_lock lock{shared_->guard};
+    std::vector<figures_of_one> out;
+    for (const auto& [name, sibling] : shared_->siblings) {
+        out.push_back(sibling->shown);
+    }
+    return out;
+}
+
+}  // namespace reprise::proxy::peer

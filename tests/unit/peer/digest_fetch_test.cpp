@@ -1,0 +1,281 @@
+#include "proxy/peer/digest_fetch.hpp"
+#include "proxy/peer/resource.hpp"
+#include "tests/unit/filter/digests.hpp"
+#include "tests/unit/net/fake_dns.hpp"
+#include "tests/unit/net/loop.hpp"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace reprise::proxy::peer {
+namespace {
+
+using namespace std::chrono_literals;
+
+const std::string secret_text(40, 'f');
+
+filter::digest digest_under(const fleet_secret& secret,
+                            std::uint64_t from,
+                            std::uint64_t to,
+                            std::uint64_t counter) {
+    const auto size = filter::digest_size(1000, 1e-4);
+    filter::standard_bloom bits{size};
+    for (auto i = from; i < to; ++i) {
+        bits.insert(key_of(name_of("http://o/" + std::to_string(i), secret), secret));
+    }
+    return filter::digest::of(
+        bits, {.seed = secret.id(), .generation = {.epoch = 5, .counter = counter}, .keys = 100});
+}
+
+/// A sibling on loopback: what it says to each request is `reply`'s business.
+struct sibling_server {
+    using replier = std::function<std::string(const http::request_head&)>;
+
+    sibling_server(test_loop& on, replier with)
+        : loop{on},
+          acceptor{listen_on_loopback(on.io)},
+          port{acceptor.local_endpoint().port()},
+          reply{std::move(with)} {
+        accept();
+    }
+    void accept() {
+        acceptor.async_accept([this](const error_code& error, tcp_socket socket) {
+            if (!error) {
+                sockets.push_back(std::make_unique<tcp_socket>(std::move(socket)));
+                loop.start(serve(*sockets.back()));
+                accept();
+            }
+        });
+    }
+    awaitable<void> serve(tcp_socket& socket) {
+        std::string bytes;
+        for (;;) {
+            char block[4096];
+            const auto [error, got] = co_await read_some(socket, net::buffer(block));
+            if (error) {
+                co_return;
+            }
+            bytes.append(block, got);
+            http::request_head head;
+            const auto read = http::parse_request_head(bytes, head, {});
+            if (read.state == http::head_state::need_more) {
+                continue;
+            }
+            REQUIRE(read.state == http::head_state::done);
+            ++requests;
+            const auto answer = reply(head);
+            bytes.erase(0, head.bytes);
+            const auto failed = co_await write_all(socket, net::buffer(answer));
+            if (failed || answer.empty() || answer.find("close\r\n") != answer.npos) {
+                socket.close();
+                co_return;
+            }
+        }
+    }
+
+    test_loop& loop;
+    tcp_acceptor acceptor;
+    std::uint16_t port;
+    replier reply;
+    unsigned requests = 0;
+    std::vector<std::unique_ptr<tcp_socket>> sockets;
+};
+
+/// What a Reprise answers.
+std::string as_reprise(const http::request_head& head,
+                       const publication& digests,
+                       signature_checker* checker) {
+    asker who{.is_reprise = true, .signing = checker != nullptr};
+    if (checker != nullptr) {
+        const auto* const host = http::find(head.fields, "Host");
+        const auto* const value = http::find(head.fields, signature_field);
+        who.signature = checker->check({head.method_text, head.target, host->value},
+                                       value == nullptr ? std::string_view{} : value->value,
+                                       wall_now());
+    }
+    auto made = answer(head,
+                       who,
+                       {.digest = digests.now(), .seen = nullptr, .squid = nullptr, .node = "b"},
+                       false,
+                       wall_now());
+    if (made.handed_out) {
+        made.handed_out->fetched = true;
+    }
+    if (made.body) {
+        made.head.append(reinterpret_cast<const char*>(made.body->data()), made.body->size());
+    }
+    return made.head;
+}
+
+struct bench : test_loop {
+    ~bench() {
+        fetcher.stop();
+        pool.stop();
+        names.stop();
+        timer.stop();
+        run_for(50ms);
+    }
+    void follow(std::uint16_t port, std::chrono::milliseconds timeout = 20s) {
+        followed one;
+        one.name = "b";
+        one.host = "127.0.0.1";
+        one.port = port;
+        one.refresh = 20ms;
+        one.timeout = timeout;
+        fetcher.follow({one});
+    }
+    [[nodiscard]] bool names_b(std::uint64_t i) {
+        const auto url = "http://o/" + std::to_string(i);
+        return !reader.find(url, key_of(name_of(url, secret), secret), steady_now()).empty();
+    }
+    [[nodiscard]] follow_figures figures() const {
+        const auto all = fetcher.figures();
+        return all.empty() ? follow_figures{} : all.front().digest;
+    }
+
+    fake_dns server{io};
+    resolver names{timer, server.options()};
+    // Loopback is refused to everybody else: siblings are configured.
+    origin_pool pool{timer, names, make_guard({}), {}};
+    fleet_secret secret = *fleet_secret::from_content(secret_text);
+    sibling_table table;
+    sibling_table::reader reader{table};
+    std::uint64_t drawn = 0;
+    digest_fetcher fetcher{{.io = io,
+                            .timer = timer,
+                            .pool = pool,
+                            .secret = secret,
+                            .table = table,
+                            .seen = nullptr,
+                            .node = "a",
+                            .random = [this] { return ++drawn; }}};
+};
+
+}  // namespace
+
+TEST_SUITE("peer/digest_fetch") {
+    TEST_CASE("a request has all that a sibling needs to know") {
+        const auto secret = *fleet_secret::from_content(secret_text);
+        followed of;
+        of.host = "::1";
+        of.port = 3128;
+        const wall_time now{1'763'668'089'000ms};
+        const auto wire = digest_request(
+            of, digest_path, {.query = "since=1-2", .none_match = "\"1-2\""}, secret, "a", now, [] {
+                return 7;
+            });
+        CHECK(wire.starts_with("GET /.well-known/reprise/digest?since=1-2 HTTP/1.1\r\n"
+                               "Host: [::1]:3128\r\nVia: 1.1 a\r\nIf-None-Match: \"1-2\"\r\n"
+                               "Reprise-Signature: v=1;"));
+        CHECK(wire.ends_with("\r\n\r\n"));
+        http::request_head head;
+        REQUIRE(http::parse_request_head(wire, head, {}).state == http::head_state::done);
+        signature_checker checker{secret};
+        CHECK(checker.check({"GET", head.target, "[::1]:3128"},
+                            http::find(head.fields, signature_field)->value,
+                            now) == signature_verdict::good);
+        of.squid = true;
+        const auto squid = digest_request(
+            of, squid_digest_path, {}, secret, "a", now, [] { return 7; });
+        CHECK(squid.find("Reprise-Signature") == std::string::npos);
+        CHECK(squid.find("Accept: application/cache-digest\r\n") != std::string::npos);
+    }
+
+    TEST_CASE("a sibling is followed: the whole, a delta, nothing new; and let go of") {
+        bench b;
+        publication digests;
+        digests.publish(digest_under(b.secret, 0, 500, 1), wall_now());
+        signature_checker checker{b.secret};
+        sibling_server sibling{
+            b, [&](const auto& head) { return as_reprise(head, digests, &checker); }};
+        b.follow(sibling.port);
+        b.run_until([&] { return b.names_b(1); });
+        CHECK(b.names_b(499));
+        CHECK_FALSE(b.names_b(505));
+        digests.publish(digest_under(b.secret, 0, 510, 2), wall_now());
+        b.run_until([&] { return b.names_b(505); });
+        CHECK(b.names_b(1));
+        b.run_until([&] { return b.figures().unchanged > 0; });
+        CHECK(b.figures().wholes == 1);
+        CHECK(b.figures().deltas == 1);
+        CHECK(b.figures().state == follow_state::current);
+        CHECK(sibling.sockets.size() == 1);  // one connection for all of them
+        const auto shown = b.fetcher.figures();
+        REQUIRE(shown.size() == 1);
+        CHECK(shown[0].generation == filter::digest_generation{.epoch = 5, .counter = 2});
+        CHECK(shown[0].estimated_objects == doctest::Approx(510).epsilon(0.05));
+        b.fetcher.follow({});
+        CHECK_FALSE(b.names_b(1));
+        CHECK(b.fetcher.figures().empty());
+    }
+
+    TEST_CASE("what a bad sibling sends is refused by name") {
+        struct row {
+            std::string reply;
+            follow_trouble trouble;
+        };
+        const std::string cut = "HTTP/1.1 200 OK\r\nContent-Length: 4000\r\n\r\nshort, close\r\n";
+        const std::vector<row> rows{
+            {"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", follow_trouble::malformed},
+            {"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n", follow_trouble::too_large},
+            {"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n", follow_trouble::refused},
+            {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+             follow_trouble::bad_message},
+            {"SSH-2.0-OpenSSH\r\n\r\n", follow_trouble::bad_message},
+            {cut, follow_trouble::unreachable},
+            {"", follow_trouble::unreachable},
+        };
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            CAPTURE(i);
+            bench b;
+            sibling_server sibling{b, [&](const auto&) { return rows[i].reply; }};
+            b.follow(sibling.port);
+            b.run_until([&] { return b.figures().failed > 0; });
+            CHECK(to_string(b.figures().trouble) == to_string(rows[i].trouble));
+            CHECK_FALSE(b.names_b(1));
+        }
+    }
+
+    TEST_CASE("one that says nothing is given up on, and one that is not there is found later") {
+        bench b;
+        sibling_server mute{b, [](const auto&) { return std::string{"HTTP/1.1 200 OK\r\n"}; }};
+        b.follow(mute.port, 50ms);
+        b.run_until([&] { return b.figures().failed > 0; });
+        CHECK(b.figures().trouble == follow_trouble::timed_out);
+
+        const closed_port nobody{b.io};
+        b.follow(nobody.port);
+        b.run_until([&] { return b.figures().failed > 1; });
+        CHECK(b.figures().trouble == follow_trouble::unreachable);
+    }
+
+    TEST_CASE("a sibling of another secret is not asked") {
+        bench b;
+        const auto other = *fleet_secret::from_content(std::string(40, 'g'));
+        publication digests;
+        digests.publish(digest_under(other, 0, 500, 1), wall_now());
+        sibling_server sibling{
+            b, [&](const auto& head) { return as_reprise(head, digests, nullptr); }};
+        b.follow(sibling.port);
+        b.run_until([&] { return b.figures().failed > 0; });
+        CHECK(b.figures().trouble == follow_trouble::other_secret);
+    }
+
+    TEST_CASE("stopping ends a fetch under way") {
+        bench b;
+        sibling_server mute{b, [](const auto&) { return std::string{"HTTP/1.1 200 OK\r\n"}; }};
+        b.follow(mute.port);
+        b.run_until([&] { return mute.requests > 0; });
+        b.fetcher.stop();
+        b.run_for(20ms);
+        CHECK(b.figures().failed == 0);
+    }
+}
+
+}  // namespace reprise::proxy::peer
