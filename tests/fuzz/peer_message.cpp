@@ -1,0 +1,140 @@
+// Whatever a peer sends beside digests (digest.cpp and squid_digest.cpp have those): a request for
+// one of the resources, its signature, a generation's text, and an answer to a follower. Each
+// input's first byte picks the peer's standing; the rest is taken as each of these in turn.
+
+#include "proxy/http/message_head.hpp"
+#include "proxy/peer/digest_follower.hpp"
+#include "proxy/peer/publication.hpp"
+#include "proxy/peer/resource.hpp"
+#include "proxy/peer/signature.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+namespace filter = reprise::filter;
+namespace http = reprise::proxy::http;
+using namespace reprise::proxy::peer;
+using namespace std::chrono_literals;
+
+constexpr reprise::proxy::wall_time now{1'763'668'089'000ms};
+
+void must(bool holds) {
+    if (!holds) {
+        std::abort();
+    }
+}
+
+filter::digest small(std::uint64_t counter) {
+    std::vector<std::uint64_t> words(32);
+    words[counter % 32] = counter;
+    return {{.layout = filter::digest_layout::standard, .bits = 2048, .probes = 2},
+            std::move(words),
+            {.seed = {}, .generation = {.epoch = 7, .counter = counter}, .keys = 1}};
+}
+
+const publication& shelf() {
+    static const auto* const made = [] {
+        auto* const shelf = new publication;  // lives as long as the program
+        shelf->publish(small(1), now);
+        shelf->now()->fetched = true;
+        shelf->publish(small(2), now);
+        return shelf;
+    }();
+    return *made;
+}
+
+void try_request(std::string_view bytes, std::uint8_t standing) {
+    http::request_head head;
+    if (http::parse_request_head(bytes, head, {}).state != http::head_state::done) {
+        return;
+    }
+    const asker who{.is_reprise = (standing & 1) != 0,
+                    .is_squid = (standing & 2) != 0,
+                    .signing = (standing & 4) != 0,
+                    .signature = signature_verdict::wrong};
+    const auto given = answer(head,
+                              who,
+                              {.digest = shelf().now(),
+                               .seen = nullptr,
+                               .squid = std::make_shared<const std::vector<std::byte>>(300),
+                               .squid_at = now,
+                               .serves_squid = (standing & 8) != 0,
+                               .node = "n"},
+                              (standing & 16) != 0,
+                              now);
+    http::response_head read;
+    const auto parsed = http::parse_response_head(given.head, read, {});
+    must(parsed.state == http::head_state::done && read.bytes == given.head.size());
+    must(read.status == given.status);
+    must(given.body == nullptr || given.status == 200);
+    must(given.body == nullptr || who.is_reprise || who.is_squid);
+    must(given.handed_out == nullptr || (who.is_reprise && !who.signing));
+    must(given.first == 0 || given.first < given.body->size());
+}
+
+void try_signature(std::string_view bytes) {
+    static const auto secret = *fleet_secret::from_content(std::string(32, 's'));
+    signature_checker checker{secret};
+    const auto verdict = checker.check({"GET", "/", "h"}, bytes, now);
+    must(verdict != signature_verdict::good && to_string(verdict) != "?");
+}
+
+void try_generation(std::string_view bytes) {
+    if (const auto read = parse_generation(bytes)) {
+        must(parse_generation(to_text(*read)) == read);
+    }
+}
+
+void try_answer(std::span<const std::byte> bytes, std::uint8_t standing) {
+    follow_plan plan;
+    plan.squid = (standing & 2) != 0;
+    plan.limits.bytes = 1 << 16;
+    plan.most_bytes = 1 << 16;
+    const reprise::proxy::steady_time start{1h};
+    digest_follower follower{plan, 1, start};
+    if (!plan.squid) {
+        const auto whole = *shelf().now()->whole;
+        follower.answered(
+            {.status = 200, .etag = "\"x\"", .node = {}, .fresh_for = {}, .body = whole},
+            "n",
+            start);
+    }
+    follower.answered({.status = standing % 5 == 0 ? 304u : 200u,
+                       .etag = {reinterpret_cast<const char*>(bytes.data()), bytes.size()},
+                       .node = {},
+                       .fresh_for = std::chrono::seconds{standing * 1000},
+                       .body = bytes},
+                      "n",
+                      start + 1s);
+    must(follower.next() >= start);
+    must(follower.next() <= start + 3h);
+    const auto news = follower.take_news();
+    must(news.what != digest_follower::news::kind::flipped || follower.held() != nullptr);
+    must(!follower.held() || follower.held()->bytes() <= plan.limits.bytes);
+    must(to_string(follower.figures().trouble) != "?");
+    (void)follower.ask();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    if (size == 0) {
+        return 0;
+    }
+    const auto standing = data[0];
+    const auto bytes = std::as_bytes(std::span{data + 1, size - 1});
+    const std::string_view text{reinterpret_cast<const char*>(data + 1), size - 1};
+    try_request(text, standing);
+    try_signature(text);
+    try_generation(text);
+    try_answer(bytes, standing);
+    return 0;
+}
