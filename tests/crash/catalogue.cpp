@@ -39,7 +39,7 @@ std::uint64_t seed_of(std::uint32_t url, unsigned flavour, const stamp& at) noex
 std::size_t size_of(kind what, std::uint64_t seed) noexcept {
     const bool middling = mix(seed + 1) % 100 == 0;
     const double least = is_large(what) ? 300e3 : middling ? 60e3 : 128;
-    const double most = is_large(what) ? 1.5e6 : middling ? 200e3 : 24e3;
+    const double most = is_large(what) ? 1.5e6 : middling ? 200e3 : 16e3;
     const auto share = static_cast<double>(mix(seed) >> 11) * 0x1p-53;
     return static_cast<std::size_t>(least * std::pow(most / least, share));
 }

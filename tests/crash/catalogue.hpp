@@ -22,7 +22,7 @@
 namespace reprise::tests::crash {
 
 enum class kind : std::uint8_t {
-    small,      ///< up to 24 KB, one in a hundred up to 200 KB; fresh for a day
+    small,      ///< up to 16 KB, one in a hundred up to 200 KB; fresh for a day
     freshened,  ///< the same, fresh for a second at first, then for a day by a 304
     varied,     ///< three flavours of one URL
     large,      ///< 300 KB to 1.5 MB with Content-Length

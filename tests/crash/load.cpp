@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::uint64_t popular = 300;  // small URLs that are asked for again and again
 // How many others are first asked for between the two requests for one that is freshened: at the
-// usual rate over two seconds, where it is fresh for one.
-constexpr std::uint64_t freshened_later = 90;
+// usual rate one and a half second, where it is fresh for one.
+constexpr std::uint64_t freshened_later = 50;
 
 std::uint64_t below(std::mt19937_64& dice, std::uint64_t limit) {
     return std::uniform_int_distribution<std::uint64_t>{0, limit - 1}(dice);

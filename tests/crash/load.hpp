@@ -4,7 +4,7 @@
 //
 //     small      most requests; a cursor goes round all URLs, so that nearly each is a write, and a
 //                few recent and popular ones are asked again
-//     freshened  each again two seconds later, when it is validated and answered 304
+//     freshened  each again a second later and more, when it is validated and answered 304
 //     varied     by flavour
 //     large      a thread of its own; ranges of them too
 //     changes    by URL, hard and soft, by prefix, by tag, and POST: first the origin changes, then
@@ -32,7 +32,7 @@ struct load_options {
     std::string authority;  ///< the origin's
     unsigned threads = 4;
     double rate = 1'800;      ///< requests a second, large ones apart
-    double large_rate = 3;    ///< large objects a second
+    double large_rate = 2;    ///< large objects a second
     double change_rate = 16;  ///< purges and unsafe methods a second
     sabotage wrong = sabotage::none;
 };
