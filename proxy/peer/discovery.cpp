@@ -1,0 +1,176 @@
+#include "proxy/peer/discovery.hpp"
+
+#include "proxy/net/wakeup.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace reprise::proxy::peer {
+namespace {
+
+followed from(const config::peer_options& entry, bool share) {
+    followed out;
+    out.name = entry.name;
+    out.squid = entry.protocol == config::peer_protocol::squid;
+    out.seen = share && !out.squid;
+    out.refresh = entry.refresh;
+    return out;
+}
+
+}  // namespace
+
+std::vector<followed> configured_siblings(std::span<const config::peer_options> peers, bool share) {
+    std::vector<followed> out;
+    for (const auto& entry : peers) {
+        if (entry.kind != config::peer_kind::sibling || entry.url.empty()) {
+            continue;
+        }
+        auto one = from(entry, share);
+        // "scheme://host:port", as the settings' parser leaves it.
+        std::string_view rest = entry.url;
+        one.https = rest.starts_with("https");
+        rest.remove_prefix(rest.find("://") + 3);
+        const auto colon = rest.rfind(':');
+        auto host = rest.substr(0, colon);
+        if (host.starts_with('[')) {
+            host = host.substr(1, host.size() - 2);
+        }
+        one.host = host;
+        one.port = static_cast<std::uint16_t>(std::stoul(std::string{rest.substr(colon + 1)}));
+        out.push_back(std::move(one));
+    }
+    return out;
+}
+
+std::vector<followed> discovered_siblings(const config::peer_options& entry,
+                                          std::span<const net::ip::address> addresses,
+                                          bool share) {
+    std::vector<net::ip::address> sorted{addresses.begin(), addresses.end()};
+    std::sort(sorted.begin(), sorted.end());
+    sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+    std::vector<followed> out;
+    for (const auto& address : sorted) {
+        auto one = from(entry, share);
+        one.host = address.to_string();
+        one.name += '/' + one.host;
+        one.port = entry.port;
+        out.push_back(std::move(one));
+    }
+    return out;
+}
+
+struct sibling_discovery::shared {
+    shared(net::io_context& on, resolver& with, tell to)
+        : io{on},
+          names{with},
+          found{std::move(to)} {}
+
+    [[nodiscard]] bool is_over(unsigned of) const {
+        return stopped || of != round || names.timer().stopped();
+    }
+    /// The whole list, if it is another than was told last.
+    void tell_if_new() {
+        auto all = configured_siblings(peers, share);
+        for (const auto& some : by_entry) {
+            all.insert(all.end(), some.begin(), some.end());
+        }
+        if (!any_told || all != told) {
+            any_told = true;
+            told = all;
+            found(std::move(all));
+        }
+    }
+
+    net::io_context& io;
+    resolver& names;
+    tell found;
+    std::vector<config::peer_options> peers;
+    bool share = false;
+    std::vector<std::vector<followed>> by_entry;  // of those with dns
+    std::vector<std::shared_ptr<wakeup>> sleepers;
+    std::vector<followed> told;
+    bool any_told = false;
+    bool stopped = false;
+    unsigned round = 0;  // coroutines of an earlier list end when they see another
+};
+
+sibling_discovery::sibling_discovery(net::io_context& io, resolver& names, tell found)
+    : shared_{std::make_shared<shared>(io, names, std::move(found))} {}
+
+sibling_discovery::~sibling_discovery() {
+    stop();
+}
+
+void sibling_discovery::stop() {
+    shared_->stopped = true;
+    for (const auto& sleeper : shared_->sleepers) {
+        sleeper->notify();
+    }
+}
+
+awaitable<void> sibling_discovery::run(std::shared_ptr<shared> all,
+                                       std::size_t entry,
+                                       unsigned round) {
+    if (all->is_over(round)) {
+        co_return;  // the list changed before this had its first turn
+    }
+    const auto sleeper = all->sleepers[entry];
+    const auto peer = all->peers[entry];
+    while (!all->is_over(round)) {
+        auto answer = co_await all->names.resolve(peer.dns, steady_time::max());
+        if (all->is_over(round)) {
+            co_return;
+        }
+        const auto now = steady_now();
+        auto next = now + least_wait;
+        if (answer) {
+            all->by_entry[entry] = discovered_siblings(peer, (*answer)->addresses, all->share);
+            next = std::clamp((*answer)->valid_until, next, now + longest_wait);
+            all->tell_if_new();
+        } else if (answer.error().code == failure_code::dns_not_found) {
+            all->by_entry[entry].clear();
+            all->tell_if_new();
+        }
+        (void)co_await sleeper->wait(next);
+    }
+}
+
+void sibling_discovery::follow(std::vector<config::peer_options> peers, bool share) {
+    auto& all = *shared_;
+    for (const auto& sleeper : all.sleepers) {
+        sleeper->notify();
+    }
+    ++all.round;
+    // Those of a name that stays are kept until it is resolved again.
+    std::vector<std::vector<followed>> kept(peers.size());
+    for (std::size_t i = 0; i < peers.size(); ++i) {
+        for (std::size_t j = 0; j < all.peers.size(); ++j) {
+            if (!peers[i].dns.empty() && peers[i] == all.peers[j] && share == all.share) {
+                kept[i] = all.by_entry[j];
+            }
+        }
+    }
+    all.peers = std::move(peers);
+    all.share = share;
+    all.by_entry = std::move(kept);
+    all.sleepers.clear();
+    for (std::size_t i = 0; i < all.peers.size(); ++i) {
+        all.sleepers.push_back(std::make_shared<wakeup>(all.names.timer()));
+    }
+    all.tell_if_new();
+    for (std::size_t i = 0; i < all.peers.size(); ++i) {
+        if (all.peers[i].dns.empty()) {
+            continue;
+        }
+        auto work = run(shared_, i, all.round);
+        net::co_spawn(all.io, std::move(work), [](std::exception_ptr thrown) {
+            if (thrown) {
+                std::rethrow_exception(thrown);
+            }
+        });
+    }
+}
+
+}  // namespace reprise::proxy::peer

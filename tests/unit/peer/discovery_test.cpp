@@ -1,0 +1,115 @@
+#include "proxy/peer/discovery.hpp"
+#include "tests/unit/net/fake_dns.hpp"
+#include "tests/unit/net/loop.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+namespace reprise::proxy::peer {
+namespace {
+
+config::peer_options by_url(const std::string& name, const std::string& url) {
+    config::peer_options out;
+    out.name = name;
+    out.url = url;
+    return out;
+}
+
+config::peer_options by_dns(const std::string& name) {
+    config::peer_options out;
+    out.name = name;
+    out.dns = name;
+    out.port = 4000;
+    return out;
+}
+
+std::vector<std::string> names_of(const std::vector<followed>& all) {
+    std::vector<std::string> out;
+    for (const auto& one : all) {
+        out.push_back(one.name + " " + one.authority());
+    }
+    return out;
+}
+
+using list = std::vector<std::string>;
+
+struct bench : test_loop {
+    ~bench() {
+        discovery.stop();
+        names.stop();
+        timer.stop();
+        run_for(std::chrono::milliseconds{30});
+    }
+    fake_dns server{io};
+    resolver names{timer, server.options()};
+    std::vector<list> heard;
+    sibling_discovery discovery{
+        io, names, [this](const std::vector<followed>& all) { heard.push_back(names_of(all)); }};
+};
+
+}  // namespace
+
+TEST_SUITE("peer/discovery") {
+    TEST_CASE("siblings with a url are followed where it says; parents are not") {
+        auto parent = by_url("p", "http://p.example:1");
+        parent.kind = config::peer_kind::parent;
+        auto squid = by_url("s", "https://[::1]:3129");
+        squid.protocol = config::peer_protocol::squid;
+        const auto all = configured_siblings(
+            std::vector{by_url("a", "http://a.example:3128"), parent, squid, by_dns("d")}, true);
+        REQUIRE(all.size() == 2);
+        CHECK(all[0].host == "a.example");
+        CHECK(all[0].port == 3128);
+        CHECK(all[0].authority() == "a.example:3128");
+        CHECK(all[0].seen);
+        CHECK_FALSE(all[0].https);
+        CHECK(all[1].host == "::1");
+        CHECK(all[1].authority() == "[::1]:3129");
+        CHECK(all[1].https);
+        CHECK(all[1].squid);
+        CHECK_FALSE(all[1].seen);
+    }
+
+    TEST_CASE("each address is a sibling of its own, named by it") {
+        const std::vector addresses{net::ip::make_address("10.0.0.2"),
+                                    net::ip::make_address("::1"),
+                                    net::ip::make_address("10.0.0.1"),
+                                    net::ip::make_address("10.0.0.2")};
+        CHECK(names_of(discovered_siblings(by_dns("d"), addresses, false)) ==
+              list{"d/10.0.0.1 10.0.0.1:4000", "d/10.0.0.2 10.0.0.2:4000", "d/::1 [::1]:4000"});
+    }
+
+    TEST_CASE("what a name's addresses are is told, after what needs no name") {
+        bench b;
+        b.server.set_v4("fleet.example", "10.0.0.7");
+        b.discovery.follow({by_url("a", "http://a.example:3128"), by_dns("fleet.example")}, false);
+        REQUIRE(b.heard.size() == 1);
+        CHECK(b.heard[0] == list{"a a.example:3128"});
+        b.run_until([&] { return b.heard.size() == 2; });
+        CHECK(b.heard[1] == list{"a a.example:3128", "fleet.example/10.0.0.7 10.0.0.7:4000"});
+    }
+
+    TEST_CASE("a new list keeps what is known of a name that stays") {
+        bench b;
+        b.server.set_v4("fleet.example", "10.0.0.7");
+        b.discovery.follow({by_dns("fleet.example")}, false);
+        b.run_until([&] { return b.heard.size() == 2; });
+        b.discovery.follow({by_url("a", "http://a.example:3128"), by_dns("fleet.example")}, false);
+        REQUIRE(b.heard.size() == 3);
+        CHECK(b.heard[2].size() == 2);
+        b.discovery.follow({}, false);
+        CHECK(b.heard.back().empty());
+    }
+
+    TEST_CASE("a name that can't be resolved has nobody yet") {
+        bench b;
+        b.discovery.follow({by_dns("absent.example")}, false);
+        b.run_until([&] { return b.server.asked("absent.example", dns_type::a) > 0; });
+        b.run_for(std::chrono::milliseconds{30});
+        CHECK(b.heard == std::vector<list>{{}});
+    }
+}
+
+}  // namespace reprise::proxy::peer
