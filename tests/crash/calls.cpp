@@ -109,16 +109,25 @@ std::set<pid_t> threads_named(pid_t program, const std::string& name) {
 call_figures read_calls(const std::string& log, const std::set<pid_t>& loops) {
     call_figures out;
     std::ifstream in{log};
-    // "1234 pread64(7</store/s-00000001>, ..."
+    std::map<pid_t, std::string> begun;  // calls that another thread's came between
+    // "1234 pread64(7</store/s-00000001>, ...", in two lines if another thread's call came between:
+    // "1234 preadv2(7</store/s-00000001>,  <unfinished ...>", "1234 <... preadv2 resumed>[...".
     for (std::string line; std::getline(in, line);) {
+        const auto thread = static_cast<pid_t>(std::atol(line.c_str()));
+        if (const auto cut = line.find(" <unfinished ...>"); cut != std::string::npos) {
+            begun[thread] = line.substr(0, cut);
+            continue;
+        }
+        if (line.find(" <... ") != std::string::npos) {
+            line = begun[thread] + line.substr(std::min(line.find('>') + 1, line.size()));
+        }
         const auto space = line.find(' ');
         const auto paren = line.find('(');
-        if (space == std::string::npos || paren == std::string::npos ||
-            line.find("<... ") != std::string::npos) {
-            continue;  // the second half of a call, a signal, an end
+        if (space == std::string::npos || paren == std::string::npos) {
+            continue;  // a signal, an end
         }
         const auto begin = line.find_first_not_of(' ', space);
-        if (!loops.contains(static_cast<pid_t>(std::atol(line.c_str())))) {
+        if (!loops.contains(thread)) {
             ++out.of_others;
             continue;
         }
