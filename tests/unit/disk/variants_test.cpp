@@ -37,7 +37,7 @@ TEST_SUITE("disk/variants") {
     TEST_CASE("a directory comes back as it was") {
         variant_directory made{.url = std::string{url}, .variants = {}};
         for (int i = 0; i < 40; ++i) {
-            const auto value = "l" + std::to_string(i);
+            const auto value = std::string{"l"}.append(std::to_string(i));
             const auto fields = language(value);
             made.add(variant(i % 3 == 0 ? "accept-language" : "accept,accept-language", fields, i));
         }
