@@ -1,0 +1,486 @@
+#include "proxy/cache/disk/format.hpp"
+#include "proxy/cache/disk/tier.hpp"
+#include "proxy/cache/tags.hpp"
+#include "tests/support/temp_dir.hpp"
+#include "tests/unit/disk/memory_files.hpp"
+#include "tests/unit/disk/stores.hpp"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <filesystem>
+#include <string>
+
+namespace reprise::proxy::cache::disk {
+
+using namespace test;
+
+namespace {
+
+std::shared_ptr<stored_response> variant(std::string_view url,
+                                         std::string_view vary,
+                                         http::field_list request,
+                                         unsigned version) {
+    auto made = object(url, 500, version);
+    const http::field line{http::field_id::vary, "Vary", vary};
+    made->vary = http::read_vary({&line, 1});
+    made->selecting = http::selecting_values(made->vary, request);
+    return made;
+}
+
+std::array<http::field, 1> language(std::string_view value) {
+    return {http::field{http::field_id::accept_language, "Accept-Language", value}};
+}
+
+}  // namespace
+
+TEST_SUITE("disk/tier") {
+
+    TEST_CASE("what is put is found, byte for byte and fact for fact") {
+        store s{std::make_shared<memory_files>()};
+        s.open();
+        for (const std::size_t size : {0u, 1u, 1000u, 20'000u}) {
+            const auto url = url_of(size);
+            const auto put = object(url, size);
+            s.put_surely(url, put);
+            const auto got = s.find(url);
+            REQUIRE(got.what == lookup::present);
+            CHECK(bytes_of(*got.response->content) == body_for(url, size));
+            CHECK(got.response->head == put->head);
+            CHECK(got.response->freshness == put->freshness);
+            CHECK(got.response->reusable_until == put->reusable_until);
+            CHECK(got.response->status == 200);
+            CHECK(got.response->status_line_size == put->status_line_size);
+            CHECK(got.response->length_at == put->length_at);
+        }
+        CHECK(s.find("http://a.example/never").what == lookup::absent);
+        CHECK(s->figures().objects == 4);
+    }
+
+    TEST_CASE("a restart finds what there was, after a clean end and after a kill") {
+        auto files = std::make_shared<memory_files>();
+        store s{files};
+        s.open();
+        const auto secret = s->secret().seed();
+        for (unsigned i = 0; i < 50; ++i) {
+            s.put_surely(url_of(i), object(url_of(i), 100 * i));
+        }
+        const auto killed = files->after_kill();
+        for (const bool kill : {false, true}) {
+            CAPTURE(kill);
+            s.close();
+            s.files = kill ? killed : files;
+            s.open_and_load();
+            CHECK(s->secret().seed() == secret);
+            CHECK(s->figures().objects == 50);
+            for (unsigned i = 0; i < 50; ++i) {
+                const auto got = s.find(url_of(i));
+                REQUIRE(got.what == lookup::present);
+                CHECK(bytes_of(*got.response->content) == body_for(url_of(i), 100 * i));
+            }
+            s.put_surely("http://b/", object("http://b/", 10));
+            CHECK(s.has("http://b/"));
+        }
+    }
+
+    TEST_CASE("a later response takes the place of an earlier one, over restarts too") {
+        store s{std::make_shared<memory_files>()};
+        s.open();
+        for (unsigned version = 0; version < 5; ++version) {
+            s.put_surely(url_of(1), object(url_of(1), 300, version));
+        }
+        for (int i = 0; i < 2; ++i) {
+            CHECK(bytes_of(*s.find(url_of(1)).response->content) == body_for(url_of(1), 300, 4));
+            CHECK(s->figures().objects == 1);
+            s.open_and_load();
+        }
+    }
+
+    TEST_CASE("uses are counted since an object was written") {
+        store s{std::make_shared<memory_files>()};
+        s.open();
+        s.put_surely(url_of(1), object(url_of(1), 10));
+        (void)s.find(url_of(1));
+        const auto before = s.uses;
+        (void)s.find(url_of(1));
+        CHECK(s.uses == before + 1);
+    }
+
+    TEST_CASE("variants are told apart, and a response without Vary replaces them") {
+        store s{std::make_shared<memory_files>()};
+        s.open();
+        const std::string url = "http://v/";
+        const auto german = language("de");
+        const auto english = language("en");
+        for (int round = 0; round < 2; ++round) {
+            REQUIRE(s.put(url, variant(url, "Accept-Language", german, 1)));
+            REQUIRE(s.put(url, variant(url, "Accept-Language", english, 2)));
+            REQUIRE(eventually([&] { return s.find(url, english).what == lookup::present; }));
+        }
+        for (int i = 0; i < 2; ++i) {
+            CHECK(bytes_of(*s.find(url, german).response->content) == body_for(url, 500, 1));
+            CHECK(bytes_of(*s.find(url, english).response->content) == body_for(url, 500, 2));
+            CHECK(s.find(url, language("fr")).what == lookup::other_variant);
+            s.open_and_load();
+        }
+        s.invalidate(url);
+        CHECK(s.find(url, german).what == lookup::absent);
+        REQUIRE(s.put(url, variant(url, "Accept-Language", german, 3)));
+        REQUIRE(eventually([&] { return s.find(url, german).what == lookup::present; }));
+        CHECK(s.find(url, english).what == lookup::other_variant);
+        s.put_surely(url, object(url, 20));
+        CHECK(s.find(url, german).response->vary.empty());
+    }
+
+    TEST_CASE("large objects are read from any offset") {
+        store s{std::make_shared<memory_files>()};
+        s.open();
+        const std::string url = "http://large/";
+        const std::size_t size = 700'001;
+        const auto content = body_for(url, size);
+        const auto put = object(url, size);
+        for (const bool known : {true, false}) {
+            CAPTURE(known);
+            const auto writer = s->begin(key_of(url),
+                                         url,
+                                         known ? std::optional{std::uint64_t{size}} : std::nullopt,
+                                         s.mark(url));
+            REQUIRE(writer);
+            for (std::size_t at = 0; at < size; at += 30'000) {
+                const auto part = cache::test::body_of(
+                    std::string_view{content}.substr(at, 30'000));
+                REQUIRE(eventually([&] { return writer->append(part->slices.front()); }));
+            }
+            auto head = std::make_shared<stored_response>(*put);
+            head->content = nullptr;
+            REQUIRE(writer->finish(*head));
+            const auto id = head->disk_record.load();
+            REQUIRE(eventually([&] {
+                const auto there = s.find(url).response;
+                return there && there->disk_record == id;
+            }));
+        }
+        for (int i = 0; i < 2; ++i) {
+            const auto got = s.find(url);
+            REQUIRE(got.what == lookup::present);
+            REQUIRE(got.response->outside);
+            CHECK_FALSE(got.response->content);
+            CHECK(got.response->size() == size);
+            CHECK(whole_body(*got.response) == content);
+            for (const auto& [begin, end] : {std::pair{0u, 1u},
+                                             {65'535u, 65'537u},
+                                             {699'999u, 700'001u},
+                                             {300'000u, 500'000u}}) {
+                CHECK(read(*got.response->outside, begin, end) ==
+                      content.substr(begin, end - begin));
+            }
+            s.open_and_load();
+        }
+    }
+
+    TEST_CASE("a body given whole that is too long for one record is large too") {
+        store s{std::make_shared<memory_files>()};
+        s.open();
+        const auto big = object("http://big/", 400'000);
+        s.put_surely("http://big/", big);
+        CHECK(whole_body(*s.find("http://big/").response) == body_for("http://big/", 400'000));
+    }
+
+    TEST_CASE(
+        "what arrives and proves small is an ordinary object; what is broken off is nothing") {
+        store s{std::make_shared<memory_files>()};
+        s.open();
+        const auto small = cache::test::body_of("abc");
+        const auto writer = s->begin(
+            key_of("http://s/"), "http://s/", std::nullopt, s.mark("http://s/"));
+        REQUIRE(writer->append(small->slices.front()));
+        auto head = object("http://s/", 3);
+        head->content = nullptr;
+        REQUIRE(writer->finish(*head));
+        REQUIRE(eventually([&] { return s.has("http://s/"); }));
+        CHECK(bytes_of(*s.find("http://s/").response->content) == "abc");
+
+        const auto objects = s->figures().objects;
+        {
+            const auto broken = s->begin(
+                key_of("http://t/"), "http://t/", std::nullopt, s.mark("http://t/"));
+            const auto block = cache::test::body_of(body_for("http://t/", 300'000));
+            REQUIRE(broken->append(block->slices.front()));
+        }
+        s.put_surely("http://u/", object("http://u/", 3));
+        CHECK(s->figures().objects == objects + 1);
+        CHECK_FALSE(s.has("http://t/"));
+    }
+
+    TEST_CASE("what is larger than may be is refused") {
+        store s{std::make_shared<memory_files>()};
+        s.settings.max_object = 1000;
+        s.open();
+        CHECK_FALSE(s.put("http://a/", object("http://a/", 1001)));
+        CHECK_FALSE(s->begin(key_of("http://a/"), "http://a/", 1001, s.mark("http://a/")));
+        CHECK(s->figures().skipped == 2);
+    }
+
+    TEST_CASE(
+        "a newer head is served with the old body, over restarts and wherever it is carried") {
+        store s{std::make_shared<memory_files>()};
+        s.open();
+        for (const std::string url : {"http://small/", "http://large/"}) {
+            const std::size_t size = url == "http://small/" ? 900 : 500'000;
+            s.put_surely(url, object(url, size));
+            const auto current = s.find(url).response;
+            auto updated = std::make_shared<stored_response>(*current);
+            updated->head = "HTTP/1.1 200 OK\r\nX-New: yes\r\n";
+            index_head(*updated);
+            updated->freshness.lifetime = 7h;
+            REQUIRE(s->freshen(key_of(url), url, *current, *updated, s.mark(url)));
+            REQUIRE(eventually([&] { return s.find(url).response->freshness.lifetime == 7h; }));
+        }
+        s.open_and_load();
+        for (const std::string url : {"http://small/", "http://large/"}) {
+            const std::size_t size = url == "http://small/" ? 900 : 500'000;
+            const auto got = s.find(url).response;
+            REQUIRE(got);
+            CHECK(got->head == "HTTP/1.1 200 OK\r\nX-New: yes\r\n");
+            CHECK(whole_body(*got) == body_for(url, size));
+            // The refresh is not one of another response under the same URL.
+            s.put_surely(url, object(url, size, 1));
+            CHECK(s.find(url).response->freshness.lifetime == 1h);
+        }
+        const auto gone = object("http://gone/", 1);
+        gone->disk_record = 4711;
+        CHECK_FALSE(s->freshen(
+            key_of("http://gone/"), "http://gone/", *gone, *gone, s.mark("http://gone/")));
+    }
+
+    TEST_CASE("drop takes exactly one response, for good") {
+        auto files = std::make_shared<memory_files>();
+        store s{files};
+        s.open();
+        const auto old = object(url_of(1), 10, 0);
+        s.put_surely(url_of(1), old);
+        const auto now = object(url_of(1), 10, 1);
+        s.put_surely(url_of(1), now);
+        s->drop(key_of(url_of(1)), *old);
+        s.put_surely(url_of(2), object(url_of(2), 10));  // behind it in the queue
+        CHECK(s.has(url_of(1)));
+        s->drop(key_of(url_of(1)), *now);
+        REQUIRE(eventually([&] { return !s.has(url_of(1)); }));
+        s.close();
+        s.open_and_load();
+        CHECK_FALSE(s.has(url_of(1)));
+        CHECK(s.has(url_of(2)));
+    }
+
+    TEST_CASE("what was invalidated stays away, and what came later stays") {
+        auto files = std::make_shared<memory_files>();
+        store s{files};
+        s.open();
+        s.put_surely(url_of(1), object(url_of(1), 10));
+        s.put_surely(url_of(2), object(url_of(2), 10));
+        s.invalidate(url_of(1));
+        s.invalidate(url_of(2));
+        CHECK_FALSE(s.has(url_of(1)));
+        s.put_surely(url_of(2), object(url_of(2), 10, 1));
+        const auto killed = files->after_kill();
+        for (const auto& system : {files, killed}) {
+            s.close();
+            s.files = system;
+            s.open_and_load();
+            CHECK_FALSE(s.has(url_of(1)));
+            CHECK(s.has(url_of(2)));
+        }
+    }
+
+    TEST_CASE("what was asked for before an invalidation or a ban is not put after it") {
+        store s{std::make_shared<memory_files>()};
+        s.open();
+        const auto asked = s.mark("http://a/b");
+        s.invalidate("http://a/b");
+        CHECK_FALSE(s->put(key_of("http://a/b"), "http://a/b", object("http://a/b", 1), asked));
+        const auto later = s.mark("http://a/c");
+        s.purges->ban_prefix("http://a/", "", purge_mode::hard, wall_now());
+        CHECK_FALSE(s->put(key_of("http://a/c"), "http://a/c", object("http://a/c", 1), later));
+        CHECK(s.put("http://a/c", object("http://a/c", 1)));
+    }
+
+    TEST_CASE("bans hold for what was stored before them, over restarts") {
+        auto files = std::make_shared<memory_files>();
+        store s{files};
+        s.open();
+        s.put_surely("http://a/1", object("http://a/1", 10));
+        s.put_surely("http://b/1", object("http://b/1", 10));
+        auto tagged = object("http://c/1", 10);
+        tagged->head.insert(tagged->status_line_size, "Cache-Tag: t\r\n");
+        index_head(*tagged);
+        s.put_surely("http://c/1", tagged);
+        s.purges->ban_prefix("http://a/", "", purge_mode::hard, wall_now());
+        s.purges->ban_prefix("http://b/", "", purge_mode::soft, wall_now());
+        s.purges->ban_tag(tag_hash("t"), "http://c/", purge_mode::hard, wall_now());
+        s.keep_bans();
+        s.put_surely("http://a/2", object("http://a/2", 10));
+        for (const auto& system : {files->after_kill(), files->after_kill()}) {
+            CHECK_FALSE(s.has("http://a/1"));
+            CHECK(s.has("http://a/2"));
+            CHECK(s.find("http://b/1").response->purged_softly);
+            CHECK_FALSE(s.has("http://c/1"));
+            s.close();
+            s.files = system;
+            s.open_and_load();
+        }
+        // A ban made after a restart holds for what was stored before it.
+        CHECK(s.has("http://a/2"));
+        s.purges->ban_prefix("http://a/2", "", purge_mode::hard, wall_now());
+        CHECK_FALSE(s.has("http://a/2"));
+    }
+
+    TEST_CASE("a URL purged softly is stale, until it is stored or validated anew") {
+        auto files = std::make_shared<memory_files>();
+        store s{files};
+        s.open();
+        for (const auto i : {1, 2, 3}) {
+            s.put_surely(url_of(i), object(url_of(i), 10));
+            std::atomic<bool> kept{false};
+            s->expire(key_of(url_of(i)), wall_now(), [&] { kept = true; });
+            CHECK(s.find(url_of(i)).response->purged_softly);
+            REQUIRE(eventually([&] { return kept.load(); }));
+        }
+        s.put_surely(url_of(2), object(url_of(2), 10, 1));
+        const auto current = s.find(url_of(3)).response;
+        auto updated = std::make_shared<stored_response>(*object(url_of(3), 10));
+        REQUIRE(s->freshen(key_of(url_of(3)), url_of(3), *current, *updated, s.mark(url_of(3))));
+        REQUIRE(eventually([&] { return !s.find(url_of(3)).response->purged_softly; }));
+        for (const auto& system : {files->after_kill(), files->after_kill()}) {
+            CHECK(s.find(url_of(1)).response->purged_softly);
+            CHECK_FALSE(s.find(url_of(2)).response->purged_softly);
+            CHECK_FALSE(s.find(url_of(3)).response->purged_softly);
+            s.close();
+            s.files = system;
+            s.open_and_load();
+        }
+    }
+
+    TEST_CASE("a store that wraps many times keeps its bounds and serves no wrong byte") {
+        const tests::temp_dir dir;
+        store s{system_files(), smallest_store, dir.file("store")};
+        s.settings.write_queue = 128u << 10;  // so that what is put is soon there
+        s.open();
+        std::mt19937_64 random{1};
+        std::uint64_t wrong = 0;
+        std::uint64_t hits = 0;
+        for (unsigned i = 0; i < 3000; ++i) {
+            const auto url = url_of(i);
+            const auto size = 1 + random() % 15'000;
+            REQUIRE(eventually([&] { return s.put(url, object(url, size)); }));
+            const auto back = url_of(i - random() % (1 + std::min(i, 200u)));
+            if (const auto got = s.find(back).response) {
+                const auto content = bytes_of(*got->content);
+                wrong += content != body_for(back, content.size());
+                ++hits;
+            }
+        }
+        CHECK(wrong == 0);
+        const auto figures = s->figures();
+        CHECK(hits > 1000);
+        CHECK(figures.evicted > 500);
+        CHECK(figures.carried > 0);
+        CHECK(figures.damaged == 0);
+        CHECK(figures.bytes <= figures.capacity);
+        CHECK(static_cast<double>(figures.carried_bytes) <=
+              0.3 * static_cast<double>(figures.written_bytes));
+        std::uint64_t on_disk = 0;
+        for (const auto& one : std::filesystem::directory_iterator{dir.file("store")}) {
+            on_disk += one.file_size();
+        }
+        CHECK(on_disk <= smallest_store);
+        s.open_and_load();
+        const auto objects = s->figures().objects;
+        s.open_and_load();
+        CHECK(s->figures().objects == objects);
+    }
+
+    TEST_CASE("what is asked for often is carried forward, large objects too") {
+        store s{std::make_shared<memory_files>(), smallest_store};
+        s.open();
+        s.put_surely("http://hot/", object("http://hot/", 5000));
+        s.put_surely("http://hot/large", object("http://hot/large", 50'000));
+        for (unsigned i = 0; i < 1200; ++i) {
+            REQUIRE(eventually([&] { return s.put(url_of(i), object(url_of(i), 10'000)); }));
+            if (i % 10 == 0) {
+                CHECK(s.has("http://hot/"));
+                const auto got = s.find("http://hot/large").response;
+                REQUIRE(got);
+                CHECK(whole_body(*got) == body_for("http://hot/large", 50'000));
+            }
+        }
+        CHECK(s->figures().evicted > 500);
+        s.open_and_load();
+        CHECK(s.has("http://hot/"));
+        CHECK(s.has("http://hot/large"));
+    }
+
+    TEST_CASE("a second process is refused, and told whose it is") {
+        const tests::temp_dir dir;
+        store s{system_files(), smallest_store, dir.file("store")};
+        s.open();
+        purge_list purges;
+        invalidations lately;
+        std::string said;
+        try {
+            const tier other{s.settings, system_files(), purges, lately};
+        } catch (const std::runtime_error& refused) {
+            said = refused.what();
+        }
+        CHECK(said.find(dir.file("store")) != std::string::npos);
+        CHECK(said.find("process " + std::to_string(::getpid())) != std::string::npos);
+        s.open_and_load();  // the lock goes with the tier
+    }
+
+    TEST_CASE("a store of another format, or a damaged one, is refused") {
+        auto files = std::make_shared<memory_files>();
+        store s{files};
+        s.open();
+        s.close();
+        files->damage("/store/store", 20, "xx");
+        CHECK_THROWS_AS(s.open(), std::runtime_error);
+        s.settings.size = smallest_store - 1;
+        CHECK_THROWS_AS(s.open(), std::runtime_error);
+    }
+
+    TEST_CASE("a store made smaller gives back what is too much") {
+        auto files = std::make_shared<memory_files>();
+        store s{files, 16u << 20};
+        s.open();
+        for (unsigned i = 0; i < 1200; ++i) {
+            REQUIRE(eventually([&] { return s.put(url_of(i), object(url_of(i), 10'000)); }));
+        }
+        s.close();
+        CHECK(files->taken() > 8u << 20);
+        s.settings.size = 8u << 20;
+        s.open_and_load();
+        CHECK(files->taken() <= 8u << 20);
+        CHECK(s->figures().objects > 100);
+        s.put_surely("http://b/", object("http://b/", 10));
+    }
+
+    TEST_CASE("look-ups and bodies outlive the tier") {
+        store s{std::make_shared<memory_files>()};
+        s.open();
+        s.put_surely("http://large/", object("http://large/", 400'000));
+        const auto got = s.find("http://large/").response;
+        const auto reader = got->outside->read_from(0, {});
+        disk_lookup lookup{*s, key_of("http://large/"), "http://large/", {}};
+        const auto writer = s->begin(
+            key_of("http://x/"), "http://x/", std::nullopt, s.mark("http://x/"));
+        s.close();
+        CHECK(lookup.step({}));
+        CHECK(lookup.result.what == lookup::absent);
+        std::vector<slice> pieces;
+        CHECK(reader->next(400'000, 1000, pieces) == outside_reader::news::failed);
+        const auto more = cache::test::body_of(body_for("http://x/", 300'000));
+        (void)writer->append(more->slices.front());
+        CHECK_FALSE(writer->finish(*got));
+    }
+}
+
+}  // namespace reprise::proxy::cache::disk
