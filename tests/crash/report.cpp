@@ -67,7 +67,7 @@ void print(std::ostream& out, const run_options& asked, const run_figures& f, co
         "least " + std::to_string(static_cast<int>(f.least_pace)) + ", median " +
             std::to_string(static_cast<int>(f.median_pace)));
     row("  just after a start", f.kills_while_loading);
-    row("objects written", f.puts, std::to_string(f.skipped) + " skipped, queue full");
+    row("objects written", f.puts, std::to_string(f.skipped) + " skipped");
     row("bytes written", f.written);
     row("rounds of the log", f.rounds);
     row("objects carried forward", f.carried, std::to_string(f.evicted) + " evicted");

@@ -53,7 +53,7 @@ struct runs::inside {
     static stock sized(const run_options& given) {
         stock out;
         out.small = static_cast<std::uint32_t>(
-            std::max<std::uint64_t>(6'000, given.size / (std::uint64_t{64} << 20) * out.small));
+            std::max<std::uint64_t>(6'000, given.size * out.small / (std::uint64_t{64} << 20)));
         return out;
     }
     [[nodiscard]] std::string store() const { return directory.file("store"); }
