@@ -132,7 +132,8 @@ void run(std::uint64_t seed, bool ample) {
         CAPTURE(step);
         const auto url = url_of(below(urls));
         const auto key = test::key_of(url);
-        const request asked{"c" + std::to_string(below(cookies)), "a" + std::to_string(below(3))};
+        const request asked{std::string{"c"}.append(std::to_string(below(cookies))),
+                            std::string{"a"}.append(std::to_string(below(3)))};
         const auto fields = asked.fields();
         const auto make = [&](std::string_view vary, std::int64_t arrived) {
             const std::string content(below(3'000), 'x');
