@@ -84,7 +84,7 @@ TEST_SUITE("peer/sibling_table") {
     TEST_CASE("slots are the names', and are free again once dismissed") {
         sibling_table table;
         for (unsigned i = 0; i < 64; ++i) {
-            CHECK(table.enrol("s" + std::to_string(i)) == i);
+            CHECK(table.enrol(std::string{"s"}.append(std::to_string(i))) == i);
         }
         CHECK(table.enrol("s7") == 7u);
         CHECK_FALSE(table.enrol("more"));

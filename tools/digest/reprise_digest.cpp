@@ -1,0 +1,174 @@
+// Prints what a digest says, tests URLs against it, compares it with another: ours or Squid's, from
+// a file or from the proxy that serves it.
+//
+//     reprise-digest http://10.0.0.2:3128 --secret /etc/reprise/secret --url http://host/path
+//     reprise-digest a.bin b.bin
+//     reprise-digest --squid http://squid:3128
+//
+// Exit status: 0; 1 when a URL that was asked for is not listed; 2 when a digest can't be had.
+
+#include "config/url.hpp"
+#include "proxy/peer/any_digest.hpp"
+#include "proxy/peer/digest_fetch.hpp"
+#include "proxy/peer/discovery.hpp"
+#include "proxy/peer/resource.hpp"
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
+#include <boost/beast/http.hpp>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+namespace beast = boost::beast;
+namespace peer = reprise::proxy::peer;
+using reprise::config::parse_peer_url;
+using reprise::config::value_of;
+
+struct wishes {
+    std::vector<std::string> sources;
+    std::vector<std::string> urls;
+    std::string secret_file;
+    bool squid = false;
+    bool seen = false;
+};
+
+std::vector<std::byte> bytes_of(std::string_view text) {
+    const auto bytes = std::as_bytes(std::span{text.data(), text.size()});
+    return {bytes.begin(), bytes.end()};
+}
+
+// One request, one answer; asked as a sibling asks.
+std::vector<std::byte> fetch(const std::string& url,
+                             const wishes& wanted,
+                             const peer::fleet_secret& secret) {
+    const auto parsed = parse_peer_url(url);
+    const auto* const normal = value_of(parsed);
+    if (normal == nullptr) {
+        throw std::runtime_error{std::get<1>(parsed).right};
+    }
+    reprise::config::peer_options options;
+    options.url = *normal;
+    options.protocol = wanted.squid ? reprise::config::peer_protocol::squid
+                                    : reprise::config::peer_protocol::reprise;
+    const auto from = peer::configured_siblings(std::span{&options, 1}, false).front();
+    if (from.https) {
+        throw std::runtime_error{"https is not built in"};
+    }
+    const auto path = wanted.squid  ? peer::squid_digest_path
+                      : wanted.seen ? peer::seen_path
+                                    : peer::digest_path;
+    std::random_device device;
+    const auto request = peer::digest_request(
+        from, path, {}, secret, "reprise-digest", reprise::proxy::wall_now(), [&device] {
+            return std::uint64_t{device()} << 32 | device();
+        });
+    boost::asio::io_context io;
+    beast::tcp_stream stream{io};
+    stream.connect(
+        boost::asio::ip::tcp::resolver{io}.resolve(from.host, std::to_string(from.port)));
+    boost::asio::write(stream.socket(), boost::asio::buffer(request));
+    beast::flat_buffer buffer;
+    beast::http::response_parser<beast::http::string_body> answer;
+    answer.body_limit(std::uint64_t{1} << 30);
+    beast::http::read(stream.socket(), buffer, answer);
+    if (answer.get().result_int() != 200) {
+        throw std::runtime_error{"the answer is " + std::to_string(answer.get().result_int()) +
+                                 ' ' + std::string{answer.get().reason()}};
+    }
+    return bytes_of(answer.get().body());
+}
+
+std::vector<std::byte> from_file(const std::string& path) {
+    std::ifstream file{path, std::ios::binary};
+    if (!file) {
+        throw std::runtime_error{"can't be read"};
+    }
+    const std::string text{std::istreambuf_iterator<char>{file}, {}};
+    return bytes_of(text);
+}
+
+void print(const std::vector<peer::digest_line>& lines) {
+    for (const auto& line : lines) {
+        std::printf("  %-26s %s\n", line.name.c_str(), line.value.c_str());
+    }
+}
+
+int run(const wishes& wanted) {
+    auto secret = peer::fleet_secret::none();
+    if (!wanted.secret_file.empty()) {
+        auto read = peer::load_secret(wanted.secret_file);
+        if (read.has_error()) {
+            std::fprintf(
+                stderr, "%s: %s\n", wanted.secret_file.c_str(), read.error().message().c_str());
+            return 2;
+        }
+        secret = *read;
+    }
+    std::vector<peer::any_digest> digests;
+    for (const auto& source : wanted.sources) {
+        try {
+            const bool is_url = source.starts_with("http://") || source.starts_with("https://");
+            const auto bytes = is_url ? fetch(source, wanted, secret) : from_file(source);
+            auto read = peer::read_any(bytes);
+            if (read.has_error()) {
+                throw std::runtime_error{"no digest: " + read.error().message()};
+            }
+            std::printf("%s\n  %-26s %zu\n", source.c_str(), "bytes", bytes.size());
+            print(peer::describe(*read, secret));
+            digests.push_back(std::move(*read));
+        } catch (const std::exception& error) {
+            std::fprintf(stderr, "%s: %s\n", source.c_str(), error.what());
+            return 2;
+        }
+    }
+    int status = 0;
+    for (const auto& url : wanted.urls) {
+        for (std::size_t i = 0; i < digests.size(); ++i) {
+            const auto there = peer::lists(digests[i], url, secret);
+            const auto* const word = !there   ? "cannot be told: of another secret"
+                                     : *there ? "listed"
+                                              : "not listed";
+            std::printf("%s: %s: %s\n", wanted.sources[i].c_str(), url.c_str(), word);
+            status = there == true ? status : 1;
+        }
+    }
+    if (digests.size() == 2) {
+        if (const auto lines = peer::compare(digests[0], digests[1])) {
+            std::printf("compared\n");
+            print(*lines);
+        } else {
+            std::printf("compared: their bits say nothing of each other\n");
+        }
+    }
+    return status;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+    wishes wanted;
+    CLI::App app{"Prints a digest, ours or Squid's, tests URLs against it, compares two."};
+    app.add_option("source", wanted.sources, "a file, or the http://host:port of a proxy")
+        ->required()
+        ->expected(1, 2);
+    app.add_option("--url", wanted.urls, "say whether it is listed; may be given again");
+    app.add_option("--secret", wanted.secret_file, "the fleet's digest.secret_file");
+    app.add_flag("--squid", wanted.squid, "ask the proxy for Squid's form");
+    app.add_flag("--seen", wanted.seen, "ask it for what it saw, in place of what it has");
+    CLI11_PARSE(app, count, arguments);
+    return run(wanted);
+}
