@@ -1,5 +1,9 @@
 #include "tools/replay/admission_rule.hpp"
 
+#include "config/options.hpp"
+#include "proxy/cache/admission_gate.hpp"
+#include "proxy/clock.hpp"
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -9,8 +13,6 @@
 namespace reprise::replay {
 
 namespace {
-
-constexpr double bytes_a_key = 2;  // of the filter, a generation
 
 class always final : public admission_rule {
 public:
@@ -87,30 +89,99 @@ private:
     std::vector<link> links_;
 };
 
-// The proxy's, asked as cache::admission_gate asks it.
-class real_filter final : public admission_rule {
-public:
-    real_filter(const filter::admission_settings& settings, unsigned hits)
-        : settings_{settings},
-          hits_{hits} {}
+// Longer than any trace: what binds in a replay is the number of keys.
+constexpr auto filter_age = std::chrono::hours{24 * 365 * 20};
 
-    bool admits(const request& wanted) override {
-        return at(wanted).note(wanted.key, wanted.time()) + 1 >= hits_;
+// The proxy's housekeeper comes every second. What it does here, it does for every model.
+constexpr std::uint32_t seconds_between_housekeeping = 30;
+
+// cache::admission_gate, told what the exchange tells it.
+class gate_rule final : public admission_rule {
+public:
+    gate_rule(const admission_choice& choice, const remembering& filter)
+        : by_{.choice = {.policy = policy_of(choice), .hits = choice.hits}} {
+        options_.admission.choice = by_.choice;
+        options_.memory.size = filter.memory_bytes;
+        if (filter.disk_bytes != 0) {
+            options_.disk.path = "(none)";
+            options_.disk.size = filter.disk_bytes;
+        }
+        auto& remember = options_.admission.remember;
+        remember.automatic = filter.automatic;
+        if (!filter.automatic) {
+            const auto settings = filter_within(filter.objects, filter_bytes_a_key);
+            remember.objects = settings.objects;
+            remember.age = filter_age;
+            options_.admission.false_positive_rate = settings.false_positive_rate;
+        }
     }
-    void hit(const request& wanted) override { at(wanted).refresh(wanted.key, wanted.time()); }
-    std::uint64_t memory() const noexcept override { return filter_bytes(settings_); }
+
+    void count_by(proxy::cache::frequency_sketch& sketch) override {
+        // Not owned: an empty owner beside the pointer.
+        requests_ = {std::shared_ptr<void>{}, &sketch};
+    }
+    void asked(const request& wanted) override {
+        if (!requests_) {
+            at(wanted).count_request(wanted.key);
+        }
+    }
+    bool admits(const request& wanted) override {
+        const auto ruling = at(wanted).note(wanted.key, by_, wanted.time());
+        uses_to_admit_ = ruling.uses_to_admit;
+        return ruling.admitted;
+    }
+    unsigned uses_to_admit() const noexcept override { return uses_to_admit_; }
+    void hit(const request& wanted) override { at(wanted).hit(wanted.key, wanted.time()); }
+    void evicted(const filter::key_hash& key, std::chrono::seconds unused) override {
+        gate_->evicted(key);
+        // As response_store smooths it.
+        const auto age = static_cast<double>(unused.count());
+        eviction_age_ = eviction_age_ ? *eviction_age_ + (age - *eviction_age_) / 64 : age;
+    }
+    std::uint64_t memory() const noexcept override { return memory_; }
 
 private:
-    filter::admission_filter& at(const request& wanted) {
-        if (!filter_) {
-            filter_.emplace(settings_, wanted.time());  // begins when the trace does
-        }
-        return *filter_;
+    static config::admission_policy policy_of(const admission_choice& choice) noexcept {
+        using enum config::admission_policy;
+        return choice.what == admission_choice::kind::tinylfu ? tinylfu
+               : choice.hits == 2                             ? second_hit
+                                                              : nth_hit;
     }
 
-    filter::admission_settings settings_;
-    unsigned hits_;
-    std::optional<filter::admission_filter> filter_;
+    void weigh() {
+        memory_ = gate_->figures(proxy::wall_time{}).memory - (requests_ ? requests_->memory() : 0);
+    }
+
+    // Begins when the trace does.
+    proxy::cache::admission_gate& at(const request& wanted) {
+        if (!gate_) {
+            gate_.emplace(options_, wanted.time(), &secret_, requests_);
+            second_ = wanted.seconds;
+            weigh();
+        }
+        if (wanted.seconds - second_ >= seconds_between_housekeeping) {
+            second_ = wanted.seconds;
+            gate_->housekeep(eviction_age_ ? std::optional{std::chrono::seconds{
+                                                 static_cast<std::int64_t>(*eviction_age_)}}
+                                           : std::nullopt,
+                             wanted.time());
+            // It changes its size, if at all, by that much.
+            if (options_.admission.remember.automatic) {
+                weigh();
+            }
+        }
+        return *gate_;
+    }
+
+    proxy::cache::admission_choice_for by_;
+    config::options options_;
+    filter::hash_secret secret_ = filter::hash_secret::from_seed(filter::hash_seed{});
+    std::shared_ptr<proxy::cache::frequency_sketch> requests_;
+    std::optional<proxy::cache::admission_gate> gate_;
+    std::uint32_t second_ = 0;
+    unsigned uses_to_admit_ = 1;
+    std::uint64_t memory_ = 0;
+    std::optional<double> eviction_age_;  // seconds
 };
 
 template <class T>
@@ -132,6 +203,9 @@ std::optional<admission_choice> admission_choice_of(std::string_view text) {
     const auto rest = text.substr(std::min(colon + 1, text.size()));
     if (name == "always" && rest.empty()) {
         return admission_choice{};
+    }
+    if (name == "tinylfu" && rest.empty()) {
+        return admission_choice{.what = kind::tinylfu};
     }
     if (name == "second-hit" && rest.empty()) {
         return admission_choice{.what = kind::nth_hit};
@@ -164,6 +238,7 @@ std::string to_string(const admission_choice& choice) {
     case kind::always: return "always";
     case kind::nth_hit:
         return choice.hits == 2 ? "second-hit" : "nth-hit:" + std::to_string(choice.hits);
+    case kind::tinylfu: return "tinylfu";
     case kind::exact_second: return "exact-second";
     case kind::exact_window: break;
     }
@@ -175,12 +250,9 @@ std::string to_string(const admission_choice& choice) {
     return "window:" + std::string(percent, end) + "%";
 }
 
-filter::admission_settings filter_within(std::uint64_t objects,
-                                         double bytes_a_key_at_most,
-                                         unsigned layers) {
+filter::admission_settings filter_within(std::uint64_t objects, double bytes_a_key_at_most) {
     filter::admission_settings settings;
     settings.objects = std::max<std::uint64_t>(1, objects);
-    settings.layers = layers;
     const auto most = bytes_a_key_at_most * static_cast<double>(settings.objects);
     // From the least rate upwards, in steps that change a few blocks each.
     settings.false_positive_rate = 1e-5;
@@ -191,27 +263,22 @@ filter::admission_settings filter_within(std::uint64_t objects,
     return settings;
 }
 
-std::uint64_t filter_bytes(const filter::admission_settings& settings) noexcept {
-    return 2 * settings.layers * filter::admission_blocks(settings) * 64;
-}
-
 std::unique_ptr<admission_rule> make_rule(const admission_choice& choice,
                                           std::uint64_t objects,
-                                          std::chrono::seconds filter_age) {
+                                          const remembering& filter) {
     using kind = admission_choice::kind;
-    const auto keys = choice.of_objects == 0
-                          ? choice.keys
-                          : static_cast<std::uint64_t>(choice.of_objects *
-                                                       static_cast<double>(objects));
     switch (choice.what) {
     case kind::always: return std::make_unique<always>();
     case kind::exact_second: return std::make_unique<exact_second>();
-    case kind::exact_window: return std::make_unique<exact_window>(keys);
-    case kind::nth_hit: break;
+    case kind::exact_window:
+        return std::make_unique<exact_window>(
+            choice.of_objects == 0
+                ? choice.keys
+                : static_cast<std::uint64_t>(choice.of_objects * static_cast<double>(objects)));
+    case kind::nth_hit:
+    case kind::tinylfu: break;
     }
-    auto settings = filter_within(keys != 0 ? keys : objects, bytes_a_key, choice.hits - 1);
-    settings.age = filter_age;
-    return std::make_unique<real_filter>(settings, choice.hits);
+    return std::make_unique<gate_rule>(choice, filter);
 }
 
 }  // namespace reprise::replay

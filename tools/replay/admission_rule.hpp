@@ -1,10 +1,12 @@
 #pragma once
-// Which requests for absent objects may store: the proxy's filter, and exact rules to hold it
-// against.
+// Which requests for absent objects may store: the proxy's admission gate, and exact rules to hold
+// it against.
 
 #include "filter/admission.hpp"
+#include "proxy/cache/policy/frequency_sketch.hpp"
 #include "tools/replay/request.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -17,47 +19,68 @@ namespace reprise::replay {
 struct admission_choice {
     enum class kind : std::uint8_t {
         always,
-        nth_hit,       ///< filter::admission_filter; second-hit is nth_hit of 2
+        nth_hit,       ///< the gate's second-hit and nth-hit
+        tinylfu,       ///< the gate's: asked for more often than what left last
         exact_second,  ///< seen before, ever: what a filter that never errs and forgets would say
         exact_window,  ///< among the last `keys` distinct keys asked for
     };
     kind what = kind::always;
     unsigned hits = 2;       ///< nth_hit: stores at this request
-    std::uint64_t keys = 0;  ///< exact_window; nth_hit: the filter's `objects`, 0: as many as fit
+    std::uint64_t keys = 0;  ///< exact_window
     double of_objects = 0;   ///< instead of `keys`: a share of the trace's objects
     bool operator==(const admission_choice&) const = default;
 };
 
-/// "always", "second-hit", "nth-hit:3", "exact-second", "window:50000", "window:5%". None if it is
-/// none of these.
+/// "always", "second-hit", "nth-hit:3", "tinylfu", "exact-second", "window:50000", "window:5%".
+/// None if it is none of these.
 [[nodiscard]] std::optional<admission_choice> admission_choice_of(std::string_view text);
 [[nodiscard]] std::string to_string(const admission_choice& choice);
 
 /// One model's. One thread.
 class admission_rule {
 public:
+    admission_rule() = default;
+    admission_rule(const admission_rule&) = delete;
+    admission_rule& operator=(const admission_rule&) = delete;
     virtual ~admission_rule() = default;
+
+    /// Requests are counted in `sketch`, by its owner, who lives longer. Before the first request.
+    virtual void count_by(proxy::cache::frequency_sketch& sketch) { (void)sketch; }
+    /// Every request, first of all.
+    virtual void asked(const request& wanted) { (void)wanted; }
     /// Whether an absent object may be stored at this request, which is noted.
     [[nodiscard]] virtual bool admits(const request& wanted) = 0;
+    /// After admits() said no: at how many further requests the object would be admitted.
+    [[nodiscard]] virtual unsigned uses_to_admit() const noexcept { return 1; }
     /// A request for an object that is stored.
     virtual void hit(const request& wanted) = 0;
-    /// Bytes of memory that a proxy would spend on it; of the exact rules none, for they are
-    /// yardsticks.
+    /// An admitted object left for room, having been unused for so long.
+    virtual void evicted(const filter::key_hash& key, std::chrono::seconds unused) {
+        (void)key;
+        (void)unused;
+    }
+    /// Bytes of memory that a proxy would spend on it, a sketch of others not included; of the
+    /// exact rules none, for they are yardsticks.
     [[nodiscard]] virtual std::uint64_t memory() const noexcept { return 0; }
 };
 
-/// `objects`: how many the trace has, or is thought to have; `filter_age` is the filter's.
+/// How much the gate's filter remembers.
+struct remembering {
+    bool automatic = false;  ///< as "remember": "auto" does, which `objects` then means nothing to
+    std::uint64_t objects = 0;                       ///< the settings' remember.objects
+    std::uint64_t memory_bytes = 0, disk_bytes = 0;  ///< of the tiers: "auto" is bounded by them
+};
+
+/// `objects`: how many the trace has, for shares.
 [[nodiscard]] std::unique_ptr<admission_rule> make_rule(const admission_choice& choice,
                                                         std::uint64_t objects,
-                                                        std::chrono::seconds filter_age);
+                                                        const remembering& filter);
+
+/// What a filter here may take of memory for each key it remembers, in each generation and layer.
+inline constexpr double filter_bytes_a_key = 2;
 
 /// The filter that remembers `objects` keys within `bytes_a_key` of them a generation (and layer),
 /// with as few mistakes as fit. @pre bytes_a_key is at least 0.5
-[[nodiscard]] filter::admission_settings filter_within(std::uint64_t objects,
-                                                       double bytes_a_key,
-                                                       unsigned layers);
-
-/// What the proxy spends on a filter of these settings.
-[[nodiscard]] std::uint64_t filter_bytes(const filter::admission_settings& settings) noexcept;
+[[nodiscard]] filter::admission_settings filter_within(std::uint64_t objects, double bytes_a_key);
 
 }  // namespace reprise::replay

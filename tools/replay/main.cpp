@@ -1,5 +1,6 @@
 // reprise-replay: what caches would have done with a log. README.md says how to read it.
 
+#include "proxy/admin/log.hpp"
 #include "tools/replay/recommend.hpp"
 #include "tools/replay/reference.hpp"
 #include "tools/replay/report.hpp"
@@ -38,6 +39,7 @@ struct command {
     std::string write = "eviction";
     disk_choice disk;
     bool counts_overhead = false;
+    bool remembers_automatically = false;
     std::uint64_t unit = 0;
     std::uint64_t objects = 1'000'000;
     unsigned threads = 0;
@@ -105,6 +107,8 @@ std::vector<setup> sweep_of(const command& asked) {
                     one.probation = must(share_of(probation), "--probation", probation);
                     one.disk = disk;
                     one.counts_overhead = asked.counts_overhead;
+                    one.wanted = asked.wanted == "bytes" ? objective::bytes : objective::requests;
+                    one.remembers_automatically = asked.remembers_automatically;
                     if (one.admission.what == admission_choice::kind::always) {
                         one.probation = disk ? one.probation : 0;
                     }
@@ -254,10 +258,11 @@ int main(int argc, char** argv) {
                    "lru, sieve, s3-fifo, w-tinylfu, gdsf, gdsf:EXPONENT, lfu-da, arc")
         ->delimiter(',')
         ->capture_default_str();
-    app.add_option("--admission",
-                   asked.admissions,
-                   "always, second-hit, nth-hit:N (the proxy's filter); exact-second, window:N, "
-                   "window:N% (exact, of the last N distinct keys)")
+    app.add_option(
+           "--admission",
+           asked.admissions,
+           "always, second-hit, nth-hit:N, tinylfu (the proxy's gate); exact-second, window:N, "
+           "window:N% (exact, of the last N distinct keys)")
         ->delimiter(',')
         ->capture_default_str();
     app.add_option("--probation",
@@ -265,7 +270,12 @@ int main(int argc, char** argv) {
                    "share of memory for first requests; with a disk 100%: all of it")
         ->delimiter(',')
         ->capture_default_str();
-    app.add_option("--objective", asked.wanted, "what a recommendation is for: requests or bytes")
+    app.add_flag("--remember-auto",
+                 asked.remembers_automatically,
+                 "the filter follows the store's age of eviction, instead of remembering as many "
+                 "keys as the trace has");
+    app.add_option(
+           "--objective", asked.wanted, "requests or bytes: what gdsf and a recommendation are for")
         ->capture_default_str();
     app.add_option("--memory",
                    asked.memory,
@@ -279,8 +289,9 @@ int main(int argc, char** argv) {
     app.add_option("--carry", asked.disk.carry, "share of a reclaimed segment that is kept")
         ->capture_default_str()
         ->check(CLI::Range(0.0, 0.9));
-    app.add_option("--exponent", asked.disk.exponent, "of size in the worth of a byte on disk")
-        ->capture_default_str()
+    app.add_option("--exponent",
+                   asked.disk.exponent,
+                   "of size in the worth of a byte on disk (else the objective's)")
         ->check(CLI::Range(0.0, 1.0));
     app.add_flag("--copies", asked.disk.copies, "what is on disk may stay in memory too");
     app.add_flag("--count-overhead", asked.counts_overhead, "the filter takes room from the size");
@@ -303,6 +314,8 @@ int main(int argc, char** argv) {
     app.add_option("--traces", asked.directory, "where that file's traces are")
         ->capture_default_str();
     CLI11_PARSE(app, argc, argv);
+    // The gate says what its filter remembers; here there are as many gates as models.
+    reprise::proxy::set_log_level(reprise::config::log_level::warn);
     try {
         if (!asked.reference.empty()) {
             const auto threads = asked.threads != 0

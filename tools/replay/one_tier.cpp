@@ -1,19 +1,32 @@
 #include "tools/replay/one_tier.hpp"
 
+#include <chrono>
 #include <utility>
 
 namespace reprise::replay {
 
 using proxy::cache::standing;
 
+namespace {
+
+constexpr std::uint64_t sketch_keys_an_object = 2;  // as two_tiers has it
+
+}  // namespace
+
 one_tier::one_tier(std::unique_ptr<proxy::cache::eviction_policy> policy,
                    std::unique_ptr<admission_rule> admission,
                    std::uint64_t capacity_bytes,
-                   double probation)
-    : residents_{std::move(policy), capacity_bytes, probation},
+                   double probation,
+                   std::unique_ptr<proxy::cache::frequency_sketch> requests)
+    : requests_{std::move(requests)},
+      residents_{std::move(policy), capacity_bytes, probation},
       admission_{std::move(admission)},
       capacity_{capacity_bytes},
-      has_probation_{probation > 0} {}
+      has_probation_{probation > 0} {
+    if (requests_) {
+        admission_->count_by(*requests_);
+    }
+}
 
 void one_tier::feed(std::span<const request> requests, std::size_t objects) {
     entries_.make_room(objects);
@@ -31,7 +44,12 @@ void one_tier::count_write(std::uint64_t bytes) noexcept {
 void one_tier::ask(const request& wanted) {
     ++tally_.requests;
     tally_.bytes += wanted.bytes;
+    if (requests_) {
+        requests_->note(wanted.key);
+    }
+    admission_->asked(wanted);
     if (auto* const kept = entries_.find(wanted.object)) {
+        kept->last_used = wanted.seconds;
         ++tally_.hits;
         tally_.hit_bytes += wanted.bytes;
         admission_->hit(wanted);
@@ -61,15 +79,28 @@ void one_tier::store(const request& wanted, standing as) {
     fresh.key = wanted.key;
     fresh.charge = wanted.bytes;
     fresh.object = wanted.object;
-    residents_.enter(fresh, as);
+    fresh.last_used = wanted.seconds;
+    residents_.enter(fresh, as, as == standing::admitted ? 1 : admission_->uses_to_admit());
     while (residents_.bytes() > capacity_) {
-        entries_.remove(static_cast<entry*>(residents_.evict())->object);
+        evict(wanted);
     }
+    if (requests_) {
+        requests_->grow_to(sketch_keys_an_object * residents_.count());
+    }
+}
+
+void one_tier::evict(const request& now) {
+    const auto& gone = *static_cast<entry*>(residents_.evict());
+    if (proxy::cache::residents::standing_of(gone) == standing::admitted) {
+        admission_->evicted(gone.key, std::chrono::seconds{now.seconds - gone.last_used});
+    }
+    entries_.remove(gone.object);
 }
 
 tally one_tier::figures() const {
     auto out = tally_;
-    out.memory_bytes = admission_->memory() + residents_.overhead();
+    out.memory_bytes = admission_->memory() + residents_.overhead() +
+                       (requests_ ? requests_->memory() : 0);
     return out;
 }
 

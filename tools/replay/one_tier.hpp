@@ -2,6 +2,7 @@
 // One tier, an object at a time: the memory tier's residents with one stripe, each object charged
 // with its size. What enters as admitted counts as written. This is what papers simulate.
 
+#include "proxy/cache/policy/frequency_sketch.hpp"
 #include "proxy/cache/policy/residents.hpp"
 #include "tools/replay/admission_rule.hpp"
 #include "tools/replay/model.hpp"
@@ -14,11 +15,13 @@ namespace reprise::replay {
 
 class one_tier final : public model {
 public:
-    /// `probation`: share of the capacity for what admission refused, 0 to 0.5.
+    /// `probation`: share of the capacity for what admission refused, 0 to 0.5. `requests`, where
+    /// given, is noted, for a policy or a rule that asks it, and grows with what is stored.
     one_tier(std::unique_ptr<proxy::cache::eviction_policy> policy,
              std::unique_ptr<admission_rule> admission,
              std::uint64_t capacity_bytes,
-             double probation);
+             double probation,
+             std::unique_ptr<proxy::cache::frequency_sketch> requests = nullptr);
 
     void feed(std::span<const request> requests, std::size_t objects) override;
     [[nodiscard]] tally figures() const override;
@@ -26,12 +29,16 @@ public:
 private:
     struct entry : proxy::cache::evictable {
         object_number object = 0;
+        std::uint32_t last_used = 0;  // seconds
     };
 
     void ask(const request& wanted);
     void store(const request& wanted, proxy::cache::standing as);
     void count_write(std::uint64_t bytes) noexcept;
 
+    void evict(const request& now);
+
+    std::unique_ptr<proxy::cache::frequency_sketch> requests_;
     proxy::cache::residents residents_;
     std::unique_ptr<admission_rule> admission_;
     std::uint64_t capacity_;

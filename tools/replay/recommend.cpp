@@ -16,18 +16,10 @@ std::uint64_t lost(const tally& counted, objective wanted) noexcept {
 
 }  // namespace
 
-std::string_view to_string(objective wanted) noexcept {
-    switch (wanted) {
-    case objective::requests: return "requests";
-    case objective::bytes: return "bytes";
-    }
-    return "?";
-}
-
 bool can_be_set(const setup& what) noexcept {
     using kind = admission_choice::kind;
-    return what.policy.kind.has_value() && what.admission.what != kind::exact_second &&
-           what.admission.what != kind::exact_window;
+    return what.policy.kind.has_value() && !what.policy.exponent &&
+           what.admission.what != kind::exact_second && what.admission.what != kind::exact_window;
 }
 
 const result* best_of(std::span<const result> results,
@@ -71,6 +63,8 @@ std::string settings_for(const result& chosen, objective wanted, std::uint64_t o
     auto& admission = out["admission"];
     if (what.admission.what == kind::always) {
         admission["policy"] = "always";
+    } else if (what.admission.what == kind::tinylfu) {
+        admission["policy"] = "tinylfu";
     } else if (what.admission.hits == 2) {
         admission["policy"] = "second-hit";
     } else {
@@ -84,9 +78,10 @@ std::string settings_for(const result& chosen, objective wanted, std::uint64_t o
         admission["probation"] = (text.ends_with('.') ? text.substr(0, text.size() - 1) : text) +
                                  "%";
     }
-    if (what.admission.what == kind::nth_hit) {
-        const auto keys = what.admission.keys != 0 ? what.admission.keys : objects;
-        admission["remember"]["objects"] = std::max<std::uint64_t>(keys, 1'000);
+    if (what.remembers_automatically) {
+        admission["remember"] = "auto";
+    } else if (what.admission.what == kind::nth_hit) {
+        admission["remember"]["objects"] = std::max<std::uint64_t>(objects, 1'000);
     }
     out["caching"]["objective"] = to_string(wanted);
     return out.dump(2);

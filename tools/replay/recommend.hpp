@@ -10,9 +10,6 @@
 
 namespace reprise::replay {
 
-enum class objective : std::uint8_t { requests, bytes };
-[[nodiscard]] std::string_view to_string(objective wanted) noexcept;
-
 /// The result that serves the objective best at one size, of those that the proxy can be set to.
 /// What is within `close` of the fewest misses (relative) counts as equal: of these the one that
 /// writes least. Null if there is none.

@@ -62,10 +62,10 @@ std::unique_ptr<model> plain_lru(const admission_choice& admission,
                                  std::uint64_t capacity,
                                  std::uint64_t objects) {
     using namespace proxy::cache;
-    // Longer than any trace: what is checked is the filter's memory of keys.
-    constexpr auto age = std::chrono::hours{24 * 365 * 20};
-    return std::make_unique<one_tier>(
-        make_policy(eviction_kind::lru, capacity), make_rule(admission, objects, age), capacity, 0);
+    return std::make_unique<one_tier>(make_policy(eviction_kind::lru, capacity),
+                                      make_rule(admission, objects, {.objects = objects}),
+                                      capacity,
+                                      0);
 }
 
 }  // namespace

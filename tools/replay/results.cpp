@@ -105,7 +105,7 @@ nlohmann::ordered_json json_of(const result& one) {
         out["disk"] = {{"memory", disk->memory},
                        {"segments", disk->segments},
                        {"carry", disk->carry},
-                       {"exponent", disk->exponent},
+                       {"exponent", disk->exponent.value_or(exponent_of(one.what.wanted))},
                        {"write", disk->write == write_when::admission ? "admission" : "eviction"},
                        {"copies", disk->copies}};
     }

@@ -1,5 +1,6 @@
 #include "tools/replay/setup.hpp"
 
+#include "proxy/cache/plan.hpp"
 #include "tools/replay/arc.hpp"
 #include "tools/replay/one_tier.hpp"
 #include "tools/replay/two_tiers.hpp"
@@ -7,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <chrono>
 #include <cstdio>
 #include <limits>
 
@@ -15,8 +15,7 @@ namespace reprise::replay {
 
 namespace {
 
-// admission.remember.age as it is by default; what binds in a replay is the number of keys.
-constexpr auto filter_age = std::chrono::hours{24 * 365};
+constexpr std::uint64_t first_sketch = 64;  // it grows with what is stored
 
 std::optional<double> decimal(std::string_view text) noexcept {
     double value = 0;
@@ -71,21 +70,37 @@ std::string to_string(const policy_choice& choice) {
         return "arc";
     }
     std::string out{proxy::cache::to_string(*choice.kind)};
-    if (*choice.kind == proxy::cache::eviction_kind::gdsf && choice.exponent != 1) {
-        out += ":" + short_number(choice.exponent);
+    if (choice.exponent) {
+        out.append(":").append(short_number(*choice.exponent));
     }
     return out;
 }
 
+std::string_view to_string(objective wanted) noexcept {
+    switch (wanted) {
+    case objective::requests: return "requests";
+    case objective::bytes: return "bytes";
+    }
+    return "?";
+}
+
+double exponent_of(objective wanted) noexcept {
+    using enum config::caching_objective;
+    return proxy::cache::exponent_of(wanted == objective::bytes ? bytes : requests);
+}
+
 std::unique_ptr<proxy::cache::eviction_policy> make_policy(
-    const policy_choice& choice,
+    const setup& wanted,
     std::uint64_t capacity_bytes,
     const proxy::cache::frequency_sketch* frequencies) {
-    if (!choice.kind) {
+    if (!wanted.policy.kind) {
         return std::make_unique<arc_policy>(capacity_bytes);
     }
     return proxy::cache::make_policy(
-        *choice.kind, capacity_bytes, {.exponent = choice.exponent, .frequencies = frequencies});
+        *wanted.policy.kind,
+        capacity_bytes,
+        {.exponent = wanted.policy.exponent.value_or(exponent_of(wanted.wanted)),
+         .frequencies = frequencies});
 }
 
 std::uint64_t cache_size::resolved(std::uint64_t unique_bytes) const noexcept {
@@ -146,16 +161,37 @@ std::string to_string(const cache_size& size) {
 }
 
 std::unique_ptr<model> make_model(const setup& wanted, const trace_scale& scale) {
-    auto admission = make_rule(wanted.admission, scale.objects, filter_age);
+    using proxy::cache::eviction_kind;
     auto capacity = wanted.size.resolved(scale.unique_bytes);
+    remembering filter{.automatic = wanted.remembers_automatically,
+                       .objects = scale.objects,
+                       .memory_bytes = capacity * scale.unit};
+    if (wanted.disk) {
+        filter.memory_bytes = static_cast<std::uint64_t>(static_cast<double>(filter.memory_bytes) *
+                                                         wanted.disk->memory);
+        filter.disk_bytes = capacity * scale.unit - filter.memory_bytes;
+    }
+    auto admission = make_rule(wanted.admission, scale.objects, filter);
     if (wanted.disk) {
         return std::make_unique<two_tiers>(wanted, std::move(admission), capacity, scale.unit);
     }
-    if (wanted.counts_overhead) {
-        capacity -= std::min(capacity, admission->memory() / scale.unit);
+    if (wanted.counts_overhead && wanted.admission.what == admission_choice::kind::nth_hit) {
+        const auto settings = filter_within(scale.objects, filter_bytes_a_key);
+        const auto bytes = 2 * (wanted.admission.hits - 1) * 64 *
+                           filter::admission_blocks(settings);
+        capacity -= std::min(capacity, bytes / scale.unit);
     }
-    return std::make_unique<one_tier>(
-        make_policy(wanted.policy, capacity), std::move(admission), capacity, wanted.probation);
+    std::unique_ptr<proxy::cache::frequency_sketch> requests;
+    if (wanted.policy.kind == eviction_kind::gdsf || wanted.policy.kind == eviction_kind::lfu_da ||
+        wanted.admission.what == admission_choice::kind::tinylfu) {
+        requests = std::make_unique<proxy::cache::frequency_sketch>(first_sketch);
+    }
+    auto policy = make_policy(wanted, capacity, requests.get());
+    return std::make_unique<one_tier>(std::move(policy),
+                                      std::move(admission),
+                                      capacity,
+                                      std::min(wanted.probation, 0.5),
+                                      std::move(requests));
 }
 
 }  // namespace reprise::replay

@@ -18,15 +18,12 @@ namespace reprise::replay {
 struct policy_choice {
     std::optional<proxy::cache::eviction_kind> kind =
         proxy::cache::eviction_kind::lru;  ///< none: arc
-    double exponent = 1;                   ///< of size, for gdsf
+    /// Of size, for gdsf. Without one it is the objective's, as in the proxy.
+    std::optional<double> exponent{};
     bool operator==(const policy_choice&) const = default;
 };
 [[nodiscard]] std::optional<policy_choice> policy_choice_of(std::string_view text);
 [[nodiscard]] std::string to_string(const policy_choice& choice);
-[[nodiscard]] std::unique_ptr<proxy::cache::eviction_policy> make_policy(
-    const policy_choice& choice,
-    std::uint64_t capacity_bytes,
-    const proxy::cache::frequency_sketch* frequencies = nullptr);
 
 /// Bytes ("1GiB", "500000", "64K"), or a share of the trace's unique bytes ("10%").
 struct cache_size {
@@ -44,14 +41,19 @@ struct cache_size {
 /// "2%" to 0.02. None outside 0 % to 100 %.
 [[nodiscard]] std::optional<double> share_of(std::string_view text);
 
+/// The setting caching.objective.
+enum class objective : std::uint8_t { requests, bytes };
+[[nodiscard]] std::string_view to_string(objective wanted) noexcept;
+
 enum class write_when : std::uint8_t { admission, eviction };
 
 /// The disk below the memory, when there is one. `size` is then of both together.
 struct disk_choice {
     double memory = 0.2;  ///< share of the size
     std::uint32_t segments = 128;
-    double carry = 0.5;     ///< of a reclaimed segment's bytes
-    double exponent = 0.4;  ///< of size, in the worth of a byte on disk
+    double carry = 0.5;  ///< of a reclaimed segment's bytes
+    /// Of size, in the worth of a byte on disk; without one the objective's.
+    std::optional<double> exponent{};
     write_when write = write_when::eviction;
     bool copies = false;     ///< what is on disk stays in memory too, until it is evicted there
     bool by_object = false;  ///< no segments: the yardstick beside them
@@ -67,6 +69,8 @@ struct setup {
     /// strict.
     double probation = 0;
     std::optional<disk_choice> disk;
+    objective wanted = objective::requests;
+    bool remembers_automatically = false;  ///< "remember": "auto"
     /// What admission remembers, the sketch and ghosts take room from the size.
     bool counts_overhead = false;
     bool operator==(const setup&) const = default;
@@ -74,12 +78,21 @@ struct setup {
 
 /// What is known of a trace when a model is made.
 struct trace_scale {
-    std::uint64_t objects = 0;
+    std::uint64_t objects = 0;  ///< which the filter remembers
     std::uint64_t unique_bytes = 0;
     /// What one unit of the trace's sizes stands for where it is weighed against memory: 1, or more
     /// for traces without sizes.
     std::uint64_t unit = 1;
 };
+
+/// The proxy's, for an objective.
+[[nodiscard]] double exponent_of(objective wanted) noexcept;
+
+/// gdsf and lfu-da count by `frequencies`, where given.
+[[nodiscard]] std::unique_ptr<proxy::cache::eviction_policy> make_policy(
+    const setup& wanted,
+    std::uint64_t capacity_bytes,
+    const proxy::cache::frequency_sketch* frequencies);
 
 [[nodiscard]] std::unique_ptr<model> make_model(const setup& wanted, const trace_scale& scale);
 

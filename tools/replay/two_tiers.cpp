@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <utility>
 
 namespace reprise::replay {
@@ -43,13 +44,14 @@ two_tiers::two_tiers(const setup& wanted,
       extent_bytes_{std::max<std::uint64_t>(1, segment_bytes_ / extents_a_segment)},
       footers_(disk_.segments),
       filled_(disk_.segments) {
-    residents_.emplace(make_policy(wanted.policy, memory_bytes_, &sketch_),
+    residents_.emplace(make_policy(wanted, memory_bytes_, &sketch_),
                        memory_bytes_,
                        all_enter_memory_ ? 0 : wanted.probation);
+    admission_->count_by(sketch_);
     space_.emplace(space_settings{.segments = disk_.segments,
                                   .segment_bytes = segment_bytes_,
                                   .carry = disk_.carry,
-                                  .exponent = disk_.exponent});
+                                  .exponent = disk_.exponent.value_or(exponent_of(wanted.wanted))});
 }
 
 void two_tiers::feed(std::span<const request> requests, std::size_t objects) {
@@ -88,6 +90,7 @@ void two_tiers::asked_in_memory(const request& wanted, kept& found) {
     } else {
         found.admitted = admission_->admits(wanted);
     }
+    found.last_used = wanted.seconds;
     (void)residents_->use(found);
     if (disk_.write == write_when::admission && found.admitted &&
         stored_.find(found.object) == nullptr && is_worth_writing(found.key, found.charge)) {
@@ -137,6 +140,7 @@ void two_tiers::enter_memory(const request& wanted, std::uint64_t bytes, bool ad
     fresh.charge = bytes;
     fresh.object = wanted.object;
     fresh.admitted = admitted;
+    fresh.last_used = wanted.seconds;
     residents_->enter(fresh,
                       admitted || all_enter_memory_ ? standing::admitted : standing::probation);
     // The sketch grows with what is stored, and takes its room from memory; never more than half.
@@ -146,13 +150,16 @@ void two_tiers::enter_memory(const request& wanted, std::uint64_t bytes, bool ad
         residents_->set_capacity(planned_for_);
     }
     while (residents_->bytes() > planned_for_) {
-        evict_from_memory();
+        evict_from_memory(wanted);
     }
 }
 
-void two_tiers::evict_from_memory() {
+void two_tiers::evict_from_memory(const request& now) {
     const auto gone = *static_cast<kept*>(residents_->evict());
     in_memory_.remove(gone.object);
+    if (gone.admitted) {
+        admission_->evicted(gone.key, std::chrono::seconds{now.seconds - gone.last_used});
+    }
     if (disk_.write == write_when::eviction && gone.admitted &&
         stored_.find(gone.object) == nullptr && is_worth_writing(gone.key, gone.charge)) {
         write(gone.object, gone.key, gone.charge);

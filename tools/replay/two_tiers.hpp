@@ -46,6 +46,7 @@ private:
 
     struct kept : proxy::cache::evictable {
         object_number object = 0;
+        std::uint32_t last_used = 0;  // seconds
         bool admitted = false;
     };
     /// An object on disk, and where each of its extents is.
@@ -65,7 +66,7 @@ private:
     void asked_in_memory(const request& wanted, kept& found);
     void missed(const request& wanted);
     void enter_memory(const request& wanted, std::uint64_t bytes, bool admitted);
-    void evict_from_memory();
+    void evict_from_memory(const request& now);
     [[nodiscard]] bool is_worth_writing(const filter::key_hash& key, std::uint64_t bytes) const;
     void write(object_number object, const filter::key_hash& key, std::uint64_t bytes);
     void append(const record& what, bool carried);
