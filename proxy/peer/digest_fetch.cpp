@@ -1,11 +1,8 @@
 #include "proxy/peer/digest_fetch.hpp"
 
-#include "proxy/http/cache_control.hpp"
-#include "proxy/http/chunked.hpp"
-#include "proxy/http/date.hpp"
-#include "proxy/http/framing.hpp"
-#include "proxy/net/io.hpp"
+#include "proxy/http/message_head.hpp"
 #include "proxy/net/wakeup.hpp"
+#include "proxy/peer/bounded_get.hpp"
 #include "proxy/peer/resource.hpp"
 #include "proxy/peer/signature.hpp"
 
@@ -13,18 +10,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 #include <map>
 #include <utility>
 
 namespace reprise::proxy::peer {
 namespace {
-
-using http::body_kind;
-
-constexpr http::head_limits head_limits{.bytes = 32u << 10, .fields = 100, .target = 0};
-constexpr std::size_t read_size = 64u << 10;
-constexpr unsigned most_interim = 4;
 
 nonce nonce_of(const std::function<std::uint64_t()>& random) {
     nonce out;
@@ -32,22 +22,6 @@ nonce nonce_of(const std::function<std::uint64_t()>& random) {
     static_assert(sizeof words == sizeof out);
     std::memcpy(out.data(), words, sizeof words);
     return out;
-}
-
-std::string_view value_of(http::field_list fields, std::string_view name) {
-    const auto* const line = http::find(fields, name);
-    return line == nullptr ? std::string_view{} : line->value;
-}
-
-// A Squid says until when its digest counts: Expires less Date, as long as it is ahead.
-std::optional<std::chrono::seconds> fresh_for(http::field_list fields, wall_time now) {
-    const auto expires = http::parse_date(value_of(fields, "Expires"), now);
-    const auto date = http::parse_date(value_of(fields, "Date"), now);
-    if (!expires) {
-        return std::nullopt;
-    }
-    const auto left = *expires - date.value_or(now);
-    return std::max(std::chrono::seconds{0}, std::chrono::floor<std::chrono::seconds>(left));
 }
 
 }  // namespace
@@ -196,126 +170,6 @@ void digest_fetcher::shared::show(one& sibling) {
     }
 }
 
-namespace {
-
-/// What came of one exchange on a connection.
-struct exchange_end {
-    follow_trouble trouble = follow_trouble::none;
-    std::string detail{};
-    bool silent = false;  ///< the connection ended without a byte: a kept one may have been dead
-};
-
-exchange_end broke(const deadline& patience, bool silent) {
-    if (patience.expired()) {
-        return {.trouble = follow_trouble::timed_out};
-    }
-    return {.trouble = follow_trouble::unreachable,
-            .detail = "the connection ended early",
-            .silent = silent};
-}
-
-/// Reads more; false at the end of the connection, whatever ended it.
-awaitable<bool> read_more(origin_lease& lease, const deadline& patience) {
-    auto& buffer = lease.buffer();
-    const auto space = buffer.prepare(read_size);
-    if (patience.expired() || !lease.socket().is_open()) {
-        co_return false;
-    }
-    const auto into = net::buffer(space.data(), space.size());
-    const auto [error, got] = co_await read_some(lease.socket(), into);
-    buffer.commit(got);
-    co_return got > 0 && !error;
-}
-
-awaitable<exchange_end> read_head(origin_lease& lease,
-                                  const deadline& patience,
-                                  http::response_head& head) {
-    auto& buffer = lease.buffer();
-    std::size_t resume = 0;
-    unsigned interim = 0;
-    for (;;) {
-        const auto read = buffer.empty()
-                              ? http::head_result{}
-                              : http::parse_response_head(buffer.data(), head, head_limits, resume);
-        if (read.state == http::head_state::bad) {
-            co_return exchange_end{.trouble = follow_trouble::bad_message, .detail = read.why};
-        }
-        if (read.state == http::head_state::done) {
-            if (head.status >= 200) {
-                co_return exchange_end{};
-            }
-            if (head.status == 101 || ++interim > most_interim) {
-                co_return exchange_end{.trouble = follow_trouble::bad_message,
-                                       .detail = "1xx responses"};
-            }
-            buffer.consume(head.bytes);
-            resume = 0;
-            continue;
-        }
-        resume = read.resume;
-        const bool more = co_await read_more(lease, patience);
-        if (!more) {
-            co_return broke(patience, buffer.empty());
-        }
-    }
-}
-
-awaitable<exchange_end> read_body(origin_lease& lease,
-                                  const deadline& patience,
-                                  http::body_framing framing,
-                                  std::uint64_t most,
-                                  std::vector<std::byte>& out) {
-    auto& buffer = lease.buffer();
-    if (framing.kind == body_kind::none) {
-        co_return exchange_end{};
-    }
-    auto left = framing.kind == body_kind::length ? framing.length
-                                                  : std::numeric_limits<std::uint64_t>::max();
-    if (framing.kind == body_kind::length && left > most) {
-        co_return exchange_end{.trouble = follow_trouble::too_large};
-    }
-    http::chunked_decoder decoder;
-    const auto take = [&out, most](std::string_view piece) {
-        const auto bytes = std::as_bytes(std::span{piece.data(), piece.size()});
-        out.insert(out.end(), bytes.begin(), bytes.end());
-        return out.size() <= most;
-    };
-    while (left > 0) {
-        if (buffer.empty()) {
-            const bool more = co_await read_more(lease, patience);
-            if (!more) {
-                if (framing.kind == body_kind::until_close && !patience.expired()) {
-                    co_return exchange_end{};  // the digest's own length says whether it is whole
-                }
-                co_return broke(patience, false);
-            }
-        }
-        bool fits = true;
-        if (framing.kind == body_kind::chunked) {
-            const auto step = decoder.feed(buffer.data());
-            if (step.error != nullptr) {
-                co_return exchange_end{.trouble = follow_trouble::bad_message,
-                                       .detail = step.error};
-            }
-            fits = take(step.data);
-            buffer.consume(step.consumed);
-            left = step.done ? 0 : left;
-        } else {
-            const auto piece = buffer.data().substr(
-                0, static_cast<std::size_t>(std::min<std::uint64_t>(left, buffer.size())));
-            fits = take(piece);
-            left -= piece.size();
-            buffer.consume(piece.size());
-        }
-        if (!fits) {
-            co_return exchange_end{.trouble = follow_trouble::too_large};
-        }
-    }
-    co_return exchange_end{};
-}
-
-}  // namespace
-
 awaitable<void> digest_fetcher::fetch(shared& all, one& sibling, bool seen) {
     auto& follower = seen ? *sibling.seen : sibling.digest;
     const auto& of = sibling.of;
@@ -349,48 +203,27 @@ awaitable<void> digest_fetcher::fetch(shared& all, one& sibling, bool seen) {
                                          all.context.node,
                                          wall_now(),
                                          all.context.random);
-        // What went wrong with the writing, the reading tells.
-        (void)co_await write_all(sibling.lease.socket(), net::buffer(wire));
-        http::response_head head;
-        std::vector<std::byte> body;
-        auto end = co_await read_head(sibling.lease, sibling.patience, head);
-        if (end.silent && reused && !fresh_only && !all.is_over(sibling)) {
+        auto got = co_await bounded_get(
+            sibling.lease, sibling.patience, wire, follow_plan{}.most_bytes);
+        if (got.silent && reused && !fresh_only && !all.is_over(sibling)) {
             sibling.lease.close();
             continue;
-        }
-        // Fields are views into the buffer, which the body is read to.
-        const std::string etag{value_of(head.fields, "ETag")};
-        const std::string node{value_of(head.fields, node_field)};
-        const auto fresh = of.squid ? fresh_for(head.fields, wall_now()) : std::nullopt;
-        const auto status = head.status;
-        if (end.trouble == follow_trouble::none) {
-            const auto framing = http::response_framing(head, boost::beast::http::verb::get);
-            if (!framing) {
-                end = {.trouble = follow_trouble::bad_message, .detail = framing.error().detail};
-            } else {
-                const bool lasts = framing->reusable && framing->kind != body_kind::until_close &&
-                                   http::keep_alive(head.version, head.fields);
-                sibling.lease.buffer().consume(head.bytes);
-                end = co_await read_body(
-                    sibling.lease, sibling.patience, *framing, follow_plan{}.most_bytes, body);
-                if (end.trouble == follow_trouble::none && lasts) {
-                    sibling.patience.clear();
-                    sibling.lease.give_back();
-                }
-            }
         }
         sibling.patience.clear();
         sibling.lease.close();
         if (all.is_over(sibling)) {
             co_return;
         }
-        if (end.trouble != follow_trouble::none) {
-            follower.failed(end.trouble, std::move(end.detail), steady_now());
+        if (got.trouble != follow_trouble::none) {
+            follower.failed(got.trouble, std::move(got.detail), steady_now());
         } else {
-            follower.answered(
-                {.status = status, .etag = etag, .node = node, .fresh_for = fresh, .body = body},
-                all.context.node,
-                steady_now());
+            follower.answered({.status = got.status,
+                               .etag = got.etag,
+                               .node = got.node,
+                               .fresh_for = got.fresh_for,
+                               .body = got.body},
+                              all.context.node,
+                              steady_now());
         }
         co_return;
     }
