@@ -51,6 +51,57 @@ TEST_SUITE("scenario/admission") {
         CHECK(is_hit(w.get("/a")));
     }
 
+    TEST_CASE(
+        "a first request's body waits on probation: the second is a hit, the origin asked once") {
+        auto settings = basic_settings();
+        settings["admission"] = {{"probation", "2%"}};
+        world w{settings};
+        w.origin.on("/a", fresh_hello);
+        const auto first = w.get("/a");
+        CHECK(stores(first));
+        CHECK(cache_status_of(first).detail == "probation");
+        const auto second = w.get("/a");
+        CHECK(is_hit(second));
+        CHECK(second.body == "hello");
+        CHECK(is_hit(w.get("/a")));
+        CHECK(w.origin.count("/a") == 1);
+    }
+
+    TEST_CASE("probation spares the fetches that nth-hit would cost, and never waits for nothing") {
+        auto settings = basic_settings();
+        settings["admission"] = {
+            {"policy", "nth-hit"},
+            {"hits", 3},
+            {"probation", "2%"},
+            {"rules", json::array({json{{"url", "*/never"}, {"policy", "never"}}})}};
+        world w{settings};
+        w.origin.on("/a", fresh_hello);
+        w.origin.on("/never", fresh_hello);
+        CHECK(stores(w.get("/a")));
+        CHECK(is_hit(w.get("/a")));
+        CHECK(is_hit(w.get("/a")));
+        CHECK(w.origin.count("/a") == 1);
+        CHECK_FALSE(stores(w.get("/never")));
+        CHECK_FALSE(stores(w.get("/never")));
+    }
+
+    TEST_CASE("tinylfu and auto serve, and /stats says what other settings would have done") {
+        for (const std::string policy : {"tinylfu", "auto"}) {
+            CAPTURE(policy);
+            auto settings = basic_settings();
+            settings["admission"] = {{"policy", policy}};
+            settings["memory"] = {{"size", "8MiB"}, {"policy", "gdsf"}};
+            world w{settings};
+            w.origin.on("/a", fresh_hello);
+            (void)w.get("/a");
+            (void)w.get("/a");
+            CHECK(is_hit(w.get("/a")));
+            const auto told = w.proxy.stats().at("what_if");
+            CHECK(told.at("sample").get<double>() > 0);
+            CHECK_FALSE(told.at("advice").get<std::string>().empty());
+        }
+    }
+
     TEST_CASE("a URL rule overrides the policy, and the first that matches decides") {
         fake_origin origin;
         auto settings = basic_settings();

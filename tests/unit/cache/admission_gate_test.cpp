@@ -308,4 +308,144 @@ TEST_CASE("a file that is no usable state is refused, and the filter starts empt
     CHECK(gate.note(nth_key(1, 1), second_hit, now).admitted);
 }
 
+TEST_CASE("what is refused may wait on probation where that has a share, but never of never") {
+    auto options = few_objects();
+    options.admission.choice = {admission_policy::nth_hit, 4};
+    options.admission.probation = 0.02;
+    admission_gate gate{options, now};
+    CHECK(gate.probation() == 0.02);
+    const auto key = nth_key(1, 1);
+    const auto first = gate.note(key, {options.admission.choice, no_rule}, now);
+    CHECK_FALSE(first.admitted);
+    CHECK(first.may_wait);
+    CHECK(first.uses_to_admit == 3);
+    CHECK(gate.note(key, {options.admission.choice, no_rule}, now).uses_to_admit == 2);
+    CHECK_FALSE(gate.peek(key, {{admission_policy::never, 2}, no_rule}).may_wait);
+    const auto admitted = gate.peek(key, second_hit);
+    CHECK(admitted.admitted);
+    CHECK_FALSE(admitted.may_wait);
+    options.admission.probation = 0;
+    gate.adopt(options);
+    CHECK_FALSE(gate.peek(nth_key(1, 2), second_hit).may_wait);
+}
+
+TEST_CASE("tinylfu admits what was asked for more often than what left last") {
+    auto options = few_objects();
+    options.admission.choice = {admission_policy::tinylfu, 2};
+    admission_gate gate{options, now};
+    const admission_choice_for by{options.admission.choice, no_rule};
+    const auto ask = [&](std::uint64_t n) {
+        gate.count_request(nth_key(1, n));
+        return gate.note(nth_key(1, n), by, now);
+    };
+    // Nothing has left: nobody loses a place.
+    CHECK(ask(1).admitted);
+    CHECK(ask(1).policy == admission_policy::tinylfu);
+    CHECK(ask(1).seen_before == 2);
+    gate.evicted(nth_key(1, 1));  // which was asked for three times
+    for (unsigned sight = 1; sight <= 3; ++sight) {
+        CAPTURE(sight);
+        CHECK_FALSE(ask(2).admitted);
+    }
+    CHECK(ask(2).admitted);
+    // Hits count as well: the gate is told of every request.
+    gate.count_request(nth_key(1, 3));
+    gate.count_request(nth_key(1, 3));
+    gate.count_request(nth_key(1, 3));
+    CHECK(ask(3).admitted);
+    gate.evicted(nth_key(1, 99));  // never asked for, as far as anybody remembers
+    CHECK(ask(4).admitted);
+}
+
+TEST_CASE("tinylfu set by a reload, with nothing that counts, is second-hit") {
+    admission_gate gate{few_objects(), now};
+    const admission_choice_for by{{admission_policy::tinylfu, 2}, no_rule};
+    CHECK_FALSE(gate.note(nth_key(1, 1), by, now).admitted);
+    CHECK(gate.note(nth_key(1, 1), by, now).admitted);
+}
+
+TEST_CASE("auto is second-hit until it is told otherwise") {
+    auto options = few_objects();
+    options.admission.choice = {admission_policy::automatic, 2};
+    admission_gate gate{options, now};
+    const admission_choice_for by{options.admission.choice, no_rule};
+    CHECK_FALSE(gate.note(nth_key(1, 1), by, now).admitted);
+    CHECK(gate.note(nth_key(1, 1), by, now).admitted);
+    gate.obey({admission_policy::nth_hit, 3}, 0.1);
+    CHECK_FALSE(gate.note(nth_key(1, 2), by, now).admitted);
+    CHECK_FALSE(gate.note(nth_key(1, 2), by, now).admitted);
+    CHECK(gate.note(nth_key(1, 2), by, now).admitted);
+    CHECK(gate.peek(nth_key(1, 3), by).may_wait);
+    // Other policies are not concerned by what auto was told.
+    CHECK(gate.peek(nth_key(1, 3), {{admission_policy::always, 2}, no_rule}).admitted);
+}
+
+TEST_CASE("a filter that follows keeps its promises: what was seen is known, few others are") {
+    config::options options;
+    options.memory.size = 16u << 20;
+    options.admission.false_positive_rate = 0.01;
+    admission_gate gate{options, now};
+    const auto first = gate.settings();
+    CHECK(first.age == std::chrono::hours{50});
+    CHECK(first.false_positive_rate < 0.01);
+    for (std::uint64_t n = 0; n < 2'000; ++n) {
+        (void)gate.note(nth_key(1, n), second_hit, now);
+    }
+    // The store turns over in ten minutes: a younger, smaller filter.
+    auto later = now + std::chrono::minutes{2};
+    gate.housekeep(std::chrono::minutes{10}, later);
+    CHECK(gate.settings().age == std::chrono::seconds{1'024});
+    CHECK(gate.settings().objects < first.objects);
+    unsigned wrong = 0;
+    for (std::uint64_t n = 0; n < 2'000; ++n) {
+        CHECK(gate.peek(nth_key(1, n), second_hit).admitted);
+    }
+    constexpr std::uint64_t strangers = 20'000;
+    for (std::uint64_t n = 0; n < strangers; ++n) {
+        wrong += gate.peek(nth_key(2, n), second_hit).admitted ? 1 : 0;
+    }
+    CHECK(wrong <= 0.01 * strangers);  // far from full, far below
+    // Within the new age nothing is forgotten; after two of them everything is.
+    later += std::chrono::seconds{1'024};
+    for (std::uint64_t n = 0; n < 3'000; ++n) {
+        (void)gate.note(nth_key(3, n), second_hit, later);
+    }
+    gate.housekeep(std::chrono::minutes{10}, later);
+    later += std::chrono::seconds{1'100};
+    for (std::uint64_t n = 0; n < 1'000; ++n) {
+        (void)gate.note(nth_key(4, n), second_hit, later);
+    }
+    wrong = 0;
+    for (std::uint64_t n = 0; n < 2'000; ++n) {
+        wrong += gate.peek(nth_key(1, n), second_hit).admitted ? 1 : 0;
+    }
+    CHECK(wrong <= 40);
+}
+
+TEST_CASE("a filter that follows comes back from its file in the size it had") {
+    const own_directory directory;
+    config::options options;
+    options.memory.size = 16u << 20;
+    options.admission.state = directory.file("state");
+    std::uint64_t objects = 0;
+    {
+        admission_gate gate{options, now};
+        for (std::uint64_t n = 0; n < 2'000; ++n) {
+            (void)gate.note(nth_key(1, n), second_hit, now);
+        }
+        gate.housekeep(std::chrono::minutes{10}, now + std::chrono::minutes{2});
+        objects = gate.settings().objects;
+        for (std::uint64_t n = 0; n < 500; ++n) {
+            (void)gate.note(nth_key(2, n), second_hit, now);
+        }
+        REQUIRE(!gate.save(options.admission.state));
+    }
+    REQUIRE(objects != admission_gate(config::options{}, now).settings().objects);
+    const admission_gate again{options, now + std::chrono::minutes{3}};
+    CHECK(again.settings().objects == objects);
+    for (std::uint64_t n = 0; n < 500; ++n) {
+        CHECK(again.peek(nth_key(2, n), second_hit).admitted);
+    }
+}
+
 TEST_SUITE_END();
