@@ -1,5 +1,6 @@
 #include "tests/crash/checker.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <span>
 #include <thread>
@@ -160,6 +161,7 @@ check_figures& check_figures::operator+=(const check_figures& other) noexcept {
     freshened_found += other.freshened_found;
     large += other.large;
     large_found += other.large_found;
+    oldest_lost = std::max(oldest_lost, other.oldest_lost);
     ranges += other.ranges;
     return *this;
 }
@@ -210,6 +212,11 @@ check_figures check_all(const victim& started,
     check_figures missing;
     for (const auto& one : absent) {
         add(one, missing.owed, missing.freshened, missing.large);
+        if (is_owed[std::size_t{one.url} * flavours + one.flavour]) {
+            out.oldest_lost = std::max(out.oldest_lost,
+                                       std::chrono::duration_cast<std::chrono::milliseconds>(
+                                           owed.age(one.url, one.flavour, at)));
+        }
         owed.lost(one.url, one.flavour);
     }
     out.asked = all.size();

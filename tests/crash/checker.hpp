@@ -7,6 +7,7 @@
 #include "tests/crash/load.hpp"
 #include "tests/crash/victim.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 
@@ -17,7 +18,9 @@ struct check_figures {
     std::uint64_t owed = 0, owed_found = 0;            ///< admitted a second before, or more
     std::uint64_t freshened = 0, freshened_found = 0;  ///< given a new day by a 304 likewise
     std::uint64_t large = 0, large_found = 0;          ///< of the owed, the large ones
-    std::uint64_t ranges = 0;                          ///< further requests for parts of those
+    /// Of the owed that were not there, the one admitted longest before the kill.
+    std::chrono::milliseconds oldest_lost{0};
+    std::uint64_t ranges = 0;  ///< further requests for parts of those
 
     check_figures& operator+=(const check_figures& other) noexcept;
 };

@@ -37,6 +37,11 @@ bool ledger::was_stored(std::uint32_t url, unsigned flavour) const {
     return entries_[slot(url, flavour)].stored;
 }
 
+steady::duration ledger::age(std::uint32_t url, unsigned flavour, const moment& at) const {
+    const std::lock_guard lock{guard_of(url)};
+    return at.killed - entries_[slot(url, flavour)].admitted;
+}
+
 bool ledger::is_owed(std::uint32_t url, unsigned flavour, const moment& at) const {
     const std::lock_guard lock{guard_of(url)};
     const auto& one = entries_[slot(url, flavour)];

@@ -48,6 +48,8 @@ public:
         std::uint64_t may_hold = 0;  ///< bytes written after which an object may be gone
     };
     [[nodiscard]] bool is_owed(std::uint32_t url, unsigned flavour, const moment& at) const;
+    /// How long before the kill it was admitted. @pre it is owed
+    [[nodiscard]] steady::duration age(std::uint32_t url, unsigned flavour, const moment& at) const;
 
 private:
     struct entry {

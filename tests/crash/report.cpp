@@ -83,6 +83,7 @@ void print(std::ostream& out, const run_options& asked, const run_figures& f, co
     row("  found", f.checks.found);
     share("  admitted a second before, hits again", f.checks.owed_found, f.checks.owed);
     share("    of these large", f.checks.large_found, f.checks.large);
+    row("    lost: admitted before the kill, at most", f.checks.oldest_lost.count(), "ms");
     share("  prolonged by a 304, hits again", f.checks.freshened_found, f.checks.freshened);
     row("origin asked while checking", f.origin_asked_while_checking);
     if (f.damage_rounds != 0) {

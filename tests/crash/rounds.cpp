@@ -154,8 +154,8 @@ void runs::inside::check_after(const ledger::moment& when, check_figures& into) 
         " found; owed " + std::to_string(got.owed_found) + " of " + std::to_string(got.owed) +
         ", freshened " + std::to_string(got.freshened_found) + " of " +
         std::to_string(got.freshened) + ", large " + std::to_string(got.large_found) + " of " +
-        std::to_string(got.large) + "; " + std::to_string(now.objects) + " objects, damaged " +
-        std::to_string(now.damaged));
+        std::to_string(got.large) + "; " + std::to_string(now.objects) + " objects, oldest lost " +
+        std::to_string(got.oldest_lost.count()) + " ms, damaged " + std::to_string(now.damaged));
 }
 
 // Until the log has come round often enough.
