@@ -100,9 +100,9 @@ void writer::note(journal_note what, std::function<void()> kept) {
     wake_.notify_one();
 }
 
-bool writer::has_offered() {
+std::uint64_t writer::queued_bytes() {
     const std::lock_guard lock{guard_};
-    return offered_bytes_ != 0;
+    return offered_bytes_;
 }
 
 void writer::begin(log_end end) {
@@ -331,15 +331,14 @@ void writer::keep_noted() {
         }
     }
     if (!journal_broken_) {
-        const auto failed = journal_.append(entries, !calls.empty());
+        // Where it would grow beyond its share of the store it is gathered first.
+        const auto grown = journal_.bytes() + encoded_bytes(entries, core_->store.store);
+        const auto failed = grown > core_->shape.journal_most / 2
+                                ? rewrite_journal(entries)
+                                : journal_.append(entries, !calls.empty());
         if (!failed) {
             for (const auto& call : calls) {
                 call();
-            }
-            if (journal_.bytes() > core_->shape.journal_most / 2 && rewrite_journal({})) {
-                journal_broken_ = true;
-                trouble(boost::system::errc::make_error_code(boost::system::errc::io_error),
-                        "rewriting the journal of purges");
             }
             return;
         }

@@ -11,9 +11,11 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
+#include <cstring>
+#include <future>
 #include <memory>
 #include <optional>
-#include <random>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,12 +30,13 @@ using namespace std::chrono_literals;
 
 /// The `version`-th body of a URL.
 inline std::string body_for(std::string_view url, std::size_t size, unsigned version = 0) {
-    std::mt19937_64 random{std::hash<std::string_view>{}(url) + version};
-    std::string out(size, '\0');
-    for (std::size_t i = 0; i < size; ++i) {
-        out[i] = static_cast<char>(i % 8 == 0 ? random()
-                                              : static_cast<unsigned char>(out[i - 1]) * 31u + i);
+    std::uint64_t word = std::hash<std::string_view>{}(url) + version * 0x9e3779b97f4a7c15;
+    std::string out(size + sizeof word, '\0');
+    for (std::size_t i = 0; i < size; i += sizeof word) {
+        word = word * 6364136223846793005 + 1442695040888963407;
+        std::memcpy(out.data() + i, &word, sizeof word);
     }
+    out.resize(size);
     return out;
 }
 
@@ -105,14 +108,14 @@ struct store {
     [[nodiscard]] bool has(std::string_view url) { return find(url).what == lookup::present; }
     void invalidate(std::string_view url) {
         lately->note(key_of(url));
-        std::atomic<bool> kept{false};
-        tiers->invalidate(key_of(url), [&kept] { kept = true; });
-        REQUIRE(eventually([&] { return kept.load(); }));
+        std::promise<void> kept;
+        tiers->invalidate(key_of(url), [&kept] { kept.set_value(); });
+        REQUIRE(kept.get_future().wait_for(tests::patience) == std::future_status::ready);
     }
     void keep_bans() {
-        std::atomic<bool> kept{false};
-        tiers->keep_bans([&kept] { kept = true; });
-        REQUIRE(eventually([&] { return kept.load(); }));
+        std::promise<void> kept;
+        tiers->keep_bans([&kept] { kept.set_value(); });
+        REQUIRE(kept.get_future().wait_for(tests::patience) == std::future_status::ready);
     }
 
     std::shared_ptr<filesystem> files;

@@ -401,6 +401,7 @@ TEST_SUITE("disk/tier") {
 
     TEST_CASE("what is asked for often is carried forward, large objects too") {
         store s{std::make_shared<memory_files>(), smallest_store};
+        s.settings.write_queue = 128u << 10;
         s.open();
         s.put_surely("http://hot/", object("http://hot/", 5000));
         s.put_surely("http://hot/large", object("http://hot/large", 50'000));
