@@ -1,0 +1,409 @@
+// A disk that fails, fills, hangs or goes away: traffic goes on, nothing wrong is served, and the
+// store comes back by itself.
+
+#include "proxy/cache/disk/format.hpp"
+#include "proxy/cache/disk/tier.hpp"
+#include "tests/unit/disk/memory_files.hpp"
+#include "tests/unit/disk/stores.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace reprise::proxy::cache::disk {
+
+using namespace test;
+
+namespace {
+
+error_code failing(boost::system::errc::errc_t how) {
+    return boost::system::errc::make_error_code(how);
+}
+
+constexpr auto ready = tier_state::ready;
+
+bool is_ready(store& s) {
+    return s->figures().state == ready;
+}
+
+}  // namespace
+
+TEST_SUITE("disk/faults") {
+
+    TEST_CASE("reads and writes that do less than they are asked are gone on with") {
+        auto files = std::make_shared<memory_files>();
+        files->set_short_transfers(true);
+        store s{files};
+        s.open();
+        for (unsigned i = 0; i < 20; ++i) {
+            s.put_surely(url_of(i), object(url_of(i), 1000 * i));
+        }
+        s.invalidate(url_of(3));
+        s.open_and_load();
+        for (unsigned i = 0; i < 20; ++i) {
+            const auto got = s.find(url_of(i)).response;
+            REQUIRE(bool{got} == (i != 3));
+            CHECK((i == 3 || bytes_of(*got->content) == body_for(url_of(i), 1000 * i)));
+        }
+    }
+
+    TEST_CASE("what fails to be written is skipped, what is there is served, and it comes back") {
+        for (const auto how : {boost::system::errc::io_error,
+                               boost::system::errc::no_space_on_device,
+                               boost::system::errc::read_only_file_system}) {
+            CAPTURE(static_cast<int>(how));
+            auto files = std::make_shared<memory_files>();
+            store s{files};
+            s.open_and_load();
+            s.put_surely(url_of(1), object(url_of(1), 100));
+            files->set_hook([how](operation what, std::string_view) {
+                return what == operation::write || what == operation::reserve ? failing(how)
+                                                                              : error_code{};
+            });
+            REQUIRE(s.put(url_of(2), object(url_of(2), 100)));
+            REQUIRE(eventually([&] { return s->figures().state == tier_state::reading; }));
+            CHECK_FALSE(s->figures().trouble.empty());
+            CHECK(s->figures().write_errors > 0);
+            CHECK_FALSE(s.put(url_of(3), object(url_of(3), 100)));
+            CHECK(s.has(url_of(1)));
+            CHECK_FALSE(s.has(url_of(2)));
+            files->set_hook({});
+            REQUIRE(eventually([&] { return is_ready(s); }));
+            s.put_surely(url_of(3), object(url_of(3), 100));
+            CHECK(s->figures().trouble.empty());
+            s.open_and_load();
+            CHECK(s.has(url_of(1)));
+            CHECK(s.has(url_of(3)));
+        }
+    }
+
+    TEST_CASE("whichever operation fails, nothing wrong is served and all works again after it") {
+        // The n-th operation fails, and all for a little while after it.
+        for (unsigned n = 1; n <= 60; ++n) {
+            CAPTURE(n);
+            auto files = std::make_shared<memory_files>();
+            store s{files, smallest_store};
+            s.settings.retry_after = s.settings.retry_at_most = 1ms;
+            s.open_and_load();
+            std::atomic<unsigned> seen{0};
+            files->set_hook([&seen, n](operation what, std::string_view) {
+                if (what == operation::read_cached) {
+                    return error_code{};
+                }
+                const auto now = ++seen;
+                return now >= n && now < n + 5 ? failing(boost::system::errc::io_error)
+                                               : error_code{};
+            });
+            for (unsigned i = 0; i < 40; ++i) {
+                (void)s.put(url_of(i), object(url_of(i), 3000 + 500 * i));
+                if (i % 10 == 9) {
+                    s.invalidate(url_of(i - 5));  // kept in the end
+                }
+                const auto got = s.find(url_of(i / 2)).response;
+                CHECK((!got ||
+                       bytes_of(*got->content) == body_for(url_of(i / 2), 3000 + 500 * (i / 2))));
+            }
+            files->set_hook({});
+            REQUIRE(eventually([&] { return is_ready(s); }));
+            s.put_surely("http://b/", object("http://b/", 100));
+            s.close();
+            s.files = files->after_kill();
+            s.open_and_load();
+            CHECK(s.has("http://b/"));
+            for (const auto i : {4u, 14u, 24u, 34u}) {
+                CHECK_FALSE(s.has(url_of(i)));
+            }
+        }
+    }
+
+    TEST_CASE("a purge that can't be kept now is kept when it can, and only then said to be") {
+        auto files = std::make_shared<memory_files>();
+        store s{files};
+        s.open_and_load();
+        s.put_surely(url_of(1), object(url_of(1), 100));
+        s.put_surely(url_of(2), object(url_of(2), 100));
+        files->set_hook([](operation what, std::string_view path) {
+            return what == operation::sync && path.find("purges") != std::string_view::npos
+                       ? failing(boost::system::errc::io_error)
+                       : error_code{};
+        });
+        std::atomic<bool> kept{false};
+        s.lately->note(key_of(url_of(1)));
+        s->invalidate(key_of(url_of(1)), [&kept] { kept = true; });
+        REQUIRE(eventually([&] { return s->figures().state == tier_state::reading; }));
+        CHECK_FALSE(kept.load());
+        CHECK_FALSE(s.has(url_of(1)));
+        CHECK(s.has(url_of(2)));
+        files->set_hook({});
+        REQUIRE(eventually([&] { return kept.load(); }));
+        const auto after = files->cut(3);
+        s.close();
+        s.files = after;
+        s.open_and_load();
+        CHECK_FALSE(s.has(url_of(1)));
+    }
+
+    TEST_CASE("a record that can't be read is absent, and not forgotten") {
+        auto files = std::make_shared<memory_files>();
+        store s{files};
+        s.open_and_load();
+        s.put_surely(url_of(1), object(url_of(1), 100));
+        files->set_cold(true);
+        files->set_hook([](operation what, std::string_view) {
+            return what == operation::read ? failing(boost::system::errc::io_error) : error_code{};
+        });
+        CHECK(s.find(url_of(1)).what == lookup::absent);
+        CHECK(s->figures().read_errors > 0);
+        files->set_hook({});
+        CHECK(s.has(url_of(1)));
+        CHECK(s->figures().pooled > 0);
+    }
+
+    TEST_CASE("a damaged record is dropped, counted and can be stored anew") {
+        auto files = std::make_shared<memory_files>();
+        store s{files};
+        s.open_and_load();
+        s.put_surely(url_of(1), object(url_of(1), 5000));
+        const auto segment = files->contents("/store/s-00000000");
+        const auto at = segment.find(body_for(url_of(1), 5000).substr(0, 64));
+        REQUIRE(at != std::string::npos);
+        files->damage("/store/s-00000000", at + 4000, "oops");
+        CHECK(s.find(url_of(1)).what == lookup::absent);
+        CHECK(s->figures().damaged == 1);
+        CHECK(s->figures().objects == 0);
+        s.put_surely(url_of(1), object(url_of(1), 5000));
+    }
+
+    TEST_CASE("a damaged block of a large body ends its reading there, never with wrong bytes") {
+        auto files = std::make_shared<memory_files>();
+        store s{files, 64u << 20};
+        s.open_and_load();
+        const std::string url = "http://large/";
+        const auto content = body_for(url, 600'000);
+        s.put_surely(url, object(url, content.size()));
+        const auto segment = files->contents("/store/s-00000000");
+        const auto at = segment.find(content.substr(400'000, 64));
+        REQUIRE(at != std::string::npos);
+        files->damage("/store/s-00000000", at, "oops");
+        const auto got = s.find(url).response;
+        REQUIRE(got);
+        CHECK_FALSE(whole_body(*got));
+        CHECK(read(*got->outside, 0, 300'000) == content.substr(0, 300'000));
+        CHECK(s.find(url).what == lookup::absent);  // not whole any more
+    }
+
+    TEST_CASE("a disk that hangs holds up nobody for long, and a full queue nobody at all") {
+        auto files = std::make_shared<memory_files>();
+        store s{files};
+        s.settings.patience = 20ms;
+        s.settings.read_queue = 4;
+        s.open_and_load();
+        for (unsigned i = 0; i < 20; ++i) {
+            s.put_surely(url_of(i), object(url_of(i), 100));
+        }
+        std::mutex guard;
+        std::condition_variable freed;
+        bool hangs = true;
+        files->set_hook([&](operation what, std::string_view) {
+            if (what == operation::read) {
+                std::unique_lock lock{guard};
+                freed.wait(lock, [&] { return !hangs; });
+            }
+            return error_code{};
+        });
+        files->set_cold(true);
+        std::vector<std::unique_ptr<disk_lookup>> all;
+        std::vector<std::string> urls;
+        for (unsigned i = 0; i < 20; ++i) {
+            urls.push_back(url_of(i));
+        }
+        for (const auto& url : urls) {
+            all.push_back(std::make_unique<disk_lookup>(*s, key_of(url), url, wakeup::signal{}));
+        }
+        unsigned at_once = 0;
+        for (const auto& one : all) {
+            at_once += one->step({}) ? 1 : 0;
+        }
+        CHECK(at_once >= 20 - 4 - 2);  // neither in the queue nor with a thread
+        CHECK(s->figures().refused >= at_once);
+        REQUIRE(eventually([&] {
+            return std::all_of(
+                all.begin(), all.end(), [](const auto& one) { return one->step({}); });
+        }));
+        for (const auto& one : all) {
+            CHECK(one->result.what == lookup::absent);
+        }
+        // With every thread held up nobody waits at all; what is cached is still served.
+        disk_lookup next{*s, key_of(urls[0]), urls[0], {}};
+        CHECK(next.step({}));
+        files->set_cold(false);
+        CHECK(s.has(urls[0]));
+        {
+            const std::lock_guard lock{guard};
+            hangs = false;
+        }
+        freed.notify_all();
+        files->set_cold(true);
+        REQUIRE(eventually([&] { return s.has(urls[1]); }));
+    }
+
+    TEST_CASE("a disk that hangs while writing lets puts be skipped, and takes them again later") {
+        auto files = std::make_shared<memory_files>();
+        store s{files};
+        s.settings.write_queue = 64u << 10;
+        s.open_and_load();
+        s.put_surely(url_of(1), object(url_of(1), 100));
+        std::mutex guard;
+        std::condition_variable freed;
+        bool hangs = true;
+        files->set_hook([&](operation what, std::string_view) {
+            if (what == operation::write) {
+                std::unique_lock lock{guard};
+                freed.wait(lock, [&] { return !hangs; });
+            }
+            return error_code{};
+        });
+        unsigned taken = 0;
+        for (unsigned i = 2; i < 100; ++i) {
+            taken += s.put(url_of(i), object(url_of(i), 4000)) ? 1 : 0;
+        }
+        CHECK(taken < 60);
+        CHECK(s->figures().skipped > 40);
+        CHECK(s.has(url_of(1)));
+        {
+            const std::lock_guard lock{guard};
+            hangs = false;
+        }
+        freed.notify_all();
+        s.put_surely("http://b/", object("http://b/", 100));
+    }
+
+    TEST_CASE(
+        "a directory that goes away is waited for, and one that is another's is not written to") {
+        auto files = std::make_shared<memory_files>();
+        store s{files, smallest_store};
+        s.open_and_load();
+        s.put_surely(url_of(0), object(url_of(0), 100));
+        std::atomic<bool> gone{true};
+        files->set_hook([&gone](operation what, std::string_view) {
+            return gone && what == operation::open
+                       ? failing(boost::system::errc::no_such_file_or_directory)
+                       : error_code{};
+        });
+        REQUIRE(eventually([&, i = 1u]() mutable {
+            (void)s.put(url_of(i), object(url_of(i), 10'000));
+            ++i;
+            return s->figures().state == tier_state::reading;
+        }));
+        CHECK(s.has(url_of(0)));
+        gone = false;
+        REQUIRE(eventually([&] { return is_ready(s); }));
+        s.put_surely("http://b/", object("http://b/", 100));
+    }
+
+    TEST_CASE("with room for a few segments only, those are used again and again") {
+        auto files = std::make_shared<memory_files>();
+        store s{files, smallest_store};
+        std::atomic<unsigned> made{0};
+        files->set_hook([&made](operation what, std::string_view) {
+            return what == operation::reserve && ++made > 5
+                       ? failing(boost::system::errc::no_space_on_device)
+                       : error_code{};
+        });
+        s.settings.write_queue = 128u << 10;
+        s.open_and_load();
+        for (unsigned i = 0; i < 400; ++i) {
+            REQUIRE(eventually([&] { return s.put(url_of(i), object(url_of(i), 10'000)); }));
+        }
+        s.put_surely("http://b/", object("http://b/", 100));
+        CHECK(is_ready(s));
+        CHECK(files->taken() < 6 * (256u << 10) + (256u << 10));
+    }
+
+    TEST_CASE("many threads at once put, look up, purge and read, and all of it is right") {
+        auto files = std::make_shared<memory_files>();
+        store s{files, smallest_store};
+        s.settings.write_queue = 128u << 10;
+        s.open();
+        std::atomic<unsigned> wrong{0};
+        std::atomic<unsigned> hits{0};
+        std::vector<std::thread> threads;
+        for (unsigned t = 0; t < 3; ++t) {
+            threads.emplace_back([&, t] {
+                std::mt19937_64 random{t};
+                for (unsigned i = 0; i < 600; ++i) {
+                    const auto number = random() % 60;
+                    const auto url = url_of(number);
+                    const auto key = key_of(url);
+                    const auto size = number % 10 == 0 ? 70'000 : 100 + 300 * number;
+                    switch (random() % 32) {
+                    case 0:
+                        s.lately->note(key);
+                        s->invalidate(key);
+                        break;
+                    case 1: s->expire(key, wall_now()); break;
+                    case 2:
+                        s.purges->ban_prefix(url, "", purge_mode::hard, wall_now());
+                        s->keep_bans();
+                        break;
+                    case 3:
+                    case 4:
+                    case 5:
+                    case 6:
+                    case 7:
+                    case 8:
+                    case 9: (void)s.put(url, object(url, size)); break;
+                    default: {
+                        disk_lookup one{*s, key, url, {}};
+                        while (!one.step({})) {
+                            std::this_thread::yield();
+                        }
+                        const auto& got = one.result.response;
+                        if (!got) {
+                            break;
+                        }
+                        ++hits;
+                        if (got->content) {
+                            wrong += bytes_of(*got->content) == body_for(url, size) ? 0 : 1;
+                            (void)s->freshen(key, url, *got, *got, s.mark(url));
+                            if (random() % 8 == 0) {
+                                s->drop(key, *got);
+                            }
+                            break;
+                        }
+                        const auto reader = got->outside->read_from(0, {});
+                        std::string content;
+                        std::vector<slice> pieces;
+                        auto news = outside_reader::news::data;
+                        while (content.size() < size && news != outside_reader::news::failed) {
+                            pieces.clear();
+                            news = reader->next(size, 50'000, pieces);
+                            for (const auto& piece : pieces) {
+                                content.append(piece.view());
+                            }
+                        }
+                        wrong += body_for(url, size).starts_with(content) ? 0 : 1;
+                    }
+                    }
+                    (void)s->figures();
+                }
+            });
+        }
+        for (auto& thread : threads) {
+            thread.join();
+        }
+        CHECK(wrong == 0);
+        CHECK(hits > 20);
+        CHECK(s->figures().damaged == 0);
+    }
+}
+
+}  // namespace reprise::proxy::cache::disk
