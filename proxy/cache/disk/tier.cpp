@@ -318,7 +318,7 @@ bool tier::freshen(const filter::key_hash& key,
                        .subject = subject,
                        .length = updated.size()};
     const auto object = index_key(record_kind::object, key, task.discriminator());
-    if (!core_->index.find(object) && !writer_->has_offered()) {
+    if (!core_->index.find(object) && writer_->queued_bytes() == 0) {
         return false;
     }
     if (!writer_->offer(std::move(task), updated.head.size() + task_bytes)) {
@@ -381,6 +381,7 @@ tier_figures tier::figures() const {
     out.put_bytes = counts.put_bytes.load(relaxed);
     out.skipped = counts.skipped.load(relaxed);
     out.skipped_bytes = counts.skipped_bytes.load(relaxed);
+    out.queued_bytes = writer_->queued_bytes();
     out.written_bytes = core_->files->written_bytes();
     out.carried = counts.carried.load(relaxed);
     out.carried_bytes = counts.carried_bytes.load(relaxed);

@@ -105,7 +105,8 @@ public:
     /// False: there is no room for `bytes` more, or nothing is written now.
     [[nodiscard]] bool offer(write_task task, std::uint64_t bytes);
     void note(journal_note what, std::function<void()> kept = {});
-    [[nodiscard]] bool has_offered();
+    /// What was offered and is not yet in hand.
+    [[nodiscard]] std::uint64_t queued_bytes();
 
     /// From now on what was offered is written.
     void begin(log_end end);
