@@ -15,7 +15,7 @@ constexpr auto relaxed = std::memory_order_relaxed;
 constexpr std::size_t most_stripes = 64;
 
 std::size_t stripes_for(const store_plan& plan) noexcept {
-    constexpr std::uint64_t bytes_a_stripe = 1u << 20;
+    constexpr std::uint64_t bytes_a_stripe = 16u << 20;
     return plan.stripes != 0 ? std::min(plan.stripes, most_stripes)
                              : std::bit_floor(std::clamp<std::size_t>(
                                    plan.capacity / bytes_a_stripe, 1, most_stripes));

@@ -46,8 +46,10 @@ struct store_plan {
     /// What gdsf and lfu_da count requests by; noted by whoever asks, before find. Null: they count
     /// for themselves what is in.
     std::shared_ptr<const frequency_sketch> requests{};
-    double probation = 0;     ///< share of the capacity for first requests, 0 to 0.5
-    std::size_t stripes = 0;  ///< 0: one a MiB of capacity, from 1 to 64
+    double probation = 0;  ///< share of the capacity for first requests, 0 to 0.5
+    /// 0: one for every 16 MiB of capacity, from 1 to 64. Fewer make a policy's choices better
+    /// (README.md has figures), more let more threads in.
+    std::size_t stripes = 0;
 };
 
 struct store_figures {
