@@ -74,16 +74,25 @@ bool tiers::freshen(const filter::key_hash& key,
                     const stored_ptr& current,
                     stored_ptr updated,
                     invalidation_mark asked) {
-    const bool on_disk = disk_ && current->disk_record != 0 &&
+    const bool on_disk = disk_ && current->disk_record.load(std::memory_order_relaxed) != 0 &&
                          disk_->freshen(key, url, *current, *updated, asked);
-    return memory_.freshen(key, url, current, std::move(updated), asked) || on_disk;
+    if (memory_.freshen(key, url, current, updated, asked)) {
+        return true;
+    }
+    if (on_disk && updated->content) {
+        // The disk shows the new head when it is written: until then nobody else is to ask the
+        // origin.
+        (void)memory_.put(key, url, std::move(updated), asked);
+    }
+    return on_disk;
 }
 
 bool tiers::drop(const filter::key_hash& key, std::string_view url, const stored_ptr& outdated) {
     if (disk_) {
         disk_->drop(key, *outdated);
     }
-    return memory_.drop(key, url, outdated) || outdated->disk_record != 0;
+    return memory_.drop(key, url, outdated) ||
+           outdated->disk_record.load(std::memory_order_relaxed) != 0;
 }
 
 std::size_t tiers::invalidate(const filter::key_hash& key, std::string_view url) {

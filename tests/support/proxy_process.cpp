@@ -174,7 +174,7 @@ void proxy_process::start(const std::vector<std::string>& environment) {
 proxy_process::~proxy_process() {
     const int status = stop();
     const auto printed = errors();
-    if (status != 0) {
+    if (status != 0 && !(killed_ && status == 128 + SIGKILL)) {
         ADD_FAIL_CHECK_AT(__FILE__,
                           __LINE__,
                           "reprise ended with status " << status << ":\n"
@@ -182,6 +182,12 @@ proxy_process::~proxy_process() {
     } else if (has_sanitizer_report(printed)) {
         ADD_FAIL_CHECK_AT(__FILE__, __LINE__, "a sanitizer reported:\n" << printed);
     }
+}
+
+void proxy_process::kill() {
+    killed_ = true;
+    signal(SIGKILL);
+    (void)wait();
 }
 
 void proxy_process::signal(int number) const {

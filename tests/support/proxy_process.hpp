@@ -53,6 +53,8 @@ public:
     [[nodiscard]] bool is_running();
     /// SIGTERM, a bounded wait, SIGKILL if that was not enough. The exit status.
     int stop();
+    /// SIGKILL: the end that gives no time for anything. No failure of the test's.
+    void kill();
     /// Waits for its end without asking for it.
     [[nodiscard]] std::optional<int> wait(std::chrono::milliseconds limit = patience);
 
@@ -94,6 +96,7 @@ private:
     temp_dir directory_;
     pid_t pid_ = -1;
     std::optional<int> exit_status_;
+    bool killed_ = false;
     std::vector<std::uint16_t> ports_;
     std::uint16_t admin_port_ = 0;
 };
