@@ -162,8 +162,7 @@ stamp catalogue::current(std::uint32_t url) const noexcept {
 }
 
 stamp catalogue::floor(std::uint32_t url) const noexcept {
-    return {
-        own_[url].held.load(), groups_[group_of(url)].held.load(), tags_[tag_of(url)].held.load()};
+    return {own_[url].floor(), groups_[group_of(url)].floor(), tags_[tag_of(url)].floor()};
 }
 
 void catalogue::make_body(std::uint32_t url,

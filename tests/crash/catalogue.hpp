@@ -11,6 +11,7 @@
 
 #include "tests/support/client.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -54,15 +55,25 @@ enum class ruling : std::uint8_t {
     wrong,  ///< torn, mixed, another URL's, or never sent by the origin
 };
 
-/// The last number given and the last one that is known to hold.
+/// How often something changed at the origin, and what the proxy is held to know of that.
 struct count {
-    std::atomic<std::uint32_t> now{0}, held{0};
+    std::atomic<std::uint32_t> now{0};
+    std::atomic<std::uint32_t> held{0};  ///< whatever happens
+    std::atomic<std::uint32_t> told{0};  ///< as long as it is not killed
     /// A change at the origin. The purge that tells the proxy of it comes after.
     [[nodiscard]] std::uint32_t change() noexcept { return now.fetch_add(1) + 1; }
     /// The proxy said that what is older than `number` is gone.
-    void acknowledge(std::uint32_t number) noexcept {
-        auto before = held.load();
-        while (before < number && !held.compare_exchange_weak(before, number)) {
+    void acknowledge(std::uint32_t number) noexcept { raise(held, number); }
+    /// The same of a method that said nothing of what a restart would know.
+    void tell(std::uint32_t number) noexcept { raise(told, number); }
+    [[nodiscard]] std::uint32_t floor() const noexcept {
+        return std::max(held.load(), told.load());
+    }
+
+private:
+    static void raise(std::atomic<std::uint32_t>& to, std::uint32_t number) noexcept {
+        auto before = to.load();
+        while (before < number && !to.compare_exchange_weak(before, number)) {
         }
     }
 };

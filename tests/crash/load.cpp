@@ -154,6 +154,19 @@ void load::watch() {
     }
 }
 
+void load::settle(std::optional<steady::time_point> killed) {
+    for (const auto& one : told_) {
+        auto& changed = catalogue_.own(one.url);
+        if (!killed || one.when + std::chrono::seconds{1} <= *killed) {
+            changed.acknowledge(one.number);
+        } else {
+            seen_.withdrawn.fetch_add(1);
+        }
+        changed.told = 0;
+    }
+    told_.clear();
+}
+
 double load::pace() const {
     const std::lock_guard lock{guard_};
     if (samples_.size() < 2) {
@@ -323,7 +336,13 @@ bool load::change(asking& by, engine& dice) {
         if (status != 200 && status != 204 && status != 404) {
             return false;
         }
-        changed.acknowledge(number);
+        if (&counter == &seen_.unsafe) {
+            changed.tell(number);
+            const std::lock_guard lock{guard_};
+            told_.push_back({url, number, steady::now()});
+        } else {
+            changed.acknowledge(number);
+        }
         counter.fetch_add(1, std::memory_order_relaxed);
         return true;
     };

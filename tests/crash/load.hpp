@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <string>
 #include <thread>
@@ -41,7 +42,8 @@ struct load_options {
 class sightings {
 public:
     std::atomic<std::uint64_t> replies{0}, hits{0}, from_origin{0}, validated{0}, large{0};
-    std::atomic<std::uint64_t> hard{0}, soft{0}, unsafe{0}, prefix{0}, tag{0}, unkept{0};
+    std::atomic<std::uint64_t> hard{0}, soft{0}, unsafe{0}, prefix{0}, tag{0}, unkept{0},
+        withdrawn{0};
     std::atomic<std::uint64_t> wrong{0}, stale{0}, broken{0}, failed{0};
 
     /// A reply that may be nothing but right.
@@ -81,6 +83,10 @@ public:
     /// The threads end, at the latest when their connections do.
     void join();
 
+    /// Of the unsafe methods those are counted on from now on that were answered a second before
+    /// the end or earlier; after an end in order, all. @pre joined
+    void settle(std::optional<steady::time_point> killed);
+
     /// Writes that the store took in its last second, a second.
     [[nodiscard]] double pace() const;
     /// What the store said last. `log` of the ledger is kept up to date with it.
@@ -115,7 +121,12 @@ private:
         steady::time_point when;
         store_figures figures;
     };
-    mutable std::mutex guard_;  // of samples_
+    mutable std::mutex guard_;  // of samples_ and told_
+    struct told_change {
+        std::uint32_t url, number;
+        steady::time_point when;
+    };
+    std::vector<told_change> told_;
     std::deque<sample> samples_;
     std::vector<std::thread> threads_;
 };

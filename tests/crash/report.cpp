@@ -77,7 +77,9 @@ void print(std::ostream& out, const run_options& asked, const run_figures& f, co
     row("  large objects", s.large.load());
     row("purges by URL, hard", s.hard.load(), "soft " + std::to_string(s.soft.load()));
     row("purges by prefix", s.prefix.load(), "by tag " + std::to_string(s.tag.load()));
-    row("unsafe methods", s.unsafe.load());
+    row("unsafe methods",
+        s.unsafe.load(),
+        std::to_string(s.withdrawn.load()) + " within a second of a kill");
     row("changes the disk did not keep in time", s.unkept.load());
     row("URLs asked after kills", f.checks.asked, std::to_string(f.checks.ranges) + " ranges more");
     row("  found", f.checks.found);

@@ -110,6 +110,7 @@ ledger::moment runs::inside::live(ending how) {
     }
     const auto killed = steady::now();
     work.join();
+    work.settle(how == ending::stop ? std::nullopt : std::optional{killed});
     const auto last = work.last();
     on.reset();
 
@@ -168,6 +169,7 @@ void runs::inside::fill() {
     load work{*on, things, owed, seen, at, hurried, options.seed};
     const bool full = eventually([&] { return owed.log() >= enough; }, std::chrono::minutes{5});
     work.join();
+    work.settle(std::nullopt);  // it is stopped in order
     out.written += work.last().written;
     out.puts += work.last().puts;
     out.skipped += work.last().skipped;
@@ -248,6 +250,7 @@ call_figures runs::trace(std::chrono::seconds how_long) {
         load work{*in.on, in.things, in.owed, in.seen, in.at, in.options.load, in.options.seed};
         std::this_thread::sleep_for(how_long / 2);
         work.join();
+        work.settle(std::nullopt);
         in.on->stop();
         in.on.reset();
         all += read_calls(log, loops);
