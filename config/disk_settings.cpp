@@ -45,6 +45,14 @@ object_table<disk_options> disk_table() {
                   restart,
                   "Of the bytes written at most this share are objects that were used and would "
                   "leave: they are written again instead. More keeps more hits and writes more."),
+            value(
+                "selective",
+                &disk_options::selective,
+                yes_or_no(),
+                restart,
+                "Once the disk is full, what is asked for less often than what would leave for it "
+                "is not written. Fewer writes and more hits; what was admitted a moment ago may be "
+                "in memory alone."),
         },
         {},
         check_disk};

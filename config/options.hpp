@@ -91,6 +91,7 @@ struct disk_options {
     byte_count max_object = 1ull << 30;  ///< a larger body is not stored there
     disk_write write = disk_write::admission;
     double carry = 0.25;  ///< of the bytes written, at most this share is carried forward
+    bool selective = false;  ///< what is asked for less than what it pushes out is not written
     bool operator==(const disk_options&) const = default;
 };
 

@@ -33,7 +33,8 @@ std::string make_pseudonym(const config::options& options) {
 }
 
 // The secret of the keys in it; null where there is none.
-const filter::hash_secret* attach_disk(cache::tiers& store, const config::disk_options& options) {
+const filter::hash_secret* attach_disk(cache::tiers& store, const config::options& all) {
+    const auto& options = all.disk;
     if (options.path.empty()) {
         return nullptr;
     }
@@ -42,6 +43,8 @@ const filter::hash_secret* attach_disk(cache::tiers& store, const config::disk_o
     settings.size = options.size;
     settings.max_object = std::min(options.max_object, options.size / 4);
     settings.carry = options.carry;
+    settings.exponent = cache::exponent_of(all.caching.objective);
+    settings.choosy = options.selective;
     store.attach(
         std::make_unique<cache::disk::tier>(
             settings, cache::disk::system_files(), store.purges(), store.memory().invalidated()),
@@ -84,11 +87,11 @@ void client_census::leave(const address_bytes& client) {
 common_state::common_state(const config::options& options, std::size_t threads, wall_time now)
     : requests{cache::sketch_for(options)},
       store{cache::plan_of(options, requests)},
-      admission{options, now, attach_disk(store, options.disk), requests},
+      admission{options, now, attach_disk(store, options), requests},
       advice{options, steady_now()},
       counters{threads},
       pseudonym{make_pseudonym(options)} {
-    store.memory().on_eviction([this](const cache::evicted_response& gone) {
+    store.on_eviction([this](const cache::evicted_response& gone) {
         if (gone.was_admitted) {
             admission.evicted(gone.key);
         }

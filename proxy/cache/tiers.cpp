@@ -4,18 +4,22 @@
 
 namespace reprise::proxy::cache {
 
+tiers::tiers(const store_plan& memory) : memory_{memory} {
+    memory_.on_eviction([this](const evicted_response& gone) {
+        const auto& response = gone.response;
+        if (disk_ && when_ == disk_write::eviction && gone.was_admitted && gone.was_found &&
+            response->content && response->disk_record.load(std::memory_order_relaxed) == 0) {
+            (void)disk_->put(gone.key, gone.url, response, memory_.mark(gone.key));
+        }
+        if (told_) {
+            told_(gone);
+        }
+    });
+}
+
 void tiers::attach(std::unique_ptr<disk::tier> disk, disk_write when) {
     disk_ = std::move(disk);
     when_ = when;
-    if (when == disk_write::eviction) {
-        memory_.on_eviction([this](const evicted_response& gone) {
-            const auto& response = gone.response;
-            if (gone.was_admitted && gone.was_found && response->content &&
-                response->disk_record.load(std::memory_order_relaxed) == 0) {
-                (void)disk_->put(gone.key, gone.url, response, memory_.mark(gone.key));
-            }
-        });
-    }
 }
 
 bool tiers::put(const filter::key_hash& key,

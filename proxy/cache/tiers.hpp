@@ -23,6 +23,7 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace reprise::proxy::cache {
@@ -31,10 +32,14 @@ enum class disk_write : std::uint8_t { admission, eviction };
 
 class tiers {
 public:
-    explicit tiers(const store_plan& memory) : memory_{memory} {}
+    explicit tiers(const store_plan& memory);
 
     /// Begins to use a disk tier. Before any other thread is there.
     void attach(std::unique_ptr<disk::tier> disk, disk_write when);
+
+    /// Who else hears of what leaves memory for room (response_store::on_eviction). Before any
+    /// other thread is there.
+    void on_eviction(std::function<void(const evicted_response&)> told) { told_ = std::move(told); }
 
     [[nodiscard]] response_store& memory() noexcept { return memory_; }
     [[nodiscard]] const response_store& memory() const noexcept { return memory_; }
@@ -118,6 +123,7 @@ private:
     response_store memory_;
     std::unique_ptr<disk::tier> disk_;
     disk_write when_ = disk_write::admission;
+    std::function<void(const evicted_response&)> told_;
 };
 
 }  // namespace reprise::proxy::cache

@@ -42,6 +42,7 @@ TEST_SUITE("config/changes") {
                     "disk.max_object",
                     "disk.write",
                     "disk.carry",
+                    "disk.selective",
                     "admission.remember",
                     "admission.false_positive_rate",
                     "admission.state",

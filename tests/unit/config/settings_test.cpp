@@ -111,7 +111,8 @@ TEST_SUITE("config/settings") {
     }
 
     TEST_CASE("the disk is read") {
-        const auto& [path, size, max_object, write, carry] = every_setting().disk;
+        const auto& [path, size, max_object, write, carry, selective] = every_setting().disk;
+        CHECK(selective);
         CHECK(path == "/var/cache/reprise");
         CHECK(size == 100ull << 30);
         CHECK(max_object == 10ull << 30);
