@@ -180,10 +180,10 @@ TEST_SUITE("peer/digest_follower") {
         auto f = holding();
         auto stamp = filter::test::stamp_of(1000, 6);
         stamp.seed[0] ^= std::byte{1};
-        auto words = digest_of_keys(size, 0, 1000).words();
+        const auto like = digest_of_keys(size, 0, 1000);
         const filter::digest other{
             {.layout = filter::digest_layout::standard, .bits = size.bits, .probes = size.probes},
-            {words.begin(), words.end()},
+            {like.words().begin(), like.words().end()},
             stamp};
         f.answered(good(filter::encode(other)), "a", start + 10s);
         CHECK(f.figures().trouble == follow_trouble::other_secret);
