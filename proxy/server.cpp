@@ -365,6 +365,13 @@ stats_inputs server::stats() {
     in.store.evicted = store.evicted;
     in.store.evicted_bytes = store.evicted_bytes;
     in.store.purged = store.purged;
+    in.store.probation_objects = store.probation_objects;
+    in.store.probation_bytes = store.probation_bytes;
+    in.store.promoted = store.promoted;
+    in.store.policy_bytes = store.overhead;
+    if (store.eviction_age) {
+        in.store.eviction_age_seconds = static_cast<double>(store.eviction_age->count());
+    }
     if (const auto* disk = common_.store.disk()) {
         in.disk = disk->figures();
     }

@@ -40,6 +40,8 @@ struct metric {
 
 /// Those of the store on disk.
 [[nodiscard]] std::span<const metric> disk_metrics() noexcept;
+/// Of probation and the eviction policies in memory.
+[[nodiscard]] std::span<const metric> memory_metrics() noexcept;
 /// What other settings would have done.
 [[nodiscard]] std::span<const metric> what_if_metrics() noexcept;
 

@@ -25,10 +25,14 @@ struct store_figures {
     std::uint64_t objects = 0;
     std::uint64_t bytes = 0;  ///< charged: heads, bodies and what keeping them costs
     std::uint64_t capacity_bytes = 0;
-    std::uint64_t inserted = 0;       ///< since start
-    std::uint64_t evicted = 0;        ///< since start, for room
-    std::uint64_t evicted_bytes = 0;  ///< since start
-    std::uint64_t purged = 0;         ///< since start, by prefix and tag
+    std::uint64_t inserted = 0;                                ///< since start
+    std::uint64_t evicted = 0;                                 ///< since start, for room
+    std::uint64_t evicted_bytes = 0;                           ///< since start
+    std::uint64_t purged = 0;                                  ///< since start, by prefix and tag
+    std::uint64_t probation_objects = 0, probation_bytes = 0;  ///< that wait for another request
+    std::uint64_t promoted = 0;      ///< since start, admitted while they waited
+    std::uint64_t policy_bytes = 0;  ///< of the eviction policies' own
+    std::optional<double> eviction_age_seconds;
 };
 
 /// Purges by kind, since start; bans now.
