@@ -339,7 +339,8 @@ TEST_SUITE("disk/faults") {
         for (unsigned t = 0; t < 3; ++t) {
             threads.emplace_back([&, t] {
                 std::mt19937_64 random{t};
-                for (unsigned i = 0; i < 600; ++i) {
+                // Long enough that the writer, on whatever machine, has had its turns.
+                for (unsigned i = 0; i < 600 || (hits < 50 && i < 1'000'000); ++i) {
                     const auto number = random() % 60;
                     const auto url = url_of(number);
                     const auto key = key_of(url);
