@@ -1,0 +1,180 @@
+#include "tests/support/temp_dir.hpp"
+#include "tools/replay/line_source.hpp"
+#include "tools/replay/trace.hpp"
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+#include <zstd.h>
+
+using namespace reprise::replay;
+using reprise::tests::temp_dir;
+
+namespace {
+
+std::string written(const temp_dir& directory, const std::string& name, const std::string& text) {
+    const auto path = directory.file(name);
+    std::ofstream{path, std::ios::binary} << text;
+    return path;
+}
+
+std::string compressed(const std::string& text) {
+    std::string out(ZSTD_compressBound(text.size()), '\0');
+    out.resize(ZSTD_compress(out.data(), out.size(), text.data(), text.size(), 3));
+    return out;
+}
+
+std::vector<std::string> lines_of(const std::string& path) {
+    line_source source{path};
+    std::vector<std::string> out;
+    std::string_view line;
+    while (source.next(line)) {
+        out.emplace_back(line);
+    }
+    return out;
+}
+
+std::vector<request> all_of(trace& from) {
+    std::vector<request> out, batch;
+    for (from.next(batch, 3); !batch.empty(); from.next(batch, 3)) {
+        out.insert(out.end(), batch.begin(), batch.end());
+    }
+    return out;
+}
+
+std::string refusal(const std::string& path) {
+    try {
+        (void)lines_of(path);
+    } catch (const std::runtime_error& error) {
+        return error.what();
+    }
+    return "";
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("replay/trace");
+
+TEST_CASE("lines come one by one, the last without its newline too, plain and compressed") {
+    const temp_dir directory;
+    const std::vector<std::string> wanted{"a", "", "bc", "d"};
+    CHECK(lines_of(written(directory, "plain", "a\n\nbc\nd")) == wanted);
+    CHECK(lines_of(written(directory, "zstd", compressed("a\n\nbc\nd\n"))) == wanted);
+    CHECK(lines_of(written(directory, "none", "")).empty());
+    CHECK(lines_of(written(directory, "short", "a\n")) == std::vector<std::string>{"a"});
+}
+
+TEST_CASE("two zstd frames behind each other are one text") {
+    const temp_dir directory;
+    const auto path = written(directory, "two", compressed("a\nb") + compressed("c\nd\n"));
+    CHECK(lines_of(path) == std::vector<std::string>{"a", "bc", "d"});
+}
+
+TEST_CASE("a line may be longer than what is read at once") {
+    const temp_dir directory;
+    const std::string text(3'000'000, 'x');
+    for (const auto& file : {text + "\nend\n", compressed(text + "\nend\n")}) {
+        const auto lines = lines_of(written(directory, "long", file));
+        REQUIRE(lines.size() == 2);
+        CHECK(lines[0] == text);
+        CHECK(lines[1] == "end");
+    }
+}
+
+TEST_CASE("a file that is not there, or cut off, is named with the reason") {
+    const temp_dir directory;
+    CHECK(refusal("/nowhere/at/all").find("/nowhere/at/all: No such file") == 0);
+    const auto whole = compressed(std::string(10'000, 'x') + "\nsome more text\n");
+    const auto path = written(directory, "cut", whole.substr(0, whole.size() - 5));
+    CHECK(refusal(path) == path + ": the zstd stream is cut off");
+}
+
+TEST_CASE("objects are numbered by first appearance, and have the largest size seen") {
+    const temp_dir directory;
+    trace source{{written(directory, "t", "1,b,10\n2,a,20\n3,b,15\n4,b,5\n")}, std::nullopt};
+    const auto requests = all_of(source);
+    REQUIRE(requests.size() == 4);
+    CHECK(requests[0].object == 0);
+    CHECK(requests[1].object == 1);
+    CHECK(requests[2].object == 0);
+    CHECK(requests[2].bytes == 15);
+    CHECK(requests[3].bytes == 15);
+    CHECK(requests[3].seconds == 4);
+    CHECK(requests[0].key == requests[3].key);
+    CHECK(source.figures().requests == 4);
+    CHECK(source.figures().bytes == 60);
+    const auto totals = source.objects().sum();
+    CHECK(totals.objects == 2);
+    CHECK(totals.bytes == 35);
+    CHECK(totals.asked_once == 1);
+    CHECK(totals.asked_once_bytes == 20);
+}
+
+TEST_CASE("a 304 has its object's size; before that is known it has its own, and is counted") {
+    const temp_dir directory;
+    const std::string front = "c - - [10/Oct/2000:13:55:36 +0000] \"GET /x H\" ";
+    trace source{
+        {written(directory, "t", front + "304 7\n" + front + "200 99\n" + front + "304 0\n")},
+        std::nullopt};
+    const auto requests = all_of(source);
+    REQUIRE(requests.size() == 3);
+    CHECK(requests[0].bytes == 7);
+    CHECK(requests[1].bytes == 99);
+    CHECK(requests[2].bytes == 99);
+    CHECK(source.figures().size_unknown == 1);
+    CHECK(source.format() == log_format::combined);
+}
+
+TEST_CASE("files follow each other, each in its own format") {
+    const temp_dir directory;
+    trace source{{written(directory, "a", "1,http://x/,10\n"),
+                  written(directory, "b", "2.5 1 c TCP_HIT/200 30 GET http://x/ - y/z t\n")},
+                 std::nullopt};
+    const auto requests = all_of(source);
+    REQUIRE(requests.size() == 2);
+    CHECK(requests[0].object == requests[1].object);
+    CHECK(source.share_read() == doctest::Approx(1));
+}
+
+TEST_CASE("lines that are no requests are counted by why") {
+    const temp_dir directory;
+    trace source{{written(directory,
+                          "t",
+                          "1 1 c M/200 3 GET u - p t\n1 1 c M/200 3 POST u - p t\n"
+                          "1 1 c M/500 3 GET u - p t\nnonsense\n1 1 c M/200 3 GET u - p t\n")},
+                 std::nullopt};
+    CHECK(all_of(source).size() == 2);
+    CHECK(source.figures().lines == 5);
+    CHECK(source.figures().other_method == 1);
+    CHECK(source.figures().other_status == 1);
+    CHECK(source.figures().malformed == 1);
+}
+
+TEST_CASE("a file of no format is refused by its name") {
+    const temp_dir directory;
+    const auto path = written(directory, "t", "hello\nworld\n");
+    trace source{{path}, std::nullopt};
+    std::vector<request> batch;
+    CHECK_THROWS_WITH_AS(source.next(batch, 10),
+                         (path + ": no format that is known; name one with --format").c_str(),
+                         std::runtime_error);
+}
+
+TEST_CASE("a table of many objects finds each again") {
+    object_table table;
+    const auto key_of = [](std::uint64_t n) {
+        return reprise::filter::key_hash{n * 0x9e3779b97f4a7c15, n};
+    };
+    for (std::uint64_t n = 0; n < 20'000; ++n) {
+        REQUIRE(table.note(key_of(n), 1) == n);
+    }
+    for (std::uint64_t n = 0; n < 20'000; n += 7) {
+        CHECK(table.note(key_of(n), 1) == n);
+    }
+    CHECK(table.size() == 20'000);
+}
+
+TEST_SUITE_END();
