@@ -400,7 +400,7 @@ error_code journal::append(std::span<const journal_entry> entries, bool lasting)
         file_.reset();
         return failed;
     }
-    if (!lasting || entries.empty()) {
+    if (!lasting || synced_ == end_) {
         return {};
     }
     if (const auto failed = file_->sync()) {
@@ -408,7 +408,7 @@ error_code journal::append(std::span<const journal_entry> entries, bool lasting)
         return failed;
     }
     synced_ = end_;
-    const journal_entry seal{entries.back().at, sealed{}};
+    const journal_entry seal{entries.empty() ? log_position{} : entries.back().at, sealed{}};
     if (write({&seal, 1})) {
         file_.reset();  // for what comes next; what was to be kept is
     }

@@ -82,7 +82,7 @@ struct tier_figures {
     std::uint64_t hits = 0, misses = 0;  ///< look-ups that found something, and that did not
     std::uint64_t in_place = 0, pooled = 0, refused = 0;  ///< reads by how they were done
     std::uint64_t puts = 0, put_bytes = 0, skipped = 0, skipped_bytes = 0;
-    std::uint64_t queued_bytes = 0;  ///< wait to be written
+    std::uint64_t queued_bytes = 0;   ///< wait to be written
     std::uint64_t written_bytes = 0;  ///< to files, of every kind; what the system was handed
     std::uint64_t carried = 0, carried_bytes = 0, evicted = 0, evicted_bytes = 0;
     std::uint64_t damaged = 0;  ///< records that failed their checksums, dropped
@@ -197,8 +197,8 @@ public:
 
     [[nodiscard]] tier_figures figures() const;
 
-    /// Writes what is queued, closes the segment in hand so that the next start is quick. Blocks;
-    /// not on an event loop.
+    /// Writes what is queued, closes the segment in hand so that the next start is quick. Blocks as
+    /// long as the disk does; not on an event loop. Nothing is found any more afterwards.
     void stop();
 
 private:

@@ -187,6 +187,9 @@ void writer::run() {
     if (!troubled_) {
         close_tail();
     }
+    if (!journal_broken_ && journal_.append({}, true)) {
+        log::error("disk: ", core_->settings.path, ": the last purges may not be kept");
+    }
 }
 
 bool writer::wait(std::unique_lock<std::mutex>& lock) {
