@@ -215,6 +215,7 @@ json stats_json(const stats_inputs& inputs) {
         json_sink sink{at};
         row.draw(inputs, sink);
     }
+    root["disk"]["trouble"] = inputs.disk ? inputs.disk->trouble : std::string{};
     root["what_if"]["advice"] = inputs.what_if.text;
     return root;
 }
