@@ -37,7 +37,7 @@ std::vector<row<T>> choice_rows(Choice choice) {
                  "At which request an object is stored. \"always\" stores what is never asked for "
                  "again; \"second-hit\" costs one more fetch of what is; \"tinylfu\" stores what "
                  "was asked for more often than what left last; \"auto\" is whichever of these "
-                 "/stats finds best, second-hit to begin with."),
+                 "/stats finds best, with probation or without, second-hit to begin with."),
         by_default(
             "none",
             value<T>("hits",
@@ -149,7 +149,7 @@ object_table<admission_options> admission_table() {
                            "How much the filter remembers, which decides how large it is. "
                            "\"auto\" follows the store: for as long as an object stays there "
                            "unused, since what is asked for again later than that would not have "
-                           "been kept; within a 64th of memory.size."),
+                           "been kept; within a 64th of memory.size and a 4096th of disk.size."),
             value("false_positive_rate",
                   &admission_options::false_positive_rate,
                   fraction_between(1e-6, 0.5),

@@ -23,8 +23,8 @@
 // Memory    at most most_slots keys, about 1.1 KB each (an entry for each ghost), so 18 MB, beside
 //           the policies' own (ghost lists, sketches: less than that again) and 30 KB of minutes.
 //           When the keys get more the sample is halved.
-// Cost      0.6 to 1 us a sampled request, of at most one in sixteen: some 60 ns a request, 1 % of
-//           what a hit takes.
+// Cost      0.25 to 1 us a sampled request, of at most one in sixteen: 16 to 60 ns a request, less
+//           than 1 % of what a hit takes (bench_store what-if).
 
 #include "filter/admission.hpp"
 #include "filter/key_hash.hpp"
