@@ -15,7 +15,7 @@ namespace reprise::proxy::cache {
 
 [[nodiscard]] eviction_kind kind_of(config::eviction_policy policy) noexcept;
 
-/// gdsf's exponent of size for an objective: 0.4 for requests, 0 for bytes
+/// gdsf's exponent of size for an objective: 0.3 for requests, 0.1 for bytes
 /// (tools/results/2026-11-20-policies.md says why).
 [[nodiscard]] double exponent_of(config::caching_objective objective) noexcept;
 

@@ -4,10 +4,25 @@
 
 namespace reprise::proxy::cache {
 
+namespace {
+
+// Which of those that leave memory are offered to the disk. One that judges by itself needs nobody
+// to do it by so little as a use in memory; and while it fills, admission has nothing to protect.
+bool is_for_disk(const evicted_response& gone, const disk::tier& disk) noexcept {
+    switch (disk.chooses()) {
+    case disk::tier::choice::takes_all: return gone.was_admitted && gone.was_found;
+    case disk::tier::choice::judges: return gone.was_admitted;
+    case disk::tier::choice::fills: return true;
+    }
+    return false;
+}
+
+}  // namespace
+
 tiers::tiers(const store_plan& memory) : memory_{memory} {
     memory_.on_eviction([this](const evicted_response& gone) {
         const auto& response = gone.response;
-        if (disk_ && when_ == disk_write::eviction && gone.was_admitted && gone.was_found &&
+        if (disk_ && when_ == disk_write::eviction && is_for_disk(gone, *disk_) &&
             response->content && response->disk_record.load(std::memory_order_relaxed) == 0) {
             (void)disk_->put(gone.key, gone.url, response, memory_.mark(gone.key));
         }
