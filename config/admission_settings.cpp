@@ -137,12 +137,14 @@ object_table<admission_options> admission_table() {
         {
             value("probation",
                   &admission_options::probation,
-                  percentage_between(0, 0.5),
+                  percentage_between(0, 1),
                   live,
                   "The share of memory where what is asked for a first time waits, so that a soon "
                   "second request needs no second fetch. More spares origins more of them, and "
                   "leaves as much less to what was admitted; nothing is written to disk of what "
-                  "waits. \"0%\": strictly at the second request."),
+                  "waits. \"0%\": strictly at the second request. \"100%\": all of memory takes "
+                  "first requests, in the order of memory.policy, and admission decides only what "
+                  "goes to disk."),
             auto_or_object("remember",
                            &admission_options::remember,
                            remember,

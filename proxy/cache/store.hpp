@@ -46,7 +46,7 @@ struct store_plan {
     /// What gdsf and lfu_da count requests by; noted by whoever asks, before find. Null: they count
     /// for themselves what is in.
     std::shared_ptr<const frequency_sketch> requests{};
-    double probation = 0;  ///< share of the capacity for first requests, 0 to 0.5
+    double probation = 0;  ///< share of the capacity for first requests, 0 to 1 (residents.hpp)
     /// 0: one for every 16 MiB of capacity, from 1 to 64. Fewer make a policy's choices better
     /// (README.md has figures), more let more threads in.
     std::size_t stripes = 0;

@@ -48,8 +48,9 @@ struct evictable {
     std::uint8_t queue = 0;   ///< which of the policy's lists it is in
     std::uint8_t uses = 0;    ///< since it came in or was last looked at, saturating
 
-    /// residents' own: uses still needed of one on probation, which is in no policy's list.
-    std::uint8_t to_go = 0;
+    // residents' own.
+    std::uint8_t to_go = 0;  ///< uses still needed of one on probation; 0: it is admitted
+    bool in_line = false;    ///< it waits in probation's line, and is in no policy's list
 };
 
 class eviction_policy {

@@ -20,7 +20,8 @@ residents::residents(std::unique_ptr<eviction_policy> policy,
 
 void residents::plan() {
     probation_share_bytes_ = static_cast<std::uint64_t>(static_cast<double>(capacity_) * share_);
-    policy_->set_capacity(capacity_ - std::min(capacity_, probation_share_bytes_));
+    policy_->set_capacity(has_line() ? capacity_ - std::min(capacity_, probation_share_bytes_)
+                                     : capacity_);
 }
 
 void residents::set_capacity(std::uint64_t bytes) {
@@ -34,30 +35,37 @@ void residents::set_probation(double share) {
 }
 
 void residents::enter(evictable& entry, standing as, unsigned uses_to_admit) {
-    if (as == standing::admitted) {
-        entry.to_go = 0;
-        policy_->inserted(entry);
-        admitted_ += entry.charge;
-    } else {
-        entry.to_go = static_cast<std::uint8_t>(std::clamp(uses_to_admit, 1u, 255u));
+    const bool waits = as == standing::probation;
+    entry.to_go = waits ? static_cast<std::uint8_t>(std::clamp(uses_to_admit, 1u, 255u))
+                        : std::uint8_t{0};
+    if (waits && has_line()) {
         link(entry);
-        on_probation_ += entry.charge;
+    } else {
+        entry.in_line = false;
+        policy_->inserted(entry);
     }
+    bytes_of(entry) += entry.charge;
     ++count_;
 }
 
 bool residents::use_on_probation(evictable& entry) noexcept {
-    policy_->missed(entry.key);
+    if (!entry.in_line) {
+        policy_->used(entry);
+    } else {
+        policy_->missed(entry.key);
+    }
     if (entry.to_go > 1) {
         --entry.to_go;
         return false;
     }
-    unlink(entry);
-    try {
-        policy_->inserted(entry);
-    } catch (const std::bad_alloc&) {
-        link(entry);
-        return false;
+    if (entry.in_line) {
+        unlink(entry);
+        try {
+            policy_->inserted(entry);
+        } catch (const std::bad_alloc&) {
+            link(entry);
+            return false;
+        }
     }
     entry.to_go = 0;
     on_probation_ -= entry.charge;
@@ -66,6 +74,7 @@ bool residents::use_on_probation(evictable& entry) noexcept {
 }
 
 void residents::link(evictable& entry) noexcept {
+    entry.in_line = true;
     entry.newer = nullptr;
     entry.older = youngest_;
     (youngest_ != nullptr ? youngest_->newer : oldest_) = &entry;
@@ -76,34 +85,33 @@ void residents::unlink(evictable& entry) noexcept {
     (entry.newer != nullptr ? entry.newer->older : youngest_) = entry.older;
     (entry.older != nullptr ? entry.older->newer : oldest_) = entry.newer;
     entry.newer = entry.older = nullptr;
+    entry.in_line = false;
 }
 
 void residents::leave(evictable& entry) noexcept {
     --count_;
-    if (entry.to_go == 0) {
-        admitted_ -= entry.charge;
-        policy_->removed(entry);
-    } else {
-        on_probation_ -= entry.charge;
+    bytes_of(entry) -= entry.charge;
+    if (entry.in_line) {
         unlink(entry);
+    } else {
+        policy_->removed(entry);
     }
 }
 
 evictable* residents::evict(bool probation_first) noexcept {
-    if (!probation_first) {
-        if (auto* chosen = policy_->evict()) {
-            --count_;
-            admitted_ -= chosen->charge;
-            return chosen;
-        }
+    auto* chosen = probation_first ? nullptr : policy_->evict();
+    if (chosen == nullptr && oldest_ != nullptr) {
+        chosen = oldest_;
+        unlink(*chosen);
     }
-    if (auto* waiting = oldest_) {
+    if (chosen == nullptr && probation_first) {
+        chosen = policy_->evict();
+    }
+    if (chosen != nullptr) {
         --count_;
-        on_probation_ -= waiting->charge;
-        unlink(*waiting);
-        return waiting;
+        bytes_of(*chosen) -= chosen->charge;
     }
-    return probation_first ? evict(false) : nullptr;
+    return chosen;
 }
 
 }  // namespace reprise::proxy::cache

@@ -7,9 +7,12 @@
 // Asked for again while it waits, it is admitted without a fetch; if not, it leaves without ever
 // having taken the room of what was admitted, and without having been written to disk.
 //
-// An entry that is admitted out of probation meets its policy as it would have without any: as a
+// An entry that is admitted out of that line meets its policy as it would have without any: as a
 // miss (eviction_policy::missed) and then as new. With the same keys admitted, the policy's own
 // choices are thus the same with probation and without.
+//
+// With all of the capacity for probation there is no line: what waits is in the policy's order
+// beside what was admitted, and admission decides only what is written to disk.
 //
 // A stripe of the memory tier and tools/replay run this class.
 //
@@ -34,8 +37,8 @@ enum class standing : std::uint8_t {
 
 class residents {
 public:
-    /// `probation` is the share of `capacity` (bytes) for those that wait, 0 to 0.5. With 0 an
-    /// entry may enter on probation all the same; it is then the first to leave.
+    /// `probation` is the share of `capacity` (bytes) for those that wait, 0 to 1. With 0 an entry
+    /// may enter on probation all the same; it is then the first to leave.
     residents(eviction_kind kind, std::uint64_t capacity, double probation);
     /// The same under a policy that is not among the kinds. @pre policy is not null
     residents(std::unique_ptr<eviction_policy> policy, std::uint64_t capacity, double probation);
@@ -95,6 +98,10 @@ public:
 
 private:
     bool use_on_probation(evictable& entry) noexcept;
+    [[nodiscard]] bool has_line() const noexcept { return share_ < 1; }
+    [[nodiscard]] std::uint64_t& bytes_of(const evictable& entry) noexcept {
+        return entry.to_go == 0 ? admitted_ : on_probation_;
+    }
     void link(evictable& entry) noexcept;
     void unlink(evictable& entry) noexcept;
     void plan();

@@ -152,10 +152,11 @@ TEST_SUITE("config/load") {
                   .starts_with("admission.remember.objects: "));
     }
 
-    TEST_CASE("probation is a percentage of memory, at most half") {
+    TEST_CASE("probation is a percentage of memory") {
         CHECK(good(R"({"admission": {"probation": "50%"}})").admission.probation == 0.5);
-        CHECK(mistake_of(R"({"admission": {"probation": "51%"}})") ==
-              "admission.probation: \"51%\": must be 0% to 50%");
+        CHECK(good(R"({"admission": {"probation": "100%"}})").admission.probation == 1);
+        CHECK(mistake_of(R"({"admission": {"probation": "101%"}})")
+                  .starts_with("admission.probation: \"101%\": write a number from 0 to 100"));
         CHECK(mistake_of(R"({"admission": {"probation": 0.02}})") ==
               "admission.probation: 0.02: must be a percentage such as \"2%\", as text");
         CHECK(mistake_of(R"({"admission": {"probation": "2"}})")

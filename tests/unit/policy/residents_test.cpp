@@ -180,6 +180,52 @@ TEST_SUITE("policy/residents") {
         CHECK(t.held.probation_bytes() == 0);
     }
 
+    TEST_CASE(
+        "with all of the capacity what waits is in the policy's order, and is admitted there") {
+        tier t{1};
+        CHECK(t.policy->capacity == 1'000);
+        auto& waiting = t.make();
+        auto& admitted = t.make();
+        auto& other = t.make();
+        t.held.enter(waiting, standing::probation, 2);
+        t.held.enter(admitted, standing::admitted);
+        t.held.enter(other, standing::probation);
+        CHECK(t.policy->in == std::vector{&waiting, &admitted, &other});
+        CHECK(residents::standing_of(waiting) == standing::probation);
+        CHECK(t.held.probation_bytes() == 20);
+        CHECK_FALSE(t.held.use(waiting));
+        CHECK(t.held.use(waiting));
+        CHECK(t.policy->uses == 2);
+        CHECK(t.policy->misses == 0);
+        CHECK(t.held.probation_bytes() == 10);
+        CHECK(t.held.admitted_bytes() == 20);
+        CHECK(t.held.evict() == &waiting);
+        t.held.leave(other);
+        CHECK(t.held.probation_bytes() == 0);
+        CHECK(t.held.evict() == &admitted);
+        CHECK(t.held.evict() == nullptr);
+    }
+
+    TEST_CASE("what waits leaves right when the share has changed between line and order") {
+        tier t{1};
+        auto& in_order = t.make();
+        t.held.enter(in_order, standing::probation);
+        t.held.set_probation(0.001);
+        auto& in_line = t.make();
+        t.held.enter(in_line, standing::probation);
+        CHECK(t.policy->in == std::vector{&in_order});
+        CHECK(t.held.evict() == &in_line);
+        CHECK(t.held.evict() == &in_order);
+        CHECK(t.held.bytes() == 0);
+        auto& last = t.make();
+        t.held.enter(last, standing::probation);
+        t.held.set_probation(1);
+        CHECK(t.held.use(last));
+        CHECK(t.policy->in == std::vector{&last});
+        t.held.leave(last);
+        CHECK(t.held.bytes() == 0);
+    }
+
     TEST_CASE("under every policy the sums are exact, and everything that entered leaves once") {
         for (const auto kind : every_eviction_kind) {
             CAPTURE(to_string(kind));
@@ -195,6 +241,7 @@ TEST_SUITE("policy/residents") {
                     one.key = nth_key(1, random() % 500);
                     one.charge = 1 + random() % 300;
                     held.missed(one.key);
+                    held.set_probation(random() % 50 == 0 ? 1 : 0.1);
                     held.enter(one, random() % 2 == 0 ? standing::admitted : standing::probation);
                     in.push_back(&one);
                     bytes += one.charge;
