@@ -84,7 +84,12 @@ int main(int argc, char** argv) {
             return trace(options, traced_seconds);
         }
         runs all{options};
-        all.run();
+        try {
+            all.run();
+        } catch (...) {
+            print(std::cout, options, all.figures(), all.seen());
+            throw;
+        }
         print(std::cout, options, all.figures(), all.seen());
         if (options.load.wrong != sabotage::none) {
             const bool found = saw(options.load.wrong, all.figures(), all.seen());
