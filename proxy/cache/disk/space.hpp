@@ -110,9 +110,11 @@ public:
     /// More than a sixteenth of the segments is free: whatever is written takes nobody's room.
     [[nodiscard]] bool filling() const noexcept { return filling_.load(std::memory_order_relaxed); }
     /// Whether an object asked for `frequency` times lately would be kept rather than what is let
-    /// go for it. How often it must have been asked for at least is admission's business.
+    /// go for it. Once is never enough: an admission filter may remember a request of long ago,
+    /// and where little is asked for twice the threshold is low.
     [[nodiscard]] bool worth_writing(unsigned frequency, std::uint64_t length) const noexcept {
-        return settings_.carry == 0 || filling() || density(frequency, length) > threshold();
+        return settings_.carry == 0 || filling() ||
+               (frequency >= 2 && density(frequency, length) > threshold());
     }
 
     [[nodiscard]] std::uint64_t live_bytes() const noexcept { return live_; }

@@ -180,7 +180,8 @@ TEST_SUITE("disk/space") {
         it.aged_to(3);
         CHECK(it.worth_writing(3, 100));
         it.aged_to(1'000'000);
-        CHECK(it.worth_writing(1, 100));
+        CHECK(it.worth_writing(2, 100));
+        CHECK_FALSE(it.worth_writing(1, 100));  // once is never enough
     }
 
     TEST_CASE("another exponent begins with a new threshold") {
