@@ -8,6 +8,7 @@
 // tools/results/ keeps what it printed. What a hit on disk costs through the whole proxy is
 // bench_hits' question.
 
+#include "proxy/admin/log.hpp"
 #include "tools/bench_disk/parts.hpp"
 
 #include <CLI/CLI.hpp>
@@ -38,6 +39,7 @@ int main(int argc, char** argv) {
         ->check(CLI::IsMember({"starts", "writing", "reading"}));
     CLI11_PARSE(app, argc, argv);
 
+    reprise::proxy::set_log_level(reprise::config::log_level::warn);
     plan.directory += "/bench_disk-" + std::to_string(::getpid());
     std::filesystem::create_directory(plan.directory);
     const std::map<std::string, std::function<void(const bench_plan&)>> parts{

@@ -35,10 +35,13 @@ void for_each_file(const std::string& directory, Action&& action) {
     }
 }
 
-disk::tier_settings settings_of(const std::string& path, std::uint64_t size) {
+disk::tier_settings settings_of(const std::string& path,
+                                std::uint64_t size,
+                                std::uint64_t segment) {
     disk::tier_settings out;
     out.path = path;
     out.size = size;
+    out.segment = segment;
     return out;
 }
 
@@ -83,8 +86,8 @@ bool object_maker::is_right(std::uint64_t number, const cache::stored_response& 
     return at == body_bytes_;
 }
 
-opened_store::opened_store(const std::string& path, std::uint64_t size)
-    : tier_{settings_of(path, size), disk::system_files(), purges_, invalidated_} {}
+opened_store::opened_store(const std::string& path, std::uint64_t size, std::uint64_t segment)
+    : tier_{settings_of(path, size, segment), disk::system_files(), purges_, invalidated_} {}
 
 filter::key_hash opened_store::key_of(std::string_view url) const {
     return filter::hash_of(url, tier_.secret());

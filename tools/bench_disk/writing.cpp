@@ -1,13 +1,18 @@
 // Sequential writing: a store filled with large records beside dd, as many bytes in blocks of one
 // size, to files of the same directory, all of it on the disk at the end of both (fdatasync).
 // Trials of the two take turns, so that what else the machine does meets both.
+//
+// "new" is a store's first round, into files that it makes, beside dd into a new file; "again" is
+// every later one, over segments that are there, beside dd over the same file.
 
 #include "tools/bench_disk/child.hpp"
 #include "tools/bench_disk/parts.hpp"
 #include "tools/bench_disk/subject.hpp"
+#include "tools/sized_origin.hpp"
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <vector>
 
 namespace reprise::tools {
@@ -17,6 +22,8 @@ namespace {
 // One body for all of them: making bytes is not what is measured. Half a MiB is a record of its
 // own in a store of this size, not an object in extents.
 constexpr std::size_t large_body = std::size_t{512} << 10;
+// As in a store of the default size, 20 GiB: each segment is synced when it is begun and closed.
+constexpr std::uint64_t segment = std::uint64_t{160} << 20;
 
 double seconds_since(proxy::steady_time begin) {
     return std::chrono::duration<double>(proxy::steady_now() - begin).count();
@@ -38,7 +45,7 @@ written fill_store(const bench_plan& plan, const std::string& path, bool again) 
     return in_child<written>(how_to_end::let_it, [&](const telling<written>& tell) {
         const object_maker objects{large_body};
         const auto one = objects.make(0);
-        opened_store store{path, plan.sequential_bytes + plan.sequential_bytes / 8};
+        opened_store store{path, plan.sequential_bytes + 4 * segment, segment};
         store.wait_until_ready();
         const auto had = store.figures().written_bytes;
         const auto begin = proxy::steady_now();
@@ -53,10 +60,23 @@ written fill_store(const bench_plan& plan, const std::string& path, bool again) 
     });
 }
 
-written run_dd(const bench_plan& plan, const std::string& file) {
-    // Into a file that is there already when the store's are, else both make theirs.
+/// What dd copies: noise as the store's bodies are, since disks of virtual machines may make short
+/// work of zeros. Just written, it is in the page cache.
+void make_input(const bench_plan& plan, const std::string& file) {
+    std::vector<char> piece(1 << 20);
+    std::ofstream out{file, std::ios::binary};
+    for (std::uint64_t at = 0; at < plan.sequential_bytes; at += piece.size()) {
+        fill_body(0, at, piece);
+        out.write(piece.data(), static_cast<std::streamsize>(piece.size()));
+    }
+    if (!out.flush()) {
+        throw std::runtime_error("can't write " + file);
+    }
+}
+
+written run_dd(const bench_plan& plan, const std::string& input, const std::string& file) {
     const auto blocks = plan.sequential_bytes / plan.block_bytes;
-    const auto command = "dd if=/dev/zero of='" + file +
+    const auto command = "dd if='" + input + "' of='" + file +
                          "' bs=" + std::to_string(plan.block_bytes) +
                          " count=" + std::to_string(blocks) + " conv=notrunc,fdatasync status=none";
     const auto begin = proxy::steady_now();
@@ -75,7 +95,7 @@ double median(std::vector<double> of) {
     return of[of.size() / 2];
 }
 
-void compare(const bench_plan& plan, bool again) {
+void compare(const bench_plan& plan, const std::string& input, bool again) {
     const auto path = plan.directory + "/writing";
     const auto file = plan.directory + "/dd";
     std::vector<double> ratios;
@@ -85,10 +105,10 @@ void compare(const bench_plan& plan, bool again) {
             std::filesystem::remove(file);
         }
         if (again && trial == 0) {
-            (void)run_dd(plan, file);
+            (void)run_dd(plan, input, file);
             (void)fill_store(plan, path, false);
         }
-        const auto dd = run_dd(plan, file);
+        const auto dd = run_dd(plan, input, file);
         const auto ours = fill_store(plan, path, again);
         ratios.push_back(bandwidth(ours) / bandwidth(dd));
         std::printf("| %s | %.0f | %.0f | %.2f | %.2f |\n",
@@ -113,8 +133,11 @@ void measure_writing(const bench_plan& plan) {
                 static_cast<unsigned long long>(plan.sequential_bytes >> 20),
                 plan.block_bytes >> 10,
                 large_body >> 10);
-    compare(plan, false);
-    compare(plan, true);
+    const auto input = plan.directory + "/input";
+    make_input(plan, input);
+    compare(plan, input, false);
+    compare(plan, input, true);
+    std::filesystem::remove(input);
     std::printf("\n");
 }
 
