@@ -18,6 +18,10 @@ error_code last_error() {
     return {errno, boost::system::system_category()};
 }
 
+// Bytes of a file that may be on their way to the disk: enough to keep it busy, and little beside
+// what a machine lets be dirty.
+constexpr std::uint64_t most_dirty = 64u << 20;
+
 error_code of(int result) {
     return result == 0 ? error_code{} : last_error();
 }
@@ -90,12 +94,12 @@ public:
     error_code sync() override { return of(::fdatasync(fd_.get())); }
 
     void write_out(std::uint64_t at, std::uint64_t size) noexcept override {
-        // The last stretch begins, all before it is waited for. A failure shows in sync().
+        // The last stretch begins, what is far behind is waited for. A failure shows in sync().
         (void)::sync_file_range(
             fd_.get(), static_cast<off_t>(at), static_cast<off_t>(size), SYNC_FILE_RANGE_WRITE);
-        if (at != 0) {
+        if (at > most_dirty) {
             (void)::sync_file_range(
-                fd_.get(), 0, static_cast<off_t>(at), SYNC_FILE_RANGE_WAIT_BEFORE);
+                fd_.get(), 0, static_cast<off_t>(at - most_dirty), SYNC_FILE_RANGE_WAIT_BEFORE);
         }
     }
 

@@ -42,7 +42,8 @@ public:
         std::uint64_t at, std::span<const std::byte> bytes) = 0;
     /// As fdatasync. May block.
     [[nodiscard]] virtual error_code sync() = 0;
-    /// Begins to write these bytes out, and waits until those of [0, at) are: dirty pages stay few.
+    /// Begins to write these bytes out, and waits until what is further behind than 64 MiB is:
+    /// dirty pages stay few.
     virtual void write_out(std::uint64_t at, std::uint64_t size) noexcept = 0;
     /// Takes room on the disk for `size` bytes in all, so that writing them cannot fill it. Where
     /// the file system can't, the file just has that size.
