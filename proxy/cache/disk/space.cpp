@@ -65,6 +65,9 @@ std::optional<segment_number> space::next() const noexcept {
 }
 
 std::vector<std::uint32_t> space::choose(std::span<const occupant> live) {
+    if (live.empty()) {
+        return {};  // nothing is let go, which says nothing of what others are worth
+    }
     std::vector<double> densities(live.size());
     std::uint64_t bytes = 0;
     for (std::size_t i = 0; i < live.size(); ++i) {

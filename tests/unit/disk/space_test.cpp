@@ -184,6 +184,17 @@ TEST_SUITE("disk/space") {
         CHECK_FALSE(it.worth_writing(1, 100));  // once is never enough
     }
 
+    TEST_CASE("a segment without anything live leaves the threshold as it is") {
+        space it{settings_of(4, 0.5, 0)};
+        fill(it, 4);
+        (void)it.choose(std::vector<occupant>{record(500, 16), record(500, 16)});
+        const auto before = it.threshold();
+        for (int i = 0; i < 100; ++i) {
+            (void)it.choose({});
+        }
+        CHECK(it.threshold() == before);
+    }
+
     TEST_CASE("another exponent begins with a new threshold") {
         space it{settings_of(4, 0.5, 0)};
         fill(it, 4);
