@@ -149,10 +149,13 @@ exchange::next exchange::begin() {
         verdict_.forward = http::forward_reason::method;
         return next::wait;
     }
-    if (look_up(wall_now()) || look_up_on_disk()) {
+    if (look_up(wall_now())) {
+        if (auto* disk = w_.common.store.disk()) {
+            disk->note_request(key_);
+        }
         return send_composed();
     }
-    return next::wait;
+    return look_up_on_disk() ? send_composed() : next::wait;
 }
 
 // True when memory answers: the reply is composed.
@@ -176,7 +179,11 @@ void exchange::note_admitted() {
 // for this request.
 bool exchange::look_up_on_disk() {
     auto* disk = w_.common.store.disk();
-    if (disk == nullptr || stored_.what == cache::lookup::present || !disk->may_hold(key_)) {
+    if (disk == nullptr) {
+        return false;
+    }
+    if (stored_.what == cache::lookup::present || !disk->may_hold(key_)) {
+        disk->note_request(key_);
         return false;
     }
     lookup_ = std::make_unique<cache::disk::disk_lookup>(*disk, key_, url_, s_.arrived.handle());
