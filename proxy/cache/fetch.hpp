@@ -62,6 +62,8 @@ struct fetched_head {
     std::vector<std::string>
         locations;       ///< Location and Content-Location of an answer to an unsafe method
     std::string origin;  ///< address connected to, for the log
+    std::string peer;    ///< the peer's name whose address that is; empty: it is the origin's
+    bool from_sibling = false;
     std::chrono::microseconds origin_time{0};  ///< request sent to head read
 };
 using head_ptr = std::shared_ptr<const fetched_head>;

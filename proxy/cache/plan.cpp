@@ -44,8 +44,10 @@ std::shared_ptr<frequency_sketch> sketch_for(const config::options& options) {
 }
 
 store_plan plan_of(const config::options& options,
-                   std::shared_ptr<const frequency_sketch> requests) {
+                   std::shared_ptr<const frequency_sketch> requests,
+                   contents_listener* told) {
     store_plan plan;
+    plan.told = told;
     plan.capacity = options.memory.size;
     plan.policy = kind_of(options.memory.policy);
     plan.exponent = exponent_of(options.caching.objective);

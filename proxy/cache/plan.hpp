@@ -29,8 +29,9 @@ namespace reprise::proxy::cache {
 /// disk, and admission. Null where none does. @throws std::bad_alloc
 [[nodiscard]] std::shared_ptr<frequency_sketch> sketch_for(const config::options& options);
 
-/// `requests`: what sketch_for made.
+/// `requests`: what sketch_for made. `told` hears of what the store holds; null: nobody does.
 [[nodiscard]] store_plan plan_of(const config::options& options,
-                                 std::shared_ptr<const frequency_sketch> requests);
+                                 std::shared_ptr<const frequency_sketch> requests,
+                                 contents_listener* told = nullptr);
 
 }  // namespace reprise::proxy::cache

@@ -29,7 +29,8 @@ struct response_store::stripes {
         for (std::size_t i = 0; i < count; ++i) {
             auto policy = make_policy(
                 plan.policy, part, {.exponent = plan.exponent, .frequencies = requests.get()});
-            all[i] = std::make_unique<store_stripe>(std::move(policy), part, plan.probation);
+            all[i] = std::make_unique<store_stripe>(
+                std::move(policy), part, plan.probation, plan.told);
         }
     }
 

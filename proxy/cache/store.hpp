@@ -17,6 +17,7 @@
 //           what fetches have reserved exceeds the capacity only while a put is under way.
 
 #include "filter/key_hash.hpp"
+#include "proxy/cache/contents.hpp"
 #include "proxy/cache/found.hpp"
 #include "proxy/cache/invalidations.hpp"
 #include "proxy/cache/policy/eviction.hpp"
@@ -50,6 +51,8 @@ struct store_plan {
     /// 0: one for every 16 MiB of capacity, from 1 to 64. Fewer make a policy's choices better
     /// (README.md has figures), more let more threads in.
     std::size_t stripes = 0;
+    /// Hears of what is held; outlives the store. Null: nobody does.
+    contents_listener* told = nullptr;
 };
 
 struct store_figures {

@@ -60,6 +60,7 @@ store_stripe::resource* store_stripe::settled(const filter::key_hash& key,
         if (said.soft) {
             gone.push_back(
                 std::exchange(variant.response, ended_at(*variant.response, *said.soft)));
+            tell(key, *owner);
         }
         ++i;
     }
@@ -100,6 +101,25 @@ store_stripe::entry* store_stripe::place_of(const resource& from, const stored_p
     return nullptr;
 }
 
+void store_stripe::erase(const filter::key_hash& key) {
+    resources.erase(key);
+    if (told_ != nullptr) {
+        told_->gone(tier_name::memory, key);
+    }
+}
+
+void store_stripe::tell(const filter::key_hash& key, const resource& of) const {
+    if (told_ == nullptr || of.variants.empty()) {
+        return;
+    }
+    auto until = wall_time::min();
+    for (const auto& variant : of.variants) {
+        const auto& one = *variant->response;
+        until = std::max(until, useful_until(one.freshness, one.directives));
+    }
+    told_->held(tier_name::memory, key, of.url, until);
+}
+
 stored_ptr store_stripe::take(resource& owner, std::size_t at) {
     const auto it = owner.variants.begin() + static_cast<std::ptrdiff_t>(at);
     auto gone = std::move((*it)->response);
@@ -116,7 +136,9 @@ stored_ptr store_stripe::detach(entry& one) {
     }
     auto gone = take(owner, at);
     if (owner.variants.empty()) {
-        resources.erase(key);
+        erase(key);
+    } else {
+        tell(key, owner);
     }
     return gone;
 }
@@ -146,7 +168,9 @@ stored_ptr store_stripe::replace(entry& one, stored_ptr response) {
             (void)held.use(one);
         }
     }
-    return std::exchange(one.response, std::move(response));
+    auto before = std::exchange(one.response, std::move(response));
+    tell(one.key, *one.owner);
+    return before;
 }
 
 store_stripe::placing store_stripe::put(const filter::key_hash& key,
@@ -192,7 +216,9 @@ store_stripe::placing store_stripe::put(const filter::key_hash& key,
     const auto charge = response->footprint() + index_charge(owner);
     if (charge > most) {
         if (owner.variants.empty()) {
-            resources.erase(key);
+            erase(key);
+        } else {
+            tell(key, owner);
         }
         return done;
     }
@@ -212,11 +238,12 @@ store_stripe::placing store_stripe::put(const filter::key_hash& key,
             owner.variants.pop_back();
         }
         if (owner.variants.empty()) {
-            resources.erase(key);
+            erase(key);
         }
         throw;
     }
     waiting += added.to_go != 0 ? 1 : 0;
+    tell(key, owner);
     done.fits = true;
     return done;
 }

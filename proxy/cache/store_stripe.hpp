@@ -6,6 +6,7 @@
 //
 // Threads   none: the store holds `guard` while it calls anything here.
 
+#include "proxy/cache/contents.hpp"
 #include "proxy/cache/found.hpp"
 #include "proxy/cache/policy/residents.hpp"
 #include "proxy/cache/purges.hpp"
@@ -45,8 +46,13 @@ public:
     /// What went, for the caller to destroy when the lock is gone.
     using leavings = std::vector<stored_ptr>;
 
-    store_stripe(std::unique_ptr<eviction_policy> policy, std::uint64_t capacity, double probation)
-        : held{std::move(policy), capacity, probation} {}
+    /// `told`: null, or who hears of what it holds, and outlives it.
+    store_stripe(std::unique_ptr<eviction_policy> policy,
+                 std::uint64_t capacity,
+                 double probation,
+                 contents_listener* told = nullptr)
+        : held{std::move(policy), capacity, probation},
+          told_{told} {}
 
     /// The resource as the purges have left it, null if nothing is: what was not yet held against
     /// the last of them is now. `purged` counts what they met.
@@ -114,6 +120,10 @@ private:
     // Out of its resource; its place in `held` is the caller's business.
     stored_ptr detach(entry& one);
     stored_ptr take(resource& owner, std::size_t at);
+    void erase(const filter::key_hash& key);
+    void tell(const filter::key_hash& key, const resource& of) const;
+
+    contents_listener* told_;
 };
 
 }  // namespace reprise::proxy::cache

@@ -19,7 +19,7 @@ bool is_for_disk(const evicted_response& gone, const disk::tier& disk) noexcept 
 
 }  // namespace
 
-tiers::tiers(const store_plan& memory) : memory_{memory} {
+tiers::tiers(const store_plan& memory) : memory_{memory}, outdated_to_{memory.told} {
     memory_.on_eviction([this](const evicted_response& gone) {
         const auto& response = gone.response;
         if (disk_ && when_ == disk_write::eviction && is_for_disk(gone, *disk_) &&
@@ -125,6 +125,9 @@ std::size_t tiers::invalidate(const filter::key_hash& key, std::string_view url)
 }
 
 std::size_t tiers::expire(const filter::key_hash& key, std::string_view url, wall_time now) {
+    if (outdated_to_ != nullptr) {
+        outdated_to_->outdated(key);  // first: what is fetched meanwhile is none of it
+    }
     const auto in_memory = memory_.expire(key, url, now);
     if (!disk_) {
         return in_memory;

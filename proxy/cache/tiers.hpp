@@ -121,6 +121,7 @@ public:
 
 private:
     response_store memory_;
+    contents_listener* outdated_to_;  // null: nobody hears
     std::unique_ptr<disk::tier> disk_;
     disk_write when_ = disk_write::admission;
     std::function<void(const evicted_response&)> told_;

@@ -113,9 +113,24 @@ bool is_replaced(const field& line, const request_head& head, const request_opti
     }
 }
 
-void append_request_line(std::string& out, const request_head& head, const target& t) {
+void append_request_line(std::string& out,
+                         const request_head& head,
+                         const target& t,
+                         bool to_proxy) {
     out += head.method_text;
     out += ' ';
+    if (to_proxy) {
+        out += "http://";
+        append_authority(out, t);
+        if (head.method != verb::options && !t.path_and_query.starts_with('/')) {
+            out += '/';  // OPTIONS of a whole server has no path (RFC 9112 3.2.4)
+        }
+        out += t.path_and_query;
+        out += " HTTP/1.1\r\nHost: ";
+        append_authority(out, t);
+        out += "\r\n";
+        return;
+    }
     const bool whole_server = t.form == target_form::asterisk ||
                               (head.method == verb::options && t.path_and_query.empty());
     if (whole_server) {
@@ -192,7 +207,7 @@ void append_request_head(std::string& out,
                          const request_head& head,
                          const target& t,
                          const request_options& options) {
-    append_request_line(out, head, t);
+    append_request_line(out, head, t, options.to_proxy);
     const connection_options named{head.fields};
     for (const auto& line : head.fields) {
         const bool kept_trailer = options.trailers && line.id == field_id::trailer;

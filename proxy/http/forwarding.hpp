@@ -59,6 +59,7 @@ struct request_options {
     bool drop_conditionals = false;     ///< If-Match, If-None-Match, If-*-Since
     bool drop_range = false;            ///< Range, If-Range
     bool drop_expect = false;           ///< also dropped for an HTTP/1.0 client
+    bool to_proxy = false;              ///< absolute-form: the next hop is a proxy
     bool websocket = false;             ///< ask for the upgrade
     bool trailers = false;              ///< keep Trailer, since the body's trailers follow
     bool te_trailers = false;           ///< say TE: trailers
@@ -68,7 +69,7 @@ struct request_options {
 };
 
 /// The head of a request to an origin, whole, empty line included: origin-form (or "*" for OPTIONS
-/// of a whole server, RFC 9112 3.2.4), HTTP/1.1, Host first and from the target, our Via behind
+/// of a whole server, RFC 9112 3.2.4; to a proxy absolute-form, 3.2.2), HTTP/1.1, Host first and from the target, our Via behind
 /// those before us.
 /// @pre t has a host
 void append_request_head(std::string& out,

@@ -172,8 +172,40 @@ void core::count(const index_entry& entry, int sign) noexcept {
                            std::memory_order_relaxed);
 }
 
-std::optional<index_entry> core::put(const filter::key_hash& key, const index_entry& entry) {
+std::unique_lock<std::mutex> core::in_order(const filter::key_hash& key) {
+    // Of the bits that the index keeps, so that a key that is known in part has the same lock.
+    return settings.told == nullptr ? std::unique_lock<std::mutex>{}
+                                    : std::unique_lock{order_[key.low % order_.size()]};
+}
+
+void core::tell_gone(const filter::key_hash& key, const index_entry& entry) noexcept {
+    if (settings.told != nullptr && entry.kind != record_kind::extent &&
+        entry.kind != record_kind::refresh) {
+        settings.told->gone(tier_name::disk, key);
+    }
+}
+
+void core::tell_held(const filter::key_hash& primary,
+                     const saying& said,
+                     const std::optional<record_place>& place) {
+    const auto ordered = in_order(primary);
+    if (settings.told == nullptr) {
+        return;
+    }
+    const auto there = index.find(primary);
+    if (there && (!place || there->place == *place)) {
+        settings.told->held(tier_name::disk, primary, said.url, said.until);
+    }
+}
+
+std::optional<index_entry> core::put(const filter::key_hash& key,
+                                     const index_entry& entry,
+                                     const saying* said) {
+    const auto ordered = in_order(key);
     const auto before = index.put(key, entry);
+    if (settings.told != nullptr && said != nullptr) {
+        settings.told->held(tier_name::disk, key, said->url, said->until);
+    }
     count(entry, 1);
     if (before) {
         count(*before, -1);
@@ -202,17 +234,21 @@ bool core::move(const filter::key_hash& key, const record_place& from, const ind
 }
 
 bool core::erase(const filter::key_hash& key, const index_entry& entry) {
+    const auto ordered = in_order(key);
     if (!index.erase(key, entry.place)) {
         return false;
     }
+    tell_gone(key, entry);
     count(entry, -1);
     note_death(entry);
     return true;
 }
 
 std::optional<index_entry> core::erase(const filter::key_hash& key) {
+    const auto ordered = in_order(key);
     const auto before = index.erase(key);
     if (before) {
+        tell_gone(key, *before);
         count(*before, -1);
         note_death(*before);
     }

@@ -17,6 +17,7 @@
 #include "proxy/cache/disk/tier.hpp"
 #include "proxy/cache/policy/frequency_sketch.hpp"
 
+#include <array>
 #include <atomic>
 #include <compare>
 #include <cstdint>
@@ -158,13 +159,25 @@ struct core {
     [[nodiscard]] std::uint64_t next_id() noexcept { return next_id_.fetch_add(1); }
     [[nodiscard]] std::string path_of(std::string_view name) const;
 
-    // The index, with what it holds counted.
-    std::optional<index_entry> put(const filter::key_hash& key, const index_entry& entry);
+    /// What settings.told hears of a record that enters under its primary key.
+    struct saying {
+        std::string_view url;
+        wall_time until{};
+    };
+
+    // The index, with what it holds counted, and told where it is a primary key's.
+    std::optional<index_entry> put(const filter::key_hash& key,
+                                   const index_entry& entry,
+                                   const saying* said = nullptr);
     bool put_if_absent(const filter::key_hash& key, const index_entry& entry);
     /// As record_index::replace: nothing is counted but the bytes.
     bool move(const filter::key_hash& key, const record_place& from, const index_entry& entry);
     bool erase(const filter::key_hash& key, const index_entry& entry);
     std::optional<index_entry> erase(const filter::key_hash& key);
+    /// Says so if something still is there, and in `place`, where one is given.
+    void tell_held(const filter::key_hash& primary,
+                   const saying& said,
+                   const std::optional<record_place>& place = {});
 
     /// Records that went otherwise than by reclaiming, for the writer's bookkeeping of space.
     void note_death(const index_entry& entry);
@@ -184,6 +197,8 @@ struct core {
 
 private:
     void count(const index_entry& entry, int sign) noexcept;
+    void tell_gone(const filter::key_hash& key, const index_entry& entry) noexcept;
+    [[nodiscard]] std::unique_lock<std::mutex> in_order(const filter::key_hash& key);
 
     std::atomic<std::uint64_t> next_id_;
     std::atomic<bool> takes_puts_{true};
@@ -191,6 +206,8 @@ private:
     condition health_;
     std::mutex deaths_guard_;
     std::vector<index_entry> deaths_;
+    // What is done to a key in the index and what is said of it: one step, where somebody hears.
+    std::array<std::mutex, 64> order_;
 };
 
 }  // namespace reprise::proxy::cache::disk

@@ -2,6 +2,7 @@
 
 #include "proxy/admin/log.hpp"
 #include "proxy/cache/disk/recovery.hpp"
+#include "proxy/cache/disk/teller.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -160,6 +161,9 @@ void loader::run() {
                   " objects found in ",
                   took.count(),
                   " ms");
+        if (core_->settings.told != nullptr) {
+            tell_contents(*core_, stopping_);
+        }
     }
 }
 

@@ -155,7 +155,12 @@ void log_tail::publish() {
             continue;
         }
         core_.room.wrote(number_, record, false);
-        (void)core_.put(one.key, one.entry);
+        const core::saying said{one.url, one.useful_until};
+        const bool is_primary = !one.url.empty() && one.entry.kind != record_kind::refresh;
+        (void)core_.put(one.key, one.entry, is_primary ? &said : nullptr);
+        if (!one.url.empty() && !is_primary) {
+            core_.tell_held(one.primary, said);
+        }
         // An invalidation notes itself and then looks into the index; here it is the other way
         // round, so at least one of the two sees the other.
         if (one.asked && core_.invalidated.since(one.primary, *one.asked)) {

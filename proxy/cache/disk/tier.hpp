@@ -20,6 +20,7 @@
 // Errors    none are thrown after the constructor; figures() and the log say what went wrong.
 
 #include "filter/key_hash.hpp"
+#include "proxy/cache/contents.hpp"
 #include "proxy/cache/found.hpp"
 #include "proxy/cache/invalidations.hpp"
 #include "proxy/cache/outside.hpp"
@@ -64,6 +65,9 @@ struct tier_settings {
     std::chrono::milliseconds patience{1000};
     /// After a failure writing is tried again so much later, then after twice as long, and so on.
     std::chrono::milliseconds retry_after{1000}, retry_at_most{60'000};
+    /// Hears of what is held; outlives the tier. What the store has at the start is read for that
+    /// once its index is loaded (teller.hpp). Null: nobody does.
+    contents_listener* told = nullptr;
 };
 
 enum class tier_state : std::uint8_t {

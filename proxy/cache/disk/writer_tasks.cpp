@@ -75,12 +75,18 @@ void writer::write_response(const response_task& task, std::uint64_t discriminat
     if (!entry) {
         return;
     }
+    // Of a variant its directory is told.
+    const bool told = core_->settings.told != nullptr &&
+                      (discriminator == 0 || task.kind == record_kind::refresh);
+    const auto& response = *task.response;
     tail_.publish_later({.key = index_key(task.kind, task.primary, discriminator),
                          .entry = *entry,
                          .primary = task.primary,
                          .length = task.length,
                          .asked = task.asked,
-                         .moved_from = {}});
+                         .moved_from = {},
+                         .url = told ? task.url : std::string{},
+                         .useful_until = useful_until(response.freshness, response.directives)});
     if (task.kind == record_kind::refresh) {
         const auto object = index_key(record_kind::object, task.primary, discriminator);
         if (const auto found = core_->index.find(object)) {
@@ -126,12 +132,16 @@ void writer::list_variant(const response_task& task,
     }
     const directory_source source{task.primary, directory};
     if (const auto entry = append(source, core_->next_id())) {
-        tail_.publish_later({.key = task.primary,
-                             .entry = *entry,
-                             .primary = task.primary,
-                             .length = entry->bytes,
-                             .asked = task.asked,
-                             .moved_from = {}});
+        const auto& response = *task.response;
+        tail_.publish_later(
+            {.key = task.primary,
+             .entry = *entry,
+             .primary = task.primary,
+             .length = entry->bytes,
+             .asked = task.asked,
+             .moved_from = {},
+             .url = core_->settings.told != nullptr ? task.url : std::string{},
+             .useful_until = useful_until(response.freshness, response.directives)});
     }
 }
 

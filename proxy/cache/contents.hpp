@@ -1,0 +1,46 @@
+#pragma once
+// Who hears what the store holds, primary key by primary key, tier by tier: what a digest is made
+// of. The store tells; it knows nothing of who listens.
+
+#include "filter/key_hash.hpp"
+#include "proxy/cache/stored_response.hpp"
+#include "proxy/clock.hpp"
+
+#include <cstdint>
+#include <string_view>
+
+namespace reprise::proxy::cache {
+
+enum class tier_name : std::uint8_t { memory, disk };
+
+/// Threads   called on any thread, under the locks of the tier that speaks: it may push to a queue
+///           behind a short lock, and no more.
+/// Order     what is said of one key and one tier is said in the order in which it happened.
+class contents_listener {
+public:
+    contents_listener() = default;
+    contents_listener(const contents_listener&) = delete;
+    contents_listener& operator=(const contents_listener&) = delete;
+    virtual ~contents_listener() = default;
+
+    /// The tier holds copies of `url`; one of them answers without its origin until `until`, which
+    /// may be past. Said of the first, and of each that comes, is freshened or goes while others
+    /// stay.
+    virtual void held(tier_name by,
+                      const filter::key_hash& key,
+                      std::string_view url,
+                      wall_time until) noexcept = 0;
+    /// The last copy has left. Of `key` at least what the disk's index keeps
+    /// (record_index::partial) is right. Said of what is no primary key too.
+    virtual void gone(tier_name by, const filter::key_hash& key) noexcept = 0;
+    /// All copies in all tiers are stale from now on.
+    virtual void outdated(const filter::key_hash& key) noexcept = 0;
+    /// All that was on disk at the start has been said.
+    virtual void loaded() noexcept = 0;
+};
+
+/// Until when a response answers without its origin; wall_time::min(): never.
+[[nodiscard]] wall_time useful_until(const http::freshness_facts& freshness,
+                                     const http::response_directives& directives) noexcept;
+
+}  // namespace reprise::proxy::cache

@@ -1,0 +1,187 @@
+#include "proxy/cache/disk/teller.hpp"
+
+#include "proxy/admin/log.hpp"
+#include "proxy/cache/disk/record.hpp"
+#include "proxy/cache/disk/variants.hpp"
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace reprise::proxy::cache::disk {
+
+namespace {
+
+constexpr std::uint64_t at_a_time = 1u << 20;  // records
+constexpr std::uint64_t usual_front = 4096;
+
+struct placed {
+    filter::key_hash partial;
+    record_place place;
+    std::uint32_t bytes = 0;
+};
+
+class teller {
+public:
+    explicit teller(core& from) : core_{from} {}
+
+    /// Reads what is there and says it, if it is a primary key's.
+    void tell(const placed& one);
+
+private:
+    /// The front of the record, whole and verified; false: it is not there any more, or damaged.
+    [[nodiscard]] bool read(const record_place& at, std::uint64_t bytes, record_header& header);
+    /// Until when the object in front_ is of use; none: a purge has ended it.
+    [[nodiscard]] std::optional<wall_time> until_of(const record_place& at,
+                                                    const record_header& header,
+                                                    std::string& url);
+    [[nodiscard]] std::optional<wall_time> until_of_variants(const variant_directory& listed,
+                                                             const filter::key_hash& primary);
+
+    core& core_;
+    std::vector<char> front_;
+    std::uint64_t sequence_ = 0;  // of the segment that front_ was read from
+};
+
+bool teller::read(const record_place& at, std::uint64_t bytes, record_header& header) {
+    const auto view = core_.segments.at(at.segment);
+    if (!view.from || view.sequence == 0) {
+        return false;
+    }
+    sequence_ = view.sequence;
+    const auto get = [&](std::uint64_t size) {
+        front_.resize(size);
+        return !read_all(*view.from, at.offset, std::as_writable_bytes(std::span{front_}));
+    };
+    if (!get(std::min(bytes, usual_front))) {
+        return false;
+    }
+    const auto told = read_header(front_);
+    if (!told) {
+        return false;
+    }
+    if (told->front_bytes > front_.size() &&
+        (told->front_bytes > bytes || !get(told->front_bytes))) {
+        return false;
+    }
+    const auto good = check_front(front_, core_.store.store, view.sequence);
+    if (!good) {
+        return false;
+    }
+    header = *good;
+    return true;
+}
+
+std::optional<wall_time> teller::until_of(const record_place& at,
+                                          const record_header& header,
+                                          std::string& url) {
+    const auto seen = read_object(front_);
+    if (!seen) {
+        return std::nullopt;
+    }
+    url = seen->url;
+    auto response = make_response(*seen);
+    auto said = core_.purges.judge(url, response->tags, seen->ban_epoch);
+    log_position written{sequence_, at.offset};
+    // The newest head there is.
+    const auto newer = core_.index.find(refresh_key(header.primary, header.discriminator));
+    record_header of_newer;
+    if (newer && read(newer->place, newer->bytes, of_newer) &&
+        of_newer.kind == record_kind::refresh && of_newer.subject == header.id) {
+        if (const auto head = read_object(front_)) {
+            response = make_response(*head);
+            said = core_.purges.judge(url, response->tags, head->ban_epoch);
+            written = {sequence_, newer->place.offset};
+        }
+    }
+    if (said.hard) {
+        return std::nullopt;
+    }
+    const bool ended = said.soft || core_.expiries.since(header.primary, written);
+    return ended ? wall_time::min() : useful_until(response->freshness, response->directives);
+}
+
+std::optional<wall_time> teller::until_of_variants(const variant_directory& listed,
+                                                   const filter::key_hash& primary) {
+    std::optional<wall_time> latest;
+    for (const auto& variant : listed.variants) {
+        const auto there = core_.index.find(
+            index_key(record_kind::object, primary, variant.discriminator));
+        record_header header;
+        std::string url;
+        if (there && read(there->place, there->bytes, header) && header.primary == primary) {
+            if (const auto until = until_of(there->place, header, url)) {
+                latest = std::max(latest.value_or(wall_time::min()), *until);
+            }
+        }
+    }
+    return latest;
+}
+
+void teller::tell(const placed& one) {
+    record_header header;
+    if (!read(one.place, one.bytes, header) ||
+        record_index::partial(header.primary) != one.partial) {
+        return;  // gone, or a variant
+    }
+    std::string url;
+    std::optional<wall_time> until;
+    if (header.kind == record_kind::variants) {
+        if (const auto listed = read_variants(front_)) {
+            url = listed->url;
+            until = until_of_variants(*listed, header.primary);
+        }
+    } else {
+        until = until_of(one.place, header, url);
+    }
+    if (until) {
+        core_.tell_held(header.primary, {url, *until}, one.place);
+    }
+}
+
+}  // namespace
+
+void tell_contents(core& from, const std::atomic<bool>& stopping) {
+    const auto begun = steady_now();
+    teller says{from};
+    const auto records = std::max<std::uint64_t>(1, from.index.records());
+    const auto shards_a_part = std::clamp<std::size_t>(
+        record_index::shards * at_a_time / records, 1, record_index::shards);
+    std::vector<placed> part;
+    std::uint64_t told = 0;
+    for (std::size_t first = 0; first < record_index::shards; first += shards_a_part) {
+        part.clear();
+        const auto last = std::min(first + shards_a_part, record_index::shards);
+        for (auto shard = first; shard < last; ++shard) {
+            from.index.for_each(shard, [&](const filter::key_hash& key, const index_entry& entry) {
+                if (entry.kind != record_kind::extent && entry.kind != record_kind::refresh) {
+                    part.push_back({key, entry.place, static_cast<std::uint32_t>(entry.bytes)});
+                }
+            });
+        }
+        std::sort(part.begin(), part.end(), [](const placed& a, const placed& b) {
+            return std::tie(a.place.segment, a.place.offset) <
+                   std::tie(b.place.segment, b.place.offset);
+        });
+        for (const auto& one : part) {
+            if (stopping.load(std::memory_order_relaxed)) {
+                return;
+            }
+            says.tell(one);
+            ++told;
+        }
+    }
+    from.settings.told->loaded();
+    const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(steady_now() - begun);
+    log::info("disk: ",
+              from.settings.path,
+              ": ",
+              told,
+              " records read for the digest in ",
+              took.count(),
+              " ms");
+}
+
+}  // namespace reprise::proxy::cache::disk

@@ -1,0 +1,21 @@
+#pragma once
+// Says what the store has at the start, URL by URL, to who wants to hear it (contents.hpp).
+//
+// The index knows hashes alone, so the beginning of each record is read once, in the order in which
+// records lie on disk. What comes or goes meanwhile is told as it happens, and wins.
+//
+// Cost     one read of 4 KiB a response, on the loader's thread, after the index is loaded and
+//          traffic served from it: the speed of the disk.
+// Memory   32 bytes for each of at most a million records at a time: the index is walked in as many
+//          parts.
+
+#include "proxy/cache/disk/core.hpp"
+
+#include <atomic>
+
+namespace reprise::proxy::cache::disk {
+
+/// @pre from.settings.told. Says loaded() at the end, unless `stopping` came true.
+void tell_contents(core& from, const std::atomic<bool>& stopping);
+
+}  // namespace reprise::proxy::cache::disk
