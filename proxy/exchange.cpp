@@ -104,6 +104,9 @@ std::optional<failure> exchange::read_request() {
 }
 
 exchange::next exchange::begin() {
+    if (is_for_peers()) {
+        return answer_peer();
+    }
     if (auto wrong = read_request()) {
         // Where the next request begins is known unless the message itself was at fault.
         keep_ = keep_ && wrong->code != failure_code::bad_request;
@@ -615,6 +618,7 @@ void exchange::tell_advisor(outcome how, unsigned status, std::uint64_t sent, st
         }
         return;
     case outcome::miss:
+    case outcome::sibling:
     case outcome::collapsed:
         if (status == 200) {
             w_.common.advice.note(key_, sent, now);
@@ -659,6 +663,7 @@ void exchange::finish(outcome how, unsigned status, std::string_view reason) {
     record.first_byte = first_byte_;
     record.origin_time = origin_time_;
     record.origin = origin_;
+    record.peer = peer_;
     if (const auto* agent = http::find(head_->fields, field_id::user_agent)) {
         record.user_agent = agent->value;
     }

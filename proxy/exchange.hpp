@@ -85,11 +85,15 @@ private:
         tunnel,
         finish_sending,
         purge,         ///< carried out; the disk keeps it
+        paced,         ///< a digest for a Squid: sent in two pieces
         send_outside,  ///< head composed, the body is on disk
         drain_body,
     };
 
     // Deciding
+    [[nodiscard]] bool is_for_peers() const noexcept;
+    next answer_peer();
+    awaitable<bool> send_paced();
     std::optional<failure> read_request();
     std::optional<failure> judge_destination() const;
     [[nodiscard]] const config::listener& listener() const;
@@ -194,6 +198,7 @@ private:
     cache::verdict verdict_;
     cache::stored_ptr sending_;
     purge_answer purged_;
+    peer::resource_answer to_peer_;
     std::unique_ptr<cache::disk::disk_lookup> lookup_;  ///< while the disk is asked
     std::unique_ptr<cache::outside_reader> outside_;    ///< where a body is sent from, up to
     std::uint64_t outside_end_ = 0;                     ///< here
@@ -210,7 +215,7 @@ private:
     unsigned status_ = 0;
     std::string_view reason_;
     std::string error_;
-    std::string origin_;
+    std::string origin_, peer_;
     std::optional<std::chrono::nanoseconds> origin_time_;
     bool finished_ = false;
 };

@@ -77,6 +77,7 @@ awaitable<bool> exchange::run() {
     case path::tunnel: co_return co_await tunnel_connect();
     case path::pass: keep = co_await pass_through(); break;
     case path::purge: keep = co_await answer_kept_purge(); break;
+    case path::paced: keep = co_await send_paced(); break;
     case path::disk: keep = co_await serve_from_disk(); break;
     case path::send_outside: keep = co_await send_outside(); break;
     case path::store_or_fetch: keep = co_await serve_from_fetch(); break;
@@ -166,6 +167,7 @@ std::shared_ptr<fetch_order> exchange::make_order() {
     o.body_framing = body_;
     o.websocket = websocket_;
     o.retryable = is_safe(head_->method) && body_.kind == body_kind::none && !websocket_;
+    o.may_use_parents = w_.peers.has_value() && !accelerator_ && !websocket_;
     return order;
 }
 
@@ -225,6 +227,9 @@ awaitable<bool> exchange::serve_from_fetch() {
     }
     order_->own_range = facts_.has_range && (of_parts || !order_->validating);
     order_->own_conditions = facts_.has_conditions && !order_->validating;
+    order_->may_ask_siblings = order_->may_use_parents && facts_.is_get && !order_->replaces &&
+                               !facts_.has_authorization && !facts_.has_cookie &&
+                               !facts_.asked.no_cache;
     const bool alone = !facts_.is_get || facts_.has_authorization || facts_.asked.no_cache ||
                        facts_.asked.no_store || order_->own_range || order_->own_conditions ||
                        w_.common.uncacheable.has(key_, started_);
@@ -454,6 +459,7 @@ awaitable<bool> exchange::relay_fetch(cache::fetch_reader& reader, bool follows,
             const auto head = report.head;
             origin_ = head->origin;
             origin_time_ = head->origin_time;
+            peer_ = head->peer;
             if (!is_safe(head_->method)) {
                 invalidate_after(head->status, *head);
             }
@@ -462,7 +468,9 @@ awaitable<bool> exchange::relay_fetch(cache::fetch_reader& reader, bool follows,
                 co_return co_await finish_composed(after);
             }
             if (facts_.is_get && head->verdict == http::storability::storable) {
-                how_ = follows ? outcome::collapsed : outcome::miss;
+                how_ = follows              ? outcome::collapsed
+                       : head->from_sibling ? outcome::sibling
+                                            : outcome::miss;
             } else {
                 how_ = outcome::pass;
             }

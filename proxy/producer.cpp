@@ -11,6 +11,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
 
+#include <algorithm>
 #include <limits>
 
 namespace reprise::proxy {
@@ -18,7 +19,11 @@ namespace reprise::proxy {
 using http::body_kind;
 
 namespace {
-constexpr unsigned most_interim = 16;
+
+/// Below this a sibling is no faster than no sibling: another source goes on.
+constexpr std::uint64_t sibling_rate = 16u << 10;  // bytes a second
+constexpr std::chrono::milliseconds sibling_patience{1000};
+
 }  // namespace
 
 void producer::fail(failure why) {
@@ -27,178 +32,6 @@ void producer::fail(failure why) {
                                                                   : fetch_end::failed)]
         .add();
     into_.producer_fail(std::move(why));
-}
-
-std::string producer::request_wire(bool validate) const {
-    const auto& o = *order_;
-    http::request_options options;
-    options.via = w_.common.pseudonym;
-    options.client_address = o.client_address;
-    const auto field = o.now_settings->options.forwarding.client_address;
-    options.forwarded = field == config::forwarded_field::forwarded ||
-                        field == config::forwarded_field::both;
-    options.x_forwarded_for = field == config::forwarded_field::x_forwarded_for ||
-                              field == config::forwarded_field::both;
-    options.body = o.body_framing;
-    options.websocket = o.websocket;
-    options.trailers = o.body_framing.kind == body_kind::chunked;
-    options.te_trailers = http::has_token(o.request->head.fields, http::field_id::te, "trailers");
-    options.drop_expect = o.head_is_http10;
-    std::string extra;
-    if (validate && o.validating) {
-        const auto stored_fields = o.validating->fields();
-        http::append_validation(extra, http::validators_of(stored_fields, request_time_));
-        options.drop_conditionals = true;
-        options.drop_range = !o.own_range;  // of parts the same range is wanted if they changed
-    } else if (o.may_store) {
-        options.drop_conditionals = !o.own_conditions;
-        options.drop_range = !o.own_range;
-    }
-    if (!o.resume_etag.empty()) {
-        options.drop_conditionals = options.drop_range = true;
-        extra += "Range: bytes=" + std::to_string(o.resume_at) + "-\r\nIf-Range: " + o.resume_etag +
-                 "\r\n";
-    } else if (!o.gap_range.empty()) {
-        options.drop_conditionals = options.drop_range = true;
-        extra += "Range: " + o.gap_range + "\r\n";
-        if (!o.gap_validator.empty()) {
-            extra += "If-Range: " + o.gap_validator + "\r\n";
-        }
-    }
-    if (const auto hops = http::judge_hops(o.request->head); hops.has_value()) {
-        options.max_forwards = hops->left;
-    }
-    options.extra = extra;
-    std::string wire;
-    http::append_request_head(wire, o.request->head, o.destination, options);
-    return wire;
-}
-
-awaitable<bool> producer::connect_and_send(bool fresh_only) {
-    const auto& timeouts = order_->now_settings->options.timeouts;
-    auto& o = *order_;
-    const auto until = steady_now() + timeouts.origin_connect;
-    if (!fresh_only) {
-        lease_ = w_.origins.try_acquire(o.connect_host, o.connect_port, o.exempt);
-    }
-    if (!lease_) {
-        auto leased = co_await w_.origins.acquire(
-            o.connect_host, o.connect_port, o.exempt, fresh_only, until);
-        if (!leased) {
-            fail(leased.error());
-            co_return false;
-        }
-        lease_ = std::move(*leased);
-    }
-    if (lease_.reused()) {
-        w_.counts.origin_reused.add();
-    }
-    if (into_.abandoned()) {
-        lease_.give_back();
-        fail(failure{failure_code::origin_closed, false, "every client has left"});
-        co_return false;
-    }
-    control_->reading = &lease_.socket();
-    request_time_ = wall_now();
-    begun_at_ = w_.common.store.mark(o.key);
-    sent_at_ = steady_now();
-    const auto wire = request_wire(validate_);
-    patience_.expire_after(timeouts.origin_head);
-    const auto error = co_await write_all(lease_.socket(), net::buffer(wire));
-    if (error) {
-        // Reading tells more: an origin may have answered and closed. What follows decides.
-        co_return true;
-    }
-    w_.counts.bytes_to_origins.add(wire.size());
-    if (o.body && !upload_started_ && !into_.abandoned() && !o.body->stopping()) {
-        upload_started_ = true;
-        auto sending = upload::run(o.body, lease_.socket());
-        // A body that the client broke off, or framed wrongly, must not wait for an origin that
-        // waits for the rest of it: what reads the response is interrupted, and finds the reason in
-        // the upload.
-        auto on_end = [control = control_, body = o.body](std::exception_ptr) {
-            if (body->broken_by_client() && control->reading != nullptr) {
-                error_code ignored;
-                control->reading->cancel(ignored);
-            }
-        };
-        net::co_spawn(w_.io, std::move(sending), on_end);
-    }
-    co_return true;
-}
-
-awaitable<std::size_t> producer::read_into(char* at, std::size_t room, error_code& error) {
-    if (patience_.expired() || into_.abandoned() ||
-        (order_->body && order_->body->broken_by_client())) {
-        error = net::error::operation_aborted;
-        co_return 0;
-    }
-    const auto into = net::buffer(at, room);
-    const auto [failed, got] = co_await lease_.socket().async_read_some(into, use_tuple);
-    w_.counts.bytes_from_origins.add(got);
-    error = failed;
-    co_return got;
-}
-
-awaitable<producer::head_end> producer::read_head() {
-    auto& o = *order_;
-    auto& buffer = lease_.buffer();
-    const auto& limits = o.now_settings->response_limits;
-    unsigned interim = 0;
-    std::size_t resume = 0;
-    bool any = false;
-    for (;;) {
-        if (!buffer.empty()) {
-            any = true;
-            const auto parsed = http::parse_response_head(buffer.data(), head_, limits, resume);
-            if (parsed.state == http::head_state::bad) {
-                fail(failure{parsed.code, false, parsed.why});
-                co_return head_end::failed;
-            }
-            if (parsed.state == http::head_state::done) {
-                if (head_.status >= 200 || head_.status == 101) {
-                    co_return head_end::got;
-                }
-                if (++interim > most_interim) {
-                    fail(failure{failure_code::bad_response, false, "too many 1xx responses"});
-                    co_return head_end::failed;
-                }
-                std::string passed;
-                http::append_response_fields(passed, head_, {.via = w_.common.pseudonym});
-                passed += "\r\n";
-                into_.producer_interim(std::move(passed));
-                buffer.consume(head_.bytes);
-                resume = 0;
-                continue;
-            }
-            resume = parsed.resume;
-        }
-        const auto space = buffer.prepare(read_size);
-        error_code error;
-        const auto got = co_await read_into(space.data(), space.size(), error);
-        if (got > 0) {
-            buffer.commit(got);
-            continue;
-        }
-        if (o.body && o.body->state() == upload::phase::bad_framing) {
-            fail(o.body->why());
-        } else if (o.body && o.body->state() == upload::phase::client_failed) {
-            fail(
-                failure{failure_code::request_timeout, false, "the request's body did not arrive"});
-        } else if (patience_.expired()) {
-            fail(failure{failure_code::origin_head_timeout, false, "no response head in time"});
-        } else if (into_.abandoned()) {
-            fail(failure{failure_code::origin_closed, false, "every client has left"});
-        } else if (!any && lease_.reused() && o.retryable) {
-            co_return head_end::retry;
-        } else {
-            fail(failure{failure_code::origin_closed,
-                         false,
-                         any ? "the connection ended in the middle of the response's head"
-                             : "the connection ended without a response"});
-        }
-        co_return head_end::failed;
-    }
 }
 
 awaitable<bool> producer::wait_for_room() {
@@ -212,8 +45,33 @@ awaitable<bool> producer::wait_for_room() {
     co_return !into_.abandoned();
 }
 
-awaitable<bool> producer::read_body(const http::body_framing& framing, std::string& trailers) {
+// A piece of the body goes to the readers, unless they have it from a sibling already. False: it is
+// not what they have.
+bool producer::deliver(std::string_view piece) {
+    if (passed_) {
+        if (passed_->left_to_skip() > 0) {
+            const auto known = piece.substr(0,
+                                            static_cast<std::size_t>(std::min<std::uint64_t>(
+                                                passed_->left_to_skip(), piece.size())));
+            piece.remove_prefix(known.size());
+            if (!passed_->skip(known)) {
+                return false;
+            }
+        }
+        if (sibling_) {
+            passed_->note(piece);
+        }
+    }
+    if (!piece.empty()) {
+        into_.producer_append(piece);
+    }
+    return true;
+}
+
+// The body from the source in hand. False: why_ says why it did not come whole.
+awaitable<bool> producer::read_body_of_one(std::string& trailers) {
     auto& buffer = lease_.buffer();
+    const auto& framing = framing_;
     const auto& options = order_->now_settings->options;
     const auto timeout = options.timeouts.origin_body;
     auto left = framing.kind == body_kind::length ? framing.length
@@ -222,35 +80,40 @@ awaitable<bool> producer::read_body(const http::body_framing& framing, std::stri
         {.trailer_bytes = options.limits.head_size, .trailer_fields = options.limits.fields}};
     const auto cut_short = [&](std::string detail) {
         const bool late = patience_.expired();
-        fail(failure{late ? failure_code::origin_body_timeout : failure_code::response_cut_short,
-                     false,
-                     late ? "the response's body stopped arriving" : std::move(detail)});
+        why_ = failure{late ? failure_code::origin_body_timeout : failure_code::response_cut_short,
+                       false,
+                       late ? "the response's body stopped arriving" : std::move(detail)};
         return false;
     };
+    const auto skips = [this] { return passed_ && passed_->left_to_skip() > 0; };
     for (;;) {
         if (framing.kind == body_kind::length && left == 0) {
-            co_return true;
+            co_return skips() ? cut_short("another source had less of it") : true;
         }
         if (!buffer.empty()) {
+            bool same = true;
             if (framing.kind == body_kind::chunked) {
                 const auto step = decoder.feed(buffer.data());
                 if (step.error != nullptr) {
                     co_return cut_short(std::string{"chunked coding: "} + step.error);
                 }
-                into_.producer_append(step.data);
+                same = deliver(step.data);
                 buffer.consume(step.consumed);
-                if (step.done) {
+                if (same && step.done) {
                     for (const auto& line : decoder.trailers()) {
                         trailers.append(line.name).append(": ").append(line.value).append("\r\n");
                     }
-                    co_return true;
+                    co_return skips() ? cut_short("another source had less of it") : true;
                 }
             } else {
                 const auto piece = buffer.data().substr(
                     0, static_cast<std::size_t>(std::min<std::uint64_t>(left, buffer.size())));
-                into_.producer_append(piece);
+                same = deliver(piece);
                 left -= piece.size();
                 buffer.consume(piece.size());
+            }
+            if (!same) {
+                co_return cut_short("the object changed while it was being sent");
             }
             keep_while_there_is_room();
             continue;
@@ -258,10 +121,14 @@ awaitable<bool> producer::read_body(const http::body_framing& framing, std::stri
         if (!co_await wait_for_room()) {
             co_return cut_short("every client has left");
         }
-        patience_.expire_after(timeout);
+        if (!sibling_) {
+            patience_.expire_after(timeout);
+        } else if (!patience_.armed()) {
+            patience_.guard_rate(sibling_rate, std::max(sibling_patience, sibling_->timeout));
+        }
         error_code error;
         std::size_t got = 0;
-        if (framing.kind == body_kind::chunked || left <= read_size / 4) {
+        if (framing.kind == body_kind::chunked || left <= read_size / 4 || skips()) {
             const auto space = buffer.prepare(read_size);
             got = co_await read_into(space.data(), space.size(), error);
             buffer.commit(got);
@@ -270,22 +137,86 @@ awaitable<bool> producer::read_body(const http::body_framing& framing, std::stri
             const auto want = static_cast<std::size_t>(std::min<std::uint64_t>(left, 64u << 10));
             const auto [at, space] = into_.producer_space(want);
             got = co_await read_into(at, space, error);
+            if (sibling_ && passed_) {
+                passed_->note({at, got});
+            }
             into_.producer_commit(got);
             left -= got;
             keep_while_there_is_room();
         }
         if (got > 0) {
+            if (sibling_) {
+                patience_.progress(got);
+            }
             continue;
         }
         if (framing.kind == body_kind::until_close && error == net::error::eof) {
-            co_return true;
+            co_return skips() ? cut_short("another source had less of it") : true;
         }
         co_return cut_short(error == net::error::eof ? "the connection ended before the body"
                                                      : "the connection broke: " + error.message());
     }
 }
 
-void producer::give_back(const http::body_framing& framing) {
+// A sibling broke off. Its readers have the beginning: the same response from elsewhere goes on
+// behind that, if its beginning is the same bytes.
+awaitable<bool> producer::go_on_elsewhere() {
+    auto& o = *order_;
+    end_asking(peer::asking_end::failed);
+    o.may_ask_siblings = false;
+    control_->reading = nullptr;
+    lease_.close();
+    patience_.clear();
+    const bool found = co_await get_head();
+    if (!found) {
+        co_return false;
+    }
+    const auto framing = http::response_framing(head_, o.request->head.method);
+    const auto* etag = http::find(head_.fields, http::field_id::etag);
+    const auto* range = http::find(head_.fields, http::field_id::content_range);
+    const auto part = range != nullptr ? http::parse_content_range(range->value)
+                                       : http::content_range{};
+    const bool same = framing && head_.status == published_->status &&
+                      (published_->strong_etag.empty() ||
+                       (etag != nullptr && etag->value == published_->strong_etag)) &&
+                      (!published_->length || framing->kind != body_kind::length ||
+                       *published_->length == framing->length) &&
+                      (head_.status != 206 ||
+                       (published_->range_total != 0 && part.first == published_->range_first &&
+                        part.last == published_->range_last &&
+                        part.total == published_->range_total));
+    if (!same) {
+        why_ = failure{
+            failure_code::response_cut_short, false, "the object changed while it was being sent"};
+        co_return false;
+    }
+    framing_ = *framing;
+    lease_.buffer().consume(head_.bytes);
+    passed_->begin_skipping(into_.received());
+    co_return true;
+}
+
+// False: the fetch has failed.
+awaitable<bool> producer::read_body(std::string& trailers) {
+    if (sibling_) {
+        passed_ = std::make_unique<passed_bytes>();
+    }
+    bool whole = co_await read_body_of_one(trailers);
+    if (!whole && sibling_ && !into_.abandoned()) {
+        const bool goes_on = co_await go_on_elsewhere();
+        trailers.clear();
+        if (goes_on) {
+            whole = co_await read_body_of_one(trailers);
+        }
+    }
+    if (!whole) {
+        fail(why_);
+    }
+    co_return whole;
+}
+
+void producer::give_back() {
+    const auto& framing = framing_;
     const bool upload_whole = !order_->body || order_->body->state() == upload::phase::done;
     if (upload_whole && framing.reusable && framing.kind != body_kind::until_close &&
         http::keep_alive(head_.version, head_.fields)) {
@@ -313,22 +244,10 @@ awaitable<void> producer::settle_upload() {
 awaitable<void> producer::fetch_once() {
     auto& o = *order_;
     validate_ = o.validating != nullptr && !unconditional_;
-    bool fresh_only = !o.retryable;
-    for (;;) {
-        const bool sent = co_await connect_and_send(fresh_only);
-        if (!sent) {
-            co_return;
-        }
-        const auto end = co_await read_head();
-        if (end == head_end::failed) {
-            co_return;
-        }
-        if (end == head_end::got) {
-            break;
-        }
-        control_->reading = nullptr;
-        lease_.close();
-        fresh_only = true;  // so this turn is the last
+    const bool found = co_await get_head();
+    if (!found) {
+        fail(why_);
+        co_return;
     }
     response_time_ = wall_now();
     if (head_.status == 101) {
@@ -357,10 +276,11 @@ awaitable<void> producer::fetch_once() {
         fail(framing.error());
         co_return;
     }
+    framing_ = *framing;
     if (validate_ && head_.status == 304) {
         if (adopt_not_modified()) {
             lease_.buffer().consume(head_.bytes);
-            give_back(*framing);
+            give_back();
             w_.counts.fetches_ended[static_cast<std::size_t>(fetch_end::finished)].add();
             co_return;
         }
@@ -381,12 +301,13 @@ awaitable<void> producer::fetch_once() {
     lease_.buffer().consume(head_.bytes);
     std::string trailers;
     if (framing->kind != body_kind::none) {
-        const bool whole = co_await read_body(*framing, trailers);
+        const bool whole = co_await read_body(trailers);
         if (!whole) {
             co_return;
         }
     }
     patience_.clear();
+    end_asking(peer::asking_end::true_hit);
     co_await settle_upload();
     record_sights();
     if (on_disk_) {
@@ -401,7 +322,7 @@ awaitable<void> producer::fetch_once() {
     }
     w_.counts.fetches_ended[static_cast<std::size_t>(fetch_end::finished)].add();
     into_.producer_finish(std::move(trailers));
-    give_back(*framing);
+    give_back();
 }
 
 awaitable<void> producer::run() {
@@ -430,6 +351,10 @@ awaitable<void> producer::run() {
     if (broken) {
         fail(std::move(*broken));
     }
+    if (inquiry_) {
+        std::exchange(inquiry_, nullptr)->abandon();
+    }
+    end_asking(peer::asking_end::failed);
     into_.producer_left();
     patience_.clear();
     co_await settle_upload();

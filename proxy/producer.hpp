@@ -35,7 +35,9 @@ struct fetch_order {
         destination;  ///< views into request, or into now_settings (an upstream's authority)
     std::string connect_host;  ///< as the resolver is asked
     std::uint16_t connect_port = 80;
-    bool exempt = false;  ///< a configured upstream
+    bool exempt = false;            ///< a configured upstream
+    bool may_ask_siblings = false;  ///< for all of it, or what the client's Range says
+    bool may_use_parents = false;
     std::string client_address;
     http::request_directives asked;
 

@@ -24,8 +24,13 @@ constexpr std::chrono::seconds uncacheable_for{120};
 void producer::note_sights(std::size_t sights) {
     const auto before = into_.add_sights(sights);
     for (std::size_t i = 0; i < sights; ++i) {
-        ruling_ = w_.common.admission.peek(
-            order_->key, order_->admission, order_->pending_sights + before + i);
+        const auto pending = order_->pending_sights + before + i;
+        ruling_ = w_.common.admission.peek(order_->key, order_->admission, pending);
+        // Seen by a sibling lately is seen.
+        if (!ruling_.admitted && order_->may_use_parents && w_.common.peers->shares() &&
+            w_.peers->seen.may_contain(peer_key())) {
+            ruling_ = w_.common.admission.peek(order_->key, order_->admission, pending + 1);
+        }
         if (ruling_.seen_before > 0 && !order_->replaces) {
             w_.counts.admission_hits_lost.add();
         }
@@ -33,7 +38,11 @@ void producer::note_sights(std::size_t sights) {
 }
 
 void producer::record_sights() {
-    for (auto left = into_.add_sights(0); left > 0; --left) {
+    auto left = into_.add_sights(0);
+    if (left > 0 && order_->may_use_parents && w_.common.peers->shares()) {
+        w_.common.peers->note_seen(peer_key(), response_time_);
+    }
+    for (; left > 0; --left) {
         (void)w_.common.admission.note(order_->key, order_->admission, response_time_);
     }
 }
@@ -90,9 +99,18 @@ void producer::publish_head(const http::body_framing& framing) {
             }
         }
     }
-    head->origin = lease_.address().to_string() + ":" + std::to_string(o.connect_port);
+    const auto* via = sibling_ ? sibling_.get() : parent();
+    head->origin = lease_.address().to_string() + ":" +
+                   std::to_string(via != nullptr ? via->port : o.connect_port);
     head->origin_time = std::chrono::duration_cast<std::chrono::microseconds>(steady_now() -
                                                                               sent_at_);
+    if (via != nullptr) {
+        head->peer = via->name;
+        head->from_sibling = sibling_ != nullptr;
+    }
+    if (book_ && !sibling_ && o.is_get) {
+        w_.common.peers->siblings().note_origin(head->origin_time);
+    }
     head->verdict = http::judge_storable(o.request->head.method_text,
                                          head_.status,
                                          o.request->head.fields,
@@ -119,7 +137,9 @@ void producer::publish_head(const http::body_framing& framing) {
         head->verdict = as_whole;
     }
     const bool is_sight = o.is_get && as_whole == http::storability::storable && !o.url.empty();
-    storable_ = o.may_store && head->verdict == http::storability::storable && !o.url.empty();
+    const bool here = via == nullptr || !via->proxy_only;
+    storable_ = o.may_store && here && head->verdict == http::storability::storable &&
+                !o.url.empty();
 
     std::size_t sights = 0;
     if (is_sight) {
@@ -141,6 +161,8 @@ void producer::publish_head(const http::body_framing& framing) {
     if (head->verdict != http::storability::storable) {
         head->detail = http::to_string(head->verdict);
         note_not_stored(w_.counts, static_cast<std::size_t>(head->verdict));
+    } else if (!here) {
+        head->detail = "proxy-only";
     }
     const auto& memory = o.now_settings->options.memory;
     const bool admitted = ruling_.admitted || o.replaces;

@@ -1,11 +1,14 @@
 #pragma once
-// One producer at work: internal to producer.cpp, where it talks to the origin, and to
-// producer_keeping.cpp, where it judges what came and keeps it.
+// One producer at work: internal to producer.cpp, which reads the response, to
+// producer_sources.cpp, which finds whom it comes from, and to producer_keeping.cpp, which judges
+// what came and keeps it.
 
 #include "proxy/cache/partial_response.hpp"
 #include "proxy/http/framing.hpp"
 #include "proxy/http/message_head.hpp"
+#include "proxy/inquiry.hpp"
 #include "proxy/net/wakeup.hpp"
+#include "proxy/passed_bytes.hpp"
 #include "proxy/producer.hpp"
 
 #include <cstdint>
@@ -36,7 +39,15 @@ public:
 private:
     static constexpr std::size_t read_size = 16u << 10;
 
-    enum class head_end : std::uint8_t { got, retry, failed };
+    enum class head_end : std::uint8_t {
+        got,
+        retry,      ///< a kept connection was dead: once more, on a new one
+        failed,     ///< why_ says why
+        overtaken,  ///< a sibling has answered meanwhile
+    };
+
+    // Who answers.
+    enum class next_hop : std::uint8_t { origin, parent, sibling };
 
     void interrupt() {
         if (control_->reading != nullptr) {
@@ -45,14 +56,28 @@ private:
         }
     }
 
+    awaitable<bool> get_head();
+    void ask_siblings();
+    awaitable<bool> wait_for_siblings(steady_time until);
+    void adopt_sibling();
+    awaitable<attempt<origin_lease>> acquire(bool fresh_only, steady_time until);
+    awaitable<bool> connect(bool fresh_only);
     awaitable<bool> connect_and_send(bool fresh_only);
     awaitable<head_end> read_head();
+    [[nodiscard]] bool is_overtaken() const noexcept { return inquiry_ && inquiry_->has_answer(); }
+    [[nodiscard]] const peer::known_peer* parent() const noexcept;
+    [[nodiscard]] bool try_next_parent();
+    void end_asking(peer::asking_end how);
+    [[nodiscard]] const filter::key_hash& peer_key();
     awaitable<void> fetch_once();
     awaitable<void> settle_upload();
-    awaitable<bool> read_body(const http::body_framing& framing, std::string& trailers);
+    awaitable<bool> read_body(std::string& trailers);
+    awaitable<bool> read_body_of_one(std::string& trailers);
+    awaitable<bool> go_on_elsewhere();
+    [[nodiscard]] bool deliver(std::string_view piece);
     awaitable<bool> wait_for_room();
     awaitable<std::size_t> read_into(char* at, std::size_t room, error_code& error);
-    std::string request_wire(bool validate) const;
+    std::string request_wire(bool validate, next_hop to) const;
     [[nodiscard]] bool read_news(std::string& text, std::vector<http::field>& lines) const;
     [[nodiscard]] std::shared_ptr<cache::stored_response> freshened(
         const cache::stored_response& stored, http::field_list news) const;
@@ -75,7 +100,7 @@ private:
     [[nodiscard]] std::shared_ptr<cache::stored_response> made_of_head(std::uint64_t bytes) const;
     void store_part(std::shared_ptr<cache::stored_response> added);
     void fail(failure why);
-    void give_back(const http::body_framing& framing);
+    void give_back();
 
     worker& w_;
     std::shared_ptr<fetch_order> order_;
@@ -85,6 +110,20 @@ private:
     deadline patience_;
     origin_lease lease_;
     http::response_head head_;
+    http::body_framing framing_;
+    failure why_{failure_code::internal, false, ""};  // the last source failed
+
+    std::shared_ptr<const peer::peer_book> book_;  // null: no peer is asked
+    std::optional<filter::key_hash> peer_key_;
+    std::shared_ptr<inquiry> inquiry_;
+    std::shared_ptr<const peer::known_peer> sibling_;  // who answers; null: it is not a sibling
+    unsigned sibling_slot_ = 0;
+    std::chrono::microseconds sibling_took_{0};
+    std::vector<std::size_t> parents_;  // of the book, in the order to be tried
+    std::size_t parent_at_ = 0;         // the one in hand; behind the last: the origin itself
+    bool any_byte_ = false;             // of the response that is read
+    // Of what a sibling sends, so that another source can go on where it broke off.
+    std::unique_ptr<passed_bytes> passed_;
     std::shared_ptr<cache::fetched_head> published_;
     cache::reservation room_;
     std::unique_ptr<cache::disk::object_writer> on_disk_;  // of a body too large for memory

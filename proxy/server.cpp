@@ -2,6 +2,7 @@
 
 #include "config/changes.hpp"
 #include "proxy/admin/log.hpp"
+#include "proxy/digest_page.hpp"
 #include "proxy/explain.hpp"
 #include "proxy/purge.hpp"
 #include "proxy/session.hpp"
@@ -205,6 +206,18 @@ void server::start() {
                                                      .body = std::move(told.json)};
                            },
                        .token_from_afar = true});
+    admin_->add_route({.method = boost::beast::http::verb::get,
+                       .path = "/digest",
+                       .needs_token = false,
+                       .about = "a digest, this instance's or ?of= a sibling's; url= whether it "
+                                "lists that, with= what both have",
+                       .handler =
+                           [this](const admin_request& asked) {
+                               auto page = show_digest(common_.peers.get(), asked.query);
+                               return admin_response{.status = page.status,
+                                                     .body = std::move(page.text)};
+                           },
+                       .token_from_afar = true});
     if (options.admin.address) {
         auto at = admin_->start(options.admin);
         if (!at) {
@@ -214,6 +227,18 @@ void server::start() {
         admin_bound_ = *at;
     }
     running_ = true;
+    if (common_.peers) {
+        auto& home = workers_.front()->w;
+        auto publish = [this](peering::book_ptr book) {
+            for (auto& one : workers_) {
+                net::post(one->w.io, [own = one.get(), book] { own->w.peers->book = book; });
+            }
+            const std::lock_guard lock{book_guard_};
+            book_ = std::move(book);
+        };
+        common_.peers->begin(
+            home.io, home.timer, home.names, home.origins, options, std::move(publish));
+    }
     // Signals are the main thread's: a worker inherits the mask it is begun under. Those that tell
     // of a fault in a thread stay its own.
     sigset_t ours;
@@ -287,6 +312,14 @@ std::vector<std::string> server::reload(config::options next) {
     common_.store.memory().set_probation(common_.admission.probation());
     common_.advice.adopt(next, common_.admission, steady_now());
     admin_->reconfigure(next.admin);
+    next.digest = before.digest;
+    next.admission.share = before.admission.share;
+    if (common_.peers) {
+        net::post(workers_.front()->w.io, [this, next] { common_.peers->adopt(next); });
+    } else if (!next.peers.empty()) {
+        wants_restart.emplace_back("peers (there were none at the start)");
+        next.peers.clear();
+    }
     publish(make_settings(std::move(next)));
     return wants_restart;
 }
@@ -375,6 +408,13 @@ stats_inputs server::stats() {
     if (const auto* disk = common_.store.disk()) {
         in.disk = disk->figures();
     }
+    if (common_.peers) {
+        const auto book = [this] {
+            const std::lock_guard lock{book_guard_};
+            return book_;
+        }();
+        in.peers = common_.peers->report(*book);
+    }
     const auto purges = common_.store.purges().figures();
     in.purges.urls = common_.purged_urls.load(std::memory_order_relaxed);
     in.purges.url_responses = common_.purged_url_responses.load(std::memory_order_relaxed);
@@ -457,6 +497,9 @@ bool server::stop(const std::function<bool()>& hurry) {
     while (steady_now() < until && !all_quiet() && !(hurry && hurry())) {
         std::this_thread::sleep_for(std::chrono::milliseconds{10});
     }
+    if (common_.peers) {
+        net::post(workers_.front()->w.io, [this] { common_.peers->leave(); });
+    }
     for (auto& one : workers_) {
         net::post(one->w.io, [own = one.get()] { own->w.abort(); });
     }
@@ -474,6 +517,9 @@ bool server::stop(const std::function<bool()>& hurry) {
         one->thread.join();
     }
     admin_->stop();
+    if (common_.peers) {
+        common_.peers->stop();
+    }
     save_state();
     if (auto* disk = common_.store.disk()) {
         disk->stop();

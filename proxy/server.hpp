@@ -76,6 +76,8 @@ private:
     std::function<std::vector<std::string>()> reload_;
     std::mutex settings_guard_;
     settings_ptr settings_;
+    std::mutex book_guard_;
+    peering::book_ptr book_ = std::make_shared<peer::peer_book>();
     common_state common_;
     std::vector<std::unique_ptr<listening_worker>> workers_;
     std::vector<config::endpoint> bound_;

@@ -33,7 +33,9 @@ std::string make_pseudonym(const config::options& options) {
 }
 
 // The secret of the keys in it; null where there is none.
-const filter::hash_secret* attach_disk(cache::tiers& store, const config::options& all) {
+const filter::hash_secret* attach_disk(cache::tiers& store,
+                                       const config::options& all,
+                                       cache::contents_listener* told) {
     const auto& options = all.disk;
     if (options.path.empty()) {
         return nullptr;
@@ -45,6 +47,7 @@ const filter::hash_secret* attach_disk(cache::tiers& store, const config::option
     settings.carry = options.carry;
     settings.exponent = cache::exponent_of(all.caching.objective);
     settings.choosy = options.selective;
+    settings.told = told;
     store.attach(
         std::make_unique<cache::disk::tier>(
             settings, cache::disk::system_files(), store.purges(), store.memory().invalidated()),
@@ -85,12 +88,14 @@ void client_census::leave(const address_bytes& client) {
 }
 
 common_state::common_state(const config::options& options, std::size_t threads, wall_time now)
-    : requests{cache::sketch_for(options)},
-      store{cache::plan_of(options, requests)},
-      admission{options, now, attach_disk(store, options), requests},
+    : pseudonym{make_pseudonym(options)},
+      peers{peering::is_wanted(options) ? std::make_unique<peering>(options, pseudonym, now)
+                                        : nullptr},
+      requests{cache::sketch_for(options)},
+      store{cache::plan_of(options, requests, peers.get())},
+      admission{options, now, attach_disk(store, options, peers.get()), requests},
       advice{options, steady_now()},
-      counters{threads},
-      pseudonym{make_pseudonym(options)} {
+      counters{threads} {
     store.on_eviction([this](const cache::evicted_response& gone) {
         if (gone.was_admitted) {
             admission.evicted(gone.key);
@@ -106,7 +111,11 @@ worker::worker(std::size_t index, common_state& shared, settings_ptr initial)
       names{timer, current->options.dns},
       origins{timer, names, current->guard, current->options.origins},
       watch{timer, [this] { watch_clients(); }},
-      request_id_{static_cast<std::uint64_t>(index) << 48} {}
+      request_id_{static_cast<std::uint64_t>(index) << 48} {
+    if (common.peers) {
+        peers.emplace(*common.peers);
+    }
+}
 
 worker::~worker() = default;
 

@@ -15,6 +15,7 @@
 #include "proxy/net/deadlines.hpp"
 #include "proxy/net/origin_pool.hpp"
 #include "proxy/net/resolver.hpp"
+#include "proxy/peering.hpp"
 #include "proxy/settings.hpp"
 
 #include <atomic>
@@ -22,6 +23,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 
@@ -48,6 +50,9 @@ struct common_state {
     /// @throws std::runtime_error when disk.path cannot be used
     common_state(const config::options& options, std::size_t threads, wall_time now);
 
+    std::string pseudonym;  ///< in Via; unique to this instance
+    /// Null: there are no peers. Before the store, of which it hears.
+    std::unique_ptr<peering> peers;
     /// Counts requests by key for policies and admission; null where none asks.
     std::shared_ptr<cache::frequency_sketch> requests;
     cache::tiers store;  ///< before admission: a store on disk brings the secret of all keys
@@ -58,11 +63,19 @@ struct common_state {
     counters_registry counters;
     access_log access;
     client_census clients;
-    std::string pseudonym;  ///< in Via; unique to this instance
     /// Of purges by URL; the store's list counts the others. Purges are rare and come on any
     /// thread.
     std::atomic<std::uint64_t> purged_urls{0}, purged_url_responses{0};
     std::atomic<bool> draining{false};
+};
+
+/// One thread's view of the peers.
+struct peer_desk {
+    explicit peer_desk(peering& of) : siblings{of.siblings()}, seen{of.seen_elsewhere()} {}
+
+    peer::sibling_table::reader siblings;
+    peer::seen_elsewhere::reader seen;
+    peering::book_ptr book = std::make_shared<peer::peer_book>();  ///< never null
 };
 
 class session;
@@ -95,6 +108,7 @@ struct worker {
     deadlines timer;
     resolver names;
     origin_pool origins;
+    std::optional<peer_desk> peers;  ///< none: there are no peers
     std::list<session*> sessions;
     unsigned watched = 0;  ///< sessions that wait now; the watch runs while there are any
     deadline watch;

@@ -144,6 +144,7 @@ void append_access_line(std::string& out, const access_record& record, bool quer
     append_duration(out, ",\"first_byte_ms\":", record.first_byte);
     append_duration(out, ",\"origin_ms\":", record.origin_time);
     append_text(out, ",\"origin\":", record.origin);
+    append_text(out, ",\"peer\":", record.peer);
     append_text(out, ",\"user_agent\":", record.user_agent);
     out.append("}\n");
 }

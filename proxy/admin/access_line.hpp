@@ -34,6 +34,7 @@ struct access_record {
     std::optional<std::chrono::nanoseconds> first_byte;   ///< of our response
     std::optional<std::chrono::nanoseconds> origin_time;  ///< request sent until response head
     std::string_view origin;  ///< the address connected to, with its port
+    std::string_view peer;    ///< the name of the sibling or parent that is
     std::string_view user_agent;
 };
 

@@ -10,6 +10,7 @@ std::string_view to_string(outcome value) noexcept {
     case outcome::revalidated: return "revalidated";
     case outcome::stale: return "stale";
     case outcome::miss: return "miss";
+    case outcome::sibling: return "sibling";
     case outcome::collapsed: return "collapsed";
     case outcome::pass: return "pass";
     case outcome::tunnel: return "tunnel";
@@ -63,6 +64,7 @@ constexpr std::size_t class_of(outcome how) noexcept {
     case outcome::stale: return static_cast<std::size_t>(latency_class::hit);
     case outcome::revalidated:
     case outcome::miss:
+    case outcome::sibling:
     case outcome::collapsed: return static_cast<std::size_t>(latency_class::miss);
     case outcome::pass: return static_cast<std::size_t>(latency_class::pass);
     case outcome::tunnel:
@@ -120,7 +122,8 @@ totals counters_registry::snapshot() const {
 }
 
 std::uint64_t answered_requests(const totals& counts) noexcept {
-    return hits(counts) + sum_of(counts, {outcome::miss, outcome::collapsed, outcome::pass});
+    return hits(counts) +
+           sum_of(counts, {outcome::miss, outcome::sibling, outcome::collapsed, outcome::pass});
 }
 
 std::uint64_t hits(const totals& counts) noexcept {

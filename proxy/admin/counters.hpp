@@ -28,6 +28,7 @@ enum class outcome : std::uint8_t {
     revalidated,     ///< a stored response, after the origin said 304
     stale,           ///< a stale stored response, without the origin's word
     miss,            ///< from the origin; it was, or could have been, stored
+    sibling,         ///< from a sibling's store; it was, or could have been, stored here too
     collapsed,       ///< from another request's fetch, as it arrived
     pass,            ///< from the origin; could not be answered from the store nor be stored
     tunnel,          ///< CONNECT or Upgrade: bytes both ways
@@ -39,7 +40,7 @@ enum class outcome : std::uint8_t {
     cut_short,       ///< the origin or this proxy failed after it: the client got part
     client_gone,     ///< the client left before its response was complete
 };
-inline constexpr std::size_t outcome_count = 14;
+inline constexpr std::size_t outcome_count = 15;
 [[nodiscard]] std::string_view to_string(outcome value) noexcept;
 
 /// Why a fetch for the store ended.
@@ -280,7 +281,7 @@ private:
 };
 
 /// Requests that the hit ratio looks at: all that were answered in full from the store or by an
-/// origin (hit, revalidated, stale, miss, collapsed, pass). Tunnels, local answers, refusals,
+/// origin (hit, revalidated, stale, miss, sibling, collapsed, pass). Tunnels, local answers, refusals,
 /// errors and what was broken off say nothing about a cache.
 [[nodiscard]] std::uint64_t answered_requests(const totals& counts) noexcept;
 

@@ -656,7 +656,8 @@ constexpr metric table[] = {
 std::span<const metric> metrics_table() noexcept {
     static const auto all = [] {
         std::vector<metric> rows{std::begin(table), std::end(table)};
-        for (const auto more : {memory_metrics(), disk_metrics(), what_if_metrics()}) {
+        for (const auto more :
+             {memory_metrics(), disk_metrics(), what_if_metrics(), peer_metrics()}) {
             rows.insert(rows.end(), more.begin(), more.end());
         }
         return rows;

@@ -45,6 +45,9 @@ struct metric {
 /// What other settings would have done.
 [[nodiscard]] std::span<const metric> what_if_metrics() noexcept;
 
+/// Of peers and digests.
+[[nodiscard]] std::span<const metric> peer_metrics() noexcept;
+
 /// All metrics, in the order shown.
 [[nodiscard]] std::span<const metric> metrics_table() noexcept;
 

@@ -203,6 +203,30 @@ std::string_view type_of(metric_kind kind) noexcept {
     return "gauge";
 }
 
+// What has no place among numbers.
+void add_peers(json& root, const peer::peer_report& peers) {
+    if (peers.generation) {
+        root["digest"]["generation"] = peer::to_text(*peers.generation);
+    }
+    root["digest"]["signed"] = peers.signs;
+    root["digest"]["seen_shared"] = peers.shares_seen;
+    auto& siblings = root["siblings"];
+    for (const auto& one : peers.siblings) {
+        const auto& name = one.digest.name;
+        siblings["url"][name] = one.url;
+        siblings["protocol"][name] = one.squid ? "squid" : "reprise";
+        siblings["proxy_only"][name] = one.proxy_only;
+        siblings["state"][name] = to_string(one.digest.digest.state);
+        siblings["trouble"][name] = to_string(one.digest.digest.trouble);
+        siblings["trouble_detail"][name] = one.digest.digest.detail;
+        siblings["held_generation"][name] = one.digest.held ? peer::to_text(one.digest.generation)
+                                                            : std::string{};
+    }
+    for (const auto& one : peers.parents) {
+        root["parents"]["url"][one.name] = one.url;
+    }
+}
+
 }  // namespace
 
 json stats_json(const stats_inputs& inputs) {
@@ -217,6 +241,9 @@ json stats_json(const stats_inputs& inputs) {
     }
     root["disk"]["trouble"] = inputs.disk ? inputs.disk->trouble : std::string{};
     root["what_if"]["advice"] = inputs.what_if.text;
+    if (inputs.peers) {
+        add_peers(root, *inputs.peers);
+    }
     return root;
 }
 

@@ -7,6 +7,7 @@
 #include "proxy/admin/counters.hpp"
 #include "proxy/admin/windows.hpp"
 #include "proxy/cache/disk/tier.hpp"
+#include "proxy/peer/peer_report.hpp"
 #include "proxy/cache/policy/what_if.hpp"
 
 #include <nlohmann/json_fwd.hpp>
@@ -83,6 +84,7 @@ struct stats_inputs {
     window_figures since_start, last_minute, last_ten_minutes;
     store_figures store;
     std::optional<cache::disk::tier_figures> disk;  ///< none: there is no store on disk
+    std::optional<peer::peer_report> peers;         ///< none: there are no peers
     purge_view purges;
     admission_view admission;
     cache::what_if_report what_if;

@@ -153,6 +153,7 @@ void digest_fetcher::shared::show(one& sibling) {
         shown.seen = sibling.seen->figures();
     }
     shown.held = sibling.digest.held();
+    shown.held_squid = sibling.digest.held_squid();
     if (const auto& held = shown.held) {
         shown.bits = held->shape().bits;
         shown.bits_on = held->bits_on();

@@ -88,6 +88,7 @@ public:
         double estimated_objects = 0, false_positive_rate = 0;
         filter::digest_generation generation;
         std::shared_ptr<const filter::digest> held;
+        std::shared_ptr<const filter::squid_digest> held_squid;
     };
     [[nodiscard]] std::vector<figures_of_one> figures() const;
 

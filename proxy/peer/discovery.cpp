@@ -21,6 +21,20 @@ followed from(const config::peer_options& entry, bool share) {
 
 }  // namespace
 
+peer_place place_of(std::string_view url) {
+    peer_place out;
+    out.https = url.starts_with("https");
+    url.remove_prefix(url.find("://") + 3);
+    const auto colon = url.rfind(':');
+    auto host = url.substr(0, colon);
+    if (host.starts_with('[')) {
+        host = host.substr(1, host.size() - 2);
+    }
+    out.host = host;
+    out.port = static_cast<std::uint16_t>(std::stoul(std::string{url.substr(colon + 1)}));
+    return out;
+}
+
 std::vector<followed> configured_siblings(std::span<const config::peer_options> peers, bool share) {
     std::vector<followed> out;
     for (const auto& entry : peers) {
@@ -28,17 +42,10 @@ std::vector<followed> configured_siblings(std::span<const config::peer_options> 
             continue;
         }
         auto one = from(entry, share);
-        // "scheme://host:port", as the settings' parser leaves it.
-        std::string_view rest = entry.url;
-        one.https = rest.starts_with("https");
-        rest.remove_prefix(rest.find("://") + 3);
-        const auto colon = rest.rfind(':');
-        auto host = rest.substr(0, colon);
-        if (host.starts_with('[')) {
-            host = host.substr(1, host.size() - 2);
-        }
-        one.host = host;
-        one.port = static_cast<std::uint16_t>(std::stoul(std::string{rest.substr(colon + 1)}));
+        const auto at = place_of(entry.url);
+        one.https = at.https;
+        one.host = at.host;
+        one.port = at.port;
         out.push_back(std::move(one));
     }
     return out;
@@ -70,16 +77,25 @@ struct sibling_discovery::shared {
     [[nodiscard]] bool is_over(unsigned of) const {
         return stopped || of != round || names.timer().stopped();
     }
-    /// The whole list, if it is another than was told last.
+    /// Both lists, if one is another than was told last.
     void tell_if_new() {
         auto all = configured_siblings(peers, share);
-        for (const auto& some : by_entry) {
-            all.insert(all.end(), some.begin(), some.end());
+        std::vector<peer_address> addresses;
+        for (std::size_t i = 0; i < peers.size(); ++i) {
+            if (!peers[i].dns.empty()) {
+                auto some = discovered_siblings(peers[i], by_entry[i], share);
+                std::move(some.begin(), some.end(), std::back_inserter(all));
+            }
+            const bool squid = peers[i].protocol == config::peer_protocol::squid;
+            for (const auto& at : by_entry[i]) {
+                addresses.push_back({at, squid});
+            }
         }
-        if (!any_told || all != told) {
+        if (!any_told || all != told || addresses != told_addresses) {
             any_told = true;
             told = all;
-            found(std::move(all));
+            told_addresses = addresses;
+            found(std::move(all), std::move(addresses));
         }
     }
 
@@ -88,9 +104,10 @@ struct sibling_discovery::shared {
     tell found;
     std::vector<config::peer_options> peers;
     bool share = false;
-    std::vector<std::vector<followed>> by_entry;  // of those with dns
+    std::vector<std::vector<net::ip::address>> by_entry;  // sorted
     std::vector<std::shared_ptr<wakeup>> sleepers;
     std::vector<followed> told;
+    std::vector<peer_address> told_addresses;
     bool any_told = false;
     bool stopped = false;
     unsigned round = 0;  // coroutines of an earlier list end when they see another
@@ -119,14 +136,17 @@ awaitable<void> sibling_discovery::run(std::shared_ptr<shared> all,
     const auto sleeper = all->sleepers[entry];
     const auto peer = all->peers[entry];
     while (!all->is_over(round)) {
-        auto answer = co_await all->names.resolve(peer.dns, steady_time::max());
+        const auto name = peer.dns.empty() ? place_of(peer.url).host : peer.dns;
+        auto answer = co_await all->names.resolve(name, steady_time::max());
         if (all->is_over(round)) {
             co_return;
         }
         const auto now = steady_now();
         auto next = now + least_wait;
         if (answer) {
-            all->by_entry[entry] = discovered_siblings(peer, (*answer)->addresses, all->share);
+            auto addresses = (*answer)->addresses;
+            std::sort(addresses.begin(), addresses.end());
+            all->by_entry[entry].assign(addresses.begin(), addresses.end());
             next = std::clamp((*answer)->valid_until, next, now + longest_wait);
             all->tell_if_new();
         } else if (answer.error().code == failure_code::dns_not_found) {
@@ -144,11 +164,20 @@ void sibling_discovery::follow(std::vector<config::peer_options> peers, bool sha
     }
     ++all.round;
     // Those of a name that stays are kept until it is resolved again.
-    std::vector<std::vector<followed>> kept(peers.size());
+    std::vector<std::vector<net::ip::address>> kept(peers.size());
+    std::vector<bool> is_name(peers.size(), true);
     for (std::size_t i = 0; i < peers.size(); ++i) {
         for (std::size_t j = 0; j < all.peers.size(); ++j) {
-            if (!peers[i].dns.empty() && peers[i] == all.peers[j] && share == all.share) {
+            if (peers[i] == all.peers[j]) {
                 kept[i] = all.by_entry[j];
+            }
+        }
+        if (peers[i].dns.empty()) {
+            error_code not_numeric;
+            const auto literal = net::ip::make_address(place_of(peers[i].url).host, not_numeric);
+            if (!not_numeric) {
+                kept[i] = {literal};
+                is_name[i] = false;
             }
         }
     }
@@ -161,7 +190,7 @@ void sibling_discovery::follow(std::vector<config::peer_options> peers, bool sha
     }
     all.tell_if_new();
     for (std::size_t i = 0; i < all.peers.size(); ++i) {
-        if (all.peers[i].dns.empty()) {
+        if (!is_name[i]) {
             continue;
         }
         auto work = run(shared_, i, all.round);

@@ -10,6 +10,7 @@
 #include "proxy/net/asio.hpp"
 #include "proxy/net/resolver.hpp"
 #include "proxy/peer/digest_fetch.hpp"
+#include "proxy/peer/peer_book.hpp"
 
 #include <functional>
 #include <memory>
@@ -18,6 +19,14 @@
 #include <vector>
 
 namespace reprise::proxy::peer {
+
+/// What a peer's url says: "scheme://host:port", as the settings' parser leaves it.
+struct peer_place {
+    std::string host;  ///< without brackets
+    std::uint16_t port = 0;
+    bool https = false;
+};
+[[nodiscard]] peer_place place_of(std::string_view url);
 
 /// The siblings of the settings that have a url, as they are to be followed. Parents have no
 /// digest. `share`: their seen-filters too (admission.share, and there is a secret).
@@ -30,15 +39,15 @@ namespace reprise::proxy::peer {
                                                         std::span<const net::ip::address> addresses,
                                                         bool share);
 
-/// Keeps a fetcher's list true to the settings and to DNS. When a name can't be resolved its
-/// siblings stay as they were; one that does not exist has none.
+/// Keeps the list of siblings, and that of peers' addresses, true to the settings and to DNS. When
+/// a name can't be resolved what it stood for stays; one that does not exist stands for nothing.
 ///
 /// Threads   the loop of `names`.
 class sibling_discovery {
 public:
-    using tell = std::function<void(std::vector<followed>)>;
+    using tell = std::function<void(std::vector<followed>, std::vector<peer_address>)>;
 
-    /// `found` hears the whole list, at once and whenever it has changed.
+    /// `found` hears both lists whole, at once and whenever one has changed.
     sibling_discovery(net::io_context& io, resolver& names, tell found);
     ~sibling_discovery();
     sibling_discovery(const sibling_discovery&) = delete;

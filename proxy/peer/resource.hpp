@@ -70,6 +70,7 @@ enum class answered : std::uint8_t {
     not_ready,     ///< 503: the index is still loading, or nothing was published yet
     wrong_method,  ///< 405
 };
+inline constexpr std::size_t answered_count = 8;
 [[nodiscard]] std::string_view to_string(answered what) noexcept;
 
 struct resource_answer {

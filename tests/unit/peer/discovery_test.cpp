@@ -46,7 +46,13 @@ struct bench : test_loop {
     resolver names{timer, server.options()};
     std::vector<list> heard;
     sibling_discovery discovery{
-        io, names, [this](const std::vector<followed>& all) { heard.push_back(names_of(all)); }};
+        io,
+        names,
+        [this](const std::vector<followed>& all, const std::vector<peer_address>& addresses) {
+            heard.push_back(names_of(all));
+            at = addresses;
+        }};
+    std::vector<peer_address> at;
 };
 
 }  // namespace

@@ -1,0 +1,200 @@
+#include "proxy/inquiry.hpp"
+
+#include "proxy/http/framing.hpp"
+#include "proxy/net/io.hpp"
+#include "proxy/worker.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+
+#include <utility>
+
+namespace reprise::proxy {
+
+using peer::asking_end;
+
+namespace {
+
+constexpr std::size_t read_size = 16u << 10;
+constexpr unsigned most_interim = 16;
+
+std::chrono::microseconds since(steady_time start) {
+    return std::chrono::duration_cast<std::chrono::microseconds>(steady_now() - start);
+}
+
+bool may_answer(unsigned status) noexcept {
+    return (status >= 200 && status < 400) || status == 404 || status == 410;
+}
+
+}  // namespace
+
+inquiry::inquiry(worker& w, question asked, wakeup::signal waiter)
+    : w_{w},
+      asked_{std::move(asked)},
+      waiter_{std::move(waiter)},
+      timer_{w.io} {}
+
+inquiry::~inquiry() = default;
+
+void inquiry::begin() {
+    auto work = [](std::shared_ptr<inquiry> self) -> awaitable<void> { co_await self->run(); };
+    auto on_end = [self = shared_from_this()](std::exception_ptr) {
+        self->over_ = true;
+        self->waiter_.notify();
+    };
+    net::co_spawn(w_.io, work(shared_from_this()), std::move(on_end));
+}
+
+void inquiry::close() {
+    if (asking_ && asking_->lease) {
+        error_code ignored;
+        asking_->lease.socket().close(ignored);
+    }
+}
+
+void inquiry::abandon() {
+    abandoned_ = true;
+    late_ = true;
+    timer_.cancel();
+    close();
+}
+
+awaitable<void> inquiry::run() {
+    auto& table = w_.common.peers->siblings();
+    for (const auto slot : asked_.whom) {
+        const auto& one = asked_.book->siblings[slot];
+        if (abandoned_ || w_.timer.stopped()) {
+            break;
+        }
+        if (!one) {
+            continue;
+        }
+        asking_ = std::make_unique<answer>();
+        asking_->from = one;
+        asking_->slot = slot;
+        const auto started = steady_now();
+        late_ = false;
+        timer_.expires_at(started + one->timeout);
+        auto on_time = [self = weak_from_this()](const error_code& cancelled) {
+            if (const auto here = self.lock(); here && !cancelled) {
+                here->late_ = true;
+                here->close();
+            }
+        };
+        timer_.async_wait(std::move(on_time));
+        const auto end = co_await ask(*one);
+        timer_.cancel();
+        asking_->took = since(started);
+        if (end == asking_end::true_hit && !abandoned_) {
+            answer_ = std::move(asking_);
+            co_return;
+        }
+        table.benefit_of(slot).ended(end, asking_->took, table.origin_latency(), 0, steady_now());
+        asking_.reset();
+    }
+}
+
+awaitable<asking_end> inquiry::ask(const peer::known_peer& one) {
+    const auto until = steady_now() + one.timeout;
+    for (const bool fresh_only : {false, true}) {
+        asking_->lease = fresh_only ? origin_lease{}
+                                    : w_.origins.try_acquire(one.host, one.port, true);
+        if (!asking_->lease) {
+            auto leased = co_await w_.origins.acquire(one.host, one.port, true, fresh_only, until);
+            if (late_ || abandoned_) {
+                if (leased) {
+                    leased->give_back();
+                }
+                co_return asking_end::timed_out;
+            }
+            if (!leased) {
+                co_return asking_end::failed;
+            }
+            asking_->lease = std::move(*leased);
+        }
+        const bool reused = asking_->lease.reused();
+        bool silent = false;
+        const auto end = co_await exchange_heads(silent);
+        if (late_ || abandoned_) {
+            asking_->lease.close();
+            co_return asking_end::timed_out;
+        }
+        if (end == asking_end::failed && silent && reused && !fresh_only) {
+            asking_->lease.close();
+            continue;
+        }
+        co_return end;
+    }
+    co_return asking_end::failed;
+}
+
+// `silent`: the connection ended before a byte of the answer.
+awaitable<asking_end> inquiry::exchange_heads(bool& silent) {
+    auto& socket = asking_->lease.socket();
+    auto& buffer = asking_->lease.buffer();
+    asking_->asked_at = wall_now();
+    asking_->sent_at = steady_now();
+    const auto unsent = co_await write_all(socket, net::buffer(asked_.wire));
+    if (!unsent) {
+        w_.counts.bytes_to_origins.add(asked_.wire.size());
+    }
+    silent = true;
+    std::size_t resume = 0;
+    unsigned interim = 0;
+    for (;;) {
+        if (!buffer.empty()) {
+            silent = false;
+            const auto parsed = http::parse_response_head(
+                buffer.data(), asking_->head, asked_.limits, resume);
+            if (parsed.state == http::head_state::bad) {
+                co_return asking_end::failed;
+            }
+            if (parsed.state == http::head_state::done) {
+                if (asking_->head.status >= 200) {
+                    co_return judge();
+                }
+                if (asking_->head.status == 101 || ++interim > most_interim) {
+                    co_return asking_end::failed;
+                }
+                buffer.consume(asking_->head.bytes);
+                resume = 0;
+                continue;
+            }
+            resume = parsed.resume;
+        }
+        if (late_ || abandoned_) {
+            co_return asking_end::timed_out;
+        }
+        const auto space = buffer.prepare(read_size);
+        const auto into = net::buffer(space.data(), space.size());
+        const auto [failed, got] = co_await socket.async_read_some(into, use_tuple);
+        w_.counts.bytes_from_origins.add(got);
+        buffer.commit(got);
+        if (got == 0) {
+            co_return asking_end::failed;
+        }
+    }
+}
+
+asking_end inquiry::judge() {
+    auto& lease = asking_->lease;
+    const auto& head = asking_->head;
+    const auto framing = http::response_framing(head, boost::beast::http::verb::get);
+    if (!framing) {
+        return asking_end::failed;
+    }
+    const bool from_store = http::find(head.fields, http::field_id::age) != nullptr;
+    if (may_answer(head.status) && from_store) {
+        return asking_end::true_hit;
+    }
+    // The page that says no has come along with its head: the connection serves again.
+    const bool whole = framing->kind == http::body_kind::none ||
+                       (framing->kind == http::body_kind::length &&
+                        lease.buffer().size() == head.bytes + framing->length);
+    if (whole && framing->reusable && http::keep_alive(head.version, head.fields)) {
+        lease.buffer().consume(lease.buffer().size());
+        lease.give_back();
+    }
+    return asking_end::false_hit;
+}
+
+}  // namespace reprise::proxy

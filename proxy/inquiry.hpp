@@ -1,0 +1,84 @@
+#pragma once
+// Siblings asked for one object, best first, one after another, until one has it.
+//
+// A sibling is asked by an absolute-form GET with only-if-cached. What counts as its answer: 2xx,
+// 3xx, 404 and 410 with an Age, which says that it comes from a store. Anything else, silence for
+// its timeout or a connection that fails means the next one. The inquiry says when it has an answer
+// or has nobody left to ask; who waits for it may do without it at any moment.
+//
+// Threads   one worker's.
+// Waits     each sibling's timeout, by a timer of its own: a budget of 100 ms is no matter for
+//           deadlines that tick ten times a second.
+
+#include "proxy/clock.hpp"
+#include "proxy/http/message_head.hpp"
+#include "proxy/net/asio.hpp"
+#include "proxy/net/origin_pool.hpp"
+#include "proxy/net/wakeup.hpp"
+#include "proxy/peer/benefit.hpp"
+#include "proxy/peer/peer_book.hpp"
+#include "proxy/peer/sibling_table.hpp"
+
+#include <boost/asio/steady_timer.hpp>
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+namespace reprise::proxy {
+
+struct worker;
+
+class inquiry : public std::enable_shared_from_this<inquiry> {
+public:
+    struct question {
+        std::shared_ptr<const peer::peer_book> book;
+        peer::candidates whom;
+        std::string wire;  ///< the request's head, the same for all
+        http::head_limits limits;
+    };
+    struct answer {
+        std::shared_ptr<const peer::known_peer> from;
+        unsigned slot = 0;
+        origin_lease lease;  ///< its buffer begins with the head
+        http::response_head head;
+        wall_time asked_at{};
+        steady_time sent_at{};
+        std::chrono::microseconds took{0};  ///< to the head
+    };
+
+    /// `waiter` is notified when is_over() has become true. @pre w outlives it
+    inquiry(worker& w, question asked, wakeup::signal waiter);
+    ~inquiry();
+    inquiry(const inquiry&) = delete;
+    inquiry& operator=(const inquiry&) = delete;
+
+    void begin();
+
+    /// There is an answer, or nobody is left to ask.
+    [[nodiscard]] bool is_over() const noexcept { return over_; }
+    [[nodiscard]] bool has_answer() const noexcept { return answer_ != nullptr; }
+    /// @pre has_answer()
+    [[nodiscard]] std::unique_ptr<answer> take() noexcept { return std::move(answer_); }
+
+    /// Nobody waits for it any more. Whom it is asking is counted as late.
+    void abandon();
+
+private:
+    awaitable<void> run();
+    awaitable<peer::asking_end> ask(const peer::known_peer& one);
+    awaitable<peer::asking_end> exchange_heads(bool& silent);
+    [[nodiscard]] peer::asking_end judge();
+    void close();
+
+    worker& w_;
+    question asked_;
+    wakeup::signal waiter_;
+    net::steady_timer timer_;
+    std::unique_ptr<answer> asking_, answer_;
+    bool late_ = false;
+    bool abandoned_ = false;
+    bool over_ = false;
+};
+
+}  // namespace reprise::proxy

@@ -1,0 +1,84 @@
+#include "proxy/peer/peer_book.hpp"
+
+#include "proxy/peer/discovery.hpp"
+
+#include <algorithm>
+
+namespace reprise::proxy::peer {
+
+namespace {
+
+// "b/10.0.0.1" was found for the entry "b".
+const config::peer_options* entry_of(std::span<const config::peer_options> peers,
+                                     std::string_view name) {
+    const auto at = std::find_if(peers.begin(), peers.end(), [name](const auto& one) {
+        return one.name == name || (!one.dns.empty() && name.starts_with(one.name) &&
+                                    name.substr(one.name.size()).starts_with('/'));
+    });
+    return at == peers.end() ? nullptr : &*at;
+}
+
+}  // namespace
+
+bool peer_book::is_peer(const net::ip::address& client, bool squid) const noexcept {
+    const auto plain = client.is_v6() && client.to_v6().is_v4_mapped()
+                           ? net::ip::address{net::ip::make_address_v4(net::ip::v4_mapped,
+                                                                       client.to_v6())}
+                           : client;
+    return std::any_of(addresses.begin(), addresses.end(), [&](const peer_address& one) {
+        return one.at == plain && one.squid == squid;
+    });
+}
+
+std::shared_ptr<const peer_book> make_book(std::span<const config::peer_options> peers,
+                                           std::span<const followed> siblings,
+                                           std::vector<peer_address> addresses,
+                                           sibling_table& table,
+                                           const peer_book* before) {
+    auto book = std::make_shared<peer_book>();
+    for (const auto& one : siblings) {
+        const auto* entry = entry_of(peers, one.name);
+        const auto slot = table.enrol(one.name);
+        if (entry == nullptr || !slot) {
+            continue;
+        }
+        book->siblings[*slot] = std::make_shared<known_peer>(
+            known_peer{.name = one.name,
+                       .host = one.host,
+                       .port = one.port,
+                       .https = one.https,
+                       .squid = one.squid,
+                       .proxy_only = entry->proxy_only,
+                       .timeout = entry->timeout});
+    }
+    std::vector<std::string> names;
+    for (const auto& entry : peers) {
+        if (entry.kind != config::peer_kind::parent) {
+            continue;
+        }
+        const auto at = place_of(entry.url);
+        book->parents.push_back({.name = entry.name,
+                                 .host = at.host,
+                                 .port = at.port,
+                                 .https = at.https,
+                                 .squid = entry.protocol == config::peer_protocol::squid,
+                                 .proxy_only = entry.proxy_only,
+                                 .timeout = entry.timeout});
+        names.push_back(entry.name);
+    }
+    if (!names.empty()) {
+        const bool same = before != nullptr && before->choice &&
+                          std::equal(before->parents.begin(),
+                                     before->parents.end(),
+                                     names.begin(),
+                                     names.end(),
+                                     [](const known_peer& one, const std::string& name) {
+                                         return one.name == name;
+                                     });
+        book->choice = same ? before->choice : std::make_shared<parent_choice>(names);
+    }
+    book->addresses = std::move(addresses);
+    return book;
+}
+
+}  // namespace reprise::proxy::peer

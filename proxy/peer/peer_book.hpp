@@ -1,0 +1,57 @@
+#pragma once
+// Who the peers are right now, as those need it who ask and who answer: one immutable value, made
+// anew when the settings or DNS change.
+
+#include "config/options.hpp"
+#include "proxy/net/asio.hpp"
+#include "proxy/peer/digest_fetch.hpp"
+#include "proxy/peer/parents.hpp"
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace reprise::proxy::peer {
+
+/// A peer as it is asked for objects.
+struct known_peer {
+    std::string name;
+    std::string host;  ///< lower case, without brackets
+    std::uint16_t port = 0;
+    bool https = false;
+    bool squid = false;
+    bool proxy_only = false;  ///< what it answers is never stored here
+    std::chrono::milliseconds timeout{300};
+};
+
+/// An address that requests of a peer come from.
+struct peer_address {
+    net::ip::address at;
+    bool squid = false;
+    bool operator==(const peer_address&) const = default;
+};
+
+/// Threads   immutable, but for who of the parents is down (parents.hpp): any number.
+struct peer_book {
+    std::array<std::shared_ptr<const known_peer>, 64> siblings;  ///< by their slots; null: nobody
+    std::vector<known_peer> parents;
+    std::shared_ptr<parent_choice> choice;  ///< among parents; null: there are none
+    std::vector<peer_address> addresses;
+
+    [[nodiscard]] bool is_peer(const net::ip::address& client, bool squid) const noexcept;
+};
+
+/// The book of these settings, siblings as `followed` and addressed as `addresses` say. Slots are
+/// those of `table`. `before`: its parents' state goes on where they are the same; may be null.
+[[nodiscard]] std::shared_ptr<const peer_book> make_book(
+    std::span<const config::peer_options> peers,
+    std::span<const followed> siblings,
+    std::vector<peer_address> addresses,
+    sibling_table& table,
+    const peer_book* before);
+
+}  // namespace reprise::proxy::peer

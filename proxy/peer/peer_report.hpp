@@ -1,0 +1,48 @@
+#pragma once
+// What an operator reads of peers: values, gathered by the proxy, shown by admin.
+
+#include "proxy/peer/benefit.hpp"
+#include "proxy/peer/digest_fetch.hpp"
+#include "proxy/peer/digest_source.hpp"
+#include "proxy/peer/resource.hpp"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace reprise::proxy::peer {
+
+struct sibling_report {
+    digest_fetcher::figures_of_one digest;
+    benefit_figures benefit;
+    bool squid = false, proxy_only = false;
+    std::string url;
+    std::optional<double> overlap;  ///< objects that both hold, estimated; none: can't be told
+};
+
+struct parent_report {
+    std::string name, url;
+    bool down = false;
+};
+
+/// Digests served, by how.
+struct served_report {
+    std::uint64_t answers = 0, bytes = 0;
+};
+
+struct peer_report {
+    source_figures own;
+    std::optional<filter::digest_generation> generation;
+    bool signs = false, shares_seen = false;
+    std::array<served_report, answered_count> served{};
+    std::vector<sibling_report> siblings;
+    std::vector<parent_report> parents;
+    std::uint64_t misses = 0;  ///< that siblings might have answered
+    /// What ICP (RFC 2186) would have cost for these: a query to each sibling and its reply.
+    std::uint64_t icp_messages = 0, icp_bytes = 0;
+    std::uint64_t index_bytes = 0;  ///< of siblings' digests
+};
+
+}  // namespace reprise::proxy::peer

@@ -1,0 +1,144 @@
+#pragma once
+// This instance as a peer: what it tells siblings, what it knows of them, and the threads and loops
+// that keep both true. The parts are in peer/; here they are put together.
+//
+//     store ──events──> digest_source ──keeper's thread──> what /.well-known/reprise/digest serves
+//     sights ─────────> seen filter ────keeper's thread──> what /.well-known/reprise/seen serves
+//     settings, DNS ──home loop──> digests of siblings ──> sibling_table, seen_elsewhere ──> misses
+//                              └─> peer_book ──> every worker
+//
+// Threads   the home loop is one worker's; the keeper's thread is this object's own. What requests
+//           use is lock-free or behind a short lock, but for the book, of which each worker has its
+//           own reference.
+
+#include "config/options.hpp"
+#include "filter/admission.hpp"
+#include "proxy/cache/contents.hpp"
+#include "proxy/net/asio.hpp"
+#include "proxy/net/origin_pool.hpp"
+#include "proxy/net/resolver.hpp"
+#include "proxy/peer/any_digest.hpp"
+#include "proxy/peer/digest_source.hpp"
+#include "proxy/peer/discovery.hpp"
+#include "proxy/peer/peer_book.hpp"
+#include "proxy/peer/peer_report.hpp"
+#include "proxy/peer/resource.hpp"
+#include "proxy/peer/secret.hpp"
+#include "proxy/peer/seen_source.hpp"
+#include "proxy/peer/sibling_table.hpp"
+#include "proxy/peer/signature.hpp"
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+
+namespace reprise::proxy {
+
+class peering final : public cache::contents_listener {
+public:
+    using book_ptr = std::shared_ptr<const peer::peer_book>;
+
+    /// Whether these settings need one: there are peers.
+    [[nodiscard]] static bool is_wanted(const config::options& options) noexcept {
+        return !options.peers.empty();
+    }
+
+    /// Reads digest.secret_file. `node`: this instance's name in Via.
+    /// @throws std::runtime_error naming the setting and what is wrong with the file
+    peering(const config::options& options, std::string node, wall_time now);
+    ~peering() override;  ///< stop(); @pre the home loop runs no more
+
+    // What the store holds.
+    void held(cache::tier_name by,
+              const filter::key_hash& key,
+              std::string_view url,
+              wall_time until) noexcept override;
+    void gone(cache::tier_name by, const filter::key_hash& key) noexcept override;
+    void outdated(const filter::key_hash& key) noexcept override;
+    void loaded() noexcept override { source_.loaded(); }
+
+    /// Begins to follow the siblings, on the loop of these, and to publish. `publish` hears each
+    /// new book, on that loop.
+    void begin(net::io_context& home,
+               deadlines& timer,
+               resolver& names,
+               origin_pool& pool,
+               const config::options& options,
+               std::function<void(book_ptr)> publish);
+    /// Other peers. Home loop.
+    void adopt(const config::options& options);
+    /// Ends what runs on the home loop. Home loop.
+    void leave();
+    /// Ends the keeper's thread.
+    void stop();
+
+    /// The answer to a request for one of peer/resource's resources, counted.
+    [[nodiscard]] peer::resource_answer answer(const http::request_head& request,
+                                               const net::ip::address& client,
+                                               const peer::peer_book& book,
+                                               bool close,
+                                               wall_time now);
+
+    [[nodiscard]] peer::sibling_table& siblings() noexcept { return table_; }
+    [[nodiscard]] const peer::seen_elsewhere& seen_elsewhere() const noexcept {
+        return seen_elsewhere_;
+    }
+    /// The hash of a URL that digests and seen filters are asked for.
+    [[nodiscard]] filter::key_hash key_of(std::string_view url) const noexcept {
+        return peer::key_of(peer::name_of(url, secret_), secret_);
+    }
+
+    /// Siblings are told which URLs were asked for here (admission.share, and there is a secret).
+    [[nodiscard]] bool shares() const noexcept { return seen_ != nullptr; }
+    /// `key`, by key_of, was asked for. @pre shares()
+    void note_seen(const filter::key_hash& key, wall_time now) noexcept;
+
+    /// A miss that siblings might have answered: what ICP would have asked all of them.
+    void note_miss(std::size_t url_bytes) noexcept;
+
+    [[nodiscard]] peer::peer_report report(const peer::peer_book& book) const;
+    /// The digest last published (an empty name), or a sibling's as it is held. Any thread.
+    [[nodiscard]] std::optional<peer::any_digest> digest_of(std::string_view name) const;
+    [[nodiscard]] const peer::fleet_secret& secret() const noexcept { return secret_; }
+
+private:
+    [[nodiscard]] std::shared_ptr<const filter::digest> own_digest() const;
+    void keep();
+    void tick();
+
+    const peer::fleet_secret secret_;
+    const std::string node_;
+    const bool serves_squid_;
+    const std::chrono::seconds publish_after_;
+    peer::digest_source source_;
+    std::unique_ptr<filter::admission_filter> seen_;  // null: not shared
+    std::unique_ptr<peer::seen_source> seen_source_;
+    std::unique_ptr<peer::signature_checker> checker_;  // null: nothing is signed
+    peer::sibling_table table_;
+    peer::seen_elsewhere seen_elsewhere_;
+
+    // The home loop's.
+    std::unique_ptr<peer::digest_fetcher> fetcher_;
+    std::unique_ptr<peer::sibling_discovery> discovery_;
+    std::vector<config::peer_options> peers_;
+    book_ptr book_;
+
+    std::array<std::atomic<std::uint64_t>, peer::answered_count> answers_{}, answer_bytes_{};
+    std::atomic<std::uint64_t> misses_{0}, icp_messages_{0}, icp_bytes_{0};
+    std::atomic<std::size_t> sibling_count_{0};
+
+    std::mutex guard_;  // of stopping_
+    std::condition_variable wake_;
+    bool stopping_ = false;
+    std::thread keeper_;
+};
+
+}  // namespace reprise::proxy

@@ -1,0 +1,429 @@
+// Whom a response comes from: siblings that probably have it, a parent, the origin.
+//
+//     siblings ──none has it──> parents, by rendezvous hashing ──all down──> origin
+//         └──peering.budget is over──> parent or origin too; the first good answer wins
+
+#include "proxy/http/conditional.hpp"
+#include "proxy/http/forwarding.hpp"
+#include "proxy/net/io.hpp"
+#include "proxy/producer_steps.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <utility>
+
+namespace reprise::proxy {
+
+using http::body_kind;
+
+namespace {
+
+constexpr unsigned most_interim = 16;
+
+/// A connection that is being made while siblings are still asked.
+struct dialling {
+    std::optional<attempt<origin_lease>> result;
+    bool unwanted = false;
+};
+
+awaitable<attempt<origin_lease>> dial_for(worker& w,
+                                          std::string host,
+                                          std::uint16_t port,
+                                          bool exempt,
+                                          bool fresh_only,
+                                          steady_time until) {
+    co_return co_await w.origins.acquire(host, port, exempt, fresh_only, until);
+}
+
+}  // namespace
+
+std::string producer::request_wire(bool validate, next_hop to) const {
+    const auto& o = *order_;
+    http::request_options options;
+    options.via = w_.common.pseudonym;
+    options.client_address = o.client_address;
+    const auto field = o.now_settings->options.forwarding.client_address;
+    options.forwarded = field == config::forwarded_field::forwarded ||
+                        field == config::forwarded_field::both;
+    options.x_forwarded_for = field == config::forwarded_field::x_forwarded_for ||
+                              field == config::forwarded_field::both;
+    options.body = o.body_framing;
+    options.websocket = o.websocket;
+    options.trailers = o.body_framing.kind == body_kind::chunked;
+    options.te_trailers = http::has_token(o.request->head.fields, http::field_id::te, "trailers");
+    options.drop_expect = o.head_is_http10;
+    options.to_proxy = to != next_hop::origin;
+    std::string extra;
+    if (to == next_hop::sibling) {
+        extra = "Cache-Control: only-if-cached\r\n";
+    }
+    if (validate && o.validating) {
+        const auto stored_fields = o.validating->fields();
+        http::append_validation(extra, http::validators_of(stored_fields, request_time_));
+        options.drop_conditionals = true;
+        options.drop_range = !o.own_range;  // of parts the same range is wanted if they changed
+    } else if (o.may_store) {
+        options.drop_conditionals = !o.own_conditions;
+        options.drop_range = !o.own_range;
+    }
+    if (!o.resume_etag.empty()) {
+        options.drop_conditionals = options.drop_range = true;
+        extra += "Range: bytes=" + std::to_string(o.resume_at) + "-\r\nIf-Range: " + o.resume_etag +
+                 "\r\n";
+    } else if (!o.gap_range.empty()) {
+        options.drop_conditionals = options.drop_range = true;
+        extra += "Range: " + o.gap_range + "\r\n";
+        if (!o.gap_validator.empty()) {
+            extra += "If-Range: " + o.gap_validator + "\r\n";
+        }
+    }
+    if (const auto hops = http::judge_hops(o.request->head); hops.has_value()) {
+        options.max_forwards = hops->left;
+    }
+    options.extra = extra;
+    std::string wire;
+    http::append_request_head(wire, o.request->head, o.destination, options);
+    return wire;
+}
+
+const filter::key_hash& producer::peer_key() {
+    if (!peer_key_) {
+        peer_key_ = w_.common.peers->key_of(order_->url);
+    }
+    return *peer_key_;
+}
+
+// Begins to ask those whose digests have it, if there are any.
+void producer::ask_siblings() {
+    auto& o = *order_;
+    w_.common.peers->note_miss(o.url.size());
+    const auto whom = w_.peers->siblings.find(o.url, peer_key(), steady_now());
+    w_.peers->siblings.rest();
+    if (whom.empty()) {
+        return;
+    }
+    request_time_ = wall_now();
+    inquiry::question question{.book = book_,
+                               .whom = whom,
+                               .wire = request_wire(false, next_hop::sibling),
+                               .limits = o.now_settings->response_limits};
+    inquiry_ = std::make_shared<inquiry>(w_, std::move(question), ready_.handle());
+    begun_at_ = w_.common.store.mark(o.key);
+    inquiry_->begin();
+}
+
+// True when one has answered in time.
+awaitable<bool> producer::wait_for_siblings(steady_time until) {
+    net::steady_timer timer{w_.io};
+    if (until != steady_time::max()) {
+        timer.expires_at(until);
+        auto wake = [signal = ready_.handle()](const error_code&) { signal.notify(); };
+        timer.async_wait(std::move(wake));
+    }
+    while (!inquiry_->is_over() && steady_now() < until && !into_.abandoned()) {
+        const bool signalled = co_await ready_.wait(steady_time::max());
+        if (!signalled) {
+            break;
+        }
+    }
+    co_return inquiry_->has_answer();
+}
+
+void producer::adopt_sibling() {
+    auto won = inquiry_->take();
+    inquiry_ = nullptr;
+    patience_.clear();
+    control_->reading = nullptr;
+    lease_ = std::move(won->lease);
+    control_->reading = &lease_.socket();
+    head_ = std::move(won->head);
+    request_time_ = won->asked_at;
+    sent_at_ = won->sent_at;
+    sibling_ = std::move(won->from);
+    sibling_slot_ = won->slot;
+    sibling_took_ = won->took;
+}
+
+// What the sibling in hand was worth is known.
+void producer::end_asking(peer::asking_end how) {
+    if (!sibling_) {
+        return;
+    }
+    auto& table = w_.common.peers->siblings();
+    const auto bytes = how == peer::asking_end::true_hit ? into_.received() : 0;
+    table.benefit_of(sibling_slot_)
+        .ended(how, sibling_took_, table.origin_latency(), bytes, steady_now());
+    sibling_ = nullptr;
+}
+
+const peer::known_peer* producer::parent() const noexcept {
+    return parent_at_ < parents_.size() ? &book_->parents[parents_[parent_at_]] : nullptr;
+}
+
+// The parent in hand has failed. False: it was the origin itself.
+bool producer::try_next_parent() {
+    if (parent() == nullptr) {
+        return false;
+    }
+    book_->choice->failed(parents_[parent_at_], steady_now());
+    ++parent_at_;
+    return true;
+}
+
+// While siblings are asked too, their answer must not wait for a connection.
+awaitable<attempt<origin_lease>> producer::acquire(bool fresh_only, steady_time until) {
+    auto& o = *order_;
+    const auto* via = parent();
+    const auto& host = via != nullptr ? via->host : o.connect_host;
+    const auto port = via != nullptr ? via->port : o.connect_port;
+    const bool exempt = via != nullptr || o.exempt;
+    if (!fresh_only) {
+        auto kept = w_.origins.try_acquire(host, port, exempt);
+        if (kept) {
+            co_return std::move(kept);
+        }
+    }
+    if (!inquiry_) {
+        co_return co_await w_.origins.acquire(host, port, exempt, fresh_only, until);
+    }
+    const auto made = std::make_shared<dialling>();
+    auto on_end = [made, signal = ready_.handle()](std::exception_ptr broken,
+                                                   attempt<origin_lease> result) {
+        if (broken) {
+            made->result.emplace(failure{failure_code::out_of_memory, false, ""});
+        } else if (made->unwanted && result) {
+            result->give_back();
+        } else {
+            made->result.emplace(std::move(result));
+        }
+        signal.notify();
+    };
+    auto work = dial_for(w_, host, port, exempt, fresh_only, until);
+    net::co_spawn(w_.io, std::move(work), std::move(on_end));
+    while (!made->result && !is_overtaken()) {
+        const bool signalled = co_await ready_.wait(steady_time::max());
+        if (!signalled) {
+            break;
+        }
+    }
+    if (!made->result) {
+        made->unwanted = true;
+        failure gave_up{failure_code::origin_closed, false, "not waited for"};
+        co_return gave_up;
+    }
+    co_return std::move(*made->result);
+}
+
+// To the parent in hand, the next that can be reached, or the origin itself.
+awaitable<bool> producer::connect(bool fresh_only) {
+    for (;;) {
+        const auto until = steady_now() + order_->now_settings->options.timeouts.origin_connect;
+        auto leased = co_await acquire(fresh_only, until);
+        if (leased) {
+            lease_ = std::move(*leased);
+            co_return true;
+        }
+        if (is_overtaken() || !try_next_parent()) {
+            why_ = leased.error();
+            co_return false;
+        }
+    }
+}
+
+awaitable<bool> producer::connect_and_send(bool fresh_only) {
+    const auto& timeouts = order_->now_settings->options.timeouts;
+    auto& o = *order_;
+    const bool connected = co_await connect(fresh_only);
+    if (!connected) {
+        co_return false;
+    }
+    if (lease_.reused()) {
+        w_.counts.origin_reused.add();
+    }
+    if (into_.abandoned() || is_overtaken()) {
+        lease_.give_back();
+        why_ = failure{failure_code::origin_closed, false, "every client has left"};
+        co_return false;
+    }
+    control_->reading = &lease_.socket();
+    request_time_ = wall_now();
+    begun_at_ = w_.common.store.mark(o.key);
+    sent_at_ = steady_now();
+    const auto wire = request_wire(validate_,
+                                   parent() != nullptr ? next_hop::parent : next_hop::origin);
+    patience_.expire_after(timeouts.origin_head);
+    const auto error = co_await write_all(lease_.socket(), net::buffer(wire));
+    if (error) {
+        // Reading tells more: an origin may have answered and closed. What follows decides.
+        co_return true;
+    }
+    w_.counts.bytes_to_origins.add(wire.size());
+    if (o.body && !upload_started_ && !into_.abandoned() && !o.body->stopping()) {
+        upload_started_ = true;
+        auto sending = upload::run(o.body, lease_.socket());
+        // A body that the client broke off, or framed wrongly, must not wait for an origin that
+        // waits for the rest of it: what reads the response is interrupted, and finds the reason in
+        // the upload.
+        auto on_end = [control = control_, body = o.body](std::exception_ptr) {
+            if (body->broken_by_client() && control->reading != nullptr) {
+                error_code ignored;
+                control->reading->cancel(ignored);
+            }
+        };
+        net::co_spawn(w_.io, std::move(sending), on_end);
+    }
+    co_return true;
+}
+
+awaitable<std::size_t> producer::read_into(char* at, std::size_t room, error_code& error) {
+    if (patience_.expired() || into_.abandoned() || is_overtaken() ||
+        (order_->body && order_->body->broken_by_client())) {
+        error = net::error::operation_aborted;
+        co_return 0;
+    }
+    const auto into = net::buffer(at, room);
+    const auto [failed, got] = co_await lease_.socket().async_read_some(into, use_tuple);
+    w_.counts.bytes_from_origins.add(got);
+    error = failed;
+    co_return got;
+}
+
+awaitable<producer::head_end> producer::read_head() {
+    auto& o = *order_;
+    auto& buffer = lease_.buffer();
+    const auto& limits = o.now_settings->response_limits;
+    unsigned interim = 0;
+    std::size_t resume = 0;
+    any_byte_ = false;
+    for (;;) {
+        if (!buffer.empty()) {
+            any_byte_ = true;
+            const auto parsed = http::parse_response_head(buffer.data(), head_, limits, resume);
+            if (parsed.state == http::head_state::bad) {
+                why_ = failure{parsed.code, false, parsed.why};
+                co_return head_end::failed;
+            }
+            if (parsed.state == http::head_state::done) {
+                if (head_.status >= 200 || head_.status == 101) {
+                    co_return head_end::got;
+                }
+                if (++interim > most_interim) {
+                    why_ = failure{failure_code::bad_response, false, "too many 1xx responses"};
+                    co_return head_end::failed;
+                }
+                std::string passed;
+                http::append_response_fields(passed, head_, {.via = w_.common.pseudonym});
+                passed += "\r\n";
+                into_.producer_interim(std::move(passed));
+                buffer.consume(head_.bytes);
+                resume = 0;
+                continue;
+            }
+            resume = parsed.resume;
+        }
+        const auto space = buffer.prepare(read_size);
+        error_code error;
+        const auto got = co_await read_into(space.data(), space.size(), error);
+        if (got > 0) {
+            buffer.commit(got);
+            continue;
+        }
+        if (is_overtaken()) {
+            co_return head_end::overtaken;
+        }
+        if (o.body && o.body->state() == upload::phase::bad_framing) {
+            why_ = o.body->why();
+        } else if (o.body && o.body->state() == upload::phase::client_failed) {
+            why_ = failure{
+                failure_code::request_timeout, false, "the request's body did not arrive"};
+        } else if (patience_.expired()) {
+            why_ = failure{failure_code::origin_head_timeout, false, "no response head in time"};
+        } else if (into_.abandoned()) {
+            why_ = failure{failure_code::origin_closed, false, "every client has left"};
+        } else if (!any_byte_ && lease_.reused() && o.retryable) {
+            co_return head_end::retry;
+        } else {
+            why_ = failure{failure_code::origin_closed,
+                           false,
+                           any_byte_ ? "the connection ended in the middle of the response's head"
+                                     : "the connection ended without a response"};
+        }
+        co_return head_end::failed;
+    }
+}
+
+// A final response's head, from whoever has it; the lease is the connection that it came on. False:
+// why_ says why there is none.
+awaitable<bool> producer::get_head() {
+    auto& o = *order_;
+    sibling_ = nullptr;
+    if (w_.peers && (o.may_ask_siblings || o.may_use_parents)) {
+        book_ = w_.peers->book;
+        if (o.may_ask_siblings) {
+            ask_siblings();
+        }
+        if (o.may_use_parents && book_->choice) {
+            parents_ = book_->choice->order(peer_key(), steady_now());
+            parent_at_ = 0;
+        }
+    }
+    if (inquiry_) {
+        const auto until = steady_now() + o.now_settings->options.peering.budget;
+        const bool answered = co_await wait_for_siblings(until);
+        if (answered) {
+            adopt_sibling();
+            co_return true;
+        }
+        if (inquiry_->is_over()) {
+            inquiry_ = nullptr;
+        }
+    }
+    bool fresh_only = !o.retryable;
+    auto end = head_end::failed;
+    for (;;) {
+        const bool sent = co_await connect_and_send(fresh_only);
+        end = head_end::failed;
+        if (sent) {
+            end = co_await read_head();
+        }
+        if (end == head_end::retry) {
+            control_->reading = nullptr;
+            lease_.close();
+            fresh_only = true;  // so the next turn on this connection is the last
+            continue;
+        }
+        const bool silent = end == head_end::failed && sent && !any_byte_ && o.retryable &&
+                            !into_.abandoned() && !is_overtaken();
+        if (silent && try_next_parent()) {
+            control_->reading = nullptr;
+            lease_.close();
+            continue;
+        }
+        break;
+    }
+    if (end == head_end::got) {
+        if (inquiry_) {
+            std::exchange(inquiry_, nullptr)->abandon();
+        }
+        if (parent() != nullptr) {
+            book_->choice->succeeded(parents_[parent_at_]);
+        }
+        co_return true;
+    }
+    if (inquiry_) {
+        // The origin has failed: what siblings say is all there is.
+        control_->reading = nullptr;
+        lease_.close();
+        patience_.clear();
+        const bool answered = co_await wait_for_siblings(steady_time::max());
+        if (answered) {
+            adopt_sibling();
+            co_return true;
+        }
+        std::exchange(inquiry_, nullptr)->abandon();
+    }
+    co_return false;
+}
+
+}  // namespace reprise::proxy
