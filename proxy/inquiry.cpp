@@ -27,10 +27,10 @@ bool may_answer(unsigned status) noexcept {
 
 }  // namespace
 
-inquiry::inquiry(worker& w, question asked, wakeup::signal waiter)
+inquiry::inquiry(worker& w, question asked, std::function<void(const inquiry&)> told)
     : w_{w},
       asked_{std::move(asked)},
-      waiter_{std::move(waiter)},
+      told_{std::move(told)},
       timer_{w.io} {}
 
 inquiry::~inquiry() = default;
@@ -39,7 +39,7 @@ void inquiry::begin() {
     auto work = [](std::shared_ptr<inquiry> self) -> awaitable<void> { co_await self->run(); };
     auto on_end = [self = shared_from_this()](std::exception_ptr) {
         self->over_ = true;
-        self->waiter_.notify();
+        self->told_(*self);
     };
     net::co_spawn(w_.io, work(shared_from_this()), std::move(on_end));
 }

@@ -14,7 +14,6 @@
 #include "proxy/http/message_head.hpp"
 #include "proxy/net/asio.hpp"
 #include "proxy/net/origin_pool.hpp"
-#include "proxy/net/wakeup.hpp"
 #include "proxy/peer/benefit.hpp"
 #include "proxy/peer/peer_book.hpp"
 #include "proxy/peer/sibling_table.hpp"
@@ -22,6 +21,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -47,8 +47,8 @@ public:
         std::chrono::microseconds took{0};  ///< to the head
     };
 
-    /// `waiter` is notified when is_over() has become true. @pre w outlives it
-    inquiry(worker& w, question asked, wakeup::signal waiter);
+    /// `told` is called once, from the loop, when is_over() has become true. @pre w outlives it
+    inquiry(worker& w, question asked, std::function<void(const inquiry&)> told);
     ~inquiry();
     inquiry(const inquiry&) = delete;
     inquiry& operator=(const inquiry&) = delete;
@@ -73,7 +73,7 @@ private:
 
     worker& w_;
     question asked_;
-    wakeup::signal waiter_;
+    std::function<void(const inquiry&)> told_;
     net::steady_timer timer_;
     std::unique_ptr<answer> asking_, answer_;
     bool late_ = false;

@@ -108,7 +108,15 @@ void producer::ask_siblings() {
                                .whom = whom,
                                .wire = request_wire(false, next_hop::sibling),
                                .limits = o.now_settings->response_limits};
-    inquiry_ = std::make_shared<inquiry>(w_, std::move(question), ready_.handle());
+    // An answer ends the reading of a slower source.
+    auto told = [signal = ready_.handle(), control = control_](const inquiry& one) {
+        signal.notify();
+        if (one.has_answer() && control->reading != nullptr) {
+            error_code ignored;
+            control->reading->cancel(ignored);
+        }
+    };
+    inquiry_ = std::make_shared<inquiry>(w_, std::move(question), std::move(told));
     begun_at_ = w_.common.store.mark(o.key);
     inquiry_->begin();
 }

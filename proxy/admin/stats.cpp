@@ -219,6 +219,9 @@ void add_peers(json& root, const peer::peer_report& peers) {
         siblings["state"][name] = to_string(one.digest.digest.state);
         siblings["trouble"][name] = to_string(one.digest.digest.trouble);
         siblings["trouble_detail"][name] = one.digest.digest.detail;
+        siblings["seen_state"][name] = to_string(one.digest.seen.state);
+        siblings["seen_trouble"][name] = to_string(one.digest.seen.trouble);
+        siblings["seen_trouble_detail"][name] = one.digest.seen.detail;
         siblings["held_generation"][name] = one.digest.held ? peer::to_text(one.digest.generation)
                                                             : std::string{};
     }

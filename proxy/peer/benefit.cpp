@@ -13,6 +13,9 @@ constexpr auto relaxed = std::memory_order_relaxed;
 constexpr double weight = 1.0 / 16;
 /// Nobody is judged by less.
 constexpr std::uint32_t least_answers = 8;
+/// What a hit is worth beside the time it saves: the origin's bytes and work. A sibling that is no
+/// faster than the origin is asked all the same; one that is slower by more than this is not.
+constexpr double hit_worth_us = 20'000;
 /// What one that was never asked is taken to cost: little, so that it is tried.
 constexpr double untried_us = 1;
 
@@ -105,13 +108,13 @@ void benefit::ended(asking_end how,
     const auto gained_us = hit ? static_cast<double>(origin.count()) - took_us : -took_us;
     add(gained_us >= 0 ? saved_ms_ : lost_ms_, std::abs(gained_us) / 1000);
     mean(true_rate_, hit ? 1 : 0, first);
-    mean(worth_us_, gained_us, first);
+    mean(worth_us_, hit ? gained_us + hit_worth_us : gained_us, first);
     if (hit) {
         latencies_[class_of(took)].fetch_add(1, relaxed);
         mean(round_trip_us_, took_us, round_trip_us_.load(relaxed) == 0);
     }
     const auto distance = distance_.load(relaxed);
-    if (hit && gained_us > 0) {
+    if (hit && gained_us + hit_worth_us > 0) {
         // It gives again: what it cost before shall not count for long.
         if (distance > 0) {
             distance_.store(distance - 1, relaxed);

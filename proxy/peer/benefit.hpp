@@ -1,11 +1,12 @@
 #pragma once
 // Whether asking a sibling pays: what it saved and lost, and how often it is asked because of that.
 //
-// A true hit saves what the origin would have taken beyond what the sibling took; anything else
-// loses what it took. Their mean over the last answers or so (exponentially weighted) is what a
-// question to it is worth, in milliseconds. While that is below zero it is asked at every second
-// chance, then at every fourth, and so on down to one in 256; but once a retry_after at least, so
-// that one that has recovered is found to have. Each good answer then brings it one step back.
+// A true hit saves what the origin would have taken beyond what the sibling took, and 20 ms for the
+// origin's bytes and work; anything else loses what it took. Their mean over the last answers or so
+// (exponentially weighted) is what a question to it is worth, in milliseconds. While that is below
+// zero it is asked at every second chance, then at every fourth, and so on down to one in 256; but
+// once a retry_after at least, so that one that has recovered is found to have. Each good answer
+// then brings it one step back.
 //
 // Threads   any number: relaxed atomics, and a lost race loses one answer's weight.
 

@@ -17,9 +17,10 @@ constexpr milliseconds longest_wait = std::chrono::minutes{1};
 constexpr std::chrono::seconds longest_squid = std::chrono::hours{1};
 
 // A few bytes may say that hundreds of megabytes have no bit on. Nobody's honest digest is so thin
-// for longer than a resize takes.
+// for longer than a resize takes; but a generation of sights (layout blocked) begins empty.
 bool is_oversized(const filter::digest& of) noexcept {
-    return of.shape().bits / 512 > 1024 + of.bits_on();
+    return of.shape().layout == filter::digest_layout::standard &&
+           of.shape().bits / 512 > 1024 + of.bits_on();
 }
 
 follow_trouble trouble_of(boost::system::error_code error) noexcept {

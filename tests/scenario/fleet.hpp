@@ -1,0 +1,106 @@
+#pragma once
+// Several proxies that know each other. Their ports are known when they have started, so each is
+// told of the others by a reload.
+
+#include "tests/scenario/figures.hpp"
+#include "tests/scenario/world.hpp"
+#include "tests/support/waiting.hpp"
+
+#include <csignal>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace reprise::tests {
+
+/// Settings of a node that follows others closely; `peers` are given later.
+[[nodiscard]] inline json node_settings() {
+    auto settings = storing_settings();
+    settings["digest"] = {{"publish_after", "1s"}};
+    settings["access"]["purge_clients"] = {"127.0.0.1"};
+    settings["peering"] = {{"budget", "500ms"}};
+    settings["timeouts"]["origin_connect"] = "2s";
+    return settings;
+}
+
+[[nodiscard]] inline json peer_at(std::string_view name, std::uint16_t port) {
+    return {{"name", name},
+            {"url", "http://127.0.0.1:" + std::to_string(port)},
+            {"refresh", "1s"},
+            {"timeout", "2s"}};
+}
+
+struct fleet {
+    fake_origin origin;
+    std::deque<std::pair<proxy_process, json>> nodes;
+
+    explicit fleet(std::size_t count, const json& settings = node_settings()) {
+        for (std::size_t i = 0; i < count; ++i) {
+            add(settings);
+        }
+        meet();
+    }
+
+    proxy_process& operator[](std::size_t i) { return nodes.at(i).first; }
+
+    /// A node that knows nobody yet.
+    proxy_process& add(json settings) {
+        settings["peers"] = json::array({peer_at("nobody", 1)});
+        return nodes
+            .emplace_back(std::piecewise_construct,
+                          std::forward_as_tuple(settings),
+                          std::forward_as_tuple(settings))
+            .first;
+    }
+
+    /// Tells node `i` who its peers are, from now on.
+    void tell(std::size_t i, const json& peers) {
+        auto& [node, settings] = nodes.at(i);
+        settings["peers"] = peers;
+        node.rewrite_settings(settings);
+        node.signal(SIGHUP);
+    }
+
+    /// Each is a sibling of all others: "n0", "n1", ...
+    void meet() {
+        for (std::size_t i = 0; i < nodes.size(); ++i) {
+            auto peers = json::array();
+            for (std::size_t j = 0; j < nodes.size(); ++j) {
+                if (i != j) {
+                    peers.push_back(peer_at("n" + std::to_string(j), nodes[j].first.port()));
+                }
+            }
+            tell(i, peers);
+        }
+    }
+
+    /// Every cacheable path is its own body.
+    void serve_everything(std::string_view fields = "Cache-Control: max-age=600\r\n") {
+        origin.otherwise(
+            [own = std::string{fields}](origin_request& request, origin_connection& connection) {
+                connection.send(ok(own, "body of " + request.target));
+            });
+    }
+
+    /// Node `i` holds a digest of sibling `of` in which at least `objects` are.
+    [[nodiscard]] bool holds(std::size_t i, std::string_view of, double objects) {
+        return eventually([&] { return estimate(i, of) > objects - 0.5; });
+    }
+    [[nodiscard]] double estimate(std::size_t i, std::string_view of) {
+        const auto stats = nodes.at(i).first.stats();
+        const json::json_pointer place{"/siblings/estimated_objects/" + std::string{of}};
+        return stats.contains(place) && stats.at(place).is_number() ? stats.at(place).get<double>()
+                                                                    : -1;
+    }
+    [[nodiscard]] std::int64_t asked(std::size_t i, std::string_view of, std::string_view result) {
+        const auto place = "/siblings/asked/" + std::string{of} + "/" + std::string{result};
+        return figure(nodes.at(i).first.stats(), place.c_str());
+    }
+    [[nodiscard]] std::string text(std::size_t i, const std::string& place) {
+        return nodes.at(i).first.stats().value(json::json_pointer{place}, std::string{});
+    }
+};
+
+}  // namespace reprise::tests

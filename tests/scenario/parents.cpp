@@ -1,0 +1,84 @@
+// Parents: requests go through them, each URL through the same one, and around those that are down.
+
+#include "tests/scenario/fleet.hpp"
+
+TEST_SUITE("scenario/parents") {
+
+    using namespace reprise::tests;
+
+    namespace {
+    json parent_at(std::string_view name, std::uint16_t port) {
+        auto made = peer_at(name, port);
+        made["kind"] = "parent";
+        made.erase("refresh");
+        return made;
+    }
+
+    /// Nodes whose logs hold nothing but what parents are asked.
+    struct strangers : fleet {
+        explicit strangers(std::size_t count) : fleet{0} {
+            for (std::size_t i = 0; i < count; ++i) {
+                add(node_settings());
+            }
+        }
+    };
+
+    }  // namespace
+
+    TEST_CASE("requests go to parents in absolute form, each URL to the same one") {
+        strangers f{3};
+        f.serve_everything("Cache-Control: no-store\r\n");
+        f.tell(0, json::array({parent_at("p1", f[1].port()), parent_at("p2", f[2].port())}));
+        REQUIRE(eventually([&] { return f[0].stats()["parents"]["up"].size() == 2; }));
+        for (int turn = 0; turn < 2; ++turn) {
+            for (int i = 0; i < 40; ++i) {
+                const auto path = "/" + std::to_string(i);
+                CHECK(f[0].get(f.origin.url(path)).body == "body of " + path);
+            }
+        }
+        const auto logged = [&] { return f[1].access_log().size() + f[2].access_log().size(); };
+        CHECK(eventually([&] { return logged() == 80; }));
+        const auto one = f[1].access_log();
+        const auto two = f[2].access_log();
+        CHECK(one.size() > 20);
+        CHECK(two.size() > 20);
+        for (const auto& line : one) {
+            CHECK(std::count_if(two.begin(), two.end(), [&](const json& other) {
+                      return other.at("url") == line.at("url");
+                  }) == 0);
+        }
+        CHECK(f[0].logged("/1").at("peer").get<std::string>().starts_with("p"));
+        // Other methods too.
+        CHECK(f[0].ask("POST", f.origin.url("/post"), "Content-Length: 0\r\n").status == 200);
+        CHECK(eventually([&] { return logged() == 81; }));
+    }
+
+    TEST_CASE("a parent that is down is gone around, all of them to the origin") {
+        strangers f{3};
+        f.serve_everything("Cache-Control: no-store\r\n");
+        f.tell(0, json::array({parent_at("p1", f[1].port()), parent_at("p2", f[2].port())}));
+        REQUIRE(eventually([&] { return f[0].stats()["parents"]["up"].size() == 2; }));
+        f[1].kill();
+        for (int i = 0; i < 20; ++i) {
+            CHECK(f[0].get(f.origin.url("/" + std::to_string(i))).status == 200);
+        }
+        CHECK(eventually([&] { return f[2].access_log().size() == 20; }));
+        CHECK(figure(f[0].stats(), "/parents/up/p1") == 0);
+        f[2].kill();
+        for (int i = 0; i < 20; ++i) {
+            CHECK(f[0].get(f.origin.url("/" + std::to_string(i))).status == 200);
+        }
+        CHECK(f.origin.requests().size() == 40);
+    }
+
+    TEST_CASE("a parent that ends the connection without a word is gone around") {
+        strangers f{1};
+        f.serve_everything();
+        fake_origin mute;
+        mute.otherwise([](auto&, auto& connection) { connection.close(); });
+        f.tell(0, json::array({parent_at("mute", mute.port())}));
+        REQUIRE(eventually([&] { return f[0].stats()["parents"]["up"].contains("mute"); }));
+        CHECK(f[0].get(f.origin.url("/a")).body == "body of /a");
+        CHECK(f.origin.count("/a") == 1);
+    }
+}

@@ -1,0 +1,451 @@
+// Siblings as clients and operators see them: what one holds all serve, and whatever a sibling
+// does, no request fails for it.
+
+#include "tests/scenario/fleet.hpp"
+
+#include <fstream>
+#include <functional>
+
+TEST_SUITE("scenario/siblings") {
+
+    using namespace reprise::tests;
+
+    namespace {
+
+    std::string secret_in(const temp_dir& directory, char filler) {
+        const auto path = directory.file(std::string{"secret-"} + filler);
+        std::ofstream{path} << std::string(64, filler);
+        return path;
+    }
+
+    /// A sibling that has the digest of a true one and treats those who ask it for objects as it is
+    /// told. Its digest is fetched anew for each who asks.
+    struct liar {
+        fleet& of;
+        fake_origin as;
+
+        liar(fleet& f, std::size_t true_one, origin_handler asked) : of{f} {
+            as.on("/.well-known/reprise/digest",
+                  [this, true_one](origin_request&, origin_connection& connection) {
+                      client to{of[true_one].port()};
+                      const auto got = to.ask("GET /.well-known/reprise/digest HTTP/1.1\r\n"
+                                              "Host: x\r\n\r\n");
+                      connection.send(
+                          answer("200 OK",
+                                 "Cache-Control: private\r\nETag: " + got.get("ETag") + "\r\n",
+                                 got.body));
+                  });
+            as.otherwise(std::move(asked));
+        }
+    };
+
+    /// Two nodes, of which the second believes that the first is `as`.
+    void meet_liar(fleet& f, const liar& as) {
+        f.tell(1, json::array({peer_at("liar", as.as.port())}));
+    }
+
+    }  // namespace
+
+    TEST_CASE("what one stores all serve, without the origin") {
+        fleet f{2};
+        f.serve_everything();
+        constexpr int objects = 300;
+        for (int i = 0; i < objects; ++i) {
+            CHECK(f[0].get(f.origin.url("/" + std::to_string(i))).status == 200);
+        }
+        REQUIRE(f.holds(1, "n0", objects * 0.99));
+        f.origin.stop();
+        int served = 0;
+        for (int i = 0; i < objects; ++i) {
+            const auto path = "/" + std::to_string(i);
+            const auto got = f[1].get(f.origin.url(path));
+            if (got.status == 200 && got.body == "body of " + path) {
+                ++served;
+            } else {
+                CHECK(got.status == 502);
+            }
+        }
+        CHECK(served >= objects * 0.99);
+        const auto line = f[1].logged("/7");
+        CHECK(line.at("outcome") == "sibling");
+        CHECK(line.at("peer") == "n0");
+        CHECK(figure(f[1].stats(), "/requests/sibling") == served);
+        CHECK(f.asked(1, "n0", "true-hit") == served);
+        CHECK(f[1].get(f.origin.url("/never-asked")).status == 502);
+    }
+
+    TEST_CASE("what comes from a sibling is stored like any other, unless proxy_only") {
+        for (const bool proxy_only : {false, true}) {
+            CAPTURE(proxy_only);
+            fleet f{2};
+            auto peer = peer_at("n0", f[0].port());
+            peer["proxy_only"] = proxy_only;
+            f.tell(1, json::array({peer}));
+            f.serve_everything();
+            CHECK(f[0].get(f.origin.url("/a")).status == 200);
+            REQUIRE(f.holds(1, "n0", 1));
+            const auto first = f[1].get(f.origin.url("/a"));
+            CHECK(first.status == 200);
+            CHECK(first.has("Age"));
+            const auto second = f[1].get(f.origin.url("/a"));
+            CHECK(is_hit(second) == !proxy_only);
+            CHECK(f.asked(1, "n0", "true-hit") == (proxy_only ? 2 : 1));
+            CHECK(f.origin.count("/a") == 1);
+        }
+    }
+
+    TEST_CASE("what was purged, or is stale, is not asked for after one exchange") {
+        fleet f{2};
+        f.serve_everything();
+        f.origin.on("/short", ok("Cache-Control: max-age=24\r\n", "short"));
+        CHECK(f[0].get(f.origin.url("/a")).status == 200);
+        CHECK(f[0].get(f.origin.url("/b")).status == 200);
+        CHECK(f[0].get(f.origin.url("/short")).status == 200);
+        REQUIRE(f.holds(1, "n0", 3));
+        CHECK(f[0].ask("PURGE", f.origin.url("/a")).status == 200);
+        // Ten seconds before its end it is of no use to others any more.
+        REQUIRE(eventually([&] { return f.estimate(1, "n0") < 1.5; }, 3 * patience));
+        CHECK(f[1].get(f.origin.url("/a")).status == 200);
+        CHECK(f[1].get(f.origin.url("/short")).status == 200);
+        CHECK(f.asked(1, "n0", "false-hit") == 0);
+        CHECK(f.asked(1, "n0", "true-hit") == 0);
+        CHECK(f[1].get(f.origin.url("/b")).status == 200);
+        CHECK(f.asked(1, "n0", "true-hit") == 1);
+    }
+
+    TEST_CASE("requests that are one client's own never go to a sibling") {
+        fleet f{2};
+        f.serve_everything();
+        CHECK(f[0].get(f.origin.url("/a")).status == 200);
+        REQUIRE(f.holds(1, "n0", 1));
+        CHECK(f[1].get(f.origin.url("/a"), "Cookie: a=b\r\n").status == 200);
+        CHECK(f[1].ask("HEAD", f.origin.url("/a")).status == 200);
+        CHECK(f.asked(1, "n0", "true-hit") + f.asked(1, "n0", "false-hit") == 0);
+        fleet g{2};
+        g.serve_everything();
+        CHECK(g[0].get(g.origin.url("/a")).status == 200);
+        REQUIRE(g.holds(1, "n0", 1));
+        CHECK(g[1].get(g.origin.url("/a"), "Authorization: Basic YTpi\r\n").status == 200);
+        CHECK(g[1].get(g.origin.url("/a"), "Cache-Control: no-cache\r\n").status == 200);
+        CHECK(g.asked(1, "n0", "true-hit") + g.asked(1, "n0", "false-hit") == 0);
+    }
+
+    TEST_CASE("a range is had from a sibling as a range") {
+        fleet f{2};
+        f.origin.on("/a", ok("Cache-Control: max-age=600\r\nETag: \"1\"\r\n", "0123456789"));
+        CHECK(f[0].get(f.origin.url("/a")).status == 200);
+        REQUIRE(f.holds(1, "n0", 1));
+        const auto part = f[1].get(f.origin.url("/a"), "Range: bytes=2-4\r\n");
+        CHECK(part.status == 206);
+        CHECK(part.body == "234");
+        CHECK(f.asked(1, "n0", "true-hit") == 1);
+        CHECK(f.origin.count("/a") == 1);
+    }
+
+    TEST_CASE("whatever a sibling does instead of answering, the origin answers") {
+        struct deed {
+            const char* name;
+            const char* counted;
+            origin_handler asked;
+        };
+        const std::string page(64, '*');
+        const std::vector<deed> deeds{
+            {"504", "false-hit", [](auto&, auto& c) { c.send(answer("504 Not Here", "", "no")); }},
+            {"500", "false-hit", [](auto&, auto& c) { c.send(answer("500 Broken", "", "no")); }},
+            {"403", "false-hit", [](auto&, auto& c) { c.send(answer("403 No", "", "no")); }},
+            {"a page without Age", "false-hit", [](auto&, auto& c) { c.send(ok("", "lie")); }},
+            {"garbage", "failed", [page](auto&, auto& c) { c.send(page + "\r\n\r\n"); }},
+            {"an end", "failed", [](auto&, auto& c) { c.close(); }},
+            {"a reset", "failed", [](auto&, auto& c) { c.reset(); }},
+            {"half a head",
+             "failed",
+             [](auto&, auto& c) {
+                 c.send("HTTP/1.1 200 OK\r\nAge: 1\r\nCont");
+                 c.close();
+             }},
+            {"silence", "late", [](auto&, auto& c) { (void)c.is_closed_by_proxy(); }},
+            {"a head that never ends",
+             "late",
+             [](auto&, auto& c) {
+                 c.send("HTTP/1.1 200 OK\r\nAge: 1\r\n");
+                 while (c.goes_on() && c.send("X: y\r\n")) {
+                     std::this_thread::sleep_for(std::chrono::milliseconds{20});
+                 }
+             }},
+        };
+        for (const auto& one : deeds) {
+            CAPTURE(one.name);
+            fleet f{2};
+            f.serve_everything();
+            liar as{f, 0, one.asked};
+            CHECK(f[0].get(f.origin.url("/a")).status == 200);
+            meet_liar(f, as);
+            REQUIRE(f.holds(1, "liar", 1));
+            const auto got = f[1].get(f.origin.url("/a"));
+            CHECK(got.status == 200);
+            CHECK(got.body == "body of /a");
+            CHECK(f.origin.count("/a") == 2);
+            CHECK(eventually([&] { return f.asked(1, "liar", one.counted) == 1; }));
+        }
+    }
+
+    TEST_CASE("a sibling that breaks off in the middle of a body is replaced behind it") {
+        std::string body(600'000, ' ');
+        for (std::size_t i = 0; i < body.size(); ++i) {
+            body[i] = static_cast<char>('a' + (i / 3 + i / 4096) % 26);
+        }
+        const auto half = std::string_view{body}.substr(0, 300'000);
+        const std::string head = "HTTP/1.1 200 OK\r\nAge: 1\r\nCache-Control: max-age=60\r\n"
+                                 "Content-Length: " +
+                                 std::to_string(body.size()) + "\r\n\r\n";
+        const std::vector<std::pair<const char*, origin_handler>> deeds{
+            {"an end",
+             [&](auto&, auto& c) {
+                 c.send(head + std::string{half});
+                 c.close();
+             }},
+            {"a reset",
+             [&](auto&, auto& c) {
+                 c.send(head + std::string{half});
+                 c.reset();
+             }},
+            {"silence",
+             [&](auto&, auto& c) {
+                 c.send(head + std::string{half});
+                 (void)c.is_closed_by_proxy();
+             }},
+            {"a drip", [&](auto&, auto& c) {
+                 c.send(head + std::string{half});
+                 for (std::size_t at = half.size(); c.goes_on() && c.send(body.substr(at, 1));
+                      ++at) {
+                     std::this_thread::sleep_for(std::chrono::milliseconds{20});
+                 }
+             }}};
+        for (const auto& [name, asked] : deeds) {
+            CAPTURE(name);
+            fleet f{2};
+            f.origin.on("/a", ok("Cache-Control: max-age=600\r\n", body));
+            liar as{f, 0, asked};
+            CHECK(f[0].get(f.origin.url("/a")).status == 200);
+            meet_liar(f, as);
+            REQUIRE(f.holds(1, "liar", 1));
+            const auto got = f[1].get(f.origin.url("/a"));
+            CHECK(got.complete());
+            CHECK((got.body == body));
+            CHECK(f.origin.count("/a") == 2);
+            CHECK(f.asked(1, "liar", "failed") == 1);
+            CHECK((f[1].get(f.origin.url("/a")).body == body));
+        }
+    }
+
+    TEST_CASE("when the other source has another object, what was begun is not completed with it") {
+        const std::string body(300'000, 'a');
+        const std::string other(300'000, 'b');
+        fleet f{2};
+        f.origin.on("/a", ok("Cache-Control: max-age=600\r\n", other));
+        liar as{f, 0, [&](auto&, auto& c) {
+                    c.send("HTTP/1.1 200 OK\r\nAge: 1\r\nCache-Control: max-age=60\r\n"
+                           "Content-Length: 300000\r\n\r\n" +
+                           body.substr(0, 200'000));
+                    c.close();
+                }};
+        CHECK(f[0].get(f.origin.url("/a")).status == 200);
+        meet_liar(f, as);
+        REQUIRE(f.holds(1, "liar", 1));
+        const auto got = f[1].get(f.origin.url("/a"));
+        CHECK_FALSE(got.complete());
+        CHECK(got.body.find('b') == std::string::npos);
+    }
+
+    TEST_CASE("a sibling that answers late wins over an origin that is later") {
+        auto settings = node_settings();
+        settings["peering"]["budget"] = "50ms";
+        fleet f{2, settings};
+        auto& late = f.origin.make_gate();
+        bool first = true;
+        f.origin.on("/a", [&](origin_request&, origin_connection& connection) {
+            if (!std::exchange(first, false)) {
+                (void)late.wait();
+            }
+            connection.send(ok("Cache-Control: max-age=600\r\n", "of the origin"));
+        });
+        liar as{f, 0, [](auto&, auto& c) {
+                    std::this_thread::sleep_for(std::chrono::milliseconds{300});
+                    c.send(ok("Age: 1\r\nCache-Control: max-age=600\r\n", "of the sibling"));
+                }};
+        CHECK(f[0].get(f.origin.url("/a")).status == 200);
+        meet_liar(f, as);
+        REQUIRE(f.holds(1, "liar", 1));
+        CHECK(f[1].get(f.origin.url("/a")).body == "of the sibling");
+        CHECK(f.origin.count("/a") == 2);  // it was asked too
+        CHECK(f[1].logged("/a").at("outcome") == "sibling");
+    }
+
+    TEST_CASE("a sibling that never pays is asked less") {
+        fleet f{2};
+        f.serve_everything();
+        liar as{f, 0, [](auto&, auto& c) { c.send(answer("504 Not Here", "", "no")); }};
+        for (int i = 0; i < 100; ++i) {
+            CHECK(f[0].get(f.origin.url("/" + std::to_string(i))).status == 200);
+        }
+        meet_liar(f, as);
+        REQUIRE(f.holds(1, "liar", 99));
+        for (int i = 0; i < 100; ++i) {
+            CHECK(f[1].get(f.origin.url("/" + std::to_string(i))).status == 200);
+        }
+        CHECK(f.asked(1, "liar", "false-hit") < 60);
+        CHECK(figure(f[1].stats(), "/siblings/held_back/liar") > 40);
+    }
+
+    TEST_CASE("digests go to peers of the settings alone") {
+        auto settings = node_settings();
+        settings["access"]["clients"] = json::array({"127.0.0.0/8"});
+        fleet f{2, settings};
+        const auto path = "GET /.well-known/reprise/digest HTTP/1.1\r\nHost: x\r\n\r\n";
+        REQUIRE(f.holds(1, "n0", 0));
+        client peer{f[0].port()};
+        const auto got = peer.ask(path);
+        CHECK(got.status == 200);
+        CHECK(got.get("Cache-Control") == "private, no-cache, no-transform");
+        CHECK(got.has("ETag"));
+        CHECK(peer.ask("GET /.well-known/reprise/digest HTTP/1.1\r\nHost: x\r\nIf-None-Match: " +
+                       got.get("ETag") + "\r\n\r\n")
+                  .status == 304);
+        client stranger{f[0].port(), "127.0.0.9"};
+        CHECK(stranger.ask(path).status == 403);
+        CHECK(stranger.ask("GET /.well-known/reprise/seen HTTP/1.1\r\nHost: x\r\n\r\n").status ==
+              403);
+        CHECK(stranger.ask("GET /else HTTP/1.1\r\nHost: x\r\n\r\n").status == 400);
+    }
+
+    TEST_CASE("with a secret, digests go to who signs, and another secret's are not used") {
+        const temp_dir directory;
+        auto settings = node_settings();
+        settings["digest"]["secret_file"] = secret_in(directory, 'a');
+        fleet f{2, settings};
+        auto other = settings;
+        other["digest"]["secret_file"] = secret_in(directory, 'b');
+        f.add(other);
+        f.meet();
+        f.serve_everything();
+        CHECK(f[0].get(f.origin.url("/a")).status == 200);
+        CHECK(f.holds(1, "n0", 1));
+        client unsigned_one{f[0].port()};
+        CHECK(unsigned_one.ask("GET /.well-known/reprise/digest HTTP/1.1\r\nHost: x\r\n\r\n")
+                  .status == 403);
+        CHECK(eventually([&] { return f.text(2, "/siblings/trouble/n0") == "refused"; }));
+        CHECK(f[2].get(f.origin.url("/a")).status == 200);
+        CHECK(f.asked(2, "n0", "true-hit") == 0);
+        for (std::size_t i = 0; i < 3; ++i) {
+            const auto all = f[i].errors() + f[i].output() + f[i].stats().dump();
+            CHECK(all.find(std::string(8, 'a')) == std::string::npos);
+        }
+    }
+
+    TEST_CASE("a digest that is none is refused by name, and the next good one is taken") {
+        fleet f{2};
+        f.serve_everything();
+        std::atomic<int> deed{0};
+        fake_origin as;
+        as.on("/.well-known/reprise/digest", [&](origin_request&, origin_connection& connection) {
+            switch (deed.load()) {
+            case 0: connection.send(ok("ETag: \"1-1\"\r\n", std::string(5'000, 'x'))); return;
+            case 1:
+                connection.send("HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\nRPDG");
+                return;
+            case 2: connection.send(answer("404 Not Found", "", "")); return;
+            case 3: connection.reset(); return;
+            default: {
+                client to{f[0].port()};
+                const auto got = to.ask("GET /.well-known/reprise/digest HTTP/1.1\r\n"
+                                        "Host: x\r\n\r\n");
+                connection.send(ok("ETag: " + got.get("ETag") + "\r\n", got.body));
+            }
+            }
+        });
+        CHECK(f[0].get(f.origin.url("/a")).status == 200);
+        f.tell(1, json::array({peer_at("odd", as.port())}));
+        const auto trouble_is = [&](const char* what) {
+            return eventually([&] { return f.text(1, "/siblings/trouble/odd") == what; });
+        };
+        CHECK(trouble_is("malformed"));
+        deed = 1;
+        CHECK(trouble_is("too_large"));
+        deed = 2;
+        CHECK(trouble_is("no_digest"));
+        deed = 3;
+        CHECK(trouble_is("unreachable"));
+        deed = 4;
+        CHECK(f.holds(1, "odd", 1));
+        CHECK(f[1].get(f.origin.url("/a")).status == 200);
+    }
+
+    TEST_CASE("a second sight anywhere in the fleet admits") {
+        const temp_dir directory;
+        auto settings = node_settings();
+        settings["digest"]["secret_file"] = secret_in(directory, 'a');
+        settings["admission"] = "second-hit";
+        fleet f{3, settings};
+        f.serve_everything();
+        CHECK(f[0].get(f.origin.url("/a")).status == 200);
+        // What n0 saw reaches the others with the next exchange.
+        std::string path;
+        int tried = 0;
+        REQUIRE(eventually([&] {
+            path = "/fleet/" + std::to_string(tried++);
+            (void)f[0].get(f.origin.url(path));
+            std::this_thread::sleep_for(std::chrono::milliseconds{1500});
+            return cache_status_of(f[1].get(f.origin.url(path))).stored;
+        }));
+        CHECK(is_hit(f[1].get(f.origin.url(path))));
+        CHECK(f.origin.count(path) == 2);
+        REQUIRE(eventually([&] { return f.estimate(2, "n1") > 0.5; }));
+        CHECK(f[2].get(f.origin.url(path)).status == 200);
+        CHECK(f.origin.count(path) == 2);
+    }
+
+    TEST_CASE("no request travels between siblings twice") {
+        fleet f{2};
+        f.serve_everything();
+        const auto got = f[0].get(f.origin.url("/a"), "Cache-Control: only-if-cached\r\n");
+        CHECK(got.status == 504);
+        CHECK(f.origin.count("/a") == 0);
+        CHECK(f[0].get(f.origin.url("/a")).status == 200);
+        REQUIRE(f.holds(1, "n0", 1));
+        // Node 1 has it not, and does not ask node 0 for who wants it stored.
+        CHECK(f[1].get(f.origin.url("/a"), "Cache-Control: only-if-cached\r\n").status == 504);
+        CHECK(f.asked(1, "n0", "true-hit") == 0);
+    }
+
+    TEST_CASE("a digest is whole again after a restart with a store on disk") {
+        const temp_dir directory;
+        auto settings = node_settings();
+        settings["disk"] = {{"path", directory.file("store")}, {"size", "64MiB"}};
+        fleet f{0};
+        f.add(settings);
+        f.add(node_settings());
+        f.meet();
+        f.serve_everything();
+        constexpr int objects = 200;
+        for (int i = 0; i < objects; ++i) {
+            CHECK(f[0].get(f.origin.url("/" + std::to_string(i))).status == 200);
+        }
+        REQUIRE(eventually([&] { return figure(f[0].stats(), "/disk/objects") >= objects; }));
+        const auto port = f[0].port();
+        CHECK(f[0].stop() == 0);
+        settings["listeners"][0]["address"] = "127.0.0.1:" + std::to_string(port);
+        settings["peers"] = json::array({peer_at("n1", f[1].port())});
+        const proxy_process again{settings};
+        REQUIRE(eventually([&] { return figure(again.stats(), "/digest/listed") == objects; }));
+        REQUIRE(f.holds(1, "n0", objects * 0.99));
+        const auto before = f.origin.requests().size();
+        int served = 0;
+        for (int i = 0; i < objects; ++i) {
+            served += f[1].get(f.origin.url("/" + std::to_string(i))).status == 200 ? 1 : 0;
+        }
+        CHECK(served == objects);
+        CHECK(f.origin.requests().size() - before <= objects / 100);
+        CHECK(again.ask("PURGE", f.origin.url("/5")).status == 200);
+        CHECK(eventually([&] { return figure(again.stats(), "/digest/listed") == objects - 1; }));
+    }
+}
