@@ -18,6 +18,14 @@ namespace {
 constexpr double head_room = 1.6;
 constexpr unsigned shrink_below = 4;  // the capacity's share of keys, as a divisor
 
+std::uint32_t& until_of(key_facts& facts, holder by) noexcept {
+    return facts.until[by == holder::memory ? 0 : 1];
+}
+
+bool is_useful(const key_facts& facts, wall_time now) noexcept {
+    return key_table::is_ahead(facts.until[0], now) || key_table::is_ahead(facts.until[1], now);
+}
+
 bloom_size bloom_for(std::uint64_t capacity, double rate) {
     return filter::digest_size(capacity, rate);
 }
@@ -90,6 +98,11 @@ void digest_source::push(const source_event& event) {
     inbox_.push_back(event);
 }
 
+std::uint32_t digest_source::packed(wall_time until, wall_time now) const noexcept {
+    // What never was fresh ended at the beginning of time.
+    return until <= now ? 0 : key_table::pack_time(until - plan_.least_use, now);
+}
+
 void digest_source::held(
     holder by, const filter::key_hash& key, std::string_view url, wall_time until, wall_time now) {
     if (url.starts_with("//")) {
@@ -99,16 +112,13 @@ void digest_source::held(
     if (plan_.squid) {
         event.squid = filter::squid_key_of(url);
     }
-    event.until = key_table::pack_time(until - plan_.least_use, now);
+    event.until = packed(until, now);
     push(event);
 }
 
 void digest_source::held(
     holder by, const filter::key_hash& key, url_name name, wall_time until, wall_time now) {
-    push({.key = key,
-          .name = name,
-          .until = key_table::pack_time(until - plan_.least_use, now),
-          .by = by});
+    push({.key = key, .name = name, .until = packed(until, now), .by = by});
 }
 
 void digest_source::gone(holder by, const filter::key_hash& key) {
@@ -150,11 +160,12 @@ void digest_source::apply(const source_event& event, wall_time now) {
         }
         const bool was_listed = facts.listed;
         if (event.what == source_event::kind::outdated) {
-            facts.until = 0;
+            facts.until = {};
         } else {
             facts.holders &= static_cast<std::uint8_t>(~by);
+            until_of(facts, event.by) = 0;
         }
-        if (was_listed && (facts.until == 0 || facts.holders == 0)) {
+        if (was_listed && !is_useful(facts, now)) {
             leave(shard, facts);
         }
         if (facts.holders == 0) {
@@ -173,10 +184,9 @@ void digest_source::apply(const source_event& event, wall_time now) {
     }
     facts.name = event.name;
     facts.squid = event.squid;
-    const bool alone = (facts.holders & ~by) == 0;
-    facts.until = alone ? event.until : key_table::later(facts.until, event.until, now);
+    until_of(facts, event.by) = event.until;
     facts.holders |= by;
-    const bool ahead = key_table::is_ahead(facts.until, now);
+    const bool ahead = is_useful(facts, now);
     // The slot first: it may need memory, and the filter must not know what the table does not.
     const bool was_listed = facts.listed;
     table_.put(event.key, facts);
@@ -210,11 +220,13 @@ void digest_source::sweep(std::size_t shards, wall_time now) {
     for (std::size_t i = 0; i < shards; ++i) {
         const auto shard = swept_;
         table_.visit(shard, [this, shard, now](key_facts& facts) {
-            if (facts.until != 0 && !key_table::is_ahead(facts.until, now)) {
-                facts.until = 0;
-                if (facts.listed) {
-                    leave(shard, facts);
+            for (auto& until : facts.until) {
+                if (until != 0 && !key_table::is_ahead(until, now)) {
+                    until = 0;
                 }
+            }
+            if (facts.listed && facts.until == std::array<std::uint32_t, 2>{}) {
+                leave(shard, facts);
             }
             return true;
         });

@@ -83,8 +83,8 @@ struct source_figures {
     std::optional<wall_time> published_at;
 };
 
-/// Memory    a known key: 21 bytes in the table, 9.5 of counters and 4.8 of bits at 1 %; published
-///           forms as publication says. Squid's format: 21 bytes in the table, 4 of counters.
+/// Memory    a known key: 26 bytes in the table, 9.5 of counters and 4.8 of bits at 1 %; published
+///           forms as publication says. Squid's format: 26 bytes in the table, 4 of counters.
 /// Threads   held, gone, outdated: any, under the store's own locks if need be, a push under a
 ///           short lock. loaded, figures, digests: any. tick and settle: one thread, not an event
 ///           loop: publishing takes O(bits) time.
@@ -101,10 +101,10 @@ public:
     digest_source& operator=(const digest_source&) = delete;
 
     /// The tier holds a copy of `url`, the newest of which is fresh until `until`: its first copy
-    /// came, or one was refreshed or replaced. Says that the same tier's copy is replaced: `until`
-    /// counts, also where it is earlier; when another tier holds the key too, the later one does.
-    /// O(url), no allocation but the inbox's. An accelerator's key ("//host/...") is no URL that a
-    /// sibling can ask for: nothing happens.
+    /// came, or one was refreshed or replaced. Takes the place of what was said of this tier
+    /// before, also where it is earlier; of two tiers the later one counts. O(url), no allocation
+    /// but the inbox's. An accelerator's key ("//host/...") is no URL that a sibling can ask for:
+    /// nothing happens.
     void held(holder by,
               const filter::key_hash& key,
               std::string_view url,
@@ -142,6 +142,7 @@ public:
 private:
     struct filters;
 
+    [[nodiscard]] std::uint32_t packed(wall_time until, wall_time now) const noexcept;
     void push(const source_event& event);
     void take_inbox(wall_time now);
     void apply(const source_event& event, wall_time now);

@@ -41,27 +41,22 @@ bool key_table::is_ahead(std::uint32_t packed, wall_time now) noexcept {
     return packed != 0 && distance(packed, now) > 0;
 }
 
-std::uint32_t key_table::later(std::uint32_t a, std::uint32_t b, wall_time now) noexcept {
-    if (a == 0 || b == 0) {
-        return std::max(a, b);
-    }
-    return distance(a, now) >= distance(b, now) ? a : b;
-}
-
 std::uint64_t key_table::tag_of(const filter::key_hash& key) noexcept {
     return key.high >> (64 - tag_bits);
 }
 
 std::uint64_t key_table::pack(std::uint64_t tag, const key_facts& facts) noexcept {
-    return tag << 24 | std::uint64_t{facts.until} << 3 | std::uint64_t{facts.holders} << 1 |
+    return tag << 24 | std::uint64_t{facts.until[0]} << 3 | std::uint64_t{facts.holders} << 1 |
            (facts.listed ? 1 : 0);
 }
 
-key_facts key_table::unpack(const slot& from) noexcept {
+key_facts key_table::unpack(const shard& in, std::size_t at) const noexcept {
+    const auto& from = in.slots[at];
     return {.name = from.name,
             .holders = static_cast<std::uint8_t>(from.word >> 1 & 3),
             .listed = (from.word & 1) != 0,
-            .until = static_cast<std::uint32_t>(from.word >> 3 & periods)};
+            .until = {static_cast<std::uint32_t>(from.word >> 3 & periods), in.disk_until[at]},
+            .squid = with_squid_ ? in.squid[at] : filter::squid_key{}};
 }
 
 // The order of homes is the order of tags, so that a table grows in one pass.
@@ -87,31 +82,28 @@ bool key_table::find(const filter::key_hash& key, key_facts& out) const noexcept
     if (in.slots[at].word == 0) {
         return false;
     }
-    out = unpack(in.slots[at]);
-    if (with_squid_) {
-        out.squid = in.squid[at];
-    }
+    out = unpack(in, at);
     return true;
 }
 
-void key_table::insert(shard& into,
-                       const slot& one,
-                       const filter::squid_key& squid) const noexcept {
-    const auto at = place_of(into, one.word >> 24);
-    into.slots[at] = one;
+void key_table::insert(shard& into, const shard& from, std::size_t source) const noexcept {
+    const auto at = place_of(into, from.slots[source].word >> 24);
+    into.slots[at] = from.slots[source];
+    into.disk_until[at] = from.disk_until[source];
     if (with_squid_) {
-        into.squid[at] = squid;
+        into.squid[at] = from.squid[source];
     }
 }
 
 void key_table::grow(shard& which) {
     shard larger;
     larger.slots.resize(std::max(first_slots, which.slots.size() + which.slots.size() / 4));
+    larger.disk_until.resize(larger.slots.size());
     larger.squid.resize(with_squid_ ? larger.slots.size() : 0);
     larger.used = which.used;
     for (std::size_t at = 0; at < which.slots.size(); ++at) {
         if (which.slots[at].word != 0) {
-            insert(larger, which.slots[at], with_squid_ ? which.squid[at] : filter::squid_key{});
+            insert(larger, which, at);
         }
     }
     which = std::move(larger);
@@ -130,6 +122,7 @@ void key_table::put(const filter::key_hash& key, const key_facts& facts) {
         ++keys_;
     }
     into.slots[at] = {pack(tag, facts), facts.name};
+    into.disk_until[at] = facts.until[1];
     if (with_squid_) {
         into.squid[at] = facts.squid;
     }
@@ -150,6 +143,7 @@ void key_table::erase_at(shard& from, std::size_t at) noexcept {
                                      : (its_home > at || its_home <= next);
         if (!stays) {
             from.slots[at] = from.slots[next];
+            from.disk_until[at] = from.disk_until[next];
             if (with_squid_) {
                 from.squid[at] = from.squid[next];
             }
@@ -176,6 +170,7 @@ std::uint64_t key_table::bytes() const noexcept {
     std::uint64_t total = 0;
     for (const auto& one : shards_) {
         total += one.slots.capacity() * sizeof(slot) +
+                 one.disk_until.capacity() * sizeof(std::uint32_t) +
                  one.squid.capacity() * sizeof(filter::squid_key);
     }
     return total;

@@ -39,8 +39,9 @@ struct key_facts {
     url_name name = 0;
     std::uint8_t holders = 0;
     bool listed = false;  ///< its bits are in the filter
-    /// Until when it is worth listing, in units since the epoch, modulo; 0: it is not.
-    std::uint32_t until = 0;
+    /// Until when the copies of memory, and of the disk, are worth listing, in units since the
+    /// epoch, modulo; 0: they are not, or there are none.
+    std::array<std::uint32_t, 2> until{};
     filter::squid_key squid{};  ///< only in a table that keeps them
 };
 
@@ -75,29 +76,26 @@ public:
     [[nodiscard]] static std::uint32_t pack_time(wall_time when, wall_time now) noexcept;
     /// Whether a packed time is still ahead. @pre packed within the last 90 days
     [[nodiscard]] static bool is_ahead(std::uint32_t packed, wall_time now) noexcept;
-    /// The later one of two, either of which may be 0.
-    [[nodiscard]] static std::uint32_t later(std::uint32_t a,
-                                             std::uint32_t b,
-                                             wall_time now) noexcept;
 
 private:
-    // tag 40 | until 21 | holders 2 | listed 1; all zero: free (a held key has a holder).
+    // tag 40 | memory's until 21 | holders 2 | listed 1; all zero: free (a held key has a holder).
     struct slot {
         std::uint64_t word = 0;
         url_name name = 0;
     };
     struct shard {
         std::vector<slot> slots;
+        std::vector<std::uint32_t> disk_until;
         std::vector<filter::squid_key> squid;
         std::size_t used = 0;
     };
 
     [[nodiscard]] static std::uint64_t tag_of(const filter::key_hash& key) noexcept;
     [[nodiscard]] static std::uint64_t pack(std::uint64_t tag, const key_facts& facts) noexcept;
-    [[nodiscard]] static key_facts unpack(const slot& from) noexcept;
+    [[nodiscard]] key_facts unpack(const shard& in, std::size_t at) const noexcept;
     [[nodiscard]] static std::size_t home(std::uint64_t tag, std::size_t slots) noexcept;
     [[nodiscard]] std::size_t place_of(const shard& in, std::uint64_t tag) const noexcept;
-    void insert(shard& into, const slot& one, const filter::squid_key& squid) const noexcept;
+    void insert(shard& into, const shard& from, std::size_t at) const noexcept;
     void grow(shard& which);
     void erase_at(shard& from, std::size_t at) noexcept;
 
@@ -117,12 +115,10 @@ void key_table::visit(std::size_t shard_number, See&& see) {
             ++at;
             continue;
         }
-        auto facts = unpack(in.slots[at]);
-        if (with_squid_) {
-            facts.squid = in.squid[at];
-        }
+        auto facts = unpack(in, at);
         if (see(facts)) {
             in.slots[at].word = pack(in.slots[at].word >> 24, facts);
+            in.disk_until[at] = facts.until[1];
             ++at;
         } else {
             erase_at(in, at);

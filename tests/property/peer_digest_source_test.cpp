@@ -26,7 +26,7 @@ constexpr steady_time zero{1h};
 
 struct copies {
     std::array<bool, 2> in{};
-    wall_time until{};
+    std::array<wall_time, 2> until{};  // of the tier that holds it
 };
 
 std::string url_of(std::uint64_t i) {
@@ -41,7 +41,9 @@ filter::standard_bloom fresh_build(const std::map<std::uint64_t, copies>& cache,
                                    wall_time now) {
     filter::standard_bloom made{size};
     for (const auto& [i, held] : cache) {
-        const auto packed = key_table::pack_time(held.until - least_use, start);
+        const auto latest = std::max(held.in[0] ? held.until[0] : wall_time{},
+                                     held.in[1] ? held.until[1] : wall_time{});
+        const auto packed = key_table::pack_time(latest - least_use, start);
         if (key_table::is_ahead(packed, now)) {
             made.insert(key_of(name_of(url_of(i), secret), secret));
         }
@@ -75,9 +77,8 @@ void run(std::uint64_t seed) {
             source.held(
                 tier == 0 ? holder::memory : holder::disk, nth_key(9, i), url_of(i), until, now());
             auto& held = cache[i];
-            const bool other = held.in[1 - tier];
             held.in[tier] = true;
-            held.until = other ? std::max(held.until, until) : until;
+            held.until[tier] = until;
         } else if (const auto at = pick(); at != cache.end()) {
             auto& [i, held] = *at;
             const auto move = random() % 4;
@@ -90,14 +91,14 @@ void run(std::uint64_t seed) {
                 held.until = {};
             } else if (move == 2) {  // from one tier to the other
                 const std::size_t to = held.in[0] ? 1 : 0;
-                const auto until = std::max(held.until, start);
+                const auto until = std::max(held.until[1 - to], start);
                 source.held(to == 0 ? holder::memory : holder::disk,
                             nth_key(9, i),
                             url_of(i),
                             until,
                             now());
                 source.gone(to == 0 ? holder::disk : holder::memory, nth_key(9, i));
-                held.until = held.in[to] && !held.in[1 - to] ? until : std::max(held.until, until);
+                held.until[to] = until;
                 held.in[to] = true;
                 held.in[1 - to] = false;
             } else {  // an eviction

@@ -2,6 +2,7 @@
 
 #include "proxy/cache/disk/record_read.hpp"
 #include "proxy/cache/disk/recovery.hpp"
+#include "proxy/cache/disk/teller.hpp"
 #include "proxy/cache/disk/variants.hpp"
 
 #include <algorithm>
@@ -259,6 +260,10 @@ void reclaimer::finish() {
     for (const auto& one : listed_) {
         if (const auto entry = live(one)) {
             let_go(one.key(), *entry);
+            if (core_.settings.told != nullptr && one.discriminator != 0 &&
+                one.kind == record_kind::object) {
+                tell_variants(core_, one.primary);
+            }
         }
     }
     if (!complete_) {

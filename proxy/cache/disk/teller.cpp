@@ -30,6 +30,13 @@ public:
     /// Reads what is there and says it, if it is a primary key's.
     void tell(const placed& one);
 
+    [[nodiscard]] std::optional<wall_time> until_of_variants(const variant_directory& listed,
+                                                             const filter::key_hash& primary,
+                                                             std::uint64_t but_not);
+    /// What is listed under a key in the index; none: it is no directory.
+    [[nodiscard]] std::optional<variant_directory> directory_of(const filter::key_hash& primary,
+                                                                const index_entry& entry);
+
 private:
     /// The front of the record, whole and verified; false: it is not there any more, or damaged.
     [[nodiscard]] bool read(const record_place& at, std::uint64_t bytes, record_header& header);
@@ -37,9 +44,6 @@ private:
     [[nodiscard]] std::optional<wall_time> until_of(const record_place& at,
                                                     const record_header& header,
                                                     std::string& url);
-    [[nodiscard]] std::optional<wall_time> until_of_variants(const variant_directory& listed,
-                                                             const filter::key_hash& primary);
-
     core& core_;
     std::vector<char> front_;
     std::uint64_t sequence_ = 0;  // of the segment that front_ was read from
@@ -103,10 +107,25 @@ std::optional<wall_time> teller::until_of(const record_place& at,
     return ended ? wall_time::min() : useful_until(response->freshness, response->directives);
 }
 
+std::optional<variant_directory> teller::directory_of(const filter::key_hash& primary,
+                                                      const index_entry& entry) {
+    record_header header;
+    if (entry.kind != record_kind::variants || !read(entry.place, entry.bytes, header) ||
+        header.primary != primary) {
+        return std::nullopt;
+    }
+    auto listed = read_variants(front_);
+    return listed ? std::optional{std::move(*listed)} : std::nullopt;
+}
+
 std::optional<wall_time> teller::until_of_variants(const variant_directory& listed,
-                                                   const filter::key_hash& primary) {
+                                                   const filter::key_hash& primary,
+                                                   std::uint64_t but_not) {
     std::optional<wall_time> latest;
     for (const auto& variant : listed.variants) {
+        if (variant.discriminator == but_not) {
+            continue;
+        }
         const auto there = core_.index.find(
             index_key(record_kind::object, primary, variant.discriminator));
         record_header header;
@@ -131,7 +150,7 @@ void teller::tell(const placed& one) {
     if (header.kind == record_kind::variants) {
         if (const auto listed = read_variants(front_)) {
             url = listed->url;
-            until = until_of_variants(*listed, header.primary);
+            until = until_of_variants(*listed, header.primary, 0);
         }
     } else {
         until = until_of(one.place, header, url);
@@ -142,6 +161,30 @@ void teller::tell(const placed& one) {
 }
 
 }  // namespace
+
+std::optional<wall_time> variants_useful_until(core& from,
+                                               const variant_directory& listed,
+                                               const filter::key_hash& primary,
+                                               std::uint64_t but_not) {
+    return teller{from}.until_of_variants(listed, primary, but_not);
+}
+
+void tell_variants(core& from, const filter::key_hash& primary) {
+    const auto entry = from.index.find(primary);
+    if (!entry) {
+        return;
+    }
+    teller says{from};
+    const auto listed = says.directory_of(primary, *entry);
+    if (!listed) {
+        return;
+    }
+    if (const auto until = says.until_of_variants(*listed, primary, 0)) {
+        from.tell_held(primary, {listed->url, *until}, entry->place);
+    } else {
+        (void)from.erase(primary, *entry);
+    }
+}
 
 void tell_contents(core& from, const std::atomic<bool>& stopping) {
     const auto begun = steady_now();

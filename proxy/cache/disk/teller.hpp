@@ -10,12 +10,28 @@
 //          parts.
 
 #include "proxy/cache/disk/core.hpp"
+#include "proxy/cache/disk/variants.hpp"
 
 #include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string>
 
 namespace reprise::proxy::cache::disk {
 
 /// @pre from.settings.told. Says loaded() at the end, unless `stopping` came true.
 void tell_contents(core& from, const std::atomic<bool>& stopping);
+
+/// Until when the variants of `listed` that are in the index are of use, but for the one of
+/// `but_not` (0: all); none: there is none. A read for each: for threads of the tier's own.
+[[nodiscard]] std::optional<wall_time> variants_useful_until(core& from,
+                                                             const variant_directory& listed,
+                                                             const filter::key_hash& primary,
+                                                             std::uint64_t but_not);
+
+/// A variant of `primary` has gone, or was given a new end, by which the directory is not written
+/// anew: says what holds now. Its last variant's going takes the directory along.
+/// @pre from.settings.told
+void tell_variants(core& from, const filter::key_hash& primary);
 
 }  // namespace reprise::proxy::cache::disk

@@ -1,6 +1,7 @@
 #include "proxy/admin/log.hpp"
 #include "proxy/cache/disk/large_body.hpp"
 #include "proxy/cache/disk/record_read.hpp"
+#include "proxy/cache/disk/teller.hpp"
 #include "proxy/cache/disk/variants.hpp"
 #include "proxy/cache/disk/writer.hpp"
 
@@ -76,8 +77,7 @@ void writer::write_response(const response_task& task, std::uint64_t discriminat
         return;
     }
     // Of a variant its directory is told.
-    const bool told = core_->settings.told != nullptr &&
-                      (discriminator == 0 || task.kind == record_kind::refresh);
+    const bool told = core_->settings.told != nullptr && discriminator == 0;
     const auto& response = *task.response;
     tail_.publish_later({.key = index_key(task.kind, task.primary, discriminator),
                          .entry = *entry,
@@ -91,6 +91,10 @@ void writer::write_response(const response_task& task, std::uint64_t discriminat
         const auto object = index_key(record_kind::object, task.primary, discriminator);
         if (const auto found = core_->index.find(object)) {
             (void)core_->index.set_expiry(object, found->place, entry->expiry);
+        }
+        if (core_->settings.told != nullptr && discriminator != 0) {
+            flush();  // so that the new head is what is read
+            tell_variants(*core_, task.primary);
         }
     } else if (discriminator != 0) {
         list_variant(task, discriminator, entry->expiry);
@@ -132,16 +136,21 @@ void writer::list_variant(const response_task& task,
     }
     const directory_source source{task.primary, directory};
     if (const auto entry = append(source, core_->next_id())) {
-        const auto& response = *task.response;
-        tail_.publish_later(
-            {.key = task.primary,
-             .entry = *entry,
-             .primary = task.primary,
-             .length = entry->bytes,
-             .asked = task.asked,
-             .moved_from = {},
-             .url = core_->settings.told != nullptr ? task.url : std::string{},
-             .useful_until = useful_until(response.freshness, response.directives)});
+        publication waiting{.key = task.primary,
+                            .entry = *entry,
+                            .primary = task.primary,
+                            .length = entry->bytes,
+                            .asked = task.asked,
+                            .moved_from = {}};
+        if (core_->settings.told != nullptr) {
+            const auto& response = *task.response;
+            waiting.url = task.url;
+            waiting.useful_until = std::max(
+                useful_until(response.freshness, response.directives),
+                variants_useful_until(*core_, directory, task.primary, discriminator)
+                    .value_or(wall_time::min()));
+        }
+        tail_.publish_later(std::move(waiting));
     }
 }
 
@@ -192,6 +201,9 @@ std::optional<journal_fact> writer::drop(const drop_note& note) {
     core_->gone.note(key);
     if (entry) {
         (void)core_->erase(key, *entry);
+        if (core_->settings.told != nullptr && note.discriminator != 0) {
+            tell_variants(*core_, note.primary);
+        }
     }
     return dropped_variant{note.primary, note.discriminator};
 }

@@ -36,7 +36,8 @@ TEST_SUITE("peer/key_table") {
                     key_facts facts{.name = random(),
                                     .holders = static_cast<std::uint8_t>(1 + random() % 3),
                                     .listed = random() % 2 == 0,
-                                    .until = static_cast<std::uint32_t>(random() % (1 << 21))};
+                                    .until = {static_cast<std::uint32_t>(random() % (1 << 21)),
+                                              static_cast<std::uint32_t>(random() % (1 << 21))}};
                     facts.squid[3] = static_cast<std::byte>(random());
                     table.put(key, facts);
                     model[seen_of(key)] = facts;
@@ -99,7 +100,7 @@ TEST_SUITE("peer/key_table") {
         CHECK(table.keys() == 0);
     }
 
-    TEST_CASE("a key takes 18 to 23 bytes from ten thousand on") {
+    TEST_CASE("a key takes 22 to 29 bytes from ten thousand on") {
         key_table table{false};
         std::uint64_t keys = 0;
         for (const auto upto : {10'000u, 12'000u, 15'000u, 20'000u, 30'000u, 100'000u, 300'000u}) {
@@ -109,7 +110,7 @@ TEST_SUITE("peer/key_table") {
             CAPTURE(upto);
             const auto each = static_cast<double>(table.bytes()) / upto;
             CHECK(each > 18);
-            CHECK(each < 25);
+            CHECK(each < 29);
             MESSAGE(upto << " keys: " << each << " bytes each");
         }
     }
@@ -133,11 +134,6 @@ TEST_SUITE("peer/key_table") {
             CHECK(key_table::is_ahead(packed, then));
             CHECK(key_table::is_ahead(packed, then + std::chrono::hours{24} * 89));
             CHECK_FALSE(key_table::is_ahead(packed, then + std::chrono::hours{24} * 91));
-            const auto sooner = key_table::pack_time(then + 1h, then);
-            CHECK(key_table::later(packed, sooner, then) == packed);
-            CHECK(key_table::later(sooner, packed, then) == packed);
-            CHECK(key_table::later(0, sooner, then) == sooner);
-            CHECK(key_table::later(sooner, 0, then) == sooner);
         }
     }
 }
