@@ -293,6 +293,12 @@ int main(int argc, char** argv) {
                    asked.disk.exponent,
                    "of size in the worth of a byte on disk (else the objective's)")
         ->check(CLI::Range(0.0, 1.0));
+    app.add_flag("!--take-all",
+                 asked.disk.selective,
+                 "the disk takes all that admission lets in, as without disk.selective");
+    app.add_flag("--by-object",
+                 asked.disk.by_object,
+                 "no segments: an object at a time, the yardstick beside them");
     app.add_flag("--copies", asked.disk.copies, "what is on disk may stay in memory too");
     app.add_flag("--count-overhead", asked.counts_overhead, "the filter takes room from the size");
     app.add_option("--unit",

@@ -15,7 +15,7 @@ namespace reprise::replay {
 
 class one_tier final : public model {
 public:
-    /// `probation`: share of the capacity for what admission refused, 0 to 0.5. `requests`, where
+    /// `probation`: share of the capacity for what admission refused, 0 to 1. `requests`, where
     /// given, is noted, for a policy or a rule that asks it, and grows with what is stored.
     one_tier(std::unique_ptr<proxy::cache::eviction_policy> policy,
              std::unique_ptr<admission_rule> admission,

@@ -14,12 +14,20 @@ std::uint64_t lost(const tally& counted, objective wanted) noexcept {
     return wanted == objective::requests ? counted.misses() : counted.origin_bytes();
 }
 
+// As settings have percentages: "2.5%".
+std::string percent_text(double share) {
+    auto text = std::to_string(std::round(share * 1000) / 10);
+    text.erase(text.find_last_not_of('0') + 1);
+    return (text.ends_with('.') ? text.substr(0, text.size() - 1) : text) + "%";
+}
+
 }  // namespace
 
 bool can_be_set(const setup& what) noexcept {
     using kind = admission_choice::kind;
     return what.policy.kind.has_value() && !what.policy.exponent &&
-           what.admission.what != kind::exact_second && what.admission.what != kind::exact_window;
+           !(what.disk && what.disk->by_object) && what.admission.what != kind::exact_second &&
+           what.admission.what != kind::exact_window;
 }
 
 const result* best_of(std::span<const result> results,
@@ -57,6 +65,8 @@ std::string settings_for(const result& chosen, objective wanted, std::uint64_t o
         out["disk"]["path"] = "/var/cache/reprise";
         out["disk"]["size"] = chosen.capacity - memory;
         out["disk"]["write"] = what.disk->write == write_when::admission ? "admission" : "eviction";
+        out["disk"]["selective"] = what.disk->selective;
+        out["disk"]["carry"] = what.disk->carry;
     }
     out["memory"]["size"] = memory;
     out["memory"]["policy"] = proxy::cache::to_string(what.policy.kind.value());
@@ -72,11 +82,7 @@ std::string settings_for(const result& chosen, objective wanted, std::uint64_t o
         admission["hits"] = what.admission.hits;
     }
     if (what.probation > 0) {
-        const auto percent = std::round(std::min(what.probation, 0.5) * 1000) / 10;
-        std::string text = std::to_string(percent);
-        text.erase(text.find_last_not_of('0') + 1);
-        admission["probation"] = (text.ends_with('.') ? text.substr(0, text.size() - 1) : text) +
-                                 "%";
+        admission["probation"] = percent_text(what.probation);
     }
     if (what.remembers_automatically) {
         admission["remember"] = "auto";

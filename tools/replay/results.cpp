@@ -107,7 +107,9 @@ nlohmann::ordered_json json_of(const result& one) {
                        {"carry", disk->carry},
                        {"exponent", disk->exponent.value_or(exponent_of(one.what.wanted))},
                        {"write", disk->write == write_when::admission ? "admission" : "eviction"},
-                       {"copies", disk->copies}};
+                       {"selective", disk->selective},
+                       {"copies", disk->copies},
+                       {"by_object", disk->by_object}};
     }
     out["requests"] = counted.requests;
     out["bytes"] = counted.bytes;
@@ -155,6 +157,8 @@ std::string describe_rest(const setup& what) {
     if (what.disk) {
         out += " memory " + probation_text(what.disk->memory);
         out += what.disk->write == write_when::admission ? " write admission" : " write eviction";
+        out += what.disk->selective ? "" : " take all";
+        out += what.disk->by_object ? " by object" : "";
     }
     return out;
 }

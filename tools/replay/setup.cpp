@@ -187,11 +187,8 @@ std::unique_ptr<model> make_model(const setup& wanted, const trace_scale& scale)
         requests = std::make_unique<proxy::cache::frequency_sketch>(first_sketch);
     }
     auto policy = make_policy(wanted, capacity, requests.get());
-    return std::make_unique<one_tier>(std::move(policy),
-                                      std::move(admission),
-                                      capacity,
-                                      std::min(wanted.probation, 0.5),
-                                      std::move(requests));
+    return std::make_unique<one_tier>(
+        std::move(policy), std::move(admission), capacity, wanted.probation, std::move(requests));
 }
 
 }  // namespace reprise::replay

@@ -51,13 +51,14 @@ enum class write_when : std::uint8_t { admission, eviction };
 struct disk_choice {
     double memory = 0.2;  ///< share of the size
     std::uint32_t segments = 128;
-    double carry = 0.5;  ///< of a reclaimed segment's bytes
+    double carry = 0.6;  ///< of a reclaimed segment's bytes
     /// Of size, in the worth of a byte on disk; without one the objective's.
     std::optional<double> exponent{};
     write_when write = write_when::eviction;
-    bool copies = false;     ///< what is on disk stays in memory too, until it is evicted there
-    bool by_object = false;  ///< no segments: the yardstick beside them
-    double max_in_memory = 0.25;  ///< of memory: a larger object goes to the disk alone
+    bool selective = true;       ///< what is worth less than what it pushes out is not written
+    bool copies = false;         ///< what is on disk stays in memory too, until it is evicted there
+    bool by_object = false;      ///< no segments: the yardstick beside them
+    double max_in_memory = 0.5;  ///< of memory: a larger object goes to the disk alone
     bool operator==(const disk_choice&) const = default;
 };
 
@@ -65,8 +66,8 @@ struct setup {
     cache_size size;
     policy_choice policy;
     admission_choice admission;
-    /// Of memory, for what admission refused; 1: that comes in like all else, and only the disk is
-    /// strict.
+    /// Of memory, for what admission refused (residents.hpp). 1: that comes in like all else, and
+    /// only the disk is strict.
     double probation = 0;
     std::optional<disk_choice> disk;
     objective wanted = objective::requests;

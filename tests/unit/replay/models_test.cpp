@@ -144,6 +144,20 @@ TEST_CASE("a disk that is never full loses nothing that was written") {
     CHECK(counted.carried_bytes == 0);
 }
 
+TEST_CASE("a disk by the object writes nothing twice, and serves as segments do or better") {
+    const auto requests = requests_of(8, 20'000);
+    auto what = setup_of("gdsf", "second-hit");
+    what.probation = 1;
+    what.disk = disk_choice{.segments = 16};
+    const auto segments = played(what, requests);
+    what.disk->by_object = true;
+    const auto by_object = played(what, requests);
+    check_sums(by_object, requests);
+    CHECK(by_object.carried_bytes == 0);
+    CHECK(by_object.disk_hits > 0);
+    CHECK(by_object.hit_ratio() > segments.hit_ratio() - 0.01);
+}
+
 TEST_CASE("a trace in pieces, and on several threads, counts the same") {
     const auto requests = requests_of(7, 10'000);
     const auto whole = played(setup_of("sieve", "second-hit"), requests);

@@ -1,0 +1,171 @@
+#include "tools/replay/disk_model.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace reprise::replay {
+
+using proxy::cache::disk::occupant;
+using proxy::cache::disk::space_settings;
+
+namespace {
+
+// An extent is 1 MiB at most, and a segment of a disk of 8 GiB has 64 MiB: a small disk that stands
+// for a large one is not to lose more at the ends of its segments than that one.
+constexpr std::uint64_t extents_a_segment = 64;
+constexpr std::uint64_t largest = 4;         // a quarter of the disk
+constexpr std::uint64_t filling_until = 16;  // a sixteenth is free, as disk::space has it
+
+}  // namespace
+
+segmented_disk::segmented_disk(const space_settings& settings,
+                               const proxy::cache::frequency_sketch& sketch)
+    : sketch_{sketch},
+      bytes_{settings.segments * settings.segment_bytes},
+      segment_bytes_{settings.segment_bytes},
+      extent_bytes_{std::max<std::uint64_t>(1, segment_bytes_ / extents_a_segment)},
+      space_{settings},
+      footers_(settings.segments),
+      filled_(settings.segments) {}
+
+bool segmented_disk::is_worth_writing(const filter::key_hash& key,
+                                      std::uint64_t bytes) const noexcept {
+    return has_room_for(bytes) && space_.worth_writing(sketch_.estimate(key), bytes);
+}
+
+bool segmented_disk::has_room_for(std::uint64_t bytes) const noexcept {
+    return bytes <= bytes_ / largest;
+}
+
+void segmented_disk::write(object_number object, const filter::key_hash& key, std::uint64_t bytes) {
+    const auto extents = std::max<std::uint64_t>(1, (bytes + extent_bytes_ - 1) / extent_bytes_);
+    auto& fresh = stored_.add(object);
+    fresh.key = key;
+    fresh.bytes = bytes;
+    fresh.places.assign(extents, nowhere);
+    for (std::uint32_t i = 0; i < extents; ++i) {
+        append({object, i, std::min(extent_bytes_, bytes - i * extent_bytes_)}, false);
+        // Making room may have reclaimed a segment that its first extents lie in.
+        if (stored_.find(object) == nullptr) {
+            return;
+        }
+    }
+}
+
+void segmented_disk::append(const record& what, bool carried) {
+    while (open_ == nowhere || filled_[open_] + what.bytes > segment_bytes_) {
+        begin_segment();
+    }
+    auto* const owner = stored_.find(what.object);
+    if (owner == nullptr) {
+        return;
+    }
+    owner->places[what.extent] = open_;
+    footers_[open_].push_back(what);
+    filled_[open_] += what.bytes;
+    space_.wrote(open_, occupant_of(what), carried);
+}
+
+occupant segmented_disk::occupant_of(const record& what) const {
+    const auto& owner = *stored_.find(what.object);
+    return {.bytes = what.bytes, .length = owner.bytes, .frequency = sketch_.estimate(owner.key)};
+}
+
+void segmented_disk::begin_segment() {
+    if (open_ != nowhere) {
+        space_.close(open_);
+    }
+    const auto next = space_.next().value();
+    std::vector<record> live;
+    std::vector<occupant> occupants;
+    for (const auto& one : footers_[next]) {
+        const auto* const owner = stored_.find(one.object);
+        if (owner != nullptr && one.extent < owner->places.size() &&
+            owner->places[one.extent] == next) {
+            live.push_back(one);
+            occupants.push_back(occupant_of(one));
+        }
+    }
+    const auto chosen = space_.choose(occupants);
+    // The rest goes; an object that loses one extent goes as a whole.
+    std::vector<bool> is_chosen(live.size());
+    for (const auto index : chosen) {
+        is_chosen[index] = true;
+    }
+    for (std::size_t i = 0; i < live.size(); ++i) {
+        if (auto* const owner = stored_.find(live[i].object); owner != nullptr && !is_chosen[i]) {
+            owner->places[live[i].extent] = nowhere;
+            drop(live[i].object);
+        }
+    }
+    footers_[next].clear();
+    filled_[next] = 0;
+    space_.open(next, ++sequence_);
+    open_ = next;
+    for (const auto index : chosen) {
+        const auto* const owner = stored_.find(live[index].object);
+        if (owner != nullptr && owner->places[live[index].extent] == next) {
+            append(live[index], true);
+        }
+    }
+}
+
+void segmented_disk::drop(object_number object) {
+    const auto& gone = *stored_.find(object);
+    for (std::uint32_t i = 0; i < gone.places.size(); ++i) {
+        if (gone.places[i] != nowhere) {
+            const auto bytes = std::min(extent_bytes_, gone.bytes - i * extent_bytes_);
+            space_.died(gone.places[i], occupant_of({object, i, bytes}));
+        }
+    }
+    stored_.remove(object);
+}
+
+object_disk::object_disk(std::uint64_t bytes,
+                         double exponent,
+                         const proxy::cache::frequency_sketch& sketch)
+    : sketch_{sketch},
+      bytes_{bytes},
+      exponent_{exponent},
+      order_{exponent, &sketch} {}
+
+double object_disk::density(const filter::key_hash& key, std::uint64_t bytes) const noexcept {
+    return sketch_.estimate(key) /
+           std::pow(static_cast<double>(std::max<std::uint64_t>(1, bytes)), exponent_);
+}
+
+void object_disk::aged_to(std::uint64_t agings) noexcept {
+    for (; agings_ < agings; ++agings_) {
+        threshold_ /= 2;
+    }
+}
+
+bool object_disk::is_worth_writing(const filter::key_hash& key,
+                                   std::uint64_t bytes) const noexcept {
+    return has_room_for(bytes) && (used_ + bytes <= bytes_ || density(key, bytes) > threshold_);
+}
+
+bool object_disk::filling() const noexcept {
+    return used_ < bytes_ - bytes_ / filling_until;
+}
+
+bool object_disk::has_room_for(std::uint64_t bytes) const noexcept {
+    return bytes <= bytes_ / largest;
+}
+
+void object_disk::write(object_number object, const filter::key_hash& key, std::uint64_t bytes) {
+    auto& fresh = stored_.add(object);
+    fresh.key = key;
+    fresh.charge = bytes;
+    fresh.object = object;
+    used_ += bytes;
+    order_.inserted(fresh);
+    while (used_ > bytes_) {
+        const auto& gone = *static_cast<entry*>(order_.evict());
+        used_ -= gone.charge;
+        threshold_ = density(gone.key, gone.charge);
+        stored_.remove(gone.object);
+    }
+}
+
+}  // namespace reprise::replay
