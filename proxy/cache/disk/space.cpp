@@ -34,6 +34,14 @@ void space::set_exponent(double exponent) noexcept {
     }
 }
 
+// The writer's thread changes it, and whoever first hears that the sketch has aged.
+template <class Change>
+void space::change_threshold(const Change& change) noexcept {
+    auto before = threshold();
+    while (!threshold_.compare_exchange_weak(before, change(before), relaxed)) {
+    }
+}
+
 void space::left_free() noexcept {
     --figures_.free;
     filling_.store(many_free(figures_.free, settings_.segments), relaxed);
@@ -89,8 +97,8 @@ std::vector<std::uint32_t> space::choose(std::span<const occupant> live) {
         ++kept;
     }
     const double cut = kept < order.size() ? densities[order[kept]] : 0;
-    const auto before = threshold();
-    threshold_.store(before + (cut - before) / segments_remembered, relaxed);
+    change_threshold(
+        [cut](double before) { return before + (cut - before) / segments_remembered; });
 
     figures_.let_go += order.size() - kept;
     figures_.let_go_bytes += bytes - carried;
@@ -145,15 +153,16 @@ void space::died(segment_number segment, const occupant& record) noexcept {
 }
 
 void space::aged_to(std::uint64_t agings) noexcept {
-    if (agings_.load(relaxed) == agings) {
-        return;
-    }
-    const auto before = agings_.exchange(agings, relaxed);
-    if (before < agings) {
-        threshold_.store(
-            std::ldexp(threshold(),
-                       -static_cast<int>(std::min<std::uint64_t>(agings - before, 64))),
-            relaxed);
+    // Whoever moves the count on halves, once; a count of before that comes late moves nothing.
+    auto before = agings_.load(relaxed);
+    while (before < agings) {
+        if (agings_.compare_exchange_weak(before, agings, relaxed)) {
+            const auto halvings = std::min<std::uint64_t>(agings - before, 64);
+            change_threshold([halvings](double threshold) {
+                return std::ldexp(threshold, -static_cast<int>(halvings));
+            });
+            return;
+        }
     }
 }
 

@@ -27,9 +27,8 @@
 //
 // tools/replay runs this class over footers that it keeps in vectors.
 //
-// Threads   worth_writing(), density(), threshold(), filling(), aged_to(): any, at any time. All
-// else:
-//           one thread, the writer's.
+// Threads   worth_writing(), density(), threshold(), filling(), aged_to(), set_exponent(): any, at
+//           any time. All else: one thread, the writer's.
 // Memory    24 bytes a segment.
 // Errors    std::bad_alloc from the constructor and choose(); nothing else throws.
 
@@ -132,6 +131,8 @@ private:
     };
 
     void left_free() noexcept;
+    template <class Change>
+    void change_threshold(const Change& change) noexcept;
 
     space_settings settings_;
     std::vector<slot> segments_;

@@ -179,6 +179,10 @@ TEST_SUITE("disk/space") {
         CHECK(it.worth_writing(9, 100));
         it.aged_to(3);
         CHECK(it.worth_writing(3, 100));
+        const auto before = it.threshold();
+        it.aged_to(2);  // a thread that comes late
+        it.aged_to(3);
+        CHECK(it.threshold() == before);
         it.aged_to(1'000'000);
         CHECK(it.worth_writing(2, 100));
         CHECK_FALSE(it.worth_writing(1, 100));  // once is never enough
