@@ -83,7 +83,9 @@ void tiers::promote(const filter::key_hash& key,
                     const stored_ptr& response,
                     unsigned uses,
                     invalidation_mark asked) {
-    if (uses > 1 && response->content) {
+    const bool each_has_its_own = when_ == disk_write::eviction && disk_ &&
+                                  disk_->chooses() != disk::tier::choice::takes_all;
+    if (uses > 1 && response->content && !each_has_its_own) {
         (void)memory_.put(key, url, response, asked);
     }
 }

@@ -8,9 +8,9 @@
 //   leaves memory and was used ("eviction"). Parts of objects stay in memory.
 // - A body larger than memory.max_object never enters memory; it goes to disk as it arrives
 //   (begin_on_disk).
-// - What the disk serves a second time is taken into memory too (promote): the first time may be
-// the
-//   last.
+// - What the disk serves a second time is taken into memory too (promote): the first may be the
+//   last. Not where a selective disk gets what leaves memory: each tier then has objects of its
+//   own, and a copy would push out what is nowhere else.
 //
 // Threads   any number. Nothing here waits for a disk.
 
