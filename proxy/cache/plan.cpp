@@ -20,7 +20,7 @@ eviction_kind kind_of(config::eviction_policy policy) noexcept {
 }
 
 double exponent_of(config::caching_objective objective) noexcept {
-    return objective == config::caching_objective::requests ? 0.3 : 0.1;
+    return objective == config::caching_objective::requests ? 0.3 : 0.05;
 }
 
 std::uint64_t capacity_of(const config::options& options) noexcept {

@@ -15,8 +15,8 @@ namespace reprise::proxy::cache {
 
 [[nodiscard]] eviction_kind kind_of(config::eviction_policy policy) noexcept;
 
-/// gdsf's exponent of size for an objective: 0.3 for requests, 0.1 for bytes
-/// (tools/results/2026-11-20-policies.md says why).
+/// gdsf's exponent of size for an objective: 0.3 for requests, 0.05 for bytes
+/// (tools/results/2026-11-22-policies.md says why).
 [[nodiscard]] double exponent_of(config::caching_objective objective) noexcept;
 
 /// Bytes that what is remembered of requests may take: a 64th of memory, and a 4,096th of the disk.
