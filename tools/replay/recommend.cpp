@@ -69,6 +69,10 @@ std::string settings_for(const result& chosen, objective wanted, std::uint64_t o
         out["disk"]["carry"] = what.disk->carry;
     }
     out["memory"]["size"] = memory;
+    if (what.disk) {
+        const auto largest = static_cast<double>(memory) * what.disk->max_in_memory;
+        out["memory"]["max_object"] = static_cast<std::uint64_t>(largest);
+    }
     out["memory"]["policy"] = proxy::cache::to_string(what.policy.kind.value());
     auto& admission = out["admission"];
     if (what.admission.what == kind::always) {

@@ -160,17 +160,44 @@ std::string to_string(const cache_size& size) {
                                : short_number(size.of_unique * 100) + "%";
 }
 
+namespace {
+
+// Of both tiers; without a disk all is memory.
+remembering room_of(const setup& wanted, const trace_scale& scale) {
+    const auto bytes = wanted.size.resolved(scale.unique_bytes) * scale.unit;
+    remembering out{.automatic = wanted.remembers_automatically,
+                    .objects = scale.objects,
+                    .memory_bytes = bytes};
+    if (wanted.disk) {
+        out.memory_bytes = static_cast<std::uint64_t>(static_cast<double>(bytes) *
+                                                      wanted.disk->memory);
+        out.disk_bytes = bytes - out.memory_bytes;
+    }
+    return out;
+}
+
+}  // namespace
+
+std::uint64_t keys_remembered(const setup& wanted, const trace_scale& scale) {
+    if (!wanted.disk) {
+        return scale.objects;
+    }
+    const auto room = room_of(wanted, scale);
+    config::options options;
+    options.memory.size = room.memory_bytes;
+    options.disk.path = "(none)";
+    options.disk.size = room.disk_bytes;
+    constexpr double generations = 2;
+    const auto most = static_cast<double>(proxy::cache::remembering_bytes(options)) /
+                      (generations * filter_bytes_a_key);
+    return std::clamp<std::uint64_t>(static_cast<std::uint64_t>(most), 1, scale.objects);
+}
+
 std::unique_ptr<model> make_model(const setup& wanted, const trace_scale& scale) {
     using proxy::cache::eviction_kind;
     auto capacity = wanted.size.resolved(scale.unique_bytes);
-    remembering filter{.automatic = wanted.remembers_automatically,
-                       .objects = scale.objects,
-                       .memory_bytes = capacity * scale.unit};
-    if (wanted.disk) {
-        filter.memory_bytes = static_cast<std::uint64_t>(static_cast<double>(filter.memory_bytes) *
-                                                         wanted.disk->memory);
-        filter.disk_bytes = capacity * scale.unit - filter.memory_bytes;
-    }
+    auto filter = room_of(wanted, scale);
+    filter.objects = keys_remembered(wanted, scale);
     auto admission = make_rule(wanted.admission, scale.objects, filter);
     if (wanted.disk) {
         return std::make_unique<two_tiers>(wanted, std::move(admission), capacity, scale.unit);

@@ -86,6 +86,14 @@ struct trace_scale {
     std::uint64_t unit = 1;
 };
 
+/// For objects of unknown size, whose sizes in the trace are all 1.
+inline constexpr std::uint64_t unit_of_unknown = 16u << 10;
+
+/// How many keys the filter remembers: all of the trace's, and with a disk at most what the proxy
+/// would give it room for by itself ("remember": "auto"), or the filter of a small cache would
+/// leave no room for objects.
+[[nodiscard]] std::uint64_t keys_remembered(const setup& wanted, const trace_scale& scale);
+
 /// The proxy's, for an objective.
 [[nodiscard]] double exponent_of(objective wanted) noexcept;
 

@@ -33,6 +33,7 @@ two_tiers::two_tiers(const setup& wanted,
                      std::uint64_t capacity,
                      std::uint64_t unit)
     : choice_{wanted.disk.value()},
+      has_probation_{wanted.probation > 0},
       unit_{unit},
       admission_{std::move(admission)},
       sketch_{std::max(smallest_sketch, capacity * unit / usual_object)},
@@ -127,7 +128,7 @@ void two_tiers::missed(const request& wanted) {
     }
     if (is_large) {
         tally_.too_large += to_disk ? 0 : 1;
-    } else {
+    } else if (admitted || has_probation_) {
         enter_memory(wanted, bytes, admitted ? standing::admitted : standing::probation);
     }
 }

@@ -54,6 +54,7 @@ private:
     void write(object_number object, const filter::key_hash& key, std::uint64_t bytes);
 
     disk_choice choice_;
+    bool has_probation_;
     std::uint64_t unit_;
     std::unique_ptr<admission_rule> admission_;
     proxy::cache::frequency_sketch sketch_;
