@@ -1,6 +1,7 @@
 // reprise-replay: what caches would have done with a log. README.md says how to read it.
 
 #include "proxy/admin/log.hpp"
+#include "tools/replay/judge.hpp"
 #include "tools/replay/recommend.hpp"
 #include "tools/replay/reference.hpp"
 #include "tools/replay/report.hpp"
@@ -13,6 +14,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <map>
@@ -47,6 +49,8 @@ struct command {
     std::string html;
     std::string reference;
     std::string directory = ".";
+    std::string judged;
+    std::string plots;
 };
 
 template <class T>
@@ -173,7 +177,7 @@ int replay(const command& asked) {
         scale.unique_bytes = totals.bytes;
         if (scale.unit == 0) {
             // Sizes that are all 1 are none: an object then counts 16 KiB beside a filter's memory.
-            scale.unit = totals.bytes == totals.objects ? 16 << 10 : 1;
+            scale.unit = totals.bytes == totals.objects ? unit_of_unknown : 1;
         }
         make_models(scale);
         seconds = run(
@@ -210,7 +214,8 @@ int replay(const command& asked) {
     }
     for (const auto& size : sizes) {
         if (const auto* best = best_of(results, size, wanted)) {
-            recommended.push_back({*best, settings_for(*best, wanted, summary.totals.objects)});
+            recommended.push_back(
+                {*best, settings_for(*best, wanted, keys_remembered(best->what, scale))});
         }
     }
 
@@ -240,6 +245,31 @@ int replay(const command& asked) {
         }
     }
     return 0;
+}
+
+// Every trace of a directory, by name.
+void judge(const command& asked, unsigned threads) {
+    std::vector<std::string> paths;
+    for (const auto& file : std::filesystem::directory_iterator{asked.judged}) {
+        const auto name = file.path().filename().string();
+        if (name.ends_with(".csv.zst")) {
+            paths.push_back(file.path().string());
+        }
+    }
+    std::sort(paths.begin(), paths.end());
+    if (paths.empty()) {
+        throw std::runtime_error{asked.judged + ": no trace (NAME.csv.zst) is there"};
+    }
+    std::vector<trace_verdicts> all;
+    progress_bar bar{asked.quiet};
+    for (const auto& path : paths) {
+        bar.show("judging", static_cast<double>(all.size()) / static_cast<double>(paths.size()));
+        all.push_back(judge_trace(path, threads));
+        if (!asked.plots.empty()) {
+            write_plots(asked.plots, all.back());
+        }
+    }
+    print_verdicts(std::cout, all);
 }
 
 }  // namespace
@@ -319,14 +349,22 @@ int main(int argc, char** argv) {
                    "holds the classes against the counts in this file, and plays nothing else");
     app.add_option("--traces", asked.directory, "where that file's traces are")
         ->capture_default_str();
+    app.add_option("--judge",
+                   asked.judged,
+                   "holds the recommended profile against its targets on every trace in this "
+                   "directory, as Markdown, and plays nothing else");
+    app.add_option("--plots", asked.plots, "with --judge: where plots (SVG) go, a directory");
     CLI11_PARSE(app, argc, argv);
     // The gate says what its filter remembers; here there are as many gates as models.
     reprise::proxy::set_log_level(reprise::config::log_level::warn);
     try {
+        const auto threads = asked.threads != 0 ? asked.threads
+                                                : std::max(1u, std::thread::hardware_concurrency());
+        if (!asked.judged.empty()) {
+            judge(asked, threads);
+            return 0;
+        }
         if (!asked.reference.empty()) {
-            const auto threads = asked.threads != 0
-                                     ? asked.threads
-                                     : std::max(1u, std::thread::hardware_concurrency());
             return print_reference_check(asked.reference, asked.directory, threads, std::cout) ? 0
                                                                                                : 1;
         }

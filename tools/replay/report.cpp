@@ -22,7 +22,28 @@ std::string fixed(double value, int digits) {
     return text;
 }
 
-// A line for each configuration, a point for each size.
+void print_rows(std::ostream& out, const std::vector<result>& results) {
+    out << "<table><tr><th>size<th>policy<th>admission<th>hits<th>byte hits<th>objects written"
+           "<th>bytes written<th>writes avoided<th>hits lost<th>origin bytes</tr>\n";
+    for (const auto& one : results) {
+        const auto& counted = one.counted;
+        out << "<tr><td>" << to_string(one.what.size) << "<td>" << to_string(one.what.policy)
+            << "<td>" << html_text(describe_rest(one.what)) << "<td>"
+            << fixed(100 * counted.hit_ratio(), 2) << " %<td>"
+            << fixed(100 * counted.byte_hit_ratio(), 2) << " %<td>" << counted.written << "<td>"
+            << bytes_text(static_cast<double>(counted.written_bytes)) << "<td>";
+        if (one.without_admission) {
+            out << one.writes_avoided() << "<td>" << one.hits_lost();
+        } else {
+            out << "<td>";
+        }
+        out << "<td>" << bytes_text(static_cast<double>(counted.origin_bytes())) << "</tr>\n";
+    }
+    out << "</table>\n";
+}
+
+}  // namespace
+
 line_chart over_sizes(const std::vector<result>& results,
                       const std::string& title,
                       const std::string& y_name,
@@ -50,28 +71,6 @@ line_chart over_sizes(const std::vector<result>& results,
     chart.x_marks.assign(marks.begin(), marks.end());
     return chart;
 }
-
-void print_rows(std::ostream& out, const std::vector<result>& results) {
-    out << "<table><tr><th>size<th>policy<th>admission<th>hits<th>byte hits<th>objects written"
-           "<th>bytes written<th>writes avoided<th>hits lost<th>origin bytes</tr>\n";
-    for (const auto& one : results) {
-        const auto& counted = one.counted;
-        out << "<tr><td>" << to_string(one.what.size) << "<td>" << to_string(one.what.policy)
-            << "<td>" << html_text(describe_rest(one.what)) << "<td>"
-            << fixed(100 * counted.hit_ratio(), 2) << " %<td>"
-            << fixed(100 * counted.byte_hit_ratio(), 2) << " %<td>" << counted.written << "<td>"
-            << bytes_text(static_cast<double>(counted.written_bytes)) << "<td>";
-        if (one.without_admission) {
-            out << one.writes_avoided() << "<td>" << one.hits_lost();
-        } else {
-            out << "<td>";
-        }
-        out << "<td>" << bytes_text(static_cast<double>(counted.origin_bytes())) << "</tr>\n";
-    }
-    out << "</table>\n";
-}
-
-}  // namespace
 
 void print_report(std::ostream& out,
                   const trace_summary& of,
