@@ -52,7 +52,9 @@ object_table<disk_options> disk_table() {
                 restart,
                 "Once the disk is full, what is asked for less often than what would leave for it "
                 "is not written. Fewer writes and more hits; what was admitted a moment ago may be "
-                "in memory alone."),
+                "in memory alone. While it fills, and write is \"eviction\", all that leaves "
+                "memory "
+                "is written, probation's too."),
         },
         {},
         check_disk};
