@@ -41,6 +41,8 @@ bool is_of_origin_unheard(failure_code code) noexcept {
     case failure_code::connect_refused:
     case failure_code::connect_unreachable:
     case failure_code::connect_timeout:
+    case failure_code::tls_certificate:
+    case failure_code::tls_failed:
     case failure_code::origin_connection_limit:
     case failure_code::origin_closed:
     case failure_code::origin_write_failed:

@@ -41,6 +41,8 @@ enum class failure_code : std::uint8_t {
     connect_refused,
     connect_unreachable,
     connect_timeout,
+    tls_certificate,  ///< of a parent or sibling; its name, its dates, who signed it
+    tls_failed,
     origin_connection_limit,
     origin_closed,  ///< before a whole response head
     origin_write_failed,

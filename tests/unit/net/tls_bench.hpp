@@ -1,0 +1,110 @@
+#pragma once
+// A loop with our side of TLS on it, and the other side as straight code on a thread.
+
+#include "proxy/net/tls.hpp"
+#include "tests/support/temp_dir.hpp"
+#include "tests/support/tls_peer.hpp"
+#include "tests/unit/net/loop.hpp"
+
+#include <cstdlib>
+#include <functional>
+#include <thread>
+#include <unistd.h>
+#include <utility>
+
+namespace reprise::proxy {
+
+inline const tests::test_authority& known_authority() {
+    static const tests::test_authority one;
+    return one;
+}
+
+/// Trusts known_authority() alone: the system's store as OpenSSL finds it, moved by its variable.
+inline tls_trust_ptr trust_of_the_test() {
+    static const tests::temp_dir at;
+    static const auto file = at.write("authority.pem", known_authority().certificate());
+    ::setenv("SSL_CERT_FILE", file.c_str(), 1);
+    ::setenv("SSL_CERT_DIR", at.file("nothing").c_str(), 1);
+    return tls_trust::of_the_system();
+}
+
+inline tls_identity_ptr identity_for(const tests::made_certificate& made) {
+    const tests::temp_dir at;
+    return tls_identity::read({at.write("c", made.certificate), at.write("k", made.key)}, "tls");
+}
+
+struct tls_bench : test_loop {
+    socket_pair pair = connected_pair(io);
+    std::thread other;
+
+    ~tls_bench() {
+        if (other.joinable()) {
+            other.join();
+        }
+    }
+
+    /// The other side's socket, its owner from now on; Asio forgets it.
+    int far_socket() { return pair.theirs.release(); }
+
+    /// Runs the other side to its end on a thread of its own.
+    void on_thread(std::function<void()> far) { other = std::thread{std::move(far)}; }
+    /// Runs the loop until that thread has ended.
+    void join_running() {
+        std::atomic<bool> joined{false};
+        std::thread waiter{[&] {
+            other.join();
+            joined = true;
+        }};
+        run_until([&] { return joined.load(); });
+        waiter.join();
+    }
+
+    attempt<tls_connection> accepted(std::chrono::milliseconds within = test_patience,
+                                     tls_pace pace = {}) {
+        return finish(accept_tls(std::move(pair.ours),
+                                 identity_for(known_authority().issue("DNS:a.test")),
+                                 pace,
+                                 timer,
+                                 steady_now() + within));
+    }
+    attempt<tcp_socket> connected(const std::string& host,
+                                  std::chrono::milliseconds within = test_patience) {
+        return finish(connect_tls(std::move(pair.ours),
+                                  trust_of_the_test(),
+                                  host,
+                                  tls_pace{},
+                                  timer,
+                                  steady_now() + within));
+    }
+};
+
+struct read_result {
+    std::string bytes;
+    error_code end;
+};
+inline awaitable<read_result> read_until_end(tcp_socket& socket) {
+    read_result all;
+    for (;;) {
+        char block[4096];
+        const auto [error, count] = co_await read_some(socket, net::buffer(block));
+        all.bytes.append(block, count);
+        if (error) {
+            all.end = error;
+            co_return all;
+        }
+    }
+}
+
+inline awaitable<error_code> write_text(tcp_socket& socket, std::string text) {
+    co_return co_await write_all(socket, net::const_buffer{net::buffer(text)});
+}
+
+inline std::string tls_pattern(std::size_t bytes) {
+    std::string text(bytes, '\0');
+    for (std::size_t i = 0; i < bytes; ++i) {
+        text[i] = static_cast<char>((i * 2654435761u) >> 13);
+    }
+    return text;
+}
+
+}  // namespace reprise::proxy
