@@ -2,6 +2,7 @@
 
 #include "proxy/net/dial.hpp"
 #include "proxy/net/pool_state.hpp"
+#include "proxy/net/tls.hpp"
 
 #include <string>
 #include <utility>
@@ -87,22 +88,27 @@ void origin_pool::set_options(const config::origin_options& options) {
     }
 }
 
+void origin_pool::set_trust(tls_trust_ptr trust) {
+    state_->trust = std::move(trust);
+}
+
 const origin_figures& origin_pool::figures() const noexcept {
     return state_->figures;
 }
 
-origin_lease origin_pool::try_acquire(std::string_view host, std::uint16_t port, bool exempt) {
-    if (auto connection = state_->take_idle({host, port, exempt})) {
+origin_lease origin_pool::try_acquire(const origin_address& to) {
+    if (auto connection = state_->take_idle(to)) {
         return {state_, std::move(connection)};
     }
     return {};
 }
 
-awaitable<attempt<origin_lease>> origin_pool::acquire(
-    std::string_view host, std::uint16_t port, bool exempt, bool fresh_only, steady_time until) {
+awaitable<attempt<origin_lease>> origin_pool::acquire(origin_address to,
+                                                      bool fresh_only,
+                                                      steady_time until) {
     const auto mine = state_;  // the pool may go while we wait
     if (!fresh_only) {
-        if (auto connection = mine->take_idle({host, port, exempt})) {
+        if (auto connection = mine->take_idle(to)) {
             co_return origin_lease{mine, std::move(connection)};
         }
     }
@@ -110,8 +116,9 @@ awaitable<attempt<origin_lease>> origin_pool::acquire(
     if (mine->stopped) {
         co_return stopping;
     }
-    const std::string name{host};
-    auto& group = mine->group_for({host, port, exempt});
+    const std::string name{to.host};
+    to.host = name;
+    auto& group = mine->group_for(to);
 
     // Each way to a slot: a free one, that of an idle connection we may not use, or our turn.
     if (group.open < mine->options.connections) {
@@ -134,7 +141,7 @@ awaitable<attempt<origin_lease>> origin_pool::acquire(
             co_return failure{failure_code::origin_connection_limit,
                               true,
                               "all " + std::to_string(mine->options.connections) +
-                                  " connections to " + name + ':' + std::to_string(port) +
+                                  " connections to " + name + ':' + std::to_string(to.port) +
                                   " are in use"};
         }
         if (std::exchange(me.has, handed::taken) == handed::connection) {
@@ -150,7 +157,7 @@ awaitable<attempt<origin_lease>> origin_pool::acquire(
     pool_slot slot{*mine, group};
     const auto judge = mine->guard;
     mine->add(mine->figures.dials, 1);
-    auto socket = co_await dial(mine->names, judge, name, port, exempt, until);
+    auto socket = co_await dial(mine->names, judge, name, to.port, to.exempt, until);
     if (socket.has_error()) {
         mine->add(mine->figures.failures, 1);
         co_return std::move(socket.error());
@@ -161,6 +168,15 @@ awaitable<attempt<origin_lease>> origin_pool::acquire(
         mine->add(mine->figures.failures, 1);
         co_return failure{
             failure_code::connect_refused, true, name + " closed the connection at once"};
+    }
+    if (to.tls) {
+        auto secured = co_await connect_tls(
+            std::move(*socket), mine->trust, name, tls_pace{}, mine->timer, until);
+        if (secured.has_error()) {
+            mine->add(mine->figures.failures, 1);
+            co_return std::move(secured.error());
+        }
+        socket = std::move(secured);
     }
     auto connection = std::make_unique<pool_connection>(std::move(*socket), peer.address(), group);
     slot.hand_over();

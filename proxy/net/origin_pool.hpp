@@ -13,6 +13,7 @@
 #include "proxy/net/guard.hpp"
 #include "proxy/net/read_buffer.hpp"
 #include "proxy/net/resolver.hpp"
+#include "proxy/net/tls_context.hpp"
 
 #include <atomic>
 #include <cstdint>
@@ -20,6 +21,15 @@
 #include <string_view>
 
 namespace reprise::proxy {
+
+/// Where connections lead, and how: those to equal ones serve each other's requests.
+struct origin_address {
+    std::string_view host;  ///< lower case, without brackets
+    std::uint16_t port = 0;
+    bool exempt = false;  ///< a configured upstream or peer, which the guard lets pass
+    bool tls = false;     ///< encrypted, and its certificate valid for `host`
+    auto operator<=>(const origin_address&) const = default;
+};
 
 /// Counted by the pool's thread, read by any.
 struct origin_figures {
@@ -68,8 +78,8 @@ private:
     std::unique_ptr<detail::pool_connection> connection_;
 };
 
-/// One for each thread; nothing but the figures is read by others. Connections to one host, port
-/// and standing with the guard are alike; at most origins.connections of them are open at once and
+/// One for each thread; nothing but the figures is read by others. Connections to one
+/// origin_address are alike; at most origins.connections of them are open at once and
 /// who comes then waits in turn.
 class origin_pool {
 public:
@@ -85,20 +95,33 @@ public:
     origin_pool& operator=(const origin_pool&) = delete;
 
     /// An idle connection (the most recently used) or a new one, or, at the limit, the next that
-    /// comes free before `until`: else origin_connection_limit. dial's errors otherwise.
-    /// @param host        lower case, without brackets; must live until the call is awaited
-    /// @param exempt      a configured upstream, which the guard lets pass
+    /// comes free before `until`: else origin_connection_limit. The errors of dial and connect_tls
+    /// otherwise. What is leased speaks plain in either case: TLS is behind it (tls.hpp).
+    /// @param to          its host must live until the call is awaited
     /// @param fresh_only  never an idle one: for a retry after a reused connection failed, and for
     ///                    requests that can't be sent twice
-    [[nodiscard]] awaitable<attempt<origin_lease>> acquire(
-        std::string_view host, std::uint16_t port, bool exempt, bool fresh_only, steady_time until);
+    [[nodiscard]] awaitable<attempt<origin_lease>> acquire(origin_address to,
+                                                           bool fresh_only,
+                                                           steady_time until);
+    [[nodiscard]] awaitable<attempt<origin_lease>> acquire(std::string_view host,
+                                                           std::uint16_t port,
+                                                           bool exempt,
+                                                           bool fresh_only,
+                                                           steady_time until) {
+        return acquire(origin_address{host, port, exempt}, fresh_only, until);
+    }
 
     /// An idle connection if there is one, else an empty lease: spares the coroutine.
-    [[nodiscard]] origin_lease try_acquire(std::string_view host, std::uint16_t port, bool exempt);
+    [[nodiscard]] origin_lease try_acquire(const origin_address& to);
+    [[nodiscard]] origin_lease try_acquire(std::string_view host, std::uint16_t port, bool exempt) {
+        return try_acquire(origin_address{host, port, exempt});
+    }
 
     /// For a reload; idle connections are judged by the new guard before they are used again.
     void set_guard(std::shared_ptr<const destination_guard> guard);
     void set_options(const config::origin_options& options);
+    /// For connections from now on. Without it (null) none with TLS can be made.
+    void set_trust(tls_trust_ptr trust);
 
     /// Closes what is idle and fails who waits. Leases live on; what is given back is closed.
     void stop();

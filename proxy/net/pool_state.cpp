@@ -38,20 +38,20 @@ pool_waiter::~pool_waiter() {
     }
 }
 
-pool_group& pool_state::group_for(const pool_key& key) {
-    const auto found = groups.find(key);
+pool_group& pool_state::group_for(const origin_address& to) {
+    const auto found = groups.find(to);
     if (found != groups.end()) {
         return *found->second;
     }
-    auto fresh = std::make_unique<pool_group>(key);
+    auto fresh = std::make_unique<pool_group>(to);
     auto& group = *fresh;
-    groups.emplace(pool_key{group.host, key.port, key.exempt}, std::move(fresh));
+    groups.emplace(group.address, std::move(fresh));
     return group;
 }
 
 void pool_state::forget_if_unused(pool_group& group) {
     if (group.open == 0 && group.waiting.empty()) {
-        groups.erase(groups.find(pool_key{group.host, group.port, group.exempt}));
+        groups.erase(groups.find(group.address));
     }
 }
 
@@ -71,7 +71,8 @@ connection_ptr pool_state::unlist_oldest() {
 
 bool pool_state::usable(pool_connection& each) {
     if (each.judged_by != guard) {
-        if (guard->check(each.group->host, each.address, each.group->port, each.group->exempt) !=
+        const auto& to = each.group->address;
+        if (guard->check(each.group->host, each.address, to.port, to.exempt) !=
             destination_verdict::allowed) {
             return false;
         }
@@ -84,8 +85,8 @@ bool pool_state::usable(pool_connection& each) {
     return true;
 }
 
-connection_ptr pool_state::take_idle(const pool_key& key) {
-    auto found = groups.find(key);
+connection_ptr pool_state::take_idle(const origin_address& to) {
+    auto found = groups.find(to);
     while (found != groups.end() && !found->second->idle.empty()) {
         auto& group = *found->second;
         auto connection = unlist(group, group.idle.size() - 1);
@@ -95,7 +96,7 @@ connection_ptr pool_state::take_idle(const pool_key& key) {
             return connection;
         }
         discard(std::move(connection));
-        found = groups.find(key);  // the group may have gone with its last connection
+        found = groups.find(to);  // the group may have gone with its last connection
     }
     return nullptr;
 }

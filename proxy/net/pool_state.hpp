@@ -2,7 +2,7 @@
 // What an origin_pool and its leases share: the connections of one thread, by where they lead.
 // Not for use outside origin_pool.cpp.
 //
-// A group is all connections to one host, port and standing. Its `open` counts slots: a slot is
+// A group is all connections to one origin_address. Its `open` counts slots: a slot is
 // taken before a dial, belongs to the connection while it lives, and is either released or handed
 // to the first who waits, never both. Idle connections are in two orders at once: their group's,
 // the last used at the end, and the pool's, the longest unused first, which both the idle timeout
@@ -55,19 +55,15 @@ struct pool_waiter {
     wakeup freed;
 };
 
-struct pool_key {
-    std::string_view host;
-    std::uint16_t port;
-    bool exempt;
-    auto operator<=>(const pool_key&) const = default;
-};
-
 struct pool_group {
-    explicit pool_group(const pool_key& of) : host(of.host), port(of.port), exempt(of.exempt) {}
+    explicit pool_group(const origin_address& of)
+        : host(of.host),
+          address{host, of.port, of.exempt, of.tls} {}
+    pool_group(const pool_group&) = delete;
+    pool_group& operator=(const pool_group&) = delete;
 
     std::string host;
-    std::uint16_t port;
-    bool exempt;
+    origin_address address;  // its host is a view of the one above
     unsigned open = 0;
     std::vector<connection_ptr> idle;
     std::list<pool_waiter*> waiting;
@@ -84,11 +80,11 @@ struct pool_state {
           options(wanted),
           sweep(with, [this] { close_expired(); }) {}
 
-    // Orders groups by key; the key's host is a view of the group's own.
-    std::map<pool_key, std::unique_ptr<pool_group>> groups;
+    // The key's host is a view of the group's own.
+    std::map<origin_address, std::unique_ptr<pool_group>> groups;
 
-    pool_group& group_for(const pool_key& key);
-    connection_ptr take_idle(const pool_key& key);
+    pool_group& group_for(const origin_address& to);
+    connection_ptr take_idle(const origin_address& to);
     bool usable(pool_connection& each);
     connection_ptr unlist(pool_group& group, std::size_t index);
     connection_ptr unlist_oldest();
@@ -108,6 +104,7 @@ struct pool_state {
     deadlines& timer;
     resolver& names;
     std::shared_ptr<const destination_guard> guard;
+    tls_trust_ptr trust;
     config::origin_options options;
     origin_figures figures;
     list_link oldest_first;

@@ -1,6 +1,7 @@
 #include "proxy/net/origin_pool.hpp"
 #include "tests/unit/net/fake_dns.hpp"
 #include "tests/unit/net/loop.hpp"
+#include "tests/unit/net/tls_bench.hpp"
 
 #include <deque>
 #include <memory>
@@ -20,6 +21,13 @@ config::access_options loopback_access() {
     access.allow_destinations = {
         {"", config::network{canonical(net::ip::address_v4::loopback()), 128}, {}}};
     return access;
+}
+
+using waiting = std::optional<attempt<origin_lease>>;
+
+awaitable<void> acquire_into(origin_pool& pool, origin_address to, waiting& result) {
+    auto got = co_await pool.acquire(to, false, late());
+    result.emplace(std::move(got));
 }
 
 /// A pool, and an origin that accepts and says nothing.
@@ -49,6 +57,20 @@ struct pool_bench : test_loop {
         return std::move(*got);
     }
     /// Until the origin has accepted so many, so that what it does is seen by the pool.
+    /// The last accepted connection's far side shakes hands on a thread of its own.
+    std::unique_ptr<tests::tls_peer> shake_hands_with(const tests::made_certificate& shown,
+                                                      waiting& result) {
+        const auto had = accepted.size();
+        const origin_address to{"127.0.0.1", port, false, true};
+        start(acquire_into(pool, to, result));
+        await_accepted(had + 1);
+        auto peer = std::make_unique<tests::tls_peer>(
+            tests::tls_peer::server(accepted.back().release(), shown));
+        std::thread far{[&] { static_cast<void>(peer->shake_hands()); }};
+        run_until([&] { return result.has_value(); });
+        far.join();
+        return peer;
+    }
     void await_accepted(std::size_t count) {
         run_until([&] { return accepted.size() >= count; });
         REQUIRE(accepted.size() == count);
@@ -71,7 +93,6 @@ awaitable<void> acquire_into(pool_bench& bench,
     auto got = co_await bench.pool.acquire("127.0.0.1", bench.port, false, fresh_only, until);
     result.emplace(std::move(got));
 }
-using waiting = std::optional<attempt<origin_lease>>;
 
 /// Until the kernel has brought what the origin did to our side.
 void await_readable(test_loop& loop, tcp_socket& socket) {
@@ -324,6 +345,76 @@ TEST_CASE("a lease may outlive its pool, and a loop die with who waits in line")
         survivor.close();
     }
     CHECK(!survivor);
+}
+
+TEST_CASE("a connection with TLS is kept for the next, and apart from one without") {
+    pool_bench bench;
+    bench.pool.set_trust(trust_of_the_test());
+    waiting first;
+    const auto peer = bench.shake_hands_with(known_authority().issue("IP:127.0.0.1"), first);
+    REQUIRE(first);
+    REQUIRE(first->has_value());
+    auto lease = std::move(**first);
+    CHECK(lease.address() == net::ip::address_v4::loopback());
+    REQUIRE_FALSE(bench.finish(write_text(lease.socket(), "question")));
+    std::string heard;
+    std::thread far{[&] {
+        heard = peer->read(8);
+        peer->send("answer");
+    }};
+    CHECK(bench.finish(read_exactly(lease.socket(), 6)) == "answer");
+    far.join();
+    CHECK(heard == "question");
+    lease.give_back();
+
+    CHECK_FALSE(bench.pool.try_acquire({"127.0.0.1", bench.port, false, false}));
+    auto again = bench.pool.try_acquire({"127.0.0.1", bench.port, false, true});
+    REQUIRE(again);
+    CHECK(again.reused());
+    again.give_back();
+
+    // Its end is noticed before it is used again.
+    peer->finish_sending();
+    bench.run_until([&] {
+        auto idle = bench.pool.try_acquire({"127.0.0.1", bench.port, false, true});
+        const bool gone = !idle;
+        idle.give_back();
+        return gone;
+    });
+    CHECK(bench.pool.figures().stale == 1);
+    CHECK(bench.open() == 0);
+}
+
+TEST_CASE("a body that TLS did not end is not taken for whole") {
+    pool_bench bench;
+    bench.pool.set_trust(trust_of_the_test());
+    waiting got;
+    const auto peer = bench.shake_hands_with(known_authority().issue("IP:127.0.0.1"), got);
+    REQUIRE(got);
+    REQUIRE(got->has_value());
+    auto lease = std::move(**got);
+    REQUIRE_FALSE(bench.finish(write_text(lease.socket(), "question")));
+    std::thread far{[&] {
+        static_cast<void>(peer->read(8));
+        peer->send("half an ans");
+        peer->truncate();
+    }};
+    const auto heard = bench.finish(read_until_end(lease.socket()));
+    far.join();
+    CHECK(heard.bytes == "half an ans");
+    CHECK(heard.end == net::error::connection_reset);
+}
+
+TEST_CASE("a bad certificate is a failed dial that leaves no connection open") {
+    pool_bench bench;
+    bench.pool.set_trust(trust_of_the_test());
+    waiting got;
+    const auto peer = bench.shake_hands_with(tests::self_signed("IP:127.0.0.1"), got);
+    REQUIRE(got);
+    REQUIRE(got->has_error());
+    CHECK(got->error().code == failure_code::tls_certificate);
+    CHECK(bench.pool.figures().failures == 1);
+    CHECK(bench.open() == 0);
 }
 
 TEST_SUITE_END();
