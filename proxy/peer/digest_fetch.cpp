@@ -176,20 +176,15 @@ awaitable<void> digest_fetcher::fetch(shared& all, one& sibling, bool seen) {
     const auto& of = sibling.of;
     const auto path = of.squid ? squid_digest_path : seen ? seen_path : digest_path;
     const auto question = follower.ask();
-    if (of.https) {
-        // To send a fleet's signature and contents in the clear because TLS is not at hand would be
-        // worse than to do without this sibling.
-        follower.failed(
-            follow_trouble::unreachable, "https to siblings is not built in", steady_now());
-        co_return;
-    }
     const auto until = steady_now() + of.timeout;
     for (bool fresh_only : {false, true}) {
-        auto leased = co_await all.context.pool.acquire(of.host, of.port, true, fresh_only, until);
+        const origin_address to{of.host, of.port, true, of.https};
+        auto leased = co_await all.context.pool.acquire(to, fresh_only, until);
         if (!leased) {
             if (!all.is_over(sibling)) {
+                const auto& why = leased.error();
                 follower.failed(follow_trouble::unreachable,
-                                std::string{facts_of(leased.error().code).name},
+                                std::string{facts_of(why.code).name} + ": " + why.detail,
                                 steady_now());
             }
             co_return;

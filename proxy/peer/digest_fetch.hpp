@@ -30,7 +30,7 @@ struct followed {
     std::string name;
     std::string host;  ///< lower case, without brackets
     std::uint16_t port = 0;
-    bool https = false;  ///< not fetched over plain HTTP: see digest_fetch.cpp
+    bool https = false;  ///< its certificate must be valid for `host`
     bool squid = false;
     bool seen = false;  ///< its seen-filter too
     std::chrono::milliseconds refresh{10'000};

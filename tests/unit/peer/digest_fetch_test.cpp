@@ -3,6 +3,7 @@
 #include "tests/unit/filter/digests.hpp"
 #include "tests/unit/net/fake_dns.hpp"
 #include "tests/unit/net/loop.hpp"
+#include "tests/unit/net/tls_bench.hpp"
 
 #include <doctest/doctest.h>
 
@@ -37,8 +38,9 @@ filter::digest digest_under(const fleet_secret& secret,
 struct sibling_server {
     using replier = std::function<std::string(const http::request_head&)>;
 
-    sibling_server(test_loop& on, replier with)
+    sibling_server(test_loop& on, replier with, tls_identity_ptr tls = nullptr)
         : loop{on},
+          identity{std::move(tls)},
           acceptor{listen_on_loopback(on.io)},
           port{acceptor.local_endpoint().port()},
           reply{std::move(with)} {
@@ -48,10 +50,18 @@ struct sibling_server {
         acceptor.async_accept([this](const error_code& error, tcp_socket socket) {
             if (!error) {
                 sockets.push_back(std::make_unique<tcp_socket>(std::move(socket)));
-                loop.start(serve(*sockets.back()));
+                loop.start(identity ? serve_tls(*sockets.back()) : serve(*sockets.back()));
                 accept();
             }
         });
+    }
+    [[gnu::noinline]] awaitable<void> serve_tls(tcp_socket& socket) {
+        auto secured = co_await accept_tls(
+            std::move(socket), identity, tls_pace{}, loop.timer, steady_now() + test_patience);
+        if (secured) {
+            socket = std::move(secured->plain);
+            co_await serve(socket);
+        }
     }
     // Inlined into the handler above, GCC 12 sees a frame's operator delete without its new.
     [[gnu::noinline]] awaitable<void> serve(tcp_socket& socket) {
@@ -68,7 +78,10 @@ struct sibling_server {
             if (read.state == http::head_state::need_more) {
                 continue;
             }
-            REQUIRE(read.state == http::head_state::done);
+            if (read.state != http::head_state::done) {
+                socket.close();
+                co_return;
+            }
             ++requests;
             const auto answer = reply(head);
             bytes.erase(0, head.bytes);
@@ -81,6 +94,7 @@ struct sibling_server {
     }
 
     test_loop& loop;
+    tls_identity_ptr identity;
     tcp_acceptor acceptor;
     std::uint16_t port;
     replier reply;
@@ -122,8 +136,9 @@ struct bench : test_loop {
         timer.stop();
         run_for(50ms);
     }
-    void follow(std::uint16_t port, std::chrono::milliseconds timeout = 20s) {
+    void follow(std::uint16_t port, std::chrono::milliseconds timeout = 20s, bool https = false) {
         followed one;
+        one.https = https;
         one.name = "b";
         one.host = "127.0.0.1";
         one.port = port;
@@ -254,6 +269,36 @@ TEST_SUITE("peer/digest_fetch") {
         b.follow(nobody.port);
         b.run_until([&] { return b.figures().failed > 1; });
         CHECK(b.figures().trouble == follow_trouble::unreachable);
+    }
+
+    TEST_CASE("an https sibling is followed over one connection, if its certificate is good") {
+        bench b;
+        b.pool.set_trust(trust_of_the_test());
+        publication digests;
+        digests.publish(digest_under(b.secret, 0, 500, 1), wall_now());
+        signature_checker checker{b.secret};
+        const auto reply = [&](const auto& head) { return as_reprise(head, digests, &checker); };
+        sibling_server good{b, reply, identity_for(known_authority().issue("IP:127.0.0.1"))};
+        b.follow(good.port, 20s, true);
+        b.run_until([&] { return b.names_b(1) && b.figures().unchanged > 1; });
+        CHECK(b.names_b(499));
+        CHECK(b.figures().state == follow_state::current);
+        CHECK(good.sockets.size() == 1);
+
+        sibling_server other{b, reply, identity_for(known_authority().issue("DNS:b.test"))};
+        b.follow(other.port, 20s, true);
+        b.run_until([&] { return b.figures().failed > 0; });
+        CHECK(b.figures().trouble == follow_trouble::unreachable);
+        CHECK(b.figures().detail ==
+              "tls_certificate: the certificate of 127.0.0.1: IP address mismatch");
+        CHECK(other.requests == 0);
+
+        // One that has no TLS is told nothing.
+        sibling_server plain{b, reply};
+        b.follow(plain.port, 20s, true);
+        b.run_until([&] { return b.figures().failed > 0; });
+        CHECK(b.figures().trouble == follow_trouble::unreachable);
+        CHECK(plain.requests == 0);
     }
 
     TEST_CASE("a sibling of another secret is not asked") {
