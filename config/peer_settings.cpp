@@ -77,7 +77,9 @@ object_table<peer_options> peer_table() {
                              peer_url(),
                              live,
                              "Where it listens. With https what passes between is encrypted, "
-                             "and its certificate must be valid for the host.")),
+                             "and its certificate must be valid for the host and lead to an "
+                             "authority of the system's trust store (or of the file that "
+                             "SSL_CERT_FILE names in the environment).")),
             by_default("none",
                        value("dns",
                              &peer_options::dns,
@@ -210,12 +212,13 @@ object_table<tls_options> tls_table() {
                        &tls_options::certificate,
                        path_or_off(),
                        live,
-                       "A PEM file: the certificate and those that lead to its authority.")),
+                       "A PEM file: the certificate and those that lead to its authority, in "
+                       "this order.")),
         required(value("key",
                        &tls_options::key,
                        path_or_off(),
                        live,
-                       "A PEM file: the certificate's private key.")),
+                       "A PEM file: the certificate's private key, without a passphrase.")),
     }};
 }
 

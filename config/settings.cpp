@@ -56,8 +56,9 @@ object_table<listener> listener_table() {
                        optional_object("tls",
                                        &listener::tls,
                                        tls_table(),
-                                       "TLS towards clients, which siblings with an https url "
-                                       "need. Both files are read anew on a reload.")),
+                                       "TLS (1.2 or later) towards clients; siblings reach it by "
+                                       "an https url, browsers as an HTTPS proxy. Both files "
+                                       "are read anew on a reload.")),
         },
         {},
         check_listener};

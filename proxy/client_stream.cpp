@@ -109,6 +109,9 @@ bool client_stream::client_left() {
 
 void client_stream::break_off() noexcept {
     failed_ = true;
+    if (link_) {
+        link_->break_off();
+    }
     error_code ignored;
     socket_.set_option(net::socket_base::linger{true, 0}, ignored);
     socket_.close(ignored);

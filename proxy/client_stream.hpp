@@ -5,8 +5,10 @@
 #include "proxy/net/deadlines.hpp"
 #include "proxy/net/io.hpp"
 #include "proxy/net/read_buffer.hpp"
+#include "proxy/net/tls.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -59,6 +61,9 @@ public:
     /// True when the client has closed or broken its side: asks the kernel, takes nothing.
     [[nodiscard]] bool client_left();
 
+    /// The socket is the plain end of `link`.
+    void is_behind(std::shared_ptr<tls_link> link) noexcept { link_ = std::move(link); }
+
     /// Ends the connection so that the client can't take what it got for a whole answer: a reset.
     void break_off() noexcept;
 
@@ -66,6 +71,7 @@ private:
     tcp_socket socket_;
     read_buffer input_;
     deadline patience_;
+    std::shared_ptr<tls_link> link_;  // null: the client's own TCP connection
     bool failed_ = false;
     std::uint64_t bytes_in_ = 0;
     std::uint64_t bytes_out_ = 0;

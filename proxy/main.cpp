@@ -81,8 +81,14 @@ int serve(const config::options& options,
             }
             return mistakes;
         }
-        for (const auto& name : running->reload(std::get<config::options>(std::move(loaded)))) {
-            log::warn("settings: ", name, " changes at the next start");
+        try {
+            for (const auto& name : running->reload(std::get<config::options>(std::move(loaded)))) {
+                log::warn("settings: ", name, " changes at the next start");
+            }
+        } catch (const std::runtime_error& unusable) {
+            mistakes.emplace_back(unusable.what());
+            log::error("settings not changed: ", mistakes.back());
+            return mistakes;
         }
         log::info("settings reloaded");
         return mistakes;
@@ -179,6 +185,7 @@ int main(int argc, char** argv) {
             return 1;
         }
         if (check) {
+            (void)read_tls_files(std::get<config::options>(loaded));
             std::cout << (config_path.empty() ? "the defaults" : config_path) << ": no mistakes\n";
             return 0;
         }

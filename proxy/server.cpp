@@ -290,6 +290,7 @@ std::vector<std::string> server::reload(config::options next) {
         next.listeners[i].mode = before.listeners[i].mode;
         next.listeners[i].upstream = before.listeners[i].upstream;
     }
+    auto files = read_tls_files(next);  // before anything is changed: it may throw
     next.admin.address = before.admin.address;
     next.threads = before.threads;
     next.memory.policy = before.memory.policy;
@@ -320,7 +321,7 @@ std::vector<std::string> server::reload(config::options next) {
         wants_restart.emplace_back("peers (there were none at the start)");
         next.peers.clear();
     }
-    publish(make_settings(std::move(next)));
+    publish(make_settings(std::move(next), std::move(files)));
     return wants_restart;
 }
 

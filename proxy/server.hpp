@@ -46,6 +46,8 @@ public:
     }
 
     /// Takes over what can change live. Returns the names of changed settings that want a restart.
+    /// @throws std::runtime_error naming a certificate or key that can't be used; nothing is
+    /// changed
     std::vector<std::string> reload(config::options next);
 
     /// SIGUSR1.

@@ -13,9 +13,33 @@ constexpr std::size_t smallest_read = 4u << 10;
 constexpr std::uint64_t linger_most = 256u << 10;
 }  // namespace
 
-session::session(worker& w, tcp_socket socket, std::size_t listener)
+census_place::census_place(worker& w, const address_bytes& client) : client_{client} {
+    const auto& limits = w.current->options.limits;
+    if (w.common.clients.enter(client, limits.connections_per_client, limits.client_connections)) {
+        of_ = &w.common.clients;
+    }
+}
+
+census_place::census_place(census_place&& other) noexcept
+    : of_{std::exchange(other.of_, nullptr)},
+      client_{other.client_} {}
+
+census_place& census_place::operator=(census_place&& other) noexcept {
+    std::swap(of_, other.of_);
+    std::swap(client_, other.client_);
+    return *this;
+}
+
+census_place::~census_place() {
+    if (of_ != nullptr) {
+        of_->leave(client_);
+    }
+}
+
+session::session(worker& w, tcp_socket socket, std::size_t listener, const tcp::endpoint& client)
     : state_{w, std::move(socket), listener},
-      place_{w.sessions.insert(w.sessions.end(), this)} {
+      place_{w.sessions.insert(w.sessions.end(), this)},
+      client_{client} {
     w.counts.client_open.add();
 }
 
@@ -23,9 +47,11 @@ session::~session() {
     auto& w = state_.w;
     w.sessions.erase(place_);
     w.counts.client_open.subtract();
-    if (counted_) {
-        w.common.clients.leave(client_);
-    }
+}
+
+void session::is_behind(std::shared_ptr<tls_link> link, census_place place) {
+    state_.client.is_behind(std::move(link));
+    place_among_clients_ = std::move(place);
 }
 
 void session::end_if_idle() {
@@ -108,23 +134,18 @@ awaitable<void> session::linger() {
 awaitable<void> session::run() {
     auto& w = state_.w;
     auto& client = state_.client;
-    error_code failed;
-    const auto peer = client.socket().remote_endpoint(failed);
-    if (failed) {
-        co_return;
-    }
-    client_ = canonical(peer.address());
-    state_.client_address = to_address(client_).to_string();
-    state_.client_port = peer.port();
+    const auto address = canonical(client_.address());
+    state_.client_address = to_address(address).to_string();
+    state_.client_port = client_.port();
     const auto current = w.current;
-    state_.client_refused = !client_allowed(current->options.access.clients, peer.address());
-    counted_ = w.common.clients.enter(client_,
-                                      current->options.limits.connections_per_client,
-                                      current->options.limits.client_connections);
-    if (!counted_ || state_.client_refused) {
+    state_.client_refused = !client_allowed(current->options.access.clients, client_.address());
+    if (!place_among_clients_) {
+        place_among_clients_ = census_place{w, address};
+    }
+    if (!place_among_clients_ || state_.client_refused) {
         w.counts.client_refused.add();
     }
-    if (!counted_) {
+    if (!place_among_clients_) {
         exchange::refuse_head(
             state_,
             failure{failure_code::too_many_connections, false, state_.client_address},
@@ -174,14 +195,57 @@ awaitable<void> session::run() {
 }
 
 namespace {
-awaitable<void> run_session(worker& w, tcp_socket socket, std::size_t listener) {
-    session one{w, std::move(socket), listener};
+awaitable<void> run_session(worker& w,
+                            tcp_socket socket,
+                            std::size_t listener,
+                            tcp::endpoint client) {
+    session one{w, std::move(socket), listener, client};
     co_await one.run();
+}
+
+// A handshake takes memory and time before anything is asked: only who has a place may begin one.
+awaitable<void> run_tls_session(worker& w,
+                                tcp_socket socket,
+                                std::size_t listener,
+                                tcp::endpoint client,
+                                tls_identity_ptr identity) {
+    census_place place{w, canonical(client.address())};
+    if (!place) {
+        w.counts.client_refused.add();
+        co_return;
+    }
+    const auto current = w.current;
+    const auto& options = current->options;
+    const tls_pace pace{options.limits.body_rate, options.timeouts.client_body};
+    const auto until = steady_now() + options.timeouts.client_head;
+    auto secured = co_await accept_tls(
+        std::move(socket), std::move(identity), pace, w.timer, until);
+    if (!secured) {
+        log::debug("TLS with ",
+                   client.address().to_string(),
+                   " on listeners[",
+                   listener,
+                   "]: ",
+                   secured.error().detail);
+        co_return;
+    }
+    const auto link = secured->link;
+    session one{w, std::move(secured->plain), listener, client};
+    one.is_behind(link, std::move(place));
+    co_await one.run();
+    // It counts as open until its last bytes are on their way, so that a drain waits for them.
+    one.abort();
+    co_await link->ended();
 }
 }  // namespace
 
 void serve_client(worker& w, tcp_socket socket, std::size_t listener) {
     w.counts.client_accepted.add();
+    error_code gone;
+    const auto client = socket.remote_endpoint(gone);
+    if (gone) {
+        return;
+    }
     auto on_end = [](std::exception_ptr broken) {
         if (!broken) {
             return;
@@ -194,7 +258,13 @@ void serve_client(worker& w, tcp_socket socket, std::size_t listener) {
             log::error("a connection ended by an exception");
         }
     };
-    net::co_spawn(w.io, run_session(w, std::move(socket), listener), std::move(on_end));
+    if (const auto& identity = w.current->identities[listener]) {
+        net::co_spawn(w.io,
+                      run_tls_session(w, std::move(socket), listener, client, identity),
+                      std::move(on_end));
+        return;
+    }
+    net::co_spawn(w.io, run_session(w, std::move(socket), listener, client), std::move(on_end));
 }
 
 }  // namespace reprise::proxy

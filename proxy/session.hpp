@@ -2,20 +2,43 @@
 // One client connection: read a head, exchange, again; in the order in which requests come.
 
 #include "proxy/exchange.hpp"
+#include "proxy/net/tls.hpp"
 #include "proxy/worker.hpp"
 
 #include <list>
+#include <memory>
 
 namespace reprise::proxy {
+
+/// A connection's place among those that limits.client_connections and connections_per_client
+/// allow.
+class census_place {
+public:
+    census_place() = default;
+    /// Takes one, if there is one.
+    census_place(worker& w, const address_bytes& client);
+    census_place(census_place&& other) noexcept;
+    census_place& operator=(census_place&& other) noexcept;
+    ~census_place();
+
+    [[nodiscard]] explicit operator bool() const noexcept { return of_ != nullptr; }
+
+private:
+    client_census* of_ = nullptr;
+    address_bytes client_{};
+};
 
 /// Lives on its worker's thread, in a coroutine that serve_client begins; listed in
 /// worker::sessions.
 class session {
 public:
-    session(worker& w, tcp_socket socket, std::size_t listener);
+    session(worker& w, tcp_socket socket, std::size_t listener, const tcp::endpoint& client);
     ~session();
     session(const session&) = delete;
     session& operator=(const session&) = delete;
+
+    /// Before run(): `socket` is the plain end of `link`, and the client has its place already.
+    void is_behind(std::shared_ptr<tls_link> link, census_place place);
 
     [[nodiscard]] awaitable<void> run();
 
@@ -33,8 +56,8 @@ private:
 
     session_state state_;
     std::list<session*>::iterator place_;
-    address_bytes client_{};
-    bool counted_ = false;
+    tcp::endpoint client_;
+    census_place place_among_clients_;
     bool idle_ = true;
     bool head_begun_ = false;
     std::size_t resume_ = 0;

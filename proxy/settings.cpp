@@ -1,11 +1,34 @@
 #include "proxy/settings.hpp"
 
+#include <string>
 #include <utility>
 
 namespace reprise::proxy {
 
+tls_files read_tls_files(const config::options& options) {
+    tls_files files;
+    for (std::size_t i = 0; i < options.listeners.size(); ++i) {
+        const auto& tls = options.listeners[i].tls;
+        const auto setting = "listeners[" + std::to_string(i) + "].tls";
+        files.identities.push_back(tls ? tls_identity::read(*tls, setting) : nullptr);
+    }
+    for (const auto& peer : options.peers) {
+        if (!files.trust && peer.url.starts_with("https:")) {
+            files.trust = tls_trust::of_the_system();
+        }
+    }
+    return files;
+}
+
 settings_ptr make_settings(config::options options) {
+    auto files = read_tls_files(options);
+    return make_settings(std::move(options), std::move(files));
+}
+
+settings_ptr make_settings(config::options options, tls_files files) {
     auto next = std::make_shared<settings>();
+    next->identities = std::move(files.identities);
+    next->trust = std::move(files.trust);
     next->guard = make_guard(options.access);
     next->request_limits.bytes = options.limits.head_size;
     next->request_limits.fields = options.limits.fields;

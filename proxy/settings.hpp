@@ -10,8 +10,10 @@
 #include "proxy/http/message_head.hpp"
 #include "proxy/http/storability.hpp"
 #include "proxy/net/guard.hpp"
+#include "proxy/net/tls_context.hpp"
 
 #include <memory>
+#include <vector>
 
 namespace reprise::proxy {
 
@@ -23,10 +25,22 @@ struct settings {
     http::freshness_rules freshness;
     http::storing_rules storing;
     cache::fetch_limits fetches;
+    std::vector<tls_identity_ptr> identities;  ///< by listener; null: plain HTTP
+    tls_trust_ptr trust;                       ///< null: no peer has an https url
 };
 using settings_ptr = std::shared_ptr<const settings>;
 
+/// What of the settings lies in other files.
+struct tls_files {
+    std::vector<tls_identity_ptr> identities;
+    tls_trust_ptr trust;
+};
+/// @throws std::runtime_error naming the setting and the file: nothing of `options` may be used
+[[nodiscard]] tls_files read_tls_files(const config::options& options);
+
 /// Asks the kernel for this machine's addresses; not for an event loop.
+[[nodiscard]] settings_ptr make_settings(config::options options, tls_files files);
+/// With the files read here. @throws as read_tls_files
 [[nodiscard]] settings_ptr make_settings(config::options options);
 
 }  // namespace reprise::proxy

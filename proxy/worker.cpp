@@ -115,6 +115,7 @@ worker::worker(std::size_t index, common_state& shared, settings_ptr initial)
     if (common.peers) {
         peers.emplace(*common.peers);
     }
+    origins.set_trust(current->trust);
 }
 
 worker::~worker() = default;
@@ -123,6 +124,7 @@ void worker::adopt(settings_ptr next) {
     current = std::move(next);
     origins.set_guard(current->guard);
     origins.set_options(current->options.origins);
+    origins.set_trust(current->trust);
 }
 
 void worker::drain() {

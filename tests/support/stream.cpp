@@ -247,6 +247,10 @@ void stream::close() noexcept {
     }
 }
 
+int stream::release() noexcept {
+    return std::exchange(fd_, -1);
+}
+
 void stream::shrink_receive_buffer(int bytes) noexcept {
     ::setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
 }

@@ -58,6 +58,8 @@ public:
     /// Wakes whoever reads or writes; the socket itself stays until destruction.
     void close_both_ways() noexcept;
     void close() noexcept;
+    /// The socket, its receiver's to close from now on.
+    [[nodiscard]] int release() noexcept;
 
     /// Makes the kernel's receive buffer small, so that the other side feels back-pressure early.
     void shrink_receive_buffer(int bytes) noexcept;
