@@ -99,7 +99,7 @@ asked() {
 }
 
 # start_proxy MEMBERS [CONNECT_PORT...]: with further members of the settings (JSON text, may be
-# empty). $proxy and $admin are the addresses it picked, $proxy_pid the process.
+# empty), and those in $listener for its listener. $proxy and $admin are the addresses it picked, $proxy_pid the process.
 start_proxy() {
     local members=$1 connect_ports
     connect_ports=$(IFS=,; echo "${*:2}")
@@ -109,7 +109,7 @@ start_proxy() {
     fi
     cat >"$work/reprise.json" <<END
 {
-  "listeners": [{ "address": "127.0.0.1:0" }],
+  "listeners": [{ "address": "127.0.0.1:0"${listener:+, $listener} }],
   "admin": { "address": "127.0.0.1:0" },
   "threads": 2,
   "memory": { "size": "64MiB" },
