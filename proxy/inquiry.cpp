@@ -95,11 +95,11 @@ awaitable<void> inquiry::run() {
 
 awaitable<asking_end> inquiry::ask(const peer::known_peer& one) {
     const auto until = steady_now() + one.timeout;
+    const origin_address to{one.host, one.port, true, one.https};
     for (const bool fresh_only : {false, true}) {
-        asking_->lease = fresh_only ? origin_lease{}
-                                    : w_.origins.try_acquire(one.host, one.port, true);
+        asking_->lease = fresh_only ? origin_lease{} : w_.origins.try_acquire(to);
         if (!asking_->lease) {
-            auto leased = co_await w_.origins.acquire(one.host, one.port, true, fresh_only, until);
+            auto leased = co_await w_.origins.acquire(to, fresh_only, until);
             if (late_ || abandoned_) {
                 if (leased) {
                     leased->give_back();

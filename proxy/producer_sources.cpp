@@ -27,13 +27,10 @@ struct dialling {
     bool unwanted = false;
 };
 
-awaitable<attempt<origin_lease>> dial_for(worker& w,
-                                          std::string host,
-                                          std::uint16_t port,
-                                          bool exempt,
-                                          bool fresh_only,
-                                          steady_time until) {
-    co_return co_await w.origins.acquire(host, port, exempt, fresh_only, until);
+awaitable<attempt<origin_lease>> dial_for(
+    worker& w, std::string host, origin_address to, bool fresh_only, steady_time until) {
+    to.host = host;
+    co_return co_await w.origins.acquire(to, fresh_only, until);
 }
 
 }  // namespace
@@ -183,17 +180,17 @@ bool producer::try_next_parent() {
 awaitable<attempt<origin_lease>> producer::acquire(bool fresh_only, steady_time until) {
     auto& o = *order_;
     const auto* via = parent();
-    const auto& host = via != nullptr ? via->host : o.connect_host;
-    const auto port = via != nullptr ? via->port : o.connect_port;
-    const bool exempt = via != nullptr || o.exempt;
+    const auto to = via != nullptr
+                        ? origin_address{via->host, via->port, true, via->https}
+                        : origin_address{o.connect_host, o.connect_port, o.exempt, false};
     if (!fresh_only) {
-        auto kept = w_.origins.try_acquire(host, port, exempt);
+        auto kept = w_.origins.try_acquire(to);
         if (kept) {
             co_return std::move(kept);
         }
     }
     if (!inquiry_) {
-        co_return co_await w_.origins.acquire(host, port, exempt, fresh_only, until);
+        co_return co_await w_.origins.acquire(to, fresh_only, until);
     }
     const auto made = std::make_shared<dialling>();
     auto on_end = [made, signal = ready_.handle()](std::exception_ptr broken,
@@ -207,7 +204,7 @@ awaitable<attempt<origin_lease>> producer::acquire(bool fresh_only, steady_time 
         }
         signal.notify();
     };
-    auto work = dial_for(w_, host, port, exempt, fresh_only, until);
+    auto work = dial_for(w_, std::string{to.host}, to, fresh_only, until);
     net::co_spawn(w_.io, std::move(work), std::move(on_end));
     while (!made->result && !is_overtaken()) {
         const bool signalled = co_await ready_.wait(steady_time::max());

@@ -2,6 +2,7 @@
 // does, no request fails for it.
 
 #include "tests/scenario/fleet.hpp"
+#include "tests/support/certificates.hpp"
 
 #include <fstream>
 #include <functional>
@@ -415,6 +416,48 @@ TEST_SUITE("scenario/siblings") {
         // Node 1 has it not, and does not ask node 0 for who wants it stored.
         CHECK(f[1].get(f.origin.url("/a"), "Cache-Control: only-if-cached\r\n").status == 504);
         CHECK(f.asked(1, "n0", "true-hit") == 0);
+    }
+
+    TEST_CASE("a sibling behind TLS is asked like any other, and one of another name is not") {
+        const temp_dir files;
+        const test_authority authority;
+        for (const bool rightful : {true, false}) {
+            CAPTURE(rightful);
+            const auto made = authority.issue(rightful ? "IP:127.0.0.1" : "DNS:else.example");
+            files.write("certificate.pem", made.certificate);
+            files.write("key.pem", made.key);
+            files.write("authority.pem", authority.certificate());
+            auto behind = node_settings();
+            behind["listeners"] = json::array(
+                {json{{"address", "127.0.0.1:0"}},
+                 json{{"address", "127.0.0.1:0"},
+                      {"tls",
+                       {{"certificate", files.file("certificate.pem")},
+                        {"key", files.file("key.pem")}}}}});
+            behind["peers"] = json::array({peer_at("asker", 1)});
+            fake_origin origin;
+            const proxy_process first{behind};
+            auto asking = node_settings();
+            auto peer = peer_at("n0", first.port(1));
+            peer["url"] = "https://127.0.0.1:" + std::to_string(first.port(1));
+            asking["peers"] = json::array({peer});
+            const proxy_process second{asking, {"SSL_CERT_FILE=" + files.file("authority.pem")}};
+            origin.on("/a", ok("Cache-Control: max-age=600\r\n", "hello"));
+            CHECK(first.get(origin.url("/a")).status == 200);
+            const json::json_pointer estimated{"/siblings/estimated_objects/n0"};
+            const json::json_pointer trouble{"/siblings/trouble/n0"};
+            if (rightful) {
+                REQUIRE(eventually([&] {
+                    const auto stats = second.stats();
+                    return stats.contains(estimated) && stats.at(estimated).get<double>() > 0.5;
+                }));
+            } else {
+                REQUIRE(eventually(
+                    [&] { return second.stats().value(trouble, std::string{}) == "unreachable"; }));
+            }
+            CHECK(second.get(origin.url("/a")).body == "hello");
+            CHECK(origin.count("/a") == (rightful ? 1 : 2));
+        }
     }
 
     TEST_CASE("a digest is whole again after a restart with a store on disk") {
