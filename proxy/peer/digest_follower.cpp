@@ -17,7 +17,9 @@ constexpr milliseconds longest_wait = std::chrono::minutes{1};
 constexpr std::chrono::seconds longest_squid = std::chrono::hours{1};
 
 // A few bytes may say that hundreds of megabytes have no bit on. Nobody's honest digest is so thin
-// for longer than a resize takes; but a generation of sights (layout blocked) begins empty.
+// for longer than a resize takes. A seen filter is, whenever its generation begins: of 64 Ki keys
+// (where "remember": "auto" begins) it is until 160 of them were seen. What those may take is
+// bounded by limits.bytes alone; they are asked as they are and become no columns of an index.
 bool is_oversized(const filter::digest& of) noexcept {
     return of.shape().layout == filter::digest_layout::standard &&
            of.shape().bits / 512 > 1024 + of.bits_on();

@@ -1,3 +1,4 @@
+#include "filter/admission.hpp"
 #include "filter/digest_wire.hpp"
 #include "proxy/peer/digest_follower.hpp"
 #include "proxy/peer/publication.hpp"
@@ -160,6 +161,20 @@ TEST_SUITE("peer/digest_follower") {
             CHECK(f.held()->may_contain(nth_key(1, 999)));
             CHECK(f.take_news().what == digest_follower::news::kind::nothing);
         }
+    }
+
+    TEST_CASE("a seen filter may be as thin as one that has just begun") {
+        filter::admission_filter seen{{.objects = 1 << 19}, std::chrono::sys_seconds{}};
+        seen.note(nth_key(1, 1), std::chrono::sys_seconds{});
+        auto blocked = plan();
+        blocked.layout = filter::digest_layout::blocked;
+        digest_follower f{blocked, 1, start};
+        (void)f.ask();
+        f.answered(
+            good(filter::encode(seen.young_digest(filter::test::stamp_of(0, 1)))), "a", start);
+        CHECK(f.figures().trouble == follow_trouble::none);
+        REQUIRE(f.held() != nullptr);
+        CHECK(f.held()->may_contain(nth_key(1, 1)));
     }
 
     TEST_CASE("a digest above the reader's limits is refused") {
