@@ -109,11 +109,16 @@ std::optional<std::int64_t> log_time(std::string_view text) noexcept {
 
 // Method and status decide, in every format but the trace's.
 log_line judged(std::int64_t seconds,
+                std::string_view client,
                 std::string_view method,
                 std::string_view key,
                 unsigned status,
                 std::uint64_t bytes) noexcept {
-    log_line out{.kind = line_kind::request, .seconds = seconds, .key = key, .bytes = bytes};
+    log_line out{.kind = line_kind::request,
+                 .seconds = seconds,
+                 .key = key,
+                 .bytes = bytes,
+                 .client = client};
     if (method != "GET") {
         out.kind = line_kind::other_method;
         return out;
@@ -152,7 +157,7 @@ log_line parse_squid(std::string_view line) noexcept {
     const auto time = in.word();
     const auto seconds = number<std::int64_t>(time.substr(0, time.find('.')));
     const auto elapsed = number<std::int64_t>(in.word());
-    (void)in.word();  // the client
+    const auto client = in.word();
     cursor result{in.word()};
     (void)result.until('/');  // TCP_MISS and the like: what another cache did is its affair
     const auto status = number<unsigned>(result.rest());
@@ -162,12 +167,13 @@ log_line parse_squid(std::string_view line) noexcept {
     if (!seconds || !elapsed || !status || !bytes || method.empty() || url.empty()) {
         return {};
     }
-    return judged(*seconds, method, url, *status, *bytes);
+    return judged(*seconds, client, method, url, *status, *bytes);
 }
 
 log_line parse_combined(std::string_view line) noexcept {
     cursor in{line};
-    (void)in.until('[');  // client, identity, user: anything, the user's name even with spaces
+    const auto client = in.word();
+    (void)in.until('[');  // identity, user: anything, the user's name even with spaces
     const auto seconds = log_time(in.until(']'));
     (void)in.until('"');
     // A quotation mark in the request is escaped (\" or \x22), so the next bare one ends it.
@@ -192,7 +198,7 @@ log_line parse_combined(std::string_view line) noexcept {
     if (target.empty()) {  // bytes that were no request ("-"): answered 400, or not at all
         return {.kind = line_kind::other_method};
     }
-    return judged(*seconds, method, target, *status, *bytes);
+    return judged(*seconds, client, method, target, *status, *bytes);
 }
 
 // The members of a flat object, one after the other. Values come as written: a string without its
@@ -283,12 +289,14 @@ log_line parse_json(std::string_view line) noexcept {
     std::optional<std::int64_t> seconds;
     std::optional<unsigned> status;
     std::optional<std::uint64_t> bytes;
-    std::string_view method, url;
+    std::string_view client, method, url;
     members in{line};
     while (const auto member = in.next()) {
         const auto& [name, value] = *member;
         if (name == "time") {
             seconds = iso_time(value);
+        } else if (name == "client") {
+            client = value.substr(0, std::min(value.rfind(':'), value.size()));
         } else if (name == "method") {
             method = value;
         } else if (name == "url") {
@@ -305,7 +313,7 @@ log_line parse_json(std::string_view line) noexcept {
     if (url.empty()) {
         return {.kind = line_kind::other_method};
     }
-    return judged(*seconds, method, url, *status, *bytes);
+    return judged(*seconds, client, method, url, *status, *bytes);
 }
 
 }  // namespace

@@ -77,6 +77,9 @@ void trace::take(std::string_view line, std::vector<request>& into) {
     figures_.last_second = seconds;
     ++figures_.requests;
     figures_.bytes += bytes;
+    if (keeps_clients_) {
+        clients_.push_back(client_numbers_.note(filter::hash_of(read.client, secret()), 0));
+    }
     into.push_back({key, bytes, number, static_cast<std::uint32_t>(seconds)});
 }
 

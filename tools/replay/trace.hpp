@@ -35,6 +35,12 @@ public:
     /// @throws std::runtime_error when a file can't be opened or read, or its format is not known
     void next(std::vector<request>& into, std::size_t most);
 
+    /// From now on clients() grows with each request: 4 bytes each. Before the first.
+    void keep_clients() noexcept { keeps_clients_ = true; }
+    /// Each request's client, numbered by first appearance; all one in a trace that knows of none.
+    [[nodiscard]] const std::vector<std::uint32_t>& clients() const noexcept { return clients_; }
+    [[nodiscard]] std::size_t different_clients() const noexcept { return client_numbers_.size(); }
+
     [[nodiscard]] const trace_figures& figures() const noexcept { return figures_; }
     [[nodiscard]] const object_table& objects() const noexcept { return objects_; }
     [[nodiscard]] std::optional<log_format> format() const noexcept { return format_; }
@@ -55,6 +61,9 @@ private:
     std::size_t first_taken_ = 0;
     object_table objects_;
     trace_figures figures_;
+    bool keeps_clients_ = false;
+    object_table client_numbers_;
+    std::vector<std::uint32_t> clients_;
 };
 
 }  // namespace reprise::replay

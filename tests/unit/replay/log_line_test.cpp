@@ -32,6 +32,13 @@ log_line squid(std::string_view result, std::string_view method = "GET") {
 
 TEST_SUITE_BEGIN("replay/log_line");
 
+TEST_CASE("logs name the client, without its port; a trace knows of none") {
+    CHECK(parse_line(log_format::squid, squid_line).client == "192.0.2.68");
+    CHECK(parse_line(log_format::combined, combined_line).client == "192.0.2.7");
+    CHECK(parse_line(log_format::json, json_line).client == "192.0.2.1");
+    CHECK(parse_line(log_format::trace, "1,2,3").client.empty());
+}
+
 TEST_CASE("every format has a name, and the name its format") {
     for (const auto format : every_format) {
         CHECK(format_of(to_string(format)) == format);

@@ -153,6 +153,25 @@ TEST_CASE("lines that are no requests are counted by why") {
     CHECK(source.figures().malformed == 1);
 }
 
+TEST_CASE("each request's client has a number, where that is asked for") {
+    const temp_dir directory;
+    const auto line = [](const std::string& client, const std::string& status) {
+        return "1.5 2 " + client + " TCP_MISS/" + status + " 99 GET http://x/ - y/z t\n";
+    };
+    const auto path = written(directory,
+                              "log",
+                              line("a", "200") + line("b", "200") + line("c", "503") +
+                                  line("b", "200") + line("a", "200"));
+    trace plain{{path}, log_format::squid};
+    (void)all_of(plain);
+    CHECK(plain.clients().empty());
+    trace keeping{{path}, log_format::squid};
+    keeping.keep_clients();
+    REQUIRE(all_of(keeping).size() == 4);
+    CHECK(keeping.clients() == std::vector<std::uint32_t>{0, 1, 1, 0});
+    CHECK(keeping.different_clients() == 2);
+}
+
 TEST_CASE("a file of no format is refused by its name") {
     const temp_dir directory;
     const auto path = written(directory, "t", "hello\nworld\n");
