@@ -1,0 +1,119 @@
+#pragma once
+// Digests between the nodes of a fleet, in virtual time and without sockets.
+//
+// Each node has a digest_source (and, where sights are shared, a seen_source); each view has a
+// digest_follower for each node. A pull is the proxy's own: the follower's question, the request's
+// head as digest_fetch writes it, read by the proxy's parser, answered by peer::answer, and what
+// comes back judged by the follower. Only the connection is missing, and its bytes are estimated
+// (wire_cost.hpp).
+//
+// Time. A trace's is in whole seconds; all requests of one second come at its beginning, in their
+// order. Then each source that was told something ticks, and again whenever it may publish. Pulls
+// come at the followers' own times, jittered in milliseconds.
+
+#include "proxy/peer/digest_source.hpp"
+#include "tools/fleet/shared_rule.hpp"
+#include "tools/fleet/view.hpp"
+#include "tools/fleet/wire_cost.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <queue>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace reprise::fleet {
+
+using std::chrono::milliseconds;
+
+enum class delivery : std::uint8_t {
+    pull,     ///< conditional GETs every `period`: what the proxy does
+    push,     ///< a message to each reader at each publication; a what-if
+    instant,  ///< all readers know at once, after each request; a yardstick
+};
+
+struct exchange_plan {
+    delivery how = delivery::pull;
+    milliseconds period{10'000};      ///< peers[].refresh
+    proxy::peer::source_plan source;  ///< digest.*
+    bool seen = false;                ///< admission.share
+    node_number views = 0;            ///< 0: one a node up to 16 nodes, else one for all
+    std::uint64_t seed = 1;
+};
+
+/// Messages and bytes, each once for each reader.
+struct exchange_figures {
+    std::uint64_t messages = 0, bytes = 0, bytes_of_paper = 0;
+    std::uint64_t wholes = 0, deltas = 0, unchanged = 0, failed = 0;
+    std::uint64_t refused = 0;  ///< answers that followers would not take, or that had no digest
+    std::uint64_t whole_bytes = 0, delta_bytes = 0;  ///< bodies
+    std::uint64_t seen_messages = 0, seen_bytes = 0, seen_bytes_of_paper = 0;
+    std::uint64_t published = 0;
+    double false_positive_rate = 0;  ///< the mean of digests held, in the end
+};
+
+/// Threads  none.
+class exchange {
+public:
+    /// `rules`: whose sights are shared; empty where none are. They live as long as this.
+    exchange(const exchange_plan& plan,
+             node_number nodes,
+             const proxy::peer::fleet_secret& secret,
+             std::vector<const shared_rule*> rules);
+
+    void stored(node_number node, const filter::key_hash& key);
+    void left(node_number node, const filter::key_hash& key);
+
+    /// All that is due before `now`, since the trace began. Not earlier than the last.
+    void pass(milliseconds now);
+    /// A request is over: for what is instant.
+    void end_of_request();
+
+    /// As view's, for the view of node `from`. `store_key` is the node's.
+    void look_up(const filter::key_hash& store_key,
+                 node_number from,
+                 std::vector<node_number>& out);
+    [[nodiscard]] bool seen_elsewhere(const filter::key_hash& store_key, node_number from);
+
+    [[nodiscard]] exchange_figures figures() const;
+
+private:
+    struct due {
+        milliseconds at;
+        enum class kind : std::uint8_t { source, seen_source, pull } what;
+        node_number node;
+        node_number reader;  // a view
+        bool seen = false;
+        bool operator>(const due& other) const noexcept { return at > other.at; }
+    };
+
+    [[nodiscard]] view& view_of(node_number node) { return *views_[node % views_.size()]; }
+    /// How many nodes of a view read that node's digest.
+    [[nodiscard]] std::uint64_t readers(node_number of_view, node_number of) const noexcept;
+    void tick_touched();
+    void tick(node_number node);
+    void deliver(node_number node, bool seen);
+    void pull(node_number reader, node_number node, bool seen);
+    void do_next();
+    void count(const due& what, std::uint64_t question, std::uint64_t head, std::uint64_t body);
+
+    exchange_plan plan_;
+    node_number nodes_;
+    const proxy::peer::fleet_secret& secret_;
+    std::mt19937_64 random_;
+    milliseconds now_{0};
+    std::vector<std::unique_ptr<proxy::peer::digest_source>> sources_;
+    std::vector<std::unique_ptr<proxy::peer::seen_source>> seen_sources_;
+    std::vector<std::unique_ptr<view>> views_;
+    std::vector<std::string> names_;
+    std::vector<std::uint8_t> touched_;
+    std::vector<node_number> touched_list_;
+    std::vector<std::uint64_t> generations_;
+    std::vector<milliseconds> next_tick_;
+    std::priority_queue<due, std::vector<due>, std::greater<>> queue_;
+    exchange_figures counted_;
+};
+
+}  // namespace reprise::fleet
