@@ -8,6 +8,7 @@
 //   /bytes/N       N bytes
 //   any, POST/PUT  answers with the body's length and SHA-256
 //   --root DIR     GET and HEAD serve the folder's files instead
+//   --delay-ms N   as far away as that
 //
 // Asio's TLS is compiled here (ssl/impl/src.hpp): no other program has a use for it.
 
@@ -22,6 +23,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <ctime>
 #include <filesystem>
@@ -50,6 +52,7 @@ struct settings {
     std::string port_file;
     std::string certificate;
     std::string key;
+    unsigned delay_ms = 0;
 };
 
 // Length and SHA-256 of a body, taken as it arrives.
@@ -170,6 +173,11 @@ net::awaitable<void> converse(Stream& stream, site& here) {
         }
         auto made = here.decide(parser.get(), body);
         here.note(parser.get(), made);
+        if (here.options.delay_ms > 0) {
+            net::steady_timer far{stream.get_executor()};
+            far.expires_after(std::chrono::milliseconds{here.options.delay_ms});
+            co_await far.async_wait(use_awaitable);
+        }
         co_await send(stream, parser.get(), made);
         if (!parser.get().keep_alive()) {
             co_return;
@@ -241,6 +249,8 @@ int main(int argc, char** argv) {
     app.add_option("--root", options.site.root, "folder to serve")->check(CLI::ExistingDirectory);
     app.add_option("--max-age", options.site.max_age, "lifetime of answers, in seconds");
     app.add_option("--log", options.log, "file to append a line a request to");
+    app.add_option(
+        "--delay-ms", options.delay_ms, "milliseconds that an answer takes, as from afar");
     auto* certificate = app.add_option("--certificate", options.certificate, "PEM file: serve TLS");
     auto* key = app.add_option("--key", options.key, "PEM file of the certificate's key");
     certificate->needs(key);
