@@ -478,6 +478,12 @@ exchange::next exchange::send_composed() {
 
 exchange::next exchange::answer_failure(const failure& why) {
     const auto& facts = facts_of(why.code);
+    if (why.code != failure_code::only_if_cached_miss && facts.status != 504 &&
+        is_squids_question()) {
+        note_failure(w_.counts, why.code);
+        return answer_failure(
+            failure{failure_code::only_if_cached_miss, false, std::string{facts.name}});
+    }
     note_failure(w_.counts, why.code);
     const auto date = http::format_date(wall_now());
     keep_ = keep_ && head_->version == 11;  // the page says nothing of keep-alive

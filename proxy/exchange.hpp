@@ -85,7 +85,8 @@ private:
         tunnel,
         finish_sending,
         purge,         ///< carried out; the disk keeps it
-        paced,         ///< a digest for a Squid: sent in two pieces
+        awaited,       ///< a digest for a Squid that is not there yet
+        paced,         ///< the same, sent in two pieces
         send_outside,  ///< head composed, the body is on disk
         drain_body,
     };
@@ -93,7 +94,10 @@ private:
     // Deciding
     [[nodiscard]] bool is_for_peers() const noexcept;
     next answer_peer();
+    next tell_peer();
+    awaitable<bool> tell_when_ready();
     awaitable<bool> send_paced();
+    [[nodiscard]] bool is_squids_question() const noexcept;
     std::optional<failure> read_request();
     std::optional<failure> judge_destination() const;
     [[nodiscard]] const config::listener& listener() const;

@@ -77,6 +77,7 @@ awaitable<bool> exchange::run() {
     case path::tunnel: co_return co_await tunnel_connect();
     case path::pass: keep = co_await pass_through(); break;
     case path::purge: keep = co_await answer_kept_purge(); break;
+    case path::awaited: keep = co_await tell_when_ready(); break;
     case path::paced: keep = co_await send_paced(); break;
     case path::disk: keep = co_await serve_from_disk(); break;
     case path::send_outside: keep = co_await send_outside(); break;

@@ -6,6 +6,19 @@
 
 namespace reprise::proxy {
 
+namespace {
+
+// An index is loaded at the speed of the disk.
+constexpr std::chrono::seconds longest_wait{60};
+constexpr std::chrono::milliseconds between_looks{50};
+
+net::ip::address client_of(const session_state& session) {
+    error_code numeric;
+    return net::ip::make_address(session.client_address, numeric);
+}
+
+}  // namespace
+
 bool exchange::is_for_peers() const noexcept {
     return w_.peers && head_->target.starts_with('/') &&
            listener().mode == config::listener_mode::forward &&
@@ -20,8 +33,15 @@ exchange::next exchange::answer_peer() {
     if (!framing) {
         return answer_failure(framing.error());
     }
-    error_code numeric;
-    const auto client = net::ip::make_address(s_.client_address, numeric);
+    if (w_.common.peers->should_wait(*head_, client_of(s_), *w_.peers->book)) {
+        path_ = path::awaited;
+        return next::wait;
+    }
+    return tell_peer();
+}
+
+exchange::next exchange::tell_peer() {
+    const auto client = client_of(s_);
     to_peer_ = w_.common.peers->answer(*head_, client, *w_.peers->book, !keep_, wall_now());
     facts_.is_head = head_->method == boost::beast::http::verb::head;
     how_ = outcome::local;
@@ -41,6 +61,30 @@ exchange::next exchange::answer_peer() {
         }
     }
     return send_composed();
+}
+
+awaitable<bool> exchange::tell_when_ready() {
+    const auto client = client_of(s_);
+    net::steady_timer timer{w_.io};
+    while (steady_now() - started_ < longest_wait && !w_.timer.stopped() &&
+           !w_.common.draining.load(std::memory_order_relaxed) &&
+           w_.common.peers->should_wait(*head_, client, *w_.peers->book)) {
+        timer.expires_after(between_looks);
+        (void)co_await timer.async_wait(use_tuple);
+    }
+    const auto after = tell_peer();
+    if (after == next::wait && path_ == path::paced) {
+        co_return co_await send_paced();
+    }
+    co_return co_await finish_composed(after);
+}
+
+// To a Squid's only-if-cached, 504 means that it asks the origin itself; any other refusal it hands
+// on to its client.
+bool exchange::is_squids_question() const noexcept {
+    return w_.peers &&
+           http::has_token(head_->fields, http::field_id::cache_control, "only-if-cached") &&
+           w_.peers->book->is_peer(client_of(s_), true);
 }
 
 awaitable<bool> exchange::send_paced() {

@@ -178,6 +178,14 @@ void peering::tick() {
     }
 }
 
+bool peering::should_wait(const http::request_head& request,
+                          const net::ip::address& client,
+                          const peer::peer_book& book) const {
+    return serves_squid_ && peer::resource_at(request.target) == peer::resource::squid_digest &&
+           // At the start nobody is known yet.
+           (book.addresses.empty() || (book.is_peer(client, true) && !source_.squid_digest()));
+}
+
 peer::resource_answer peering::answer(const http::request_head& request,
                                       const net::ip::address& client,
                                       const peer::peer_book& book,

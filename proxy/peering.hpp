@@ -80,6 +80,11 @@ public:
     /// Ends the keeper's thread.
     void stop();
 
+    /// A listed Squid asks for the digest, and there is none yet: it is better kept waiting than
+    /// told so. What it is refused it asks for again after five minutes, then ten, ...
+    [[nodiscard]] bool should_wait(const http::request_head& request,
+                                   const net::ip::address& client,
+                                   const peer::peer_book& book) const;
     /// The answer to a request for one of peer/resource's resources, counted.
     [[nodiscard]] peer::resource_answer answer(const http::request_head& request,
                                                const net::ip::address& client,
