@@ -2,7 +2,8 @@
 # shellcheck disable=SC2034  # some of what is set here is for the scripts alone
 # What every test with a real client needs: an origin, a DNS server that knows no name, the proxy on
 # ports the system picked, and checks that say what was expected. Sourced by the scripts beside it,
-# which ctest runs with REPRISE, ORIGIN, NO_NAMES and GIT_SERVER naming the programs (see CMakeLists.txt).
+# which ctest runs with REPRISE, ORIGIN, NO_NAMES, GIT_SERVER and DIGEST naming the programs (see
+# CMakeLists.txt).
 #
 # The proxy may reach loopback alone and resolves nothing, so whatever else a client asks for
 # (browsers phone home) ends there. Everything is written below $work, which goes at the end; what
@@ -115,6 +116,7 @@ start_proxy() {
   "memory": { "size": "64MiB" },
   "access": {
     "clients": ["127.0.0.0/8"],
+    "purge_clients": ["127.0.0.0/8"],
     "connect_ports": [${connect_ports:-443}],
     "allow_destinations": ["127.0.0.0/8"],
     "deny_destinations": [
