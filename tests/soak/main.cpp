@@ -8,9 +8,12 @@
 // is never killed: what it grows by is a leak. Ends by a table, and by status 1 if a promise was
 // broken.
 
+#define DOCTEST_CONFIG_IMPLEMENT  // what proxy_process complains by
 #include "tests/support/client.hpp"
 #include "tests/support/fake_origin.hpp"
 #include "tests/support/proxy_process.hpp"
+
+#include <doctest/doctest.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -18,6 +21,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -242,11 +246,8 @@ private:
     }
 
     void note(const response& got, double ms) {
-        // A sibling's hit stands before this node's own member.
-        const auto line = got.get("Cache-Status");
-        const bool by_sibling = line.find("fwd=") != std::string::npos &&
-                                got.get("Via").find(',') != std::string::npos;
         const bool hit = is_hit(got);
+        const bool by_sibling = !hit && got.get("Via").find(',') != std::string::npos;
         auto& count = hit ? counts_.hits : by_sibling ? counts_.siblings : counts_.others;
         ++count;
         const std::lock_guard lock{counts_.guard};
@@ -268,7 +269,7 @@ private:
         row("nodes ended and begun again", killed);
         row("requests", static_cast<double>(c.asked));
         row("hits", static_cast<double>(c.hits));
-        row("hits by a sibling, or a miss that followed one", static_cast<double>(c.siblings));
+        row("hits by a sibling", static_cast<double>(c.siblings));
         row("of the origin", static_cast<double>(c.others));
         row("excused: their own node was ended", static_cast<double>(c.excused));
         row("failed", static_cast<double>(c.failed));
@@ -295,6 +296,11 @@ private:
     counts counts_;
 };
 
+void report(const doctest::AssertData& failure) {
+    std::fprintf(stderr, "soak_fleet: %s\n", failure.m_decomp.c_str());
+    std::exit(1);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -306,6 +312,9 @@ int main(int argc, char** argv) {
     app.add_option("--urls", asked.urls)->capture_default_str();
     app.add_option("--seed", asked.seed)->capture_default_str();
     CLI11_PARSE(app, argc, argv);
+    doctest::Context context;
+    context.setAsDefaultForAssertsOutOfTestCases();
+    context.setAssertHandler(report);
     try {
         return soak{asked}.run() ? 0 : 1;
     } catch (const std::exception& what) {
