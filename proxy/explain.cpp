@@ -318,7 +318,14 @@ explanation explain(const common_state& common,
     out["fetch_under_way"] = common.fetches.has(key, url);
     out["known_uncacheable"] = common.uncacheable.has(key, steady_now());
     out["admission"] = admission_of(common, options, listener, key, url);
-    out["siblings"] = {{"claims", json::array()}, {"note", "there are no siblings"}};
+    const bool may_know = common.peers != nullptr && !request.accelerator;
+    out["siblings"] = {
+        {"claims", may_know ? json(common.peers->siblings_with(url)) : json::array()},
+        {"note",
+         common.peers == nullptr ? "there are no siblings"
+         : request.accelerator
+             ? "accelerators' objects are their own"
+             : "of their digests; one that asking has not paid for may be left out"}};
 
     cache::found kept;
     cache::verdict verdict;

@@ -6,6 +6,7 @@
 
 #include <boost/asio/post.hpp>
 
+#include <bit>
 #include <openssl/rand.h>
 #include <pthread.h>
 #include <stdexcept>
@@ -261,6 +262,15 @@ std::optional<peer::any_digest> peering::digest_of(std::string_view name) const 
         }
     }
     return std::nullopt;
+}
+
+std::vector<std::string> peering::siblings_with(std::string_view url) {
+    std::vector<std::string> names;
+    peer::sibling_table::reader reader{table_};
+    for (auto left = reader.named(url, key_of(url)); left != 0; left &= left - 1) {
+        names.push_back(table_.name_of(static_cast<unsigned>(std::countr_zero(left))));
+    }
+    return names;
 }
 
 peer::peer_report peering::report(const peer::peer_book& book) const {

@@ -39,6 +39,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 namespace reprise::proxy {
 
@@ -110,6 +111,8 @@ public:
     void note_miss(std::size_t url_bytes) noexcept;
 
     [[nodiscard]] peer::peer_report report(const peer::peer_book& book) const;
+    /// The names of the siblings whose digests list the URL. Any thread; a lock and an allocation.
+    [[nodiscard]] std::vector<std::string> siblings_with(std::string_view url);
     /// The digest last published (an empty name), or a sibling's as it is held. Any thread.
     [[nodiscard]] std::optional<peer::any_digest> digest_of(std::string_view name) const;
     [[nodiscard]] const peer::fleet_secret& secret() const noexcept { return secret_; }

@@ -119,13 +119,11 @@ std::uint64_t sibling_table::bytes() const {
 
 sibling_table::reader::reader(sibling_table& table) : table_{table}, reprises_{table.index_} {}
 
-candidates sibling_table::reader::find(std::string_view url,
-                                       const filter::key_hash& key,
-                                       steady_time now) {
-    candidates out;
+filter::sibling_mask sibling_table::reader::named(std::string_view url,
+                                                  const filter::key_hash& key) {
     const auto members = table_.members_.load(std::memory_order_relaxed);
     if (members == 0) {
-        return out;
+        return 0;
     }
     auto named = reprises_.may_hold(key);
     const auto version = table_.squid_version_.load(std::memory_order_acquire);
@@ -142,9 +140,16 @@ candidates sibling_table::reader::find(std::string_view url,
             }
         }
     }
-    named &= members;
+    return named & members;
+}
+
+candidates sibling_table::reader::find(std::string_view url,
+                                       const filter::key_hash& key,
+                                       steady_time now) {
+    candidates out;
+    const auto named = this->named(url, key);
     std::array<double, capacity> costs;
-    for (auto left = members; left != 0; left &= left - 1) {
+    for (auto left = table_.members_.load(std::memory_order_relaxed); left != 0; left &= left - 1) {
         const auto slot = static_cast<unsigned>(std::countr_zero(left));
         const bool says_yes = (named & bit_of(slot)) != 0;
         auto& its = table_.benefits_[slot];

@@ -88,6 +88,8 @@ public:
         [[nodiscard]] candidates find(std::string_view url,
                                       const filter::key_hash& key,
                                       steady_time now);
+        /// Whose digests name it, whether or not they are worth asking; counts nothing.
+        [[nodiscard]] filter::sibling_mask named(std::string_view url, const filter::key_hash& key);
         /// For a thread that may not look anything up for long.
         void rest() noexcept { reprises_.rest(); }
 

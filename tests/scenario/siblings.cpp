@@ -67,6 +67,9 @@ TEST_SUITE("scenario/siblings") {
             }
         }
         CHECK(served >= objects * 0.99);
+        const auto told = json::parse(
+            f[1].admin("/explain?url=" + f.origin.url("/never-asked")).body);
+        CHECK(told["siblings"]["claims"].is_array());
         const auto line = f[1].logged("/7");
         CHECK(line.at("outcome") == "sibling");
         CHECK(line.at("peer") == "n0");
@@ -136,6 +139,8 @@ TEST_SUITE("scenario/siblings") {
         f.origin.on("/a", ok("Cache-Control: max-age=600\r\nETag: \"1\"\r\n", "0123456789"));
         CHECK(f[0].get(f.origin.url("/a")).status == 200);
         REQUIRE(f.holds(1, "n0", 1));
+        const auto told = json::parse(f[1].admin("/explain?url=" + f.origin.url("/a")).body);
+        CHECK(told["siblings"]["claims"] == json::array({"n0"}));
         const auto part = f[1].get(f.origin.url("/a"), "Range: bytes=2-4\r\n");
         CHECK(part.status == 206);
         CHECK(part.body == "234");
