@@ -120,6 +120,7 @@ public:
                  "--write",
                  "admission",
                  "--copies",
+                 "--take-all",
                  "--segments",
                  std::to_string(shape.segments),
                  "--carry",
