@@ -337,6 +337,9 @@ awaitable<void> producer::run() {
         });
     };
     into_.producer_is(ready_.handle(), std::move(stop));
+    // Before anybody is asked: of several sources that are asked one after the other, or at once,
+    // the first may have answered before an invalidation that the last has seen.
+    begun_at_ = w_.common.store.mark(order_->key);
     std::optional<failure> broken;
     try {
         do {  // twice at most: the second request does not validate

@@ -114,7 +114,6 @@ void producer::ask_siblings() {
         }
     };
     inquiry_ = std::make_shared<inquiry>(w_, std::move(question), std::move(told));
-    begun_at_ = w_.common.store.mark(o.key);
     inquiry_->begin();
 }
 
@@ -253,7 +252,6 @@ awaitable<bool> producer::connect_and_send(bool fresh_only) {
     }
     control_->reading = &lease_.socket();
     request_time_ = wall_now();
-    begun_at_ = w_.common.store.mark(o.key);
     sent_at_ = steady_now();
     const auto wire = request_wire(validate_,
                                    parent() != nullptr ? next_hop::parent : next_hop::origin);

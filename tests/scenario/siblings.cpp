@@ -4,6 +4,7 @@
 #include "tests/scenario/fleet.hpp"
 #include "tests/support/certificates.hpp"
 
+#include <algorithm>
 #include <fstream>
 #include <functional>
 
@@ -285,6 +286,46 @@ TEST_SUITE("scenario/siblings") {
         CHECK(f[1].get(f.origin.url("/a")).body == "of the sibling");
         CHECK(f.origin.count("/a") == 2);  // it was asked too
         CHECK(f[1].logged("/a").at("outcome") == "sibling");
+    }
+
+    TEST_CASE("what a sibling was asked for before a purge is not stored after it") {
+        auto settings = node_settings();
+        settings["peering"]["budget"] = "1s";
+        fleet f{2, settings};
+        auto& origin_waits = f.origin.make_gate();
+        auto& sibling_waits = f.origin.make_gate();
+        std::atomic<bool> first{true};
+        f.origin.on("/a", [&](origin_request&, origin_connection& connection) {
+            if (!first.exchange(false)) {
+                (void)origin_waits.wait();
+            }
+            connection.send(ok("Cache-Control: max-age=600\r\n", "new"));
+        });
+        liar as{f, 0, [&](auto&, auto& c) {
+                    (void)sibling_waits.wait();
+                    c.send(ok("Age: 1\r\nCache-Control: max-age=600\r\n", "old"));
+                }};
+        CHECK(f[0].get(f.origin.url("/a")).status == 200);
+        meet_liar(f, as);
+        REQUIRE(f.holds(1, "liar", 1));
+        client asking{f[1].port()};
+        asking.send(absolute_request("GET", f.origin.url("/a")));
+        const auto path = f.origin.url("/a");
+        REQUIRE(eventually([&] {
+            const auto all = as.as.requests();
+            return std::any_of(all.begin(), all.end(), [&](const origin_request& one) {
+                return one.target == path;
+            });
+        }));
+        CHECK(f[1].ask("PURGE", path).status == 404);
+        // Its budget is over: the origin is asked too, after the purge.
+        REQUIRE(eventually([&] { return f.origin.count("/a") == 2; }));
+        sibling_waits.open();
+        CHECK(asking.read().body == "old");  // which was asked before the purge
+        f[0].kill();
+        origin_waits.open();
+        as.as.stop();
+        CHECK(f[1].get(f.origin.url("/a")).body == "new");
     }
 
     TEST_CASE("a sibling that never pays is asked less") {
