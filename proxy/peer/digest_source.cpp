@@ -116,6 +116,11 @@ void digest_source::held(
     push(event);
 }
 
+void digest_source::held(
+    holder by, const filter::key_hash& key, url_name name, wall_time until, wall_time now) {
+    push({.key = key, .name = name, .until = packed(until, now), .by = by});
+}
+
 void digest_source::gone(holder by, const filter::key_hash& key) {
     push({.key = key, .what = source_event::kind::gone, .by = by});
 }

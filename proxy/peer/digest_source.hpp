@@ -110,6 +110,10 @@ public:
               std::string_view url,
               wall_time until,
               wall_time now);
+    /// The same for who has the name already, and no Squid to serve.
+    void held(
+        holder by, const filter::key_hash& key, url_name name, wall_time until, wall_time now);
+
     /// The tier's last copy of a key left. Of the key only what the disk's index knows need be
     /// there. Not held: nothing happens.
     void gone(holder by, const filter::key_hash& key);
