@@ -87,7 +87,14 @@ struct fleet {
     /// Node `i` holds a digest of sibling `of` in which at least `objects` are, as far as its bits
     /// tell: 300 keys are estimated within 2 % but for one case in ten thousand.
     [[nodiscard]] bool holds(std::size_t i, std::string_view of, double objects) {
-        return eventually([&] { return estimate(i, of) > 0.97 * objects - 0.5; });
+        const bool does = eventually([&] { return estimate(i, of) > 0.97 * objects - 0.5; });
+        if (!does) {
+            MESSAGE("held of ", of, ": ", estimate(i, of), " of ", objects);
+            for (auto& each : nodes) {
+                MESSAGE(each.first.stats().dump());
+            }
+        }
+        return does;
     }
     [[nodiscard]] double estimate(std::size_t i, std::string_view of) {
         const auto stats = nodes.at(i).first.stats();

@@ -17,11 +17,11 @@ TEST_SUITE("scenario/shared_fetch") {
 
     namespace {
 
-    constexpr std::uint64_t length = sanitized ? 64 * mib : 1024 * mib;
+    const std::uint64_t length = sanitized ? 64 * mib : 1024 * mib;
     constexpr std::size_t window = 8 * mib;  // collapsing.window's default
     // Shadow memory and quarantines of a sanitizer are no growth of ours: there only a gross leak
     // would show.
-    constexpr std::size_t slack = sanitized ? 512 * mib : 0;
+    const std::size_t slack = sanitized ? 512 * mib : 0;
 
     /// Reads a response to its end, checking it on the way.
     struct reader {

@@ -15,7 +15,7 @@ TEST_SUITE("scenario/streaming") {
     constexpr std::uint64_t gib = std::uint64_t{1} << 30;
 
     // Shadow memory and quarantines are no growth of ours: there only a gross leak would show.
-    constexpr std::size_t slack = sanitized ? 512 * mib : 0;
+    const std::size_t slack = sanitized ? 512 * mib : 0;
 
     void send_with_length(origin_connection& connection, const long_body& body) {
         connection.send(raw_head("200 OK",

@@ -1,5 +1,7 @@
 #include "tests/support/disk_faults.hpp"
 
+#include "tests/support/under_test.hpp"
+
 #include <fcntl.h>
 #include <new>
 #include <stdexcept>
@@ -30,7 +32,7 @@ disk_faults::~disk_faults() {
 }
 
 std::vector<std::string> disk_faults::environment() const {
-    return {"LD_PRELOAD=" REPRISE_DISK_FAULT_SHIM,
+    return {"LD_PRELOAD=" + told("REPRISE_DISK_FAULT_SHIM", REPRISE_DISK_FAULT_SHIM),
             "REPRISE_TEST_DISK_FAULTS=" + directory_.file("switches")};
 }
 

@@ -1,5 +1,7 @@
 #include "tests/support/proxy_process.hpp"
 
+#include "tests/support/under_test.hpp"
+
 #include <doctest/doctest.h>
 
 #include <cerrno>
@@ -26,7 +28,7 @@ pid_t spawn(const std::vector<std::string>& arguments,
             const std::string& output,
             const std::string& errors,
             std::vector<std::string> environment = {}) {
-    std::vector<std::string> words{REPRISE_PROGRAM};
+    std::vector<std::string> words{told("REPRISE_PROGRAM", REPRISE_PROGRAM)};
     words.insert(words.end(), arguments.begin(), arguments.end());
     std::vector<char*> argv;
     for (auto& word : words) {
@@ -59,7 +61,7 @@ pid_t spawn(const std::vector<std::string>& arguments,
             ::dup2(err, 2) < 0) {
             ::_exit(126);
         }
-        ::execve(REPRISE_PROGRAM, argv.data(), envp.data());
+        ::execve(argv.front(), argv.data(), envp.data());
         ::_exit(127);
     }
     return child;

@@ -1,5 +1,7 @@
 #include "tests/support/stepped_clock.hpp"
 
+#include "tests/support/under_test.hpp"
+
 #include <atomic>
 #include <ctime>
 #include <fcntl.h>
@@ -31,7 +33,7 @@ stepped_clock::~stepped_clock() {
 }
 
 std::vector<std::string> stepped_clock::environment() const {
-    return {"LD_PRELOAD=" REPRISE_WALL_CLOCK_SHIM,
+    return {"LD_PRELOAD=" + told("REPRISE_WALL_CLOCK_SHIM", REPRISE_WALL_CLOCK_SHIM),
             "REPRISE_TEST_CLOCK=" + directory_.file("clock")};
 }
 

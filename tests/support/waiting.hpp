@@ -3,6 +3,8 @@
 // Every wait is bounded by patience(), so that a proxy that hangs fails a test by name and does not
 // hang the run; nothing passes because something was slept through.
 
+#include "tests/support/under_test.hpp"
+
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -10,17 +12,11 @@
 
 namespace reprise::tests {
 
-#if defined(REPRISE_PROGRAM_IS_SANITIZED)
-inline constexpr bool sanitized = true;
-#else
-inline constexpr bool sanitized = false;
-#endif
-
 /// How long anything that should happen at once may take on a busy machine.
-inline constexpr std::chrono::milliseconds patience{sanitized ? 30'000 : 10'000};
+inline const std::chrono::milliseconds patience{sanitized ? 30'000 : 10'000};
 
 /// Long enough that what would happen at once has happened: for asserting that something does not.
-inline constexpr std::chrono::milliseconds a_moment{sanitized ? 600 : 200};
+inline const std::chrono::milliseconds a_moment{sanitized ? 600 : 200};
 
 /// Polls until `condition()` is true; false when it is not within `limit`.
 template <class Condition>

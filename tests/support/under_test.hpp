@@ -1,0 +1,23 @@
+#pragma once
+// Which program is driven, and how it was built. What drives it is built once, without a sanitizer,
+// and used for every kind of build: ctest says by the environment which program it is about.
+//
+//   REPRISE_PROGRAM           the program; default: that of the tree the driver was built in
+//   REPRISE_SANITIZED         set: it has a sanitizer: be patient, and generous with memory
+//   REPRISE_WALL_CLOCK_SHIM   as REPRISE_PROGRAM: tests/support/wall_clock_shim.cpp
+//   REPRISE_DISK_FAULT_SHIM   as REPRISE_PROGRAM: tests/support/disk_fault_shim.cpp
+
+#include <cstdlib>
+#include <string>
+
+namespace reprise::tests {
+
+/// What the environment says under `name`, or `otherwise`.
+[[nodiscard]] inline std::string told(const char* name, const char* otherwise) {
+    const char* const value = std::getenv(name);
+    return value != nullptr && *value != '\0' ? value : otherwise;
+}
+
+inline const bool sanitized = std::getenv("REPRISE_SANITIZED") != nullptr;
+
+}  // namespace reprise::tests
