@@ -6,6 +6,7 @@
 #include "proxy/cache/disk/variants.hpp"
 
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 namespace reprise::proxy::cache::disk {
@@ -15,6 +16,10 @@ namespace {
 constexpr auto relaxed = std::memory_order_relaxed;
 // Carrying is done when so much of the segment is written: what comes last may be large.
 constexpr double done_at = 0.8;
+
+bool is_of_large(const footer_entry& one) noexcept {
+    return one.kind == record_kind::extent || one.kind == record_kind::large;
+}
 
 }  // namespace
 
@@ -49,6 +54,9 @@ void reclaimer::begin(std::uint32_t segment) {
 
     std::vector<candidate> there;
     std::vector<occupant> occupants;
+    // A large object is worth what it is as a whole, of which this segment most often has all: an
+    // extent kept where another goes is room lost.
+    std::unordered_map<std::uint64_t, std::uint64_t> whole;
     for (const auto& one : listed_) {
         const auto entry = live(one);
         if (!entry) {
@@ -64,6 +72,14 @@ void reclaimer::begin(std::uint32_t segment) {
                                                   one.kind == record_kind::variants ? 1 : 0);
         occupants.push_back({one.bytes, one.bytes, std::max<unsigned>(frequency, entry->uses)});
         there.push_back({one, *entry});
+        if (is_of_large(one)) {
+            whole[one.primary.low] += one.bytes;
+        }
+    }
+    for (std::size_t i = 0; i < there.size(); ++i) {
+        if (is_of_large(there[i].listed)) {
+            occupants[i].length = whole[there[i].listed.primary.low];
+        }
     }
     for (const auto i : core_.room.choose(occupants)) {
         chosen_bytes_ += there[i].entry.bytes;
