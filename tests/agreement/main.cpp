@@ -64,8 +64,8 @@ public:
         std::printf("%s: %zu requests for %u objects of %.1f MB in all, sizes divided by %llu; "
                     "they cost memory %.1f MB\n\n"
                     "| tiers | size, MB | policy | admission | requests | origin | replay | "
-                    "off, %% | wrong | written, MB | of the process, MB | off, %% |\n"
-                    "|---|---:|---|---|---:|---:|---:|---:|---:|---:|---:|---:|\n",
+                    "off, %% | wrong | written, MB | of the process, MB | off, %% | replay, MB |\n"
+                    "|---|---:|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n",
                     trace.name.c_str(),
                     trace.requests.size(),
                     trace.objects,
@@ -121,8 +121,13 @@ public:
                  "admission",
                  "--copies",
                  "--take-all",
+                 "--free-overhead",
+                 "--sketch",
+                 std::to_string(std::max<std::uint64_t>(wanted >> 14, 1u << 14)),
                  "--segments",
                  std::to_string(shape.segments),
+                 "--extents",
+                 std::to_string(shape.segment_bytes / shape.inline_most),
                  "--carry",
                  std::to_string(carry)});
     }
@@ -132,8 +137,9 @@ public:
 private:
     static constexpr std::uint64_t least_memory = std::uint64_t{1} << 20;
     static constexpr std::uint64_t least_disk = std::uint64_t{16} << 20;
-    /// About what a record has beside its body (proxy/cache/disk/FORMAT.md): head, URL, header.
-    static constexpr std::uint64_t record_front = 400;
+    /// About what a record has beside its body (proxy/cache/disk/FORMAT.md): head, URL, header, and
+    /// its entry in the segment's footer.
+    static constexpr std::uint64_t record_front = 400 + 48;
 
     struct row {
         std::string tiers;
@@ -201,7 +207,7 @@ private:
                                              std::uint64_t{0});
         const auto written_off = percent_off(got.io_written, static_cast<double>(written));
         std::printf("| %s | %.1f | %s | %s | %llu | %llu | %.0f | %+.2f | %llu | %.2f | %.2f | "
-                    "%+.2f |\n",
+                    "%+.2f | %.2f |\n",
                     what.tiers.c_str(),
                     what.percent * static_cast<double>(all_cost_) / 1e8,
                     what.policy.c_str(),
@@ -213,7 +219,8 @@ private:
                     static_cast<unsigned long long>(got.wrong),
                     static_cast<double>(written) / 1e6,
                     static_cast<double>(got.io_written) / 1e6,
-                    written == 0 ? 0 : written_off);
+                    written == 0 ? 0 : written_off,
+                    written == 0 ? 0 : number_in(rows.at(0), "bytes_written") / 1e6);
         std::fflush(stdout);
         agreed_ = agreed_ && got.wrong == 0 && std::abs(off) <= asked_.limit &&
                   (written == 0 || std::abs(written_off) <= asked_.written_limit);

@@ -1,5 +1,7 @@
 #include "tools/replay/disk_model.hpp"
 
+#include "proxy/cache/disk/index.hpp"
+
 #include <algorithm>
 #include <cmath>
 
@@ -10,20 +12,19 @@ using proxy::cache::disk::space_settings;
 
 namespace {
 
-// An extent is 1 MiB at most, and a segment of a disk of 8 GiB has 64 MiB: a small disk that stands
-// for a large one is not to lose more at the ends of its segments than that one.
-constexpr std::uint64_t extents_a_segment = 64;
-constexpr std::uint64_t largest = 4;         // a quarter of the disk
+constexpr std::uint64_t largest = 4;  // a quarter of the disk
+constexpr unsigned most_uses = proxy::cache::disk::record_index::most_uses;
 constexpr std::uint64_t filling_until = 16;  // a sixteenth is free, as disk::space has it
 
 }  // namespace
 
 segmented_disk::segmented_disk(const space_settings& settings,
+                               unsigned extents,
                                const proxy::cache::frequency_sketch& sketch)
     : sketch_{sketch},
       bytes_{settings.segments * settings.segment_bytes},
       segment_bytes_{settings.segment_bytes},
-      extent_bytes_{std::max<std::uint64_t>(1, segment_bytes_ / extents_a_segment)},
+      extent_bytes_{std::max<std::uint64_t>(1, segment_bytes_ / extents)},
       space_{settings},
       footers_(settings.segments),
       filled_(settings.segments) {}
@@ -63,6 +64,7 @@ void segmented_disk::append(const record& what, bool carried) {
     owner->places[what.extent] = open_;
     footers_[open_].push_back(what);
     filled_[open_] += what.bytes;
+    owner->uses = carried ? 0 : owner->uses;
     space_.wrote(open_, occupant_of(what), carried);
 }
 
@@ -84,6 +86,8 @@ void segmented_disk::begin_segment() {
             owner->places[one.extent] == next) {
             live.push_back(one);
             occupants.push_back(occupant_of(one));
+            auto& frequency = occupants.back().frequency;
+            frequency = std::max(frequency, std::min(owner->uses, most_uses));
         }
     }
     const auto chosen = space_.choose(occupants);

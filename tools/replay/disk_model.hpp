@@ -33,8 +33,8 @@ public:
     virtual void aged_to(std::uint64_t agings) noexcept = 0;
 
     [[nodiscard]] virtual bool holds(object_number object) const noexcept = 0;
-    /// A request for what it holds.
-    virtual void hit(object_number object) noexcept = 0;
+    /// A request for what it holds. How many there were before, since it was written.
+    virtual unsigned hit(object_number object) noexcept = 0;
     /// Whether an object that admission let in would be kept rather than what leaves for it.
     [[nodiscard]] virtual bool is_worth_writing(const filter::key_hash& key,
                                                 std::uint64_t bytes) const noexcept = 0;
@@ -49,12 +49,13 @@ public:
     [[nodiscard]] virtual std::uint64_t carried_bytes() const noexcept = 0;
 };
 
-/// An object may have at most a quarter of the disk. Larger ones than a 64th of a segment are
-/// written as extents of that size; an object that loses one is gone.
+/// An object may have at most a quarter of the disk. Larger ones than an extent are written in
+/// several; an object that loses one is gone.
 class segmented_disk final : public disk_model {
 public:
-    /// `sketch` has counted every request, and outlives this.
+    /// `sketch` has counted every request, and outlives this. A segment has `extents`.
     segmented_disk(const proxy::cache::disk::space_settings& settings,
+                   unsigned extents,
                    const proxy::cache::frequency_sketch& sketch);
 
     void make_room(std::size_t objects) override { stored_.make_room(objects); }
@@ -65,7 +66,7 @@ public:
     [[nodiscard]] bool holds(object_number object) const noexcept override {
         return stored_.find(object) != nullptr;
     }
-    void hit(object_number) noexcept override {}
+    unsigned hit(object_number object) noexcept override { return stored_.find(object)->uses++; }
     [[nodiscard]] bool is_worth_writing(const filter::key_hash& key,
                                         std::uint64_t bytes) const noexcept override;
     void write(object_number object, const filter::key_hash& key, std::uint64_t bytes) override;
@@ -83,6 +84,7 @@ private:
     struct on_disk {
         filter::key_hash key;
         std::uint64_t bytes = 0;
+        unsigned uses = 0;
         std::vector<segment_number> places;
     };
     /// What a segment's footer says of a record.
@@ -122,7 +124,11 @@ public:
     [[nodiscard]] bool holds(object_number object) const noexcept override {
         return stored_.find(object) != nullptr;
     }
-    void hit(object_number object) noexcept override { order_.used(*stored_.find(object)); }
+    unsigned hit(object_number object) noexcept override {
+        auto& found = *stored_.find(object);
+        order_.used(found);
+        return found.uses++;
+    }
     [[nodiscard]] bool is_worth_writing(const filter::key_hash& key,
                                         std::uint64_t bytes) const noexcept override;
     void write(object_number object, const filter::key_hash& key, std::uint64_t bytes) override;
@@ -133,6 +139,7 @@ public:
 private:
     struct entry : proxy::cache::evictable {
         object_number object = 0;
+        unsigned uses = 0;
     };
 
     [[nodiscard]] double density(const filter::key_hash& key, std::uint64_t bytes) const noexcept;

@@ -316,6 +316,9 @@ int main(int argc, char** argv) {
     app.add_option("--segments", asked.disk.segments, "of the disk")
         ->capture_default_str()
         ->check(CLI::Range(2u, 1'000'000u));
+    app.add_option("--extents", asked.disk.extents, "of a segment: larger objects are cut")
+        ->capture_default_str()
+        ->check(CLI::Range(2u, 1'000'000u));
     app.add_option("--carry", asked.disk.carry, "share of a reclaimed segment that is kept")
         ->capture_default_str()
         ->check(CLI::Range(0.0, 0.9));
@@ -329,6 +332,15 @@ int main(int argc, char** argv) {
     app.add_flag("--by-object",
                  asked.disk.by_object,
                  "no segments: an object at a time, the yardstick beside them");
+    app.add_flag(
+        "!--free-overhead",
+        asked.disk.counts_overhead,
+        "with a disk: what filter and sketch take is not memory's, as memory.size means it");
+    app.add_option("--sketch",
+                   asked.disk.sketch,
+                   "keys that requests are counted for, as a proxy's sketch is made (0: it grows "
+                   "with the objects; a proxy's has one for 16 KiB of disk, 16384 at least)")
+        ->capture_default_str();
     app.add_flag("--copies", asked.disk.copies, "what is on disk may stay in memory too");
     app.add_flag("--count-overhead", asked.counts_overhead, "the filter takes room from the size");
     app.add_option("--unit",

@@ -104,11 +104,13 @@ nlohmann::ordered_json json_of(const result& one) {
     if (const auto& disk = one.what.disk) {
         out["disk"] = {{"memory", disk->memory},
                        {"segments", disk->segments},
+                       {"extents", disk->extents},
                        {"carry", disk->carry},
                        {"exponent", disk->exponent.value_or(exponent_of(one.what.wanted))},
                        {"write", disk->write == write_when::admission ? "admission" : "eviction"},
                        {"selective", disk->selective},
                        {"copies", disk->copies},
+                       {"sketch", disk->sketch},
                        {"by_object", disk->by_object}};
     }
     out["requests"] = counted.requests;

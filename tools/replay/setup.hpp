@@ -51,6 +51,10 @@ enum class write_when : std::uint8_t { admission, eviction };
 struct disk_choice {
     double memory = 0.2;  ///< share of the size
     std::uint32_t segments = 128;
+    /// In a segment, at least. An extent is 1 MiB at most, and a segment of a disk of 8 GiB has
+    /// 64 MiB: a small disk that stands for a large one is not to lose more at the ends of its
+    /// segments than that one. One that stands for itself has 8.
+    std::uint32_t extents = 64;
     double carry = 0.6;  ///< of a reclaimed segment's bytes
     /// Of size, in the worth of a byte on disk; without one the objective's.
     std::optional<double> exponent{};
@@ -59,6 +63,10 @@ struct disk_choice {
     bool copies = false;         ///< what is on disk stays in memory too, until it is evicted there
     bool by_object = false;      ///< no segments: the yardstick beside them
     double max_in_memory = 0.5;  ///< of memory: a larger object goes to the disk alone
+    /// Keys that the sketch of requests is made for, as a running proxy's is once and for all; 0:
+    /// it grows with the objects that would fit.
+    std::uint64_t sketch = 0;
+    bool counts_overhead = true;  ///< sketch and filter take room from memory
     bool operator==(const disk_choice&) const = default;
 };
 

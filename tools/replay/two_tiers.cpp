@@ -36,7 +36,8 @@ two_tiers::two_tiers(const setup& wanted,
       has_probation_{wanted.probation > 0},
       unit_{unit},
       admission_{std::move(admission)},
-      sketch_{std::max(smallest_sketch, capacity * unit / usual_object)},
+      sketch_{choice_.sketch != 0 ? choice_.sketch
+                                  : std::max(smallest_sketch, capacity * unit / usual_object)},
       memory_bytes_{part(capacity * unit, choice_.memory)},
       disk_bytes_{capacity * unit - memory_bytes_} {
     residents_.emplace(
@@ -51,6 +52,7 @@ two_tiers::two_tiers(const setup& wanted,
                                                                 .segment_bytes = segment,
                                                                 .carry = choice_.carry,
                                                                 .exponent = exponent},
+                                                 choice_.extents,
                                                  sketch_);
     }
 }
@@ -79,7 +81,11 @@ void two_tiers::ask(const request& wanted) {
         ++tally_.disk_hits;
         tally_.hit_bytes += wanted.bytes;
         admission_->hit(wanted);
-        disk_->hit(wanted.object);
+        const auto uses = disk_->hit(wanted.object);
+        const auto bytes = wanted.bytes * unit_;
+        if (uses > 1 && promotes() && bytes <= part(memory_bytes_, choice_.max_in_memory)) {
+            enter_memory(wanted, bytes, standing::admitted);
+        }
     } else {
         missed(wanted);
     }
@@ -89,8 +95,8 @@ void two_tiers::asked_in_memory(const request& wanted, kept& found) {
     admission_->hit(wanted);
     found.last_used = wanted.seconds;
     found.was_found = true;
-    (void)residents_->use(found);
-    if (choice_.write == write_when::admission &&
+    const bool just_admitted = residents_->use(found);
+    if (choice_.write == write_when::admission && (just_admitted || !choice_.copies) &&
         residents::standing_of(found) == standing::admitted && !disk_->holds(found.object) &&
         goes_to_disk(found.key, found.charge)) {
         const auto key = found.key;
@@ -108,7 +114,7 @@ void two_tiers::missed(const request& wanted) {
     const auto bytes = wanted.bytes * unit_;
     ++misses_;
     missed_bytes_ += bytes;
-    if (misses_ >= misses_to_know_sizes && std::has_single_bit(misses_)) {
+    if (choice_.sketch == 0 && misses_ >= misses_to_know_sizes && std::has_single_bit(misses_)) {
         const auto objects = static_cast<double>(memory_bytes_ + disk_bytes_) *
                              static_cast<double>(misses_) / static_cast<double>(missed_bytes_ + 1);
         sketch_.grow_to(sketch_keys_an_object * static_cast<std::uint64_t>(objects));
@@ -141,7 +147,9 @@ void two_tiers::enter_memory(const request& wanted, std::uint64_t bytes, standin
     fresh.last_used = wanted.seconds;
     residents_->enter(fresh, as, as == standing::admitted ? 1 : admission_->uses_to_admit());
     // The sketch grows with what is stored, and takes its room from memory; never more than half.
-    const auto taken = std::min(sketch_.memory() + admission_->memory(), memory_bytes_ / 2);
+    const auto taken = choice_.counts_overhead
+                           ? std::min(sketch_.memory() + admission_->memory(), memory_bytes_ / 2)
+                           : 0;
     if (memory_bytes_ - taken != planned_for_) {
         planned_for_ = memory_bytes_ - taken;
         residents_->set_capacity(planned_for_);
@@ -161,6 +169,11 @@ void two_tiers::evict_from_memory(const request& now) {
         goes_to_disk(gone.key, gone.charge)) {
         write(gone.object, gone.key, gone.charge);
     }
+}
+
+// As cache::tiers has it: where each tier has objects of its own, a copy would push one out.
+bool two_tiers::promotes() const noexcept {
+    return choice_.copies || (choice_.write == write_when::eviction && !choice_.selective);
 }
 
 // As cache::tiers decides which of those that leave memory are offered to the disk.

@@ -47,6 +47,7 @@ private:
     void asked_in_memory(const request& wanted, kept& found);
     void missed(const request& wanted);
     void enter_memory(const request& wanted, std::uint64_t bytes, proxy::cache::standing as);
+    [[nodiscard]] bool promotes() const noexcept;
     [[nodiscard]] bool is_for_disk(const kept& leaving) const noexcept;
     [[nodiscard]] bool goes_to_disk(const filter::key_hash& key,
                                     std::uint64_t bytes) const noexcept;
