@@ -17,7 +17,7 @@
 #include <random>
 
 // What needs no waiting: reading the request's facts, the look-up, answers from the store and
-// refusals. Going further is in exchange_forward.cpp.
+// refusals. Going further is in exchange_forward.cpp, a fetch to the client in exchange_relay.cpp.
 
 namespace reprise::proxy {
 

@@ -1,0 +1,252 @@
+#include "proxy/exchange.hpp"
+#include "proxy/http/chunked.hpp"
+#include "proxy/http/forwarding.hpp"
+
+// A fetch's head and body on their way to the client, and what goes on alone behind them.
+
+namespace reprise::proxy {
+
+namespace {
+
+using http::body_kind;
+using news = cache::fetch_reader::news;
+
+constexpr std::size_t batch = 128u << 10;  // of a body, handed to the kernel at once
+
+}  // namespace
+
+// Status line to empty line, into tail and parts.
+void exchange::compose_head(const cache::fetched_head& head, const http::cache_status& how) {
+    status_ = head.status;
+    auto& tail = s_.tail;
+    tail.assign(head.head);
+    http::body_framing framing;
+    chunked_reply_ = false;
+    if (!head.has_body) {
+        if (head.length && head.status != 204) {
+            framing.has_stated_length = true;
+            framing.stated_length = *head.length;
+        }
+    } else if (head.length) {
+        framing.kind = body_kind::length;
+        framing.length = *head.length;
+    } else if (head_->version == 11) {
+        framing.kind = body_kind::chunked;
+        chunked_reply_ = true;
+        tail.append(head.trailer);
+    } else {
+        framing.kind = body_kind::until_close;
+        keep_ = false;
+    }
+    http::append_framing(tail, framing, head_->version);
+    const auto age = http::current_age(head.freshness, wall_now());
+    if (age.count() > 0) {
+        tail.append("Age: ").append(std::to_string(age.count())).append("\r\n");
+    }
+    tail.append("Cache-Status: ");
+    http::append_cache_status(tail, "reprise", how);
+    tail.append("\r\n");
+    append_connection(tail);
+    tail.append("\r\n");
+    s_.parts.clear();
+    s_.parts.emplace_back(tail.data(), tail.size());
+}
+
+awaitable<bool> exchange::relay_body(cache::fetch_reader& reader, cache::head_ptr head) {
+    auto& report = s_.report;
+    std::string chunk_line;
+    std::uint64_t body = 0;
+    const auto note_body = [&] {
+        w_.counts.body_bytes_to_clients.add(body);
+        if (how_ == outcome::collapsed) {
+            w_.counts.body_bytes_from_collapsing.add(body);
+        }
+    };
+    bool head_unsent = true;
+    for (;;) {
+        reader.next(report, batch);
+        bool over = false;
+        switch (report.what) {
+        case news::nothing: {
+            if (!s_.parts.empty()) {
+                const bool sent = co_await send_rest();
+                head_unsent = false;
+                if (!sent) {
+                    note_body();
+                    finish(outcome::client_gone, status_, reason_);
+                    co_return false;
+                }
+            }
+            const bool more = co_await wait_for_news();
+            if (!more) {
+                note_body();
+                keep_ = false;
+                s_.client.break_off();
+                finish(outcome::client_gone, status_, reason_);
+                co_return false;
+            }
+            continue;
+        }
+        case news::data: {
+            std::size_t size = 0;
+            for (const auto& slice : report.slices) {
+                size += slice.size;
+            }
+            body += size;
+            if (facts_.is_head || !head->has_body) {
+                continue;
+            }
+            if (chunked_reply_) {
+                chunk_line.clear();
+                http::append_chunk_header(chunk_line, size);
+                s_.parts.emplace_back(chunk_line.data(), chunk_line.size());
+            }
+            for (const auto& slice : report.slices) {
+                s_.parts.emplace_back(slice.view().data(), slice.size);
+            }
+            if (chunked_reply_) {
+                s_.parts.emplace_back("\r\n", 2);
+            }
+            break;
+        }
+        case news::end: {
+            over = true;
+            if (chunked_reply_) {
+                chunk_line = "0\r\n" + report.trailers + "\r\n";
+                s_.parts.emplace_back(chunk_line.data(), chunk_line.size());
+            }
+            break;
+        }
+        case news::failed: {
+            error_ = report.why.detail;
+            if (head_unsent) {
+                // Nothing has gone out: an honest error instead of half a response.
+                auto why = std::move(report.why);
+                const auto after = answer_failure(why);
+                co_return co_await finish_composed(after);
+            }
+            note_body();
+            reason_ = facts_of(report.why.code).name;
+            keep_ = false;
+            s_.client.break_off();
+            finish(outcome::cut_short, status_, reason_);
+            co_return false;
+        }
+        case news::fell_out: {
+            const bool whole = co_await resume_alone(head, reader.offset());
+            note_body();
+            finish(whole ? how_ : outcome::cut_short, status_, whole ? reason_ : "fell-behind");
+            co_return whole;
+        }
+        case news::interim: continue;  // too late for it
+        case news::head:
+        case news::validated:
+        case news::upgraded: break;  // seen before the body
+        }
+        if (!s_.parts.empty()) {
+            const bool sent = co_await send_rest();
+            head_unsent = false;
+            if (!sent) {
+                note_body();
+                finish(outcome::client_gone, status_, reason_);
+                co_return false;
+            }
+        }
+        if (over) {
+            note_body();
+            finish(how_, status_, reason_);
+            co_return true;
+        }
+    }
+}
+
+// This client fell out of a shared fetch: it goes on with a range request of its own, under the
+// strong ETag of what it has had so far (RFC 9110 13.1.5). Without one, what was sent cannot be
+// continued and the connection breaks.
+awaitable<bool> exchange::resume_alone(cache::head_ptr head, std::uint64_t offset) {
+    const auto break_off = [this] {
+        keep_ = false;
+        s_.client.break_off();
+        return false;
+    };
+    if (head->strong_etag.empty() || head->status != 200) {
+        co_return break_off();
+    }
+    auto order = make_order();
+    order->resume_at = offset;
+    order->resume_etag = head->strong_etag;
+    order->into = std::make_shared<cache::fetch>(settings_->fetches);
+    bool head_known = false;
+    const auto reader = cache::fetch::join(order->into, s_.arrived.handle(), head_known);
+    start_producer(w_, order);
+    auto& report = s_.report;
+    std::string chunk_line;
+    std::uint64_t left = 0;
+    for (;;) {
+        reader->next(report, batch);
+        if (report.what == news::nothing) {
+            const bool more = co_await wait_for_news();
+            if (!more) {
+                co_return break_off();
+            }
+            continue;
+        }
+        if (report.what == news::head) {
+            // Another representation, or another part of it, must not be spliced in; nor may it
+            // bring a byte more or less than this client was promised.
+            const auto& part = *report.head;
+            const bool same = part.status == 206 && part.strong_etag == head->strong_etag &&
+                              part.range_total != 0 && part.range_first == offset &&
+                              part.range_last + 1 == part.range_total &&
+                              (!head->length || *head->length == part.range_total) &&
+                              (!part.length || *part.length == part.range_total - offset);
+            left = part.range_total - offset;
+            if (!same) {
+                co_return break_off();
+            }
+            continue;
+        }
+        s_.parts.clear();
+        if (report.what == news::data) {
+            std::size_t size = 0;
+            for (const auto& slice : report.slices) {
+                size += slice.size;
+            }
+            if (size > left) {
+                co_return break_off();
+            }
+            left -= size;
+            w_.counts.body_bytes_to_clients.add(size);
+            if (chunked_reply_) {
+                chunk_line.clear();
+                http::append_chunk_header(chunk_line, size);
+                s_.parts.emplace_back(chunk_line.data(), chunk_line.size());
+            }
+            for (const auto& slice : report.slices) {
+                s_.parts.emplace_back(slice.view().data(), slice.size);
+            }
+            if (chunked_reply_) {
+                s_.parts.emplace_back("\r\n", 2);
+            }
+        } else if (report.what == news::end) {
+            if (left != 0) {
+                co_return break_off();
+            }
+            if (chunked_reply_) {
+                s_.parts.emplace_back("0\r\n\r\n", 5);
+            }
+        } else if (report.what != news::interim) {
+            co_return break_off();
+        }
+        const bool over = report.what == news::end;
+        const bool sent = co_await send_rest();
+        if (!sent) {
+            co_return false;
+        }
+        if (over) {
+            co_return true;
+        }
+    }
+}
+
+}  // namespace reprise::proxy
