@@ -13,6 +13,26 @@ using news = cache::fetch_reader::news;
 
 constexpr std::size_t batch = 128u << 10;  // of a body, handed to the kernel at once
 
+std::size_t size_of(const cache::fetch_reader::report& report) noexcept {
+    std::size_t size = 0;
+    for (const auto& slice : report.slices) {
+        size += slice.size;
+    }
+    return size;
+}
+
+// The last defence of who reads the reply by its Content-Length: whatever a producer did, the body
+// that goes out has that length or is seen to be cut short. `sent` bytes of it have gone out.
+void hold_to_length(cache::fetch_reader::report& report, std::uint64_t length, std::uint64_t sent) {
+    const bool more = report.what == news::data && size_of(report) > length - sent;
+    const bool less = report.what == news::end && sent != length;
+    if (more || less) {
+        report.what = news::failed;
+        report.why = failure{
+            failure_code::response_cut_short, false, "a body of another length than was said"};
+    }
+}
+
 }  // namespace
 
 // Status line to empty line, into tail and parts.
@@ -65,6 +85,9 @@ awaitable<bool> exchange::relay_body(cache::fetch_reader& reader, cache::head_pt
     bool head_unsent = true;
     for (;;) {
         reader.next(report, batch);
+        if (head->has_body && head->length) {
+            hold_to_length(report, *head->length, body);
+        }
         bool over = false;
         switch (report.what) {
         case news::nothing: {
@@ -88,10 +111,7 @@ awaitable<bool> exchange::relay_body(cache::fetch_reader& reader, cache::head_pt
             continue;
         }
         case news::data: {
-            std::size_t size = 0;
-            for (const auto& slice : report.slices) {
-                size += slice.size;
-            }
+            const auto size = size_of(report);
             body += size;
             if (facts_.is_head || !head->has_body) {
                 continue;
@@ -208,10 +228,7 @@ awaitable<bool> exchange::resume_alone(cache::head_ptr head, std::uint64_t offse
         }
         s_.parts.clear();
         if (report.what == news::data) {
-            std::size_t size = 0;
-            for (const auto& slice : report.slices) {
-                size += slice.size;
-            }
+            const auto size = size_of(report);
             if (size > left) {
                 co_return break_off();
             }

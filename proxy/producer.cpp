@@ -46,7 +46,7 @@ awaitable<bool> producer::wait_for_room() {
 }
 
 // A piece of the body goes to the readers, unless they have it from a sibling already. False: it is
-// not what they have.
+// not what they have, or more than they were promised.
 bool producer::deliver(std::string_view piece) {
     if (passed_) {
         if (passed_->left_to_skip() > 0) {
@@ -62,8 +62,29 @@ bool producer::deliver(std::string_view piece) {
             passed_->note(piece);
         }
     }
+    if (piece.size() > owed_) {
+        return false;
+    }
+    owed_ -= piece.size();
+    if (owed_ == 0 && !piece.empty() && ends_by_surprise()) {
+        last_ = piece.back();
+        piece.remove_suffix(1);
+    }
     if (!piece.empty()) {
         into_.producer_append(piece);
+    }
+    return true;
+}
+
+// The source in hand has sent all of its body. False: that is less than readers were promised, or
+// have.
+bool producer::end_body() {
+    if ((passed_ && passed_->left_to_skip() > 0) || (published_->length && owed_ != 0)) {
+        return false;
+    }
+    if (last_) {
+        into_.producer_append({&*last_, 1});
+        last_.reset();
     }
     return true;
 }
@@ -86,9 +107,11 @@ awaitable<bool> producer::read_body_of_one(std::string& trailers) {
         return false;
     };
     const auto skips = [this] { return passed_ && passed_->left_to_skip() > 0; };
+    constexpr auto changed = "the object changed while it was being sent";
+    const auto end = [&] { return end_body() || cut_short("another source had less of it"); };
     for (;;) {
         if (framing.kind == body_kind::length && left == 0) {
-            co_return skips() ? cut_short("another source had less of it") : true;
+            co_return end();
         }
         if (!buffer.empty()) {
             bool same = true;
@@ -103,7 +126,7 @@ awaitable<bool> producer::read_body_of_one(std::string& trailers) {
                     for (const auto& line : decoder.trailers()) {
                         trailers.append(line.name).append(": ").append(line.value).append("\r\n");
                     }
-                    co_return skips() ? cut_short("another source had less of it") : true;
+                    co_return end();
                 }
             } else {
                 const auto piece = buffer.data().substr(
@@ -113,7 +136,7 @@ awaitable<bool> producer::read_body_of_one(std::string& trailers) {
                 buffer.consume(piece.size());
             }
             if (!same) {
-                co_return cut_short("the object changed while it was being sent");
+                co_return cut_short(changed);
             }
             keep_while_there_is_room();
             continue;
@@ -128,7 +151,8 @@ awaitable<bool> producer::read_body_of_one(std::string& trailers) {
         }
         error_code error;
         std::size_t got = 0;
-        if (framing.kind == body_kind::chunked || left <= read_size / 4 || skips()) {
+        if (framing.kind == body_kind::chunked || left <= read_size / 4 || skips() ||
+            ends_by_surprise()) {
             const auto space = buffer.prepare(read_size);
             got = co_await read_into(space.data(), space.size(), error);
             buffer.commit(got);
@@ -137,6 +161,10 @@ awaitable<bool> producer::read_body_of_one(std::string& trailers) {
             const auto want = static_cast<std::size_t>(std::min<std::uint64_t>(left, 64u << 10));
             const auto [at, space] = into_.producer_space(want);
             got = co_await read_into(at, space, error);
+            if (got > owed_) {
+                co_return cut_short(changed);
+            }
+            owed_ -= got;
             if (sibling_ && passed_) {
                 passed_->note({at, got});
             }
@@ -151,7 +179,7 @@ awaitable<bool> producer::read_body_of_one(std::string& trailers) {
             continue;
         }
         if (framing.kind == body_kind::until_close && error == net::error::eof) {
-            co_return skips() ? cut_short("another source had less of it") : true;
+            co_return end();
         }
         co_return cut_short(error == net::error::eof ? "the connection ended before the body"
                                                      : "the connection broke: " + error.message());
@@ -298,6 +326,7 @@ awaitable<void> producer::fetch_once() {
         adopt_head();
     }
     publish_head(*framing);
+    owed_ = published_->length.value_or(std::numeric_limits<std::uint64_t>::max());
     lease_.buffer().consume(head_.bytes);
     std::string trailers;
     if (framing->kind != body_kind::none) {

@@ -75,6 +75,11 @@ private:
     awaitable<bool> read_body_of_one(std::string& trailers);
     awaitable<bool> go_on_elsewhere();
     [[nodiscard]] bool deliver(std::string_view piece);
+    [[nodiscard]] bool ends_by_surprise() const noexcept {
+        return passed_ && !sibling_ && published_->length &&
+               framing_.kind != http::body_kind::length;
+    }
+    [[nodiscard]] bool end_body();
     awaitable<bool> wait_for_room();
     awaitable<std::size_t> read_into(char* at, std::size_t room, error_code& error);
     std::string request_wire(bool validate, next_hop to) const;
@@ -125,6 +130,8 @@ private:
     // Of what a sibling sends, so that another source can go on where it broke off.
     std::unique_ptr<passed_bytes> passed_;
     std::shared_ptr<cache::fetched_head> published_;
+    std::uint64_t owed_ = 0;    // of the length that readers were promised; without one, no bound
+    std::optional<char> last_;  // of it, held back until the other source is seen to end there
     cache::reservation room_;
     std::unique_ptr<cache::disk::object_writer> on_disk_;  // of a body too large for memory
     std::vector<cache::slice> to_disk_;

@@ -1,7 +1,7 @@
 // Siblings as clients and operators see them: what one holds all serve, and whatever a sibling
 // does, no request fails for it.
 
-#include "tests/scenario/fleet.hpp"
+#include "tests/scenario/liar.hpp"
 #include "tests/support/certificates.hpp"
 
 #include <algorithm>
@@ -18,32 +18,6 @@ TEST_SUITE("scenario/siblings") {
         const auto path = directory.file(std::string{"secret-"} + filler);
         std::ofstream{path} << std::string(64, filler);
         return path;
-    }
-
-    /// A sibling that has the digest of a true one and treats those who ask it for objects as it is
-    /// told. Its digest is fetched anew for each who asks.
-    struct liar {
-        fleet& of;
-        fake_origin as;
-
-        liar(fleet& f, std::size_t true_one, origin_handler asked) : of{f} {
-            as.on("/.well-known/reprise/digest",
-                  [this, true_one](origin_request&, origin_connection& connection) {
-                      client to{of[true_one].port()};
-                      const auto got = to.ask("GET /.well-known/reprise/digest HTTP/1.1\r\n"
-                                              "Host: x\r\n\r\n");
-                      connection.send(
-                          answer("200 OK",
-                                 "Cache-Control: private\r\nETag: " + got.get("ETag") + "\r\n",
-                                 got.body));
-                  });
-            as.otherwise(std::move(asked));
-        }
-    };
-
-    /// Two nodes, of which the second believes that the first is `as`.
-    void meet_liar(fleet& f, const liar& as) {
-        f.tell(1, json::array({peer_at("liar", as.as.port())}));
     }
 
     }  // namespace

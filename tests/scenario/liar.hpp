@@ -1,0 +1,36 @@
+#pragma once
+// A sibling that says what it has and treats those who ask for it as a test likes.
+
+#include "tests/scenario/fleet.hpp"
+
+#include <utility>
+
+namespace reprise::tests {
+
+/// A sibling that has the digest of a true one and treats those who ask it for objects as it is
+/// told. Its digest is fetched anew for each who asks.
+struct liar {
+    fleet& of;
+    fake_origin as;
+
+    liar(fleet& f, std::size_t true_one, origin_handler asked) : of{f} {
+        as.on("/.well-known/reprise/digest",
+              [this, true_one](origin_request&, origin_connection& connection) {
+                  client to{of[true_one].port()};
+                  const auto got = to.ask("GET /.well-known/reprise/digest HTTP/1.1\r\n"
+                                          "Host: x\r\n\r\n");
+                  connection.send(
+                      answer("200 OK",
+                             "Cache-Control: private\r\nETag: " + got.get("ETag") + "\r\n",
+                             got.body));
+              });
+        as.otherwise(std::move(asked));
+    }
+};
+
+/// Two nodes, of which the second believes that the first is `as`.
+inline void meet_liar(fleet& f, const liar& as) {
+    f.tell(1, json::array({peer_at("liar", as.as.port())}));
+}
+
+}  // namespace reprise::tests

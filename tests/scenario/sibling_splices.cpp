@@ -1,0 +1,97 @@
+// A sibling that breaks off in the middle of a body: what goes on behind it, and what must not.
+
+#include "tests/scenario/liar.hpp"
+
+TEST_SUITE("scenario/sibling_splices") {
+
+    using namespace reprise::tests;
+
+    namespace {
+
+    constexpr auto fresh = "Cache-Control: max-age=600\r\n";
+
+    /// A sibling's 200, of which `sent` is all that comes.
+    origin_handler breaking_off(std::size_t length,
+                                std::string sent,
+                                std::string_view fields = "") {
+        std::string head = raw_head("200 OK",
+                                    std::string{fresh} + "Age: 5\r\nContent-Length: " +
+                                        std::to_string(length) + "\r\n" + std::string{fields});
+        return [bytes = std::move(head) + std::move(sent)](auto&, auto& connection) {
+            connection.send(bytes);
+            connection.close();
+        };
+    }
+
+    /// The second of two nodes asks for /a, which the first holds in the eyes of both; a liar that
+    /// does `deed` stands for the first, and the origin has `then` now.
+    struct broken_off : fleet {
+        liar as;
+
+        broken_off(origin_handler deed, origin_handler then)
+            : fleet{2},
+              as{*this, 0, std::move(deed)} {
+            origin.on("/a", ok(fresh, "what it was"));
+            CHECK((*this)[0].get(origin.url("/a")).status == 200);
+            meet_liar(*this, as);
+            REQUIRE(holds(1, "liar", 1));
+            origin.on("/a", std::move(then));
+        }
+
+        response ask() { return (*this)[1].get(origin.url("/a")); }
+    };
+
+    }  // namespace
+
+    TEST_CASE("another source brings no byte more or less than the length that was promised") {
+        for (const std::size_t promised : {std::size_t{1000}, 600 * kib}) {
+            const auto body = patterned(2 * promised);
+            const auto half = body.substr(0, promised / 2);
+            for (const auto actual : {promised + promised / 2, promised - promised / 4}) {
+                const auto whole = body.substr(0, actual);
+                const std::vector<std::pair<std::string, std::string>> framings{
+                    {"chunked",
+                     raw_head("200 OK", std::string{fresh} + "Transfer-Encoding: chunked\r\n") +
+                         chunk(whole) + chunk("")},
+                    {"until the end", raw_head("200 OK", fresh) + whole}};
+                for (const auto& [framing, bytes] : framings) {
+                    CAPTURE(promised);
+                    CAPTURE(actual);
+                    CAPTURE(framing);
+                    broken_off f{breaking_off(promised, half), [&](auto&, auto& connection) {
+                                     connection.send(bytes);
+                                     connection.close();
+                                 }};
+                    client asking{f[1].port()};
+                    asking.send(absolute_request("GET", f.origin.url("/a")));
+                    const auto head = asking.read_head();
+                    CHECK(head.get("Content-Length") == std::to_string(promised));
+                    const auto rest = asking.read_to_end();
+                    CHECK(rest.end != read_end::timed_out);
+                    CHECK(head.body.size() + rest.bytes.size() < promised);
+                    // Nor is it kept.
+                    f.as.as.stop();
+                    const auto again = f.ask();
+                    CHECK_FALSE(is_hit(again));
+                    CHECK((again.body == whole));
+                }
+            }
+        }
+    }
+
+    TEST_CASE("another source of the same length goes on, however it frames it") {
+        const auto body = patterned(100 * kib);
+        broken_off f{
+            breaking_off(body.size(), body.substr(0, 70 * kib)), [&](auto&, auto& connection) {
+                connection.send(
+                    raw_head("200 OK", std::string{fresh} + "Transfer-Encoding: chunked\r\n") +
+                    chunk(body) + chunk(""));
+            }};
+        const auto got = f.ask();
+        CHECK(got.complete());
+        CHECK((got.body == body));
+        const auto again = f.ask();
+        CHECK(is_hit(again));
+        CHECK((again.body == body));
+    }
+}
