@@ -3,7 +3,6 @@
 #include "proxy/http/message_head.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,16 +24,6 @@ namespace {
 using news = cache::fetch_reader::news;
 
 constexpr std::size_t batch = 128u << 10;  // of a body, handed to the kernel at once
-
-std::vector<http::field> lines_of(const cache::fetched_head& head) {
-    // We wrote the head from a parsed one, so it cannot fail to parse.
-    std::vector<http::field> lines;
-    const std::string_view text{head.head};
-    const auto begin = std::min(text.find("\r\n") + 2, text.size());
-    const auto most = std::numeric_limits<unsigned>::max();
-    (void)http::parse_field_lines(text.substr(begin), lines, most);
-    return lines;
-}
 
 }  // namespace
 

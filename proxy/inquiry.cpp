@@ -149,17 +149,20 @@ awaitable<asking_end> inquiry::exchange_heads(bool& silent) {
                 co_return asking_end::failed;
             }
             if (parsed.state == http::head_state::done) {
-                if (asking_->head.status >= 200) {
-                    co_return judge();
-                }
-                if (asking_->head.status == 101 || ++interim > most_interim) {
-                    co_return asking_end::failed;
-                }
-                buffer.consume(asking_->head.bytes);
                 resume = 0;
-                continue;
+                if (asking_->head.status < 200) {
+                    if (asking_->head.status == 101 || ++interim > most_interim) {
+                        co_return asking_end::failed;
+                    }
+                    buffer.consume(asking_->head.bytes);
+                    continue;
+                }
+                if (const auto end = judge()) {
+                    co_return *end;
+                }
+            } else {
+                resume = parsed.resume;
             }
-            resume = parsed.resume;
         }
         if (late_ || abandoned_) {
             co_return asking_end::timed_out;
@@ -175,7 +178,9 @@ awaitable<asking_end> inquiry::exchange_heads(bool& silent) {
     }
 }
 
-asking_end inquiry::judge() {
+// None: it would be an answer, but nothing of its body is there yet. A sibling that breaks off
+// before that has answered nothing: the next source's whole answer serves, head and all.
+std::optional<asking_end> inquiry::judge() {
     auto& lease = asking_->lease;
     const auto& head = asking_->head;
     const auto framing = http::response_framing(head, boost::beast::http::verb::get);
@@ -184,6 +189,11 @@ asking_end inquiry::judge() {
     }
     const bool from_store = http::find(head.fields, http::field_id::age) != nullptr;
     if (may_answer(head.status) && from_store) {
+        const bool empty = framing->kind == http::body_kind::none ||
+                           (framing->kind == http::body_kind::length && framing->length == 0);
+        if (!empty && lease.buffer().size() == head.bytes) {
+            return std::nullopt;
+        }
         return asking_end::true_hit;
     }
     // The page that says no has come along with its head: the connection serves again.

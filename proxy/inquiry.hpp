@@ -2,9 +2,10 @@
 // Siblings asked for one object, best first, one after another, until one has it.
 //
 // A sibling is asked by an absolute-form GET with only-if-cached. What counts as its answer: 2xx,
-// 3xx, 404 and 410 with an Age, which says that it comes from a store. Anything else, silence for
-// its timeout or a connection that fails means the next one. The inquiry says when it has an answer
-// or has nobody left to ask; who waits for it may do without it at any moment.
+// 3xx, 404 and 410 with an Age, which says that it comes from a store, once its body has begun to
+// come. Anything else, silence for its timeout or a connection that fails means the next one. The
+// inquiry says when it has an answer or has nobody left to ask; who waits for it may do without it
+// at any moment.
 //
 // Threads   one worker's.
 // Waits     each sibling's timeout, by a timer of its own: a budget of 100 ms is no matter for
@@ -23,6 +24,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace reprise::proxy {
@@ -44,7 +46,7 @@ public:
         http::response_head head;
         wall_time asked_at{};
         steady_time sent_at{};
-        std::chrono::microseconds took{0};  ///< to the head
+        std::chrono::microseconds took{0};  ///< to the first byte of its body
     };
 
     /// `told` is called once, from the loop, when is_over() has become true. @pre w outlives it
@@ -68,7 +70,7 @@ private:
     awaitable<void> run();
     awaitable<peer::asking_end> ask(const peer::known_peer& one);
     awaitable<peer::asking_end> exchange_heads(bool& silent);
-    [[nodiscard]] peer::asking_end judge();
+    [[nodiscard]] std::optional<peer::asking_end> judge();
     void close();
 
     worker& w_;

@@ -7,6 +7,7 @@
 #include "proxy/http/forwarding.hpp"
 #include "proxy/net/io.hpp"
 #include "proxy/producer_steps.hpp"
+#include "proxy/splice.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
@@ -200,19 +201,7 @@ awaitable<bool> producer::go_on_elsewhere() {
         co_return false;
     }
     const auto framing = http::response_framing(head_, o.request->head.method);
-    const auto* etag = http::find(head_.fields, http::field_id::etag);
-    const auto* range = http::find(head_.fields, http::field_id::content_range);
-    const auto part = range != nullptr ? http::parse_content_range(range->value)
-                                       : http::content_range{};
-    const bool same = framing && head_.status == published_->status &&
-                      (published_->strong_etag.empty() ||
-                       (etag != nullptr && etag->value == published_->strong_etag)) &&
-                      (!published_->length || framing->kind != body_kind::length ||
-                       *published_->length == framing->length) &&
-                      (head_.status != 206 ||
-                       (published_->range_total != 0 && part.first == published_->range_first &&
-                        part.last == published_->range_last &&
-                        part.total == published_->range_total));
+    const bool same = framing && continues(*published_, head_, *framing);
     if (!same) {
         why_ = failure{
             failure_code::response_cut_short, false, "the object changed while it was being sent"};

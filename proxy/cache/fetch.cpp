@@ -1,7 +1,10 @@
 #include "proxy/cache/fetch.hpp"
 
+#include "proxy/http/message_head.hpp"
+
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 namespace reprise::proxy::cache {
@@ -10,6 +13,16 @@ namespace {
 constexpr std::size_t largest_block = 64u << 10;
 constexpr std::size_t smallest_block = 4u << 10;
 }  // namespace
+
+std::vector<http::field> lines_of(const fetched_head& head) {
+    // We wrote the head from a parsed one, so it cannot fail to parse.
+    std::vector<http::field> lines;
+    const std::string_view text{head.head};
+    const auto begin = std::min(text.find("\r\n") + 2, text.size());
+    const auto most = std::numeric_limits<unsigned>::max();
+    (void)http::parse_field_lines(text.substr(begin), lines, most);
+    return lines;
+}
 
 fetch::~fetch() = default;
 

@@ -68,6 +68,9 @@ struct fetched_head {
 };
 using head_ptr = std::shared_ptr<const fetched_head>;
 
+/// Its field lines: views into head.head.
+[[nodiscard]] std::vector<http::field> lines_of(const fetched_head& head);
+
 struct fetch_limits {
     std::uint64_t window = 8u << 20;
     std::uint64_t read_ahead = 256u << 10;

@@ -94,4 +94,52 @@ TEST_SUITE("scenario/sibling_splices") {
         CHECK(is_hit(again));
         CHECK((again.body == body));
     }
+
+    TEST_CASE("a sibling that sends no byte of the body behind its head has not answered") {
+        const std::string body(1000, 'p');
+        broken_off f{breaking_off(body.size(),
+                                  "",
+                                  "Content-Encoding: br\r\nContent-Type: application/json\r\n"
+                                  "X-From: sibling\r\n"),
+                     [&](auto&, auto& connection) {
+                         connection.send(
+                             ok(std::string{fresh} + "Content-Type: text/plain\r\n", body));
+                     }};
+        for (const bool hit : {false, true}) {
+            const auto got = f.ask();
+            CHECK(got.complete());
+            CHECK(is_hit(got) == hit);
+            CHECK(got.body == body);
+            CHECK(got.get("Content-Type") == "text/plain");
+            CHECK_FALSE(got.has("Content-Encoding"));
+            CHECK_FALSE(got.has("X-From"));
+        }
+        CHECK(f.asked(1, "liar", "failed") == 1);
+    }
+
+    TEST_CASE("what another source says of the body otherwise is not put behind what was sent") {
+        const auto body = patterned(4 * kib);
+        const auto half = body.substr(0, 2 * kib);
+        const std::vector<std::pair<std::string, std::string>> pairs{
+            {"Content-Encoding: br\r\n", ""},
+            {"", "Content-Encoding: gzip\r\n"},
+            {"Content-Type: application/json\r\n", "Content-Type: text/plain\r\n"},
+            {"Content-Language: de\r\n", "Content-Language: en\r\n"},
+            {"Content-Location: /a/1\r\n", "Content-Location: /a/2\r\n"},
+            {"ETag: W/\"1\"\r\n", "ETag: W/\"2\"\r\n"},
+            {"Last-Modified: " + http_date(std::chrono::seconds{-200}) + "\r\n",
+             "Last-Modified: " + http_date(std::chrono::seconds{-100}) + "\r\n"}};
+        for (const auto& [then, now] : pairs) {
+            CAPTURE(then);
+            CAPTURE(now);
+            broken_off f{breaking_off(body.size(), half, then), [&](auto&, auto& connection) {
+                             connection.send(ok(std::string{fresh} + now, body));
+                         }};
+            CHECK_FALSE(f.ask().complete());
+            f.as.as.stop();
+            const auto again = f.ask();
+            CHECK_FALSE(is_hit(again));
+            CHECK((again.body == body));
+        }
+    }
 }
