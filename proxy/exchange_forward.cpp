@@ -538,7 +538,8 @@ void exchange::invalidate_after(unsigned status, const cache::fetched_head& head
         return;
     }
     // RFC 9111 4.4: the target, and what Location and Content-Location name of the same origin.
-    w_.counts.store_invalidated.add(w_.common.store.invalidate(key_, url_));
+    const auto now = wall_now();
+    w_.counts.store_invalidated.add(w_.common.store.invalidate(key_, url_, now));
     w_.common.fetches.forget(key_, url_);
     for (const auto& location : head.locations) {
         const auto named = std::string_view{location}.substr(0, location.find('#'));
@@ -561,7 +562,7 @@ void exchange::invalidate_after(unsigned status, const cache::fetched_head& head
         std::string scratch;
         const auto url = key_text(other, listener(), scratch);
         const auto key = filter::hash_of(url, w_.common.admission.secret());
-        w_.counts.store_invalidated.add(w_.common.store.invalidate(key, url));
+        w_.counts.store_invalidated.add(w_.common.store.invalidate(key, url, now));
         w_.common.fetches.forget(key, url);
     }
 }

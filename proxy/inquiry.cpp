@@ -1,11 +1,14 @@
 #include "proxy/inquiry.hpp"
 
+#include "proxy/cache/tags.hpp"
 #include "proxy/http/framing.hpp"
+#include "proxy/http/freshness.hpp"
 #include "proxy/net/io.hpp"
 #include "proxy/worker.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 
+#include <algorithm>
 #include <utility>
 
 namespace reprise::proxy {
@@ -20,6 +23,10 @@ constexpr unsigned most_interim = 16;
 std::chrono::microseconds since(steady_time start) {
     return std::chrono::duration_cast<std::chrono::microseconds>(steady_now() - start);
 }
+
+/// By so much something may be older than its Age says: that is whole seconds, rounded down when it
+/// was stored and again when it was sent.
+constexpr std::chrono::seconds age_error{2};
 
 bool may_answer(unsigned status) noexcept {
     return (status >= 200 && status < 400) || status == 404 || status == 410;
@@ -178,6 +185,15 @@ awaitable<asking_end> inquiry::exchange_heads(bool& silent) {
     }
 }
 
+// What a sibling holds since before an unsafe method, or a purge, went through here. It may know of
+// neither.
+bool inquiry::is_outdated(std::chrono::seconds age) const {
+    auto lines = asking_->lease.buffer().data().substr(0, asking_->head.bytes);
+    lines.remove_prefix(std::min(lines.find("\r\n") + 2, lines.size()));
+    return w_.common.store.invalidated_since(
+        asked_.key, asked_.url, cache::read_tags(lines), asking_->asked_at - age - age_error);
+}
+
 // None: it would be an answer, but nothing of its body is there yet. A sibling that breaks off
 // before that has answered nothing: the next source's whole answer serves, head and all.
 std::optional<asking_end> inquiry::judge() {
@@ -187,8 +203,8 @@ std::optional<asking_end> inquiry::judge() {
     if (!framing) {
         return asking_end::failed;
     }
-    const bool from_store = http::find(head.fields, http::field_id::age) != nullptr;
-    if (may_answer(head.status) && from_store) {
+    const auto age = http::stated_age(head.fields);  // which says that it comes from a store
+    if (may_answer(head.status) && age && !is_outdated(*age)) {
         const bool empty = framing->kind == http::body_kind::none ||
                            (framing->kind == http::body_kind::length && framing->length == 0);
         if (!empty && lease.buffer().size() == head.bytes) {

@@ -3,14 +3,16 @@
 //
 // A sibling is asked by an absolute-form GET with only-if-cached. What counts as its answer: 2xx,
 // 3xx, 404 and 410 with an Age, which says that it comes from a store, once its body has begun to
-// come. Anything else, silence for its timeout or a connection that fails means the next one. The
-// inquiry says when it has an answer or has nobody left to ask; who waits for it may do without it
-// at any moment.
+// come; and if it is no older than the last invalidation of the key, or purge that meets it, that
+// this node knows of. Anything else, silence for its timeout or a connection that fails means the
+// next one. The inquiry says when it has an answer or has nobody left to ask; who waits for it may
+// do without it at any moment.
 //
 // Threads   one worker's.
 // Waits     each sibling's timeout, by a timer of its own: a budget of 100 ms is no matter for
 //           deadlines that tick ten times a second.
 
+#include "filter/key_hash.hpp"
 #include "proxy/clock.hpp"
 #include "proxy/http/message_head.hpp"
 #include "proxy/net/asio.hpp"
@@ -36,7 +38,9 @@ public:
     struct question {
         std::shared_ptr<const peer::peer_book> book;
         peer::candidates whom;
-        std::string wire;  ///< the request's head, the same for all
+        std::string wire;      ///< the request's head, the same for all
+        filter::key_hash key;  ///< in the store
+        std::string url;       ///< and its text
         http::head_limits limits;
     };
     struct answer {
@@ -71,6 +75,7 @@ private:
     awaitable<peer::asking_end> ask(const peer::known_peer& one);
     awaitable<peer::asking_end> exchange_heads(bool& silent);
     [[nodiscard]] std::optional<peer::asking_end> judge();
+    [[nodiscard]] bool is_outdated(std::chrono::seconds age) const;
     void close();
 
     worker& w_;

@@ -377,7 +377,7 @@ void producer::put_freshened(const cache::stored_ptr& current,
         }
     } else {
         // The 304 took the leave to store back, or chooses variants anew.
-        const auto removed = w_.common.store.invalidate(o.key, o.url);
+        const auto removed = w_.common.store.invalidate(o.key, o.url, response_time_);
         w_.counts.store_invalidated.add(removed);
         if (verdict == http::storability::storable && removed > 0) {
             auto asked = w_.common.store.mark(o.key);  // after our own invalidation,

@@ -104,6 +104,8 @@ void producer::ask_siblings() {
     inquiry::question question{.book = book_,
                                .whom = whom,
                                .wire = request_wire(false, next_hop::sibling),
+                               .key = o.key,
+                               .url = o.url,
                                .limits = o.now_settings->response_limits};
     // An answer ends the reading of a slower source.
     auto told = [signal = ready_.handle(), control = control_](const inquiry& one) {

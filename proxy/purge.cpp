@@ -135,7 +135,7 @@ purge_answer carry_out(common_state& common, const purge_order& order, wall_time
         std::size_t variants = 0;
         for (const auto& text : order.keys) {
             const auto key = filter::hash_of(text, common.admission.secret());
-            variants += order.mode == purge_mode::hard ? common.store.invalidate(key, text)
+            variants += order.mode == purge_mode::hard ? common.store.invalidate(key, text, now)
                                                        : common.store.expire(key, text, now);
             common.fetches.forget(key, text);
         }

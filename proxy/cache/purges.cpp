@@ -133,6 +133,19 @@ purge_list::judgement purge_list::judge(std::string_view key,
     return out;
 }
 
+bool purge_list::met_since(std::string_view key,
+                           std::span<const std::uint64_t> tags,
+                           wall_time moment) const {
+    const std::lock_guard lock{guard_};
+    const bool forgetful = forgotten_.hard != 0 || forgotten_.soft != 0;
+    if (forgetful && (bans_.empty() || bans_.front().time >= moment)) {
+        return true;
+    }
+    return std::any_of(bans_.begin(), bans_.end(), [&](const ban& one) {
+        return one.time >= moment && one.meets(key, tags);
+    });
+}
+
 std::vector<kept_ban> purge_list::made_since(std::uint64_t since) const {
     const std::lock_guard lock{guard_};
     const auto first = std::partition_point(

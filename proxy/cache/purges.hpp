@@ -101,6 +101,13 @@ public:
                                   std::span<const std::uint64_t> tags,
                                   std::uint64_t since) const;
 
+    /// Whether a ban of either mode, made at `moment` or later, meets this. True too when nobody
+    /// knows any more: a ban that left a full list is taken for one of everything, made when the
+    /// oldest in the list was. O(bans).
+    [[nodiscard]] bool met_since(std::string_view key,
+                                 std::span<const std::uint64_t> tags,
+                                 wall_time moment) const;
+
     [[nodiscard]] purge_figures figures() const;
 
     /// The bans in the list that were made after `since`, oldest first. Copies them.

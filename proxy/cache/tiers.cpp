@@ -116,7 +116,8 @@ bool tiers::drop(const filter::key_hash& key, std::string_view url, const stored
            outdated->disk_record.load(std::memory_order_relaxed) != 0;
 }
 
-std::size_t tiers::invalidate(const filter::key_hash& key, std::string_view url) {
+std::size_t tiers::invalidate(const filter::key_hash& key, std::string_view url, wall_time now) {
+    times_.note(key, now);  // first: who misses it from now on asks for it anew
     const auto in_memory = memory_.invalidate(key, url);
     if (!disk_) {
         return in_memory;
@@ -127,6 +128,7 @@ std::size_t tiers::invalidate(const filter::key_hash& key, std::string_view url)
 }
 
 std::size_t tiers::expire(const filter::key_hash& key, std::string_view url, wall_time now) {
+    times_.note(key, now);
     if (outdated_to_ != nullptr) {
         outdated_to_->outdated(key);  // first: what is fetched meanwhile is none of it
     }
@@ -137,6 +139,13 @@ std::size_t tiers::expire(const filter::key_hash& key, std::string_view url, wal
     const bool on_disk = disk_->may_hold(key);
     disk_->expire(key, now);
     return in_memory != 0 ? in_memory : on_disk ? 1 : 0;
+}
+
+bool tiers::invalidated_since(const filter::key_hash& key,
+                              std::string_view url,
+                              std::span<const std::uint64_t> tags,
+                              wall_time moment) const {
+    return times_.since(key, moment) || memory_.purges().met_since(url, tags, moment);
 }
 
 void tiers::keep_purges(std::function<void()> kept) {

@@ -15,6 +15,7 @@
 // Threads   any number. Nothing here waits for a disk.
 
 #include "proxy/cache/disk/tier.hpp"
+#include "proxy/cache/invalidation_times.hpp"
 #include "proxy/cache/store.hpp"
 
 #include <atomic>
@@ -22,6 +23,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -113,14 +115,21 @@ public:
                  invalidation_mark asked);
     bool drop(const filter::key_hash& key, std::string_view url, const stored_ptr& outdated);
     /// How many responses went, those on disk counted as one.
-    std::size_t invalidate(const filter::key_hash& key, std::string_view url);
+    std::size_t invalidate(const filter::key_hash& key, std::string_view url, wall_time now);
     std::size_t expire(const filter::key_hash& key, std::string_view url, wall_time now);
+    /// False: neither invalidate nor expire nor a purge has met `key`, or a response of it with
+    /// these tags (sorted), at `moment` or later. True may be said without need. O(bans).
+    [[nodiscard]] bool invalidated_since(const filter::key_hash& key,
+                                         std::string_view url,
+                                         std::span<const std::uint64_t> tags,
+                                         wall_time moment) const;
     /// After purges of any kind: `kept` is called, on any thread, once a restart will know of all
     /// that were made before this call; at once where nothing is kept.
     void keep_purges(std::function<void()> kept);
 
 private:
     response_store memory_;
+    invalidation_times times_;
     contents_listener* outdated_to_;  // null: nobody hears
     std::unique_ptr<disk::tier> disk_;
     disk_write when_ = disk_write::admission;

@@ -18,19 +18,6 @@ std::optional<wall_time> date_of(field_list fields, field_id id, wall_time now) 
     return line ? parse_date(line->value, now) : std::nullopt;
 }
 
-/// The first Age member, zero where there is none or it is no integer (RFC 9111 5.1).
-seconds age_value(field_list response) noexcept {
-    const auto* line = find(response, field_id::age);
-    if (!line) {
-        return seconds{0};
-    }
-    auto first = line->value.substr(0, line->value.find(','));
-    while (!first.empty() && (first.back() == ' ' || first.back() == '\t')) {
-        first.remove_suffix(1);
-    }
-    return parse_delta_seconds(first).value_or(seconds{0});
-}
-
 struct lifetime {
     seconds length{0};
     lifetime_source source = lifetime_source::none;
@@ -115,6 +102,18 @@ bool is_negative(unsigned status) noexcept {
     return status == 404 || status == 410 || (status >= 500 && status <= 599);
 }
 
+std::optional<seconds> stated_age(field_list response) noexcept {
+    const auto* line = find(response, field_id::age);
+    if (!line) {
+        return std::nullopt;
+    }
+    auto first = line->value.substr(0, line->value.find(','));
+    while (!first.empty() && (first.back() == ' ' || first.back() == '\t')) {
+        first.remove_suffix(1);
+    }
+    return parse_delta_seconds(first);
+}
+
 freshness_facts freshness_of(unsigned status,
                              field_list response,
                              const response_directives& directives,
@@ -128,7 +127,7 @@ freshness_facts freshness_of(unsigned status,
     // up to a second; a clock that stepped back during the exchange makes no negative delay.
     const auto apparent_age = std::max(response_time - date, milliseconds{0});
     const auto response_delay = std::max(response_time - request_time, milliseconds{0});
-    const auto corrected_age_value = age_value(response) + response_delay;
+    const auto corrected_age_value = stated_age(response).value_or(seconds{0}) + response_delay;
     const auto corrected_initial_age = std::max<milliseconds>(apparent_age, corrected_age_value);
 
     freshness_facts facts;

@@ -11,6 +11,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 namespace reprise::proxy::http {
@@ -23,7 +24,7 @@ struct freshness_rules {
     seconds heuristic_most = std::chrono::hours{24};
     /// The heuristic serves 404, 405, 414 and 501 too. (410 is for good by its own words.)
     bool heuristic_errors = true;
-    seconds negative{0};           ///< the lifetime of errors (is_negative), in place of it
+    seconds negative{0};  ///< the lifetime of errors (is_negative), in place of it
 };
 
 /// Where a lifetime comes from, in the order of RFC 9111 4.2.1. `negative`: freshness_rules'.
@@ -44,6 +45,10 @@ struct freshness_facts {
 [[nodiscard]] constexpr bool is_explicit(lifetime_source source) noexcept {
     return source <= lifetime_source::expires;
 }
+
+/// What a cache says of a response's age: the first member of its Age; none where there is none, or
+/// it is no integer (RFC 9111 5.1).
+[[nodiscard]] std::optional<seconds> stated_age(field_list response) noexcept;
 
 /// RFC 9111 4.2.1 to 4.2.3 for a shared cache.
 ///

@@ -118,6 +118,23 @@ TEST_SUITE("cache/purges") {
         CHECK(list.judge("http://z/", {}, 5).none());
     }
 
+    TEST_CASE("bans of both modes are known by their times, forgotten ones by the oldest kept") {
+        purge_list purges{{.bans = 2}};
+        const std::array tags{tag_hash("t")};
+        CHECK_FALSE(purges.met_since("http://a/b", tags, wall_time::min()));
+        purges.ban_prefix("http://a/", "", purge_mode::hard, now);
+        CHECK(purges.met_since("http://a/b", {}, now));
+        CHECK_FALSE(purges.met_since("http://a/b", {}, now + 1ms));
+        CHECK_FALSE(purges.met_since("http://b/", {}, now));
+        purges.ban_tag(tag_hash("t"), "http://b/", purge_mode::soft, now + 5s);
+        CHECK(purges.met_since("http://b/c", tags, now + 5s));
+        CHECK_FALSE(purges.met_since("http://b/c", {}, now));
+        purges.ban_prefix("http://c/", "", purge_mode::hard, now + 9s);
+        // The first is forgotten: it may have been of anything.
+        CHECK(purges.met_since("http://d/", {}, now + 5s));
+        CHECK_FALSE(purges.met_since("http://d/", {}, now + 6s));
+    }
+
     TEST_CASE("the store drops what was purged when it is next looked up, and counts it") {
         response_store store{1 << 20};
         CHECK(store.put(key_of("http://a/b"), "http://a/b", tagged("")));
