@@ -1,15 +1,19 @@
 #include "proxy/inquiry.hpp"
 
 #include "proxy/cache/tags.hpp"
+#include "proxy/cache/verdict.hpp"
 #include "proxy/http/framing.hpp"
 #include "proxy/http/freshness.hpp"
+#include "proxy/http/range.hpp"
 #include "proxy/net/io.hpp"
 #include "proxy/worker.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
+#include <vector>
 
 namespace reprise::proxy {
 
@@ -19,6 +23,7 @@ namespace {
 
 constexpr std::size_t read_size = 16u << 10;
 constexpr unsigned most_interim = 16;
+constexpr unsigned most_lines = std::numeric_limits<unsigned>::max();  // of what we wrote
 
 std::chrono::microseconds since(steady_time start) {
     return std::chrono::duration_cast<std::chrono::microseconds>(steady_now() - start);
@@ -30,6 +35,47 @@ constexpr std::chrono::seconds age_error{2};
 
 bool may_answer(unsigned status) noexcept {
     return (status >= 200 && status < 400) || status == 404 || status == 410;
+}
+
+// A part answers who asked for that part, or for several that it makes up; many parts answer who
+// asked for several.
+bool is_part_asked_for(http::field_list answer, std::string_view asked) {
+    const auto* range = http::find(answer, http::field_id::content_range);
+    if (range == nullptr) {
+        const auto* type = http::find(answer, http::field_id::content_type);
+        return asked.find(',') != std::string_view::npos && type != nullptr &&
+               http::iequals(type->value.substr(0, type->value.find(';')), "multipart/byteranges");
+    }
+    const auto part = http::parse_content_range(range->value);
+    if (part.total == 0 || http::count(answer, http::field_id::content_range) != 1) {
+        return false;
+    }
+    const auto wanted = http::parse_ranges(asked, part.total);
+    const auto any = [&](auto&& is) {
+        return std::any_of(wanted.ranges().begin(), wanted.ranges().end(), is);
+    };
+    return any([&](const http::byte_range& one) { return one.first == part.first; }) &&
+           any([&](const http::byte_range& one) { return one.last == part.last; });
+}
+
+// Whether a request of these bytes can have this status for an answer: 304 and 206 only if it asked
+// for them.
+bool fits(const http::response_head& answer, std::string_view request) {
+    if (answer.status != 304 && answer.status != 206) {
+        return true;
+    }
+    std::vector<http::field> lines;
+    request.remove_prefix(std::min(request.find("\r\n") + 2, request.size()));
+    request.remove_suffix(std::min<std::size_t>(2, request.size()));  // the empty line
+    if (http::parse_field_lines(request, lines, most_lines) != nullptr) {
+        return false;
+    }
+    const auto facts = cache::read_request_facts(true, false, lines);
+    return answer.status == 304
+               ? facts.has_conditions
+               : facts.has_range &&
+                     is_part_asked_for(answer.fields,
+                                       http::find(lines, http::field_id::range)->value);
 }
 
 }  // namespace
@@ -204,7 +250,9 @@ std::optional<asking_end> inquiry::judge() {
         return asking_end::failed;
     }
     const auto age = http::stated_age(head.fields);  // which says that it comes from a store
-    if (may_answer(head.status) && age && !is_outdated(*age)) {
+    // The end of an unframed answer may be that of the sibling.
+    if (may_answer(head.status) && framing->kind != http::body_kind::until_close &&
+        fits(head, asked_.wire) && age && !is_outdated(*age)) {
         const bool empty = framing->kind == http::body_kind::none ||
                            (framing->kind == http::body_kind::length && framing->length == 0);
         if (!empty && lease.buffer().size() == head.bytes) {

@@ -3,10 +3,11 @@
 //
 // A sibling is asked by an absolute-form GET with only-if-cached. What counts as its answer: 2xx,
 // 3xx, 404 and 410 with an Age, which says that it comes from a store, once its body has begun to
-// come; and if it is no older than the last invalidation of the key, or purge that meets it, that
-// this node knows of. Anything else, silence for its timeout or a connection that fails means the
-// next one. The inquiry says when it has an answer or has nobody left to ask; who waits for it may
-// do without it at any moment.
+// come; where its end is stated, it is one that the request can have (304 and 206 are not to a
+// plain GET), and it is no older than the last invalidation of the key, or purge that meets it,
+// that this node knows of. Anything else, silence for its timeout or a connection that fails means
+// the next one. The inquiry says when it has an answer or has nobody left to ask; who waits for it
+// may do without it at any moment.
 //
 // Threads   one worker's.
 // Waits     each sibling's timeout, by a timer of its own: a budget of 100 ms is no matter for

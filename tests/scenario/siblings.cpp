@@ -123,6 +123,42 @@ TEST_SUITE("scenario/siblings") {
         CHECK(f.origin.count("/a") == 1);
     }
 
+    TEST_CASE("a sibling's 206 and 304 answer who asked for that part, or by that validator") {
+        struct exchange {
+            std::string asked, status, fields, body;
+            bool taken;
+        };
+        const std::vector<exchange> all{
+            {"Range: bytes=2-4\r\n", "206 P", "Content-Range: bytes 2-4/10\r\n", "xyz", true},
+            {"Range: bytes=-3\r\n", "206 P", "Content-Range: bytes 7-9/10\r\n", "xyz", true},
+            {"Range: bytes=2-4\r\n", "206 P", "Content-Range: bytes 3-5/10\r\n", "xyz", false},
+            {"Range: bytes=2-4\r\n", "206 P", "Content-Range: bytes 2-4/*\r\n", "xyz", false},
+            {"Range: bytes=2-4\r\n", "206 P", "", "xyz", false},
+            {"If-None-Match: \"1\"\r\n", "304 N", "ETag: \"1\"\r\n", "", true},
+            {"If-None-Match: \"1\"\r\n", "206 P", "Content-Range: bytes 2-4/10\r\n", "xyz", false},
+            {"Range: bytes=2-4\r\n", "304 N", "ETag: \"1\"\r\n", "", false},
+        };
+        for (const auto& one : all) {
+            CAPTURE(one.asked);
+            CAPTURE(one.status);
+            CAPTURE(one.fields);
+            fleet f{2};
+            f.origin.on("/a", ok("Cache-Control: max-age=600\r\n", "0123456789"));
+            liar as{f, 0, [&](auto&, auto& c) {
+                        const auto fields = "Age: 1\r\n" + one.fields;
+                        c.send(one.body.empty() ? raw_head(one.status, fields)
+                                                : answer(one.status, fields, one.body));
+                    }};
+            CHECK(f[0].get(f.origin.url("/a")).status == 200);
+            meet_liar(f, as);
+            REQUIRE(f.holds(1, "liar", 1));
+            const auto got = f[1].get(f.origin.url("/a"), one.asked);
+            CHECK(std::to_string(got.status) == (one.taken ? one.status.substr(0, 3) : "200"));
+            CHECK(got.body == (one.taken ? one.body : "0123456789"));
+            CHECK(f.asked(1, "liar", one.taken ? "true-hit" : "false-hit") == 1);
+        }
+    }
+
     TEST_CASE("whatever a sibling does instead of answering, the origin answers") {
         struct deed {
             const char* name;
@@ -134,6 +170,24 @@ TEST_SUITE("scenario/siblings") {
             {"504", "false-hit", [](auto&, auto& c) { c.send(answer("504 Not Here", "", "no")); }},
             {"500", "false-hit", [](auto&, auto& c) { c.send(answer("500 Broken", "", "no")); }},
             {"403", "false-hit", [](auto&, auto& c) { c.send(answer("403 No", "", "no")); }},
+            {"304 to a plain GET",
+             "false-hit",
+             [](auto&, auto& c) { c.send(raw_head("304 Not Modified", "Age: 1\r\n")); }},
+            {"a part for the whole",
+             "false-hit",
+             [](auto&, auto& c) {
+                 c.send(answer(
+                     "206 Partial Content", "Age: 1\r\nContent-Range: bytes 0-1/9\r\n", "bo"));
+             }},
+            {"a page without an end",
+             "false-hit",
+             [](auto&, auto& c) {
+                 c.send(raw_head("200 OK", "Age: 1\r\nCache-Control: max-age=60\r\n") + "half");
+                 c.close();
+             }},
+            {"an Age that is none",
+             "false-hit",
+             [](auto&, auto& c) { c.send(ok("Age: old\r\n", "lie")); }},
             {"a page without Age", "false-hit", [](auto&, auto& c) { c.send(ok("", "lie")); }},
             {"garbage", "failed", [page](auto&, auto& c) { c.send(page + "\r\n\r\n"); }},
             {"an end", "failed", [](auto&, auto& c) { c.close(); }},
