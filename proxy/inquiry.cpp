@@ -104,15 +104,23 @@ void inquiry::close() {
     }
 }
 
-void inquiry::abandon() {
+void inquiry::abandon(reason why) {
     abandoned_ = true;
+    outrun_ = why == reason::outrun;
     late_ = true;
     timer_.cancel();
     close();
+    if (const auto unused = std::exchange(answer_, nullptr)) {
+        count(*unused, outrun_ ? asking_end::timed_out : asking_end::true_hit);
+    }
+}
+
+void inquiry::count(const answer& one, asking_end end) const {
+    auto& table = w_.common.peers->siblings();
+    table.benefit_of(one.slot).ended(end, one.took, table.origin_latency(), 0, steady_now());
 }
 
 awaitable<void> inquiry::run() {
-    auto& table = w_.common.peers->siblings();
     for (const auto slot : asked_.whom) {
         const auto& one = asked_.book->siblings[slot];
         if (abandoned_ || w_.timer.stopped()) {
@@ -141,7 +149,9 @@ awaitable<void> inquiry::run() {
             answer_ = std::move(asking_);
             co_return;
         }
-        table.benefit_of(slot).ended(end, asking_->took, table.origin_latency(), 0, steady_now());
+        if (!abandoned_ || outrun_) {
+            count(*asking_, end);
+        }
         asking_.reset();
     }
 }

@@ -68,8 +68,14 @@ public:
     /// @pre has_answer()
     [[nodiscard]] std::unique_ptr<answer> take() noexcept { return std::move(answer_); }
 
-    /// Nobody waits for it any more. Whom it is asking is counted as late.
-    void abandon();
+    enum class reason : std::uint8_t {
+        outrun,    ///< another source was faster
+        unwanted,  ///< the clients have left, or no answer is of use any more
+    };
+    /// Nobody waits for it any more. When it was outrun, whom it is asking is counted as late, and
+    /// so is who has answered since. When it is unwanted, whom it is asking is not counted at all,
+    /// and an answer is what it is. @pre before take()
+    void abandon(reason why);
 
 private:
     awaitable<void> run();
@@ -78,6 +84,7 @@ private:
     [[nodiscard]] std::optional<peer::asking_end> judge();
     [[nodiscard]] bool is_outdated(std::chrono::seconds age) const;
     void close();
+    void count(const answer& one, peer::asking_end end) const;
 
     worker& w_;
     question asked_;
@@ -86,6 +93,7 @@ private:
     std::unique_ptr<answer> asking_, answer_;
     bool late_ = false;
     bool abandoned_ = false;
+    bool outrun_ = false;
     bool over_ = false;
 };
 

@@ -373,7 +373,7 @@ awaitable<void> producer::run() {
         fail(std::move(*broken));
     }
     if (inquiry_) {
-        std::exchange(inquiry_, nullptr)->abandon();
+        std::exchange(inquiry_, nullptr)->abandon(inquiry::reason::unwanted);
     }
     end_asking(peer::asking_end::failed);
     into_.producer_left();

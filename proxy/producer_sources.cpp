@@ -151,15 +151,22 @@ void producer::adopt_sibling() {
     sibling_took_ = won->took;
 }
 
-// What the sibling in hand was worth is known.
+// What the sibling in hand was worth is known. Clients who leave are no failure of its: it had what
+// they asked for. One that breaks off has cost the time since it was asked, body and all.
 void producer::end_asking(peer::asking_end how) {
     if (!sibling_) {
         return;
     }
+    const auto now = steady_now();
+    if (into_.abandoned()) {
+        how = peer::asking_end::true_hit;
+    }
+    const bool hit = how == peer::asking_end::true_hit;
+    const auto took = hit ? sibling_took_
+                          : std::chrono::duration_cast<std::chrono::microseconds>(now - sent_at_);
     auto& table = w_.common.peers->siblings();
-    const auto bytes = how == peer::asking_end::true_hit ? into_.received() : 0;
     table.benefit_of(sibling_slot_)
-        .ended(how, sibling_took_, table.origin_latency(), bytes, steady_now());
+        .ended(how, took, table.origin_latency(), hit ? into_.received() : 0, now);
     sibling_ = nullptr;
 }
 
@@ -409,7 +416,7 @@ awaitable<bool> producer::get_head() {
     }
     if (end == head_end::got) {
         if (inquiry_) {
-            std::exchange(inquiry_, nullptr)->abandon();
+            std::exchange(inquiry_, nullptr)->abandon(inquiry::reason::outrun);
         }
         if (parent() != nullptr) {
             book_->choice->succeeded(parents_[parent_at_]);
@@ -426,7 +433,7 @@ awaitable<bool> producer::get_head() {
             adopt_sibling();
             co_return true;
         }
-        std::exchange(inquiry_, nullptr)->abandon();
+        std::exchange(inquiry_, nullptr)->abandon(inquiry::reason::unwanted);
     }
     co_return false;
 }

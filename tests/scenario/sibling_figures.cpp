@@ -1,0 +1,67 @@
+// What siblings are held to: whose fault an end was, and what it cost.
+
+#include "tests/scenario/liar.hpp"
+
+#include <atomic>
+
+TEST_SUITE("scenario/sibling_figures") {
+
+    using namespace reprise::tests;
+
+    TEST_CASE("clients who leave in the middle of a body are no failures of the sibling") {
+        fleet f{2};
+        f.origin.on("/a", ok("Cache-Control: max-age=600\r\n", patterned(16 * mib)));
+        CHECK(f[0].get(f.origin.url("/a")).status == 200);
+        REQUIRE(f.holds(1, "n0", 1));
+        {
+            client leaving{f[1].port()};
+            leaving.send(absolute_request("GET", f.origin.url("/a")));
+            CHECK(leaving.read_head().status == 200);
+        }
+        CHECK(eventually([&] { return f.asked(1, "n0", "true-hit") == 1; }));
+        CHECK(f.asked(1, "n0", "failed") == 0);
+    }
+
+    TEST_CASE("clients who leave before an answer are nothing of the sibling's at all") {
+        fleet f{2};
+        f.serve_everything();
+        std::atomic<bool> asked{false}, left{false};
+        liar as{f, 0, [&](auto&, auto& c) {
+                    asked = true;
+                    left = c.is_closed_by_proxy();
+                }};
+        CHECK(f[0].get(f.origin.url("/a")).status == 200);
+        meet_liar(f, as);
+        REQUIRE(f.holds(1, "liar", 1));
+        {
+            client leaving{f[1].port()};
+            leaving.send(absolute_request("GET", f.origin.url("/a")));
+            REQUIRE(eventually([&] { return asked.load(); }));
+        }
+        CHECK(f[1].logged("/a").at("outcome") == "client_gone");
+        CHECK(eventually([&] { return left.load(); }));
+        for (const auto* end : {"true-hit", "false-hit", "late", "failed"}) {
+            CAPTURE(std::string{end});
+            CHECK(f.asked(1, "liar", end) == 0);
+        }
+    }
+
+    TEST_CASE("a sibling that breaks off has cost the time until then") {
+        fleet f{2};
+        const std::string body(1000, 'a');
+        f.origin.on("/a", ok("Cache-Control: max-age=600\r\n", body));
+        liar as{f, 0, [&](auto&, auto& c) {
+                    c.send(raw_head("200 OK", "Age: 1\r\nContent-Length: 1000\r\n") +
+                           body.substr(0, 500));
+                    std::this_thread::sleep_for(std::chrono::milliseconds{300});
+                    c.close();
+                }};
+        CHECK(f[0].get(f.origin.url("/a")).status == 200);
+        meet_liar(f, as);
+        REQUIRE(f.holds(1, "liar", 1));
+        CHECK(f[1].get(f.origin.url("/a")).body == body);
+        CHECK(f.asked(1, "liar", "failed") == 1);
+        const auto stats = f[1].stats();
+        CHECK(stats.at("/siblings/lost_seconds/liar"_json_pointer).get<double>() >= 0.3);
+    }
+}
