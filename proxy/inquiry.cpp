@@ -149,14 +149,15 @@ awaitable<void> inquiry::run() {
             answer_ = std::move(asking_);
             co_return;
         }
-        if (!abandoned_ || outrun_) {
-            count(*asking_, end);
+        if (end && (!abandoned_ || outrun_)) {
+            count(*asking_, *end);
         }
         asking_.reset();
     }
 }
 
-awaitable<asking_end> inquiry::ask(const peer::known_peer& one) {
+// None: it was not asked, since all our connections to it are in use.
+awaitable<std::optional<asking_end>> inquiry::ask(const peer::known_peer& one) {
     const auto until = steady_now() + one.timeout;
     const origin_address to{one.host, one.port, true, one.https};
     for (const bool fresh_only : {false, true}) {
@@ -168,6 +169,9 @@ awaitable<asking_end> inquiry::ask(const peer::known_peer& one) {
                     leased->give_back();
                 }
                 co_return asking_end::timed_out;
+            }
+            if (!leased && leased.error().code == failure_code::origin_connection_limit) {
+                co_return std::nullopt;
             }
             if (!leased) {
                 co_return asking_end::failed;

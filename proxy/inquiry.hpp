@@ -79,7 +79,7 @@ public:
 
 private:
     awaitable<void> run();
-    awaitable<peer::asking_end> ask(const peer::known_peer& one);
+    awaitable<std::optional<peer::asking_end>> ask(const peer::known_peer& one);
     awaitable<peer::asking_end> exchange_heads(bool& silent);
     [[nodiscard]] std::optional<peer::asking_end> judge();
     [[nodiscard]] bool is_outdated(std::chrono::seconds age) const;

@@ -174,12 +174,15 @@ const peer::known_peer* producer::parent() const noexcept {
     return parent_at_ < parents_.size() ? &book_->parents[parents_[parent_at_]] : nullptr;
 }
 
-// The parent in hand has failed. False: it was the origin itself.
-bool producer::try_next_parent() {
+// The parent in hand has failed at what began then; that all its connections are in use (why_) is
+// no failure of its. False: it was the origin itself.
+bool producer::try_next_parent(steady_time begun) {
     if (parent() == nullptr) {
         return false;
     }
-    book_->choice->failed(parents_[parent_at_], steady_now());
+    if (why_.code != failure_code::origin_connection_limit) {
+        book_->choice->failed(parents_[parent_at_], begun, steady_now());
+    }
     ++parent_at_;
     return true;
 }
@@ -231,14 +234,15 @@ awaitable<attempt<origin_lease>> producer::acquire(bool fresh_only, steady_time 
 // To the parent in hand, the next that can be reached, or the origin itself.
 awaitable<bool> producer::connect(bool fresh_only) {
     for (;;) {
-        const auto until = steady_now() + order_->now_settings->options.timeouts.origin_connect;
+        const auto begun = steady_now();
+        const auto until = begun + order_->now_settings->options.timeouts.origin_connect;
         auto leased = co_await acquire(fresh_only, until);
         if (leased) {
             lease_ = std::move(*leased);
             co_return true;
         }
-        if (is_overtaken() || !try_next_parent()) {
-            why_ = leased.error();
+        why_ = leased.error();
+        if (is_overtaken() || !try_next_parent(begun)) {
             co_return false;
         }
     }
@@ -407,7 +411,7 @@ awaitable<bool> producer::get_head() {
         }
         const bool silent = end == head_end::failed && sent && !any_byte_ && o.retryable &&
                             !into_.abandoned() && !is_overtaken();
-        if (silent && try_next_parent()) {
+        if (silent && try_next_parent(sent_at_)) {
             control_->reading = nullptr;
             lease_.close();
             continue;

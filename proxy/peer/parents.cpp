@@ -67,14 +67,21 @@ std::vector<std::size_t> parent_choice::order(const filter::key_hash& key, stead
     return out;
 }
 
-void parent_choice::failed(std::size_t parent, steady_time now) noexcept {
+void parent_choice::failed(std::size_t parent, steady_time begun, steady_time now) noexcept {
     auto& its = states_[parent];
-    const auto failures = its.failures.fetch_add(1, std::memory_order_relaxed);
+    auto known = its.down_until.load(std::memory_order_relaxed);
+    if (known > count_of(begun)) {
+        return;
+    }
+    const auto failures = its.failures.load(std::memory_order_relaxed);
     auto wait = first_wait_;
     for (unsigned i = 0; i < failures && wait < longest_wait_; ++i) {
         wait *= 2;
     }
-    its.down_until.store(count_of(now + std::min(wait, longest_wait_)), std::memory_order_relaxed);
+    const auto until = count_of(now + std::min(wait, longest_wait_));
+    if (its.down_until.compare_exchange_strong(known, until, std::memory_order_relaxed)) {
+        its.failures.fetch_add(1, std::memory_order_relaxed);
+    }
 }
 
 void parent_choice::succeeded(std::size_t parent) noexcept {

@@ -40,7 +40,10 @@ public:
     [[nodiscard]] std::vector<std::size_t> order(const filter::key_hash& key,
                                                  steady_time now) const;
 
-    void failed(std::size_t parent, steady_time now) noexcept;
+    /// What was sent to it (or began to connect to it) at `begun` has failed. All that an outage
+    /// meets together is one failure: nothing is counted when it was found down, or was down,
+    /// since.
+    void failed(std::size_t parent, steady_time begun, steady_time now) noexcept;
     void succeeded(std::size_t parent) noexcept;
     [[nodiscard]] bool is_down(std::size_t parent, steady_time now) const noexcept;
 

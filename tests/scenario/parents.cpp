@@ -2,6 +2,9 @@
 
 #include "tests/scenario/fleet.hpp"
 
+#include <atomic>
+#include <deque>
+
 TEST_SUITE("scenario/parents") {
 
     using namespace reprise::tests;
@@ -80,5 +83,68 @@ TEST_SUITE("scenario/parents") {
         REQUIRE(eventually([&] { return f[0].stats()["parents"]["up"].contains("mute"); }));
         CHECK(f[0].get(f.origin.url("/a")).body == "body of /a");
         CHECK(f.origin.count("/a") == 1);
+    }
+
+    TEST_CASE("requests that one outage meets together are one failure of the parent") {
+        strangers f{1};
+        f.serve_everything("Cache-Control: no-store\r\n");
+        constexpr std::size_t together = 32;  // of which half go to the one
+        std::atomic<bool> well{false};
+        fake_origin parent, other;
+        auto& outage = parent.make_gate();
+        parent.otherwise([&](auto&, auto& connection) {
+            if (well) {
+                connection.send(ok("Cache-Control: no-store\r\n", "of the parent"));
+                return;
+            }
+            (void)outage.wait();
+            connection.close();
+        });
+        other.otherwise([](auto&, auto& connection) {
+            connection.send(ok("Cache-Control: no-store\r\n", "of the other"));
+        });
+        f.tell(0, json::array({parent_at("p", parent.port()), parent_at("other", other.port())}));
+        REQUIRE(eventually([&] { return f[0].stats()["parents"]["up"].contains("p"); }));
+        std::deque<client> asking;
+        for (std::size_t i = 0; i < together; ++i) {
+            asking.emplace_back(f[0].port())
+                .send(absolute_request("GET", f.origin.url("/" + std::to_string(i))));
+        }
+        REQUIRE(eventually(
+            [&] { return parent.requests().size() + other.requests().size() == together; }));
+        const auto met = parent.requests();
+        REQUIRE(met.size() > 1);
+        outage.open();
+        for (auto& one : asking) {
+            CHECK(one.read().body == "of the other");
+        }
+        CHECK(figure(f[0].stats(), "/parents/up/p") == 0);
+        well = true;
+        // After so many failures it would be away for a minute.
+        CHECK(eventually([&] { return f[0].get(met.front().target).body == "of the parent"; }));
+    }
+
+    TEST_CASE("a parent whose connections are all in use is not down") {
+        auto settings = node_settings();
+        settings["origins"]["connections"] = 1;
+        settings["timeouts"]["origin_connect"] = "200ms";
+        fleet f{0};
+        f.add(settings);
+        f.serve_everything("Cache-Control: no-store\r\n");
+        fake_origin parent;
+        auto& busy = parent.make_gate();
+        parent.otherwise([&](auto&, auto& connection) {
+            (void)busy.wait();
+            connection.send(ok("Cache-Control: no-store\r\n", "of the parent"));
+        });
+        f.tell(0, json::array({parent_at("p", parent.port())}));
+        REQUIRE(eventually([&] { return f[0].stats()["parents"]["up"].contains("p"); }));
+        client first{f[0].port()};
+        first.send(absolute_request("GET", f.origin.url("/a")));
+        REQUIRE(eventually([&] { return parent.requests().size() == 1; }));
+        CHECK(f[0].get(f.origin.url("/b")).body == "body of /b");
+        CHECK(figure(f[0].stats(), "/parents/up/p") == 1);
+        busy.open();
+        CHECK(first.read().body == "of the parent");
     }
 }

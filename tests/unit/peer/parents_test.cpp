@@ -68,25 +68,42 @@ TEST_SUITE("peer/parents") {
         const auto key = nth_key(1, 1);
         const auto best = choice.order(key, start).front();
         const auto second = choice.order(key, start)[1];
-        choice.failed(best, start);
+        choice.failed(best, start, start);
         CHECK(choice.order(key, start).front() == second);
         CHECK(choice.order(key, start).back() == best);
         CHECK(choice.order(key, start + 1s).front() == best);
-        choice.failed(best, start + 1s);
+        choice.failed(best, start + 1s, start + 1s);
         CHECK(choice.is_down(best, start + 2900ms));
         CHECK_FALSE(choice.is_down(best, start + 3s));
+        auto now = start + 3s;
         for (int i = 0; i < 20; ++i) {
-            choice.failed(best, start);
+            now += 60s;
+            choice.failed(best, now, now);
         }
-        CHECK_FALSE(choice.is_down(best, start + 60s));
+        CHECK(choice.is_down(best, now + 59s));
+        CHECK_FALSE(choice.is_down(best, now + 60s));
         choice.succeeded(best);
-        CHECK_FALSE(choice.is_down(best, start));
+        CHECK_FALSE(choice.is_down(best, now));
+    }
+
+    TEST_CASE("what an outage meets together is one failure") {
+        parent_choice choice{four};
+        for (int i = 0; i < 20; ++i) {
+            choice.failed(0, start + std::chrono::milliseconds{i}, start + 100ms);
+        }
+        CHECK_FALSE(choice.is_down(0, start + 1100ms));
+        choice.failed(0, start + 1s, start + 1200ms);  // sent while it was down
+        CHECK_FALSE(choice.is_down(0, start + 1200ms));
+        choice.failed(0, start + 1200ms, start + 1300ms);
+        CHECK(choice.is_down(0, start + 3200ms));
+        CHECK_FALSE(choice.is_down(0, start + 3300ms));
     }
 
     TEST_CASE("when all are down all are named, the first to come back in front") {
         parent_choice choice{four};
         for (std::size_t i = 0; i < 4; ++i) {
-            choice.failed(i, start + std::chrono::milliseconds{i == 2 ? 0 : 500});
+            const auto when = start + std::chrono::milliseconds{i == 2 ? 0 : 500};
+            choice.failed(i, when, when);
         }
         const auto order = choice.order(nth_key(1, 1), start + 600ms);
         CHECK(order.size() == 4);
