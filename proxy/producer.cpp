@@ -208,6 +208,7 @@ awaitable<bool> producer::go_on_elsewhere() {
         co_return false;
     }
     framing_ = *framing;
+    keeps_ = http::keep_alive(head_.version, head_.fields);
     lease_.buffer().consume(head_.bytes);
     passed_->begin_skipping(into_.received());
     co_return true;
@@ -235,8 +236,7 @@ awaitable<bool> producer::read_body(std::string& trailers) {
 void producer::give_back() {
     const auto& framing = framing_;
     const bool upload_whole = !order_->body || order_->body->state() == upload::phase::done;
-    if (upload_whole && framing.reusable && framing.kind != body_kind::until_close &&
-        http::keep_alive(head_.version, head_.fields)) {
+    if (upload_whole && framing.reusable && framing.kind != body_kind::until_close && keeps_) {
         lease_.give_back();
     }
     control_->reading = nullptr;
@@ -294,6 +294,7 @@ awaitable<void> producer::fetch_once() {
         co_return;
     }
     framing_ = *framing;
+    keeps_ = http::keep_alive(head_.version, head_.fields);
     if (validate_ && head_.status == 304) {
         if (adopt_not_modified()) {
             lease_.buffer().consume(head_.bytes);

@@ -116,6 +116,7 @@ private:
     origin_lease lease_;
     http::response_head head_;
     http::body_framing framing_;
+    bool keeps_ = false;  // its sender keeps the connection; what head_ views goes with the body
     failure why_{failure_code::internal, false, ""};  // the last source failed
 
     std::shared_ptr<const peer::peer_book> book_;  // null: no peer is asked

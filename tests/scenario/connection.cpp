@@ -283,4 +283,25 @@ TEST_SUITE("scenario/connection") {
         CHECK(w.get("/a").body == "hello");
     }
 
+    TEST_CASE("an origin that said close is asked on a new connection, whatever its body was") {
+        for (const std::size_t size : {std::size_t{10}, mib}) {
+            CAPTURE(size);
+            world w{basic_settings()};
+            w.origin.on("/a", [&](origin_request&, origin_connection& connection) {
+                const auto body = patterned(size);
+                connection.send(
+                    raw_head("200 OK", "Connection: close\r\nTransfer-Encoding: chunked\r\n"));
+                for (std::size_t at = 0; at < size; at += 1000) {
+                    connection.send(chunk(std::string_view{body}.substr(at, 1000)));
+                }
+                connection.send(chunk(""));
+            });
+            auto one = w.proxy.connect();
+            for (unsigned i = 1; i <= 3; ++i) {
+                CHECK(one.ask(w.request("/a")).body.size() == size);
+                CHECK(w.origin.connections() == i);
+            }
+        }
+    }
+
 }  // TEST_SUITE
