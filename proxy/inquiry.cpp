@@ -135,8 +135,9 @@ awaitable<void> inquiry::run() {
         const auto started = steady_now();
         late_ = false;
         timer_.expires_at(started + one->timeout);
-        auto on_time = [self = weak_from_this()](const error_code& cancelled) {
-            if (const auto here = self.lock(); here && !cancelled) {
+        auto on_time = [self = weak_from_this(), turn = ++turn_](const error_code& cancelled) {
+            // One that is in the loop's queue already is not cancelled any more.
+            if (const auto here = self.lock(); here && !cancelled && here->turn_ == turn) {
                 here->late_ = true;
                 here->close();
             }

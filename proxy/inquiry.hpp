@@ -91,6 +91,7 @@ private:
     std::function<void(const inquiry&)> told_;
     net::steady_timer timer_;
     std::unique_ptr<answer> asking_, answer_;
+    unsigned turn_ = 0;  // of asking: a timer that went off for an earlier one says nothing
     bool late_ = false;
     bool abandoned_ = false;
     bool outrun_ = false;
