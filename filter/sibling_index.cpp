@@ -29,11 +29,16 @@ namespace {
 struct group {
     std::shared_ptr<sibling_rows> rows;
     sibling_mask siblings = 0;
-    sibling_mask repeat;  // a one at each multiple of the slice
+    sibling_mask repeat;  // columns(slice)
 
     explicit group(std::shared_ptr<sibling_rows> table)
         : rows{std::move(table)},
-          repeat{UINT64_MAX / (UINT64_MAX >> (64 - rows->slice()))} {}
+          repeat{columns(rows->slice())} {}
+
+    /// A one at each multiple of the slice.
+    static sibling_mask columns(unsigned slice) noexcept {
+        return UINT64_MAX / (UINT64_MAX >> (64 - slice));
+    }
 
     [[nodiscard]] sibling_mask ask(key_hash key) const noexcept {
         return rows->ask(key) * repeat & siblings;
@@ -46,10 +51,13 @@ struct group {
         return sibling % rows->slice();
     }
 
-    /// No other sibling is in this one's column.
-    [[nodiscard]] bool has_room_for(unsigned sibling) const noexcept {
+    /// With so many columns another sibling would be in this one's.
+    [[nodiscard]] bool is_crowded_by(unsigned sibling, unsigned slice) const noexcept {
         const auto others = siblings & ~(sibling_mask{1} << sibling);
-        return (others & repeat << column_of(sibling)) == 0;
+        return (others & columns(slice) << sibling % slice) != 0;
+    }
+    [[nodiscard]] bool has_room_for(unsigned sibling) const noexcept {
+        return !is_crowded_by(sibling, rows->slice());
     }
 };
 
@@ -249,6 +257,27 @@ std::uint64_t sibling_index::bytes() const {
         }
     }
     return bytes;
+}
+
+std::uint64_t sibling_index::bytes_with(unsigned sibling, bloom_size size) const {
+    assert(sibling < capacity);
+    const std::lock_guard lock{writers_};
+    std::uint64_t bytes = 0;
+    bool is_new = true;
+    for (const auto& one : now().groups) {
+        const bool fits = one.rows->size() == size;
+        if (!fits && one.siblings == sibling_mask{1} << sibling) {
+            continue;  // it goes
+        }
+        // put() widens until the sibling has a column of its own.
+        auto slice = one.rows->slice();
+        while (fits && one.is_crowded_by(sibling, slice)) {
+            slice *= 2;
+        }
+        bytes += one.rows->size().bits * (slice / 8);
+        is_new = is_new && !fits;
+    }
+    return bytes + (is_new ? size.bits * (sibling_rows::least_slice / 8) : 0);
 }
 
 sibling_index::reader::reader(sibling_index& index)

@@ -88,6 +88,9 @@ public:
     [[nodiscard]] std::size_t groups() const;
     /// Of the tables that are asked, and of those that a reader has not let go yet.
     [[nodiscard]] std::uint64_t bytes() const;
+    /// Of the tables that would be asked if the sibling put a digest of this size now.
+    /// @pre sibling < capacity
+    [[nodiscard]] std::uint64_t bytes_with(unsigned sibling, bloom_size size) const;
 
     /// One thread's access. It keeps the view of its last look-up, and with it the memory of groups
     /// that were replaced or went since, until its next look-up or `rest`.

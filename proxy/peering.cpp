@@ -116,6 +116,7 @@ void peering::begin(net::io_context& home,
         peer::follow_context{.io = home,
                              .timer = timer,
                              .pool = pool,
+                             .aside = aside_,
                              .secret = secret_,
                              .table = table_,
                              .seen = shares() ? &seen_elsewhere_ : nullptr,
@@ -156,6 +157,7 @@ void peering::stop() {
     if (keeper_.joinable()) {
         keeper_.join();
     }
+    aside_.finish();
 }
 
 void peering::keep() {

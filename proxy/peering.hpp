@@ -4,12 +4,12 @@
 //
 //     store ──events──> digest_source ──keeper's thread──> what /.well-known/reprise/digest serves
 //     sights ─────────> seen filter ────keeper's thread──> what /.well-known/reprise/seen serves
-//     settings, DNS ──home loop──> digests of siblings ──> sibling_table, seen_elsewhere ──> misses
+//     settings, DNS ──home loop──> siblings' answers ──side thread──> sibling_table, seen_elsewhere
 //                              └─> peer_book ──> every worker
 //
-// Threads   the home loop is one worker's; the keeper's thread is this object's own. What requests
-//           use is lock-free or behind a short lock, but for the book, of which each worker has its
-//           own reference.
+// Threads   the home loop is one worker's; the keeper's and the side thread are this object's own:
+//           no loop makes, decodes or indexes a digest. What requests use is lock-free or behind a
+//           short lock, but for the book, of which each worker has its own reference.
 
 #include "config/options.hpp"
 #include "filter/admission.hpp"
@@ -17,6 +17,7 @@
 #include "proxy/net/asio.hpp"
 #include "proxy/net/origin_pool.hpp"
 #include "proxy/net/resolver.hpp"
+#include "proxy/net/side_thread.hpp"
 #include "proxy/peer/any_digest.hpp"
 #include "proxy/peer/digest_source.hpp"
 #include "proxy/peer/discovery.hpp"
@@ -55,7 +56,7 @@ public:
     /// Reads digest.secret_file. `node`: this instance's name in Via.
     /// @throws std::runtime_error naming the setting and what is wrong with the file
     peering(const config::options& options, std::string node, wall_time now);
-    ~peering() override;  ///< stop(); @pre the home loop runs no more
+    ~peering() override;  ///< @pre stop() was called, or begin() was not
 
     // What the store holds.
     void held(cache::tier_name by,
@@ -78,7 +79,7 @@ public:
     void adopt(const config::options& options);
     /// Ends what runs on the home loop. Home loop.
     void leave();
-    /// Ends the keeper's thread.
+    /// Ends the threads. @pre the home loop still exists, and runs no more
     void stop();
 
     /// A listed Squid asks for the digest, and there is none yet: it is better kept waiting than
@@ -132,6 +133,7 @@ private:
     std::unique_ptr<peer::signature_checker> checker_;  // null: nothing is signed
     peer::sibling_table table_;
     peer::seen_elsewhere seen_elsewhere_;
+    side_thread aside_{"siblings"};  // makes of siblings' answers what they are asked by
 
     // The home loop's.
     std::unique_ptr<peer::digest_fetcher> fetcher_;

@@ -9,6 +9,7 @@
 #include <boost/asio/co_spawn.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <map>
 #include <utility>
@@ -63,7 +64,8 @@ std::string digest_request(const followed& of,
     return wire;
 }
 
-/// A sibling and its coroutine. The loop's thread, but `shown`.
+/// A sibling and its coroutine. The loop's thread; what is known of its digests is the side
+/// thread's while that has work for it.
 struct digest_fetcher::one {
     one(const followed& is, unsigned at, follow_context& context)
         : of{is},
@@ -117,28 +119,36 @@ struct digest_fetcher::shared {
     [[nodiscard]] bool is_over(const one& sibling) const {
         return stopped || sibling.gone || context.timer.stopped();
     }
+    void take(one& sibling, bool seen, std::optional<got_response> answer);
     void tell_table(one& sibling);
     void show(one& sibling);
 
     follow_context context;
     std::map<std::string, std::shared_ptr<one>> siblings;
-    bool stopped = false;
+    std::atomic<bool> stopped{false};
     mutable std::mutex guard;  // of siblings as a whole and of what each shows
 };
 
+// The side thread's. One that is followed no more may still be put here: who took its place has
+// his own digest put later, and what became of this one is removed before that.
 void digest_fetcher::shared::tell_table(one& sibling) {
     using kind = digest_follower::news::kind;
     const auto news = sibling.digest.take_news();
     const auto& held = sibling.digest.held();
     const auto& squid = sibling.digest.held_squid();
+    bool has_room = true;
     if (news.what == kind::gone) {
         context.table.remove(sibling.slot);
     } else if (news.what == kind::flipped && held) {
-        context.table.flip(sibling.slot, *held, news.places);
+        has_room = context.table.flip(sibling.slot, *held, news.places);
     } else if (news.what == kind::replaced && held) {
-        context.table.put(sibling.slot, *held);
+        has_room = context.table.put(sibling.slot, *held);
     } else if (news.what == kind::replaced && squid) {
-        context.table.put(sibling.slot, squid);
+        has_room = context.table.put(sibling.slot, squid);
+    }
+    if (!has_room) {
+        context.table.remove(sibling.slot);
+        sibling.digest.refuse("beside what other siblings' digests take", steady_now());
     }
     if (sibling.seen && sibling.seen->take_news().what != kind::nothing) {
         context.seen->put(sibling.slot, sibling.seen->held());
@@ -146,32 +156,56 @@ void digest_fetcher::shared::tell_table(one& sibling) {
 }
 
 void digest_fetcher::shared::show(one& sibling) {
-    const std::scoped_lock lock{guard};
-    auto& shown = sibling.shown;
-    shown.digest = sibling.digest.figures();
+    figures_of_one next;
+    next.name = sibling.of.name;
+    next.slot = sibling.slot;
+    next.digest = sibling.digest.figures();
     if (sibling.seen) {
-        shown.seen = sibling.seen->figures();
+        next.seen = sibling.seen->figures();
     }
-    shown.held = sibling.digest.held();
-    shown.held_squid = sibling.digest.held_squid();
-    if (const auto& held = shown.held) {
-        shown.bits = held->shape().bits;
-        shown.bits_on = held->bits_on();
-        shown.estimated_objects = held->estimated_keys();
-        shown.false_positive_rate = held->false_positive_rate();
-        shown.generation = held->stamp().generation;
-    } else if (const auto& squid = sibling.digest.held_squid()) {
-        shown.bits = squid->size().bits();
-        shown.bits_on = squid->bits_on();
-        shown.estimated_objects = squid->estimated_keys();
-        shown.false_positive_rate = squid->false_positive_rate();
-    } else {
-        shown.bits = shown.bits_on = 0;
-        shown.estimated_objects = shown.false_positive_rate = 0;
+    next.held = sibling.digest.held();
+    next.held_squid = sibling.digest.held_squid();
+    if (const auto& held = next.held) {
+        next.bits = held->shape().bits;
+        next.bits_on = held->bits_on();
+        next.estimated_objects = held->estimated_keys();
+        next.false_positive_rate = held->false_positive_rate();
+        next.generation = held->stamp().generation;
+    } else if (const auto& squid = next.held_squid) {
+        next.bits = squid->size().bits();
+        next.bits_on = squid->bits_on();
+        next.estimated_objects = squid->estimated_keys();
+        next.false_positive_rate = squid->false_positive_rate();
     }
+    const std::scoped_lock lock{guard};
+    std::swap(sibling.shown, next);  // what was shown before may be large: it goes after the lock
 }
 
-awaitable<void> digest_fetcher::fetch(shared& all, one& sibling, bool seen) {
+// The side thread's: what a sibling's answer (none: time has passed) makes of what is known of it.
+void digest_fetcher::shared::take(one& sibling, bool seen, std::optional<got_response> answer) {
+    auto& follower = seen ? *sibling.seen : sibling.digest;
+    try {
+        if (answer && answer->trouble != follow_trouble::none) {
+            follower.failed(answer->trouble, std::move(answer->detail), steady_now());
+        } else if (answer) {
+            follower.answered({.status = answer->status,
+                               .etag = answer->etag,
+                               .node = answer->node,
+                               .fresh_for = answer->fresh_for,
+                               .body = answer->body},
+                              context.node,
+                              steady_now());
+        }
+        follower.look(steady_now());
+        tell_table(sibling);
+    } catch (const std::bad_alloc&) {
+        follower.failed(follow_trouble::too_large, "out of memory", steady_now());
+        sibling.digest.tell_again();
+    }
+    show(sibling);
+}
+
+awaitable<std::optional<got_response>> digest_fetcher::fetch(shared& all, one& sibling, bool seen) {
     auto& follower = seen ? *sibling.seen : sibling.digest;
     const auto& of = sibling.of;
     const auto path = of.squid ? squid_digest_path : seen ? seen_path : digest_path;
@@ -181,13 +215,11 @@ awaitable<void> digest_fetcher::fetch(shared& all, one& sibling, bool seen) {
         const origin_address to{of.host, of.port, true, of.https};
         auto leased = co_await all.context.pool.acquire(to, fresh_only, until);
         if (!leased) {
-            if (!all.is_over(sibling)) {
-                const auto& why = leased.error();
-                follower.failed(follow_trouble::unreachable,
-                                std::string{facts_of(why.code).name} + ": " + why.detail,
-                                steady_now());
-            }
-            co_return;
+            const auto& why = leased.error();
+            got_response none;
+            none.trouble = follow_trouble::unreachable;
+            none.detail = std::string{facts_of(why.code).name} + ": " + why.detail;
+            co_return none;
         }
         sibling.lease = std::move(*leased);
         sibling.patience.expire_at(until);
@@ -207,22 +239,9 @@ awaitable<void> digest_fetcher::fetch(shared& all, one& sibling, bool seen) {
         }
         sibling.patience.clear();
         sibling.lease.close();
-        if (all.is_over(sibling)) {
-            co_return;
-        }
-        if (got.trouble != follow_trouble::none) {
-            follower.failed(got.trouble, std::move(got.detail), steady_now());
-        } else {
-            follower.answered({.status = got.status,
-                               .etag = got.etag,
-                               .node = got.node,
-                               .fresh_for = got.fresh_for,
-                               .body = got.body},
-                              all.context.node,
-                              steady_now());
-        }
-        co_return;
+        co_return got;
     }
+    co_return std::nullopt;
 }
 
 awaitable<void> digest_fetcher::run(std::shared_ptr<shared> all, std::shared_ptr<one> sibling) {
@@ -238,22 +257,27 @@ awaitable<void> digest_fetcher::run(std::shared_ptr<shared> all, std::shared_ptr
             if (all->is_over(*sibling) || (seen && !sibling->seen)) {
                 break;
             }
-            auto& follower = seen ? *sibling->seen : sibling->digest;
-            try {
-                if (steady_now() >= follower.next()) {
-                    co_await fetch(*all, *sibling, seen);
+            const auto& follower = seen ? *sibling->seen : sibling->digest;
+            std::optional<got_response> got;
+            if (steady_now() >= follower.next()) {
+                try {
+                    got = co_await fetch(*all, *sibling, seen);
+                } catch (const std::bad_alloc&) {
+                    got.emplace();
+                    got->trouble = follow_trouble::too_large;
+                    got->detail = "out of memory";
                 }
-                follower.look(steady_now());
-                if (!all->is_over(*sibling)) {
-                    all->tell_table(*sibling);
-                }
-            } catch (const std::bad_alloc&) {
-                follower.failed(follow_trouble::too_large, "out of memory", steady_now());
-                sibling->digest.tell_again();
             }
-        }
-        if (!all->is_over(*sibling)) {
-            all->show(*sibling);
+            if (all->is_over(*sibling)) {
+                break;
+            }
+            // The side thread's alone until this ends.
+            std::function<void()> work = [&all = *all, &one = *sibling, seen, &got] {
+                if (!all.stopped) {
+                    all.take(one, seen, std::move(got));
+                }
+            };
+            co_await all->context.aside.run(all->context.io, std::move(work));
         }
     }
 }
@@ -284,9 +308,13 @@ void digest_fetcher::follow(std::vector<followed> siblings) {
             sibling->close();
             sibling->wake.notify();
             all.context.table.dismiss(sibling->slot);
-            if (sibling->seen) {
-                all.context.seen->put(sibling->slot, nullptr);
-            }
+            // After what may be under way for it, and before the first digest of who comes next.
+            all.context.aside.post([shared = shared_, slot = sibling->slot] {
+                shared->context.table.remove(slot);
+                if (shared->context.seen != nullptr) {
+                    shared->context.seen->put(slot, nullptr);
+                }
+            });
             return true;
         });
         for (const auto& [name, is] : wanted) {

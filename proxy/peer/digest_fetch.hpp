@@ -3,12 +3,14 @@
 //
 // One coroutine a sibling does what its digest_follower says: a GET on a connection of the loop's
 // origin pool (peers pass the destination guard), the body bounded and timed, the answer judged,
-// the sibling_table told. Nothing else runs here, so the cost on this loop is one request a sibling
-// and `refresh`; decoding a whole digest takes some 10 ms a million keys, a delta a hundredth.
+// the sibling_table told. Only the GET runs on the loop, one a sibling and `refresh`: what a
+// sibling sent may take seconds to decode and to put in the table, so that is a side thread's.
 
 #include "proxy/net/asio.hpp"
 #include "proxy/net/deadlines.hpp"
 #include "proxy/net/origin_pool.hpp"
+#include "proxy/net/side_thread.hpp"
+#include "proxy/peer/bounded_get.hpp"
 #include "proxy/peer/digest_follower.hpp"
 #include "proxy/peer/secret.hpp"
 #include "proxy/peer/seen_source.hpp"
@@ -46,6 +48,7 @@ struct follow_context {
     net::io_context& io;
     deadlines& timer;
     origin_pool& pool;
+    side_thread& aside;  ///< decodes; finish() it before the loop and the table go
     const fleet_secret& secret;
     sibling_table& table;
     seen_elsewhere* seen = nullptr;  ///< null: nobody shares
@@ -68,7 +71,8 @@ struct follow_context {
 class digest_fetcher {
 public:
     explicit digest_fetcher(follow_context context);
-    /// @pre stop() was called and the loop has run out since, or runs no more
+    /// @pre stop() was called and the loop has run out since, or runs no more; the side thread is
+    ///      finished
     ~digest_fetcher();
     digest_fetcher(const digest_fetcher&) = delete;
     digest_fetcher& operator=(const digest_fetcher&) = delete;
@@ -77,7 +81,8 @@ public:
     /// table. Those beyond 64 are left out.
     void follow(std::vector<followed> siblings);
 
-    /// Ends every fetch; the coroutines end at the loop's next turns.
+    /// Ends every fetch; the coroutines end at the loop's next turns, one of them when the side
+    /// thread is done with what it is at.
     void stop();
 
     struct figures_of_one {
@@ -96,7 +101,7 @@ private:
     struct one;
     struct shared;
     static awaitable<void> run(std::shared_ptr<shared> all, std::shared_ptr<one> sibling);
-    static awaitable<void> fetch(shared& all, one& sibling, bool seen);
+    static awaitable<std::optional<got_response>> fetch(shared& all, one& sibling, bool seen);
 
     std::shared_ptr<shared> shared_;
 };

@@ -16,13 +16,16 @@ constexpr milliseconds longest_wait = std::chrono::minutes{1};
 /// Squid's owner says how long its digest counts; no longer than this is believed.
 constexpr std::chrono::seconds longest_squid = std::chrono::hours{1};
 
-// A few bytes may say that hundreds of megabytes have no bit on. Nobody's honest digest is so thin
-// for longer than a resize takes. A seen filter is, whenever its generation begins: of 64 Ki keys
-// (where "remember": "auto" begins) it is until 160 of them were seen. What those may take is
-// bounded by limits.bytes alone; they are asked as they are and become no columns of an index.
+// A few bytes may say that hundreds of megabytes have no bit on, and the index takes eight times
+// that. An honest digest is made for at most four times as many keys as it has, and has then one
+// bit in seven on; less only until its owner has made a smaller one, when much left at once. What
+// one in 64 takes to send is an eighth of what it takes to hold. A seen filter is as thin as can be
+// whenever its generation begins: what those may take is bounded by limits.bytes alone; they are
+// asked as they are and become no columns of an index.
 bool is_oversized(const filter::digest& of) noexcept {
-    return of.shape().layout == filter::digest_layout::standard &&
-           of.shape().bits / 512 > 1024 + of.bits_on();
+    constexpr std::uint64_t always = std::uint64_t{1} << 20;  // bits: an index of a megabyte
+    return of.shape().layout == filter::digest_layout::standard && of.shape().bits > always &&
+           of.shape().bits / 64 > of.bits_on();
 }
 
 follow_trouble trouble_of(boost::system::error_code error) noexcept {
@@ -158,6 +161,12 @@ void digest_follower::failed(follow_trouble why, std::string detail, steady_time
     ++failures_;
     next_ = now + jittered(std::max(plan_.refresh, std::min(wait, longest_wait)));
     look(now);
+}
+
+void digest_follower::refuse(std::string detail, steady_time now) {
+    drop();
+    (void)take_news();
+    failed(follow_trouble::too_large, std::move(detail), now);
 }
 
 void digest_follower::look(steady_time now) {

@@ -50,7 +50,7 @@ enum class follow_trouble : std::uint8_t {
     not_ready,    ///< 503: its index is loading
     bad_status,   ///< any other
     bad_message,  ///< not HTTP, or framed badly
-    too_large,    ///< above most_bytes or limits, or far more bits than its keys need
+    too_large,    ///< above most_bytes or limits, far more bits than its keys need, or no room
     malformed,    ///< not a digest: detail() says which digest_errc or squid_errc
     saturated,    ///< says too little to be asked
     other_secret,
@@ -107,6 +107,8 @@ public:
     /// What came of it. After either of these next() is new, and news() says what changed.
     void answered(const follow_answer& answer, std::string_view our_node, steady_time now);
     void failed(follow_trouble why, std::string detail, steady_time now);
+    /// What was taken is too large to be used: it is let go of.
+    void refuse(std::string detail, steady_time now);
 
     /// Time has passed: what is held may be too old.
     void look(steady_time now);

@@ -41,7 +41,7 @@ std::optional<unsigned> sibling_table::enrol(std::string_view name) {
 }
 
 void sibling_table::dismiss(unsigned slot) {
-    remove(slot);
+    members_.fetch_and(~bit_of(slot), std::memory_order_relaxed);
     const std::scoped_lock lock{guard_};
     names_[slot].clear();
 }
@@ -51,22 +51,29 @@ std::string sibling_table::name_of(unsigned slot) const {
     return names_[slot];
 }
 
-void sibling_table::put(unsigned slot, const filter::digest& digest) {
+bool sibling_table::put(unsigned slot, const filter::digest& digest) {
+    const auto others = squid_bytes(slot);
+    if (others > most_ || index_.bytes_with(slot, size_of(digest)) > most_ - others) {
+        return false;
+    }
     index_.put(slot, size_of(digest), digest.words());
     members_.fetch_or(bit_of(slot), std::memory_order_relaxed);
+    return true;
 }
 
-void sibling_table::flip(unsigned slot,
+bool sibling_table::flip(unsigned slot,
                          const filter::digest& digest,
                          std::span<const std::uint64_t> places) {
-    if (!index_.flip(slot, size_of(digest), places)) {
-        put(slot, digest);
-    }
+    return index_.flip(slot, size_of(digest), places) || put(slot, digest);
 }
 
-void sibling_table::put(unsigned slot, std::shared_ptr<const filter::squid_digest> digest) {
+bool sibling_table::put(unsigned slot, std::shared_ptr<const filter::squid_digest> digest) {
+    if (index_.bytes() + squid_bytes(slot) + digest->bytes() > most_) {
+        return false;
+    }
     change_squids(slot, std::move(digest));
     members_.fetch_or(bit_of(slot), std::memory_order_relaxed);
+    return true;
 }
 
 void sibling_table::remove(unsigned slot) {
@@ -106,15 +113,19 @@ std::chrono::microseconds sibling_table::origin_latency() const noexcept {
         static_cast<std::int64_t>(origin_us_.load(std::memory_order_relaxed))};
 }
 
-std::uint64_t sibling_table::bytes() const {
-    auto total = index_.bytes();
+std::uint64_t sibling_table::squid_bytes(unsigned but) const {
     const std::scoped_lock lock{guard_};
+    std::uint64_t total = 0;
     if (squids_) {
         for (const auto& one : *squids_) {
-            total += one.digest->bytes();
+            total += one.slot == but ? 0 : one.digest->bytes();
         }
     }
     return total;
+}
+
+std::uint64_t sibling_table::bytes() const {
+    return index_.bytes() + squid_bytes(capacity);
 }
 
 sibling_table::reader::reader(sibling_table& table) : table_{table}, reprises_{table.index_} {}

@@ -7,7 +7,7 @@
 //
 // Threads   enrol, dismiss, put, flip, remove, figures: any, a lock. Look-ups: any number of
 //           threads, each with a `reader` of its own; no lock unless a Squid's digest changed.
-// Memory    the index: bits * slice / 8 bytes (sibling_index.hpp); Squids' masks.
+// Memory    the index: bits * slice / 8 bytes (sibling_index.hpp); Squids' masks. Both bounded.
 
 #include "filter/digest.hpp"
 #include "filter/sibling_index.hpp"
@@ -47,19 +47,27 @@ class sibling_table {
     using squid_list = std::shared_ptr<const std::vector<squid_member>>;
 
 public:
-    sibling_table() = default;
+    /// Bytes for the digests of 64 siblings with ten million keys each at 1 %: 766 MB. While
+    /// digests of one size get more columns, up to half as much again for a moment.
+    static constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;
+
+    /// @param most  bytes that all digests together may take
+    explicit sibling_table(std::uint64_t most = most_bytes) : most_{most} {}
 
     /// The slot of this name, the lowest free one for a new name; none when all 64 are taken.
     [[nodiscard]] std::optional<unsigned> enrol(std::string_view name);
-    /// Its digest is no longer asked, its slot is free, its figures begin anew.
+    /// Its slot is free, its figures begin anew. Does not wait for a put; remove() the digest
+    /// before anybody else's is put there.
     void dismiss(unsigned slot);
 
-    /// The sibling's digest, of layout `standard`, in place of the one before.
+    // What changes digests waits for one another, some nanoseconds a bit: not on an event loop.
+    /// The sibling's digest, of layout `standard`, in place of the one before. False, and nothing
+    /// has changed, when all siblings' together would then take more than `most`.
     /// @throws std::bad_alloc, and then nothing has changed
-    void put(unsigned slot, const filter::digest& digest);
+    bool put(unsigned slot, const filter::digest& digest);
     /// The digest after a delta. Puts the whole when the index does not know the one before.
-    void flip(unsigned slot, const filter::digest& digest, std::span<const std::uint64_t> places);
-    void put(unsigned slot, std::shared_ptr<const filter::squid_digest> digest);
+    bool flip(unsigned slot, const filter::digest& digest, std::span<const std::uint64_t> places);
+    bool put(unsigned slot, std::shared_ptr<const filter::squid_digest> digest);
     /// Its digest is not to be asked (stale, refused); its slot stays.
     void remove(unsigned slot);
 
@@ -103,7 +111,9 @@ public:
 private:
     friend class reader;
     void change_squids(unsigned slot, std::shared_ptr<const filter::squid_digest> digest);
+    [[nodiscard]] std::uint64_t squid_bytes(unsigned but) const;
 
+    const std::uint64_t most_;
     filter::sibling_index index_;
     std::array<benefit, filter::sibling_index::capacity> benefits_;
     std::atomic<filter::sibling_mask> members_{0};  // that have a digest of either kind

@@ -117,6 +117,7 @@ TEST_SUITE("filter/sibling_index") {
     TEST_CASE("siblings whose numbers meet in a narrow row get a wider one") {
         sibling_index index;
         index.put(1, small, digest_of(1));
+        CHECK(index.bytes_with(33, small) == small.bits * 8);
         index.put(33, small, digest_of(33));
         CHECK(index.bytes() == small.bits * 8);
         CHECK(index.words_of(1) == digest_of(1));
@@ -130,7 +131,10 @@ TEST_SUITE("filter/sibling_index") {
         sibling_index index;
         for (unsigned sibling = 0; sibling < 64; ++sibling) {
             CAPTURE(sibling);
+            const auto told = index.bytes_with(sibling, small);
             index.put(sibling, small, digest_of(sibling));
+            CHECK(index.bytes() == told);
+            CHECK(index.bytes_with(sibling, small) == told);
             const auto slice = sibling < 8 ? 8 : sibling < 16 ? 16 : sibling < 32 ? 32 : 64;
             CHECK(index.bytes() == small.bits * slice / 8);
         }

@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <functional>
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -134,6 +135,7 @@ struct bench : test_loop {
         pool.stop();
         names.stop();
         timer.stop();
+        aside.finish();
         run_for(50ms);
     }
     void follow(std::uint16_t port, std::chrono::milliseconds timeout = 20s, bool https = false) {
@@ -162,10 +164,12 @@ struct bench : test_loop {
     fleet_secret secret = *fleet_secret::from_content(secret_text);
     sibling_table table;
     sibling_table::reader reader{table};
+    side_thread aside{"aside"};
     std::uint64_t drawn = 0;
     digest_fetcher fetcher{{.io = io,
                             .timer = timer,
                             .pool = pool,
+                            .aside = aside,
                             .secret = secret,
                             .table = table,
                             .seen = nullptr,
@@ -229,6 +233,41 @@ TEST_SUITE("peer/digest_fetch") {
         b.fetcher.follow({});
         CHECK_FALSE(b.names_b(1));
         CHECK(b.fetcher.figures().empty());
+    }
+
+    TEST_CASE("what a sibling sent is decoded and indexed beside the loop") {
+        bench b;
+        publication digests;
+        digests.publish(digest_under(b.secret, 0, 500, 1), wall_now());
+        signature_checker checker{b.secret};
+        const auto reply = [&](const auto& head) { return as_reprise(head, digests, &checker); };
+        sibling_server sibling{b, reply};
+        std::promise<void> free;
+        b.aside.post([&] { free.get_future().wait(); });  // something long
+        b.follow(sibling.port);
+        b.run_until([&] { return sibling.requests == 1; });
+        b.run_for(50ms);
+        CHECK(b.figures().wholes == 0);
+        CHECK_FALSE(b.names_b(1));
+        // The loop goes on: another is followed in its place, and let go of.
+        sibling_server other{b, reply};
+        b.follow(other.port);
+        b.run_until([&] { return other.requests == 1; });
+        CHECK(other.requests == 1);
+        free.set_value();
+        b.run_until([&] { return b.names_b(1); });
+        CHECK(b.names_b(499));
+        b.run_until([&] { return b.figures().wholes == 1; });
+        // What was under way when its sibling went is not listed under the next one's name.
+        std::promise<void> again;
+        const auto before = sibling.requests + other.requests;
+        b.aside.post([&] { again.get_future().wait(); });
+        b.run_until([&] { return sibling.requests + other.requests > before; });
+        b.fetcher.follow({});
+        again.set_value();
+        b.run_for(50ms);
+        CHECK(b.table.enrol("c") == 0u);
+        CHECK_FALSE(b.names_b(1));
     }
 
     TEST_CASE("what a bad sibling sends is refused by name") {

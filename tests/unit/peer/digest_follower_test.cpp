@@ -163,6 +163,40 @@ TEST_SUITE("peer/digest_follower") {
         }
     }
 
+    TEST_CASE("what is thinner than an honest owner leaves it is refused, whatever it lists") {
+        const auto trouble_with = [](std::uint64_t bits, std::uint64_t one_in) {
+            std::vector<std::uint64_t> words(bits / 64);
+            for (std::uint64_t place = 0; one_in != 0 && place < bits; place += one_in) {
+                words[place / 64] |= std::uint64_t{1} << place % 64;
+            }
+            const filter::digest_shape shape{
+                .layout = filter::digest_layout::standard, .bits = bits, .probes = 6};
+            auto f = digest_follower{plan(), 1, start};
+            (void)f.ask();
+            f.answered(
+                good(filter::encode({shape, words, filter::test::stamp_of(0, 6)})), "a", start);
+            CHECK((f.held() != nullptr) == (f.figures().trouble == follow_trouble::none));
+            return f.figures().trouble;
+        };
+        CHECK(trouble_with(1 << 26, 500) == follow_trouble::too_large);
+        CHECK(trouble_with(1 << 26, 66) == follow_trouble::too_large);
+        CHECK(trouble_with(1 << 26, 7) == follow_trouble::none);
+        // One that has just begun.
+        CHECK(trouble_with(1 << 20, 0) == follow_trouble::none);
+    }
+
+    TEST_CASE("what there is no room for is let go of, and asked for again later") {
+        auto f = holding();
+        f.refuse("no room", start + 10s);
+        CHECK(f.held() == nullptr);
+        CHECK(f.figures().trouble == follow_trouble::too_large);
+        CHECK(f.figures().detail == "no room");
+        CHECK(f.figures().state == follow_state::never);
+        CHECK(f.next() > start + 18s);
+        CHECK(f.take_news().what == digest_follower::news::kind::nothing);
+        CHECK(f.ask().query.empty());
+    }
+
     TEST_CASE("a seen filter may be as thin as one that has just begun") {
         filter::admission_filter seen{{.objects = 1 << 19}, std::chrono::sys_seconds{}};
         seen.note(nth_key(1, 1), std::chrono::sys_seconds{});

@@ -91,6 +91,7 @@ TEST_SUITE("peer/sibling_table") {
         table.put(7, digest_of_keys(size, 0, 100));
         table.benefit_of(7).ended(asking_end::failed, 1ms, 1ms, 0, start);
         table.dismiss(7);
+        table.remove(7);
         sibling_table::reader reader{table};
         CHECK(ask(reader, 1).empty());
         CHECK(table.enrol("more") == 7u);
@@ -113,6 +114,35 @@ TEST_SUITE("peer/sibling_table") {
         CHECK(table.bytes() > 70);
         table.remove(squid);
         CHECK(slots_of(reader.find(urls.front(), nth_key(1, 5), start)) == list{ours});
+    }
+
+    TEST_CASE("what takes more than all together may is not put") {
+        const auto larger = filter::digest_size(2000, 1e-4);
+        sibling_table table{size.bits + larger.bits};  // up to 8 siblings take a byte a bit
+        sibling_table::reader reader{table};
+        for (unsigned i = 0; i < 8; ++i) {
+            const auto slot = *table.enrol(std::string{"s"}.append(std::to_string(i)));
+            CHECK(table.put(slot, digest_of_keys(size, 0, 100)));
+        }
+        CHECK(table.bytes() == size.bits);
+        CHECK(table.put(7, digest_of_keys(larger, 0, 100)));
+        CHECK(table.bytes() == size.bits + larger.bits);
+        const auto ninth = *table.enrol("ninth");
+        const auto largest = filter::digest_size(4000, 1e-4);
+        CHECK_FALSE(table.put(ninth, digest_of_keys(largest, 0, 100)));
+        CHECK_FALSE(table.put(ninth, digest_of_keys(size, 0, 100)));  // all rows become wider
+        CHECK_FALSE(table.flip(ninth, digest_of_keys(size, 0, 100), {}));
+        CHECK_FALSE(table.put(7, digest_of_keys(largest, 0, 100)));
+        CHECK(ask(reader, 10) == list{0, 1, 2, 3, 4, 5, 6, 7});
+        auto read = filter::squid_digest::decode(filter::test::squid_bytes("digest-small.bin"));
+        REQUIRE(read.has_value());
+        const auto squid = std::make_shared<const filter::squid_digest>(std::move(*read));
+        CHECK_FALSE(table.put(ninth, squid));
+        reader.rest();  // what a reader has not let go of counts
+        table.remove(7);
+        CHECK(table.put(ninth, squid));
+        CHECK_FALSE(table.put(7, digest_of_keys(larger, 0, 100)));
+        CHECK(table.put(7, digest_of_keys(size, 0, 100)));
     }
 
     TEST_CASE("one that is not worth asking is left out of most look-ups") {

@@ -1,0 +1,43 @@
+#pragma once
+// A thread for work that would hold up an event loop for longer than a request may wait.
+
+#include "proxy/net/asio.hpp"
+
+#include <boost/asio/thread_pool.hpp>
+
+#include <functional>
+
+namespace reprise::proxy {
+
+/// Does what it is given, one thing after the other, in the order given.
+///
+/// Threads   any; run: the loop's own.
+class side_thread {
+public:
+    /// `name` is the thread's, 15 characters at most.
+    explicit side_thread(const char* name);
+    ~side_thread() { finish(); }
+    side_thread(const side_thread&) = delete;
+    side_thread& operator=(const side_thread&) = delete;
+
+    /// @pre work does not throw
+    void post(std::function<void()> work);
+
+    /// Ends when `work` has been done, back on `loop`; nothing else ends it: not a deadline, nor
+    /// the loop's coming to rest, which waits for it. What happened before the call is seen by
+    /// `work`, and what `work` did by the caller.
+    /// @pre finish() was not called, work does not throw
+    [[nodiscard]] awaitable<void> run(net::io_context& loop, std::function<void()> work);
+
+    /// Waits for what was given, and ends the thread. Not on a loop. What is given later is not
+    /// done. @pre the loops of those who wait in run() still exist; they need not run
+    void finish();
+
+private:
+    using handler = net::async_result<net::use_awaitable_t<executor>, void()>::handler_type;
+    void start(net::io_context& loop, std::function<void()> work, handler waiter);
+
+    net::thread_pool thread_{1};
+};
+
+}  // namespace reprise::proxy
