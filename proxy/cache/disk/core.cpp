@@ -185,17 +185,18 @@ void core::tell_gone(const filter::key_hash& key, const index_entry& entry) noex
     }
 }
 
-void core::tell_held(const filter::key_hash& primary,
+bool core::tell_held(const filter::key_hash& primary,
                      const saying& said,
                      const std::optional<record_place>& place) {
     const auto ordered = in_order(primary);
-    if (settings.told == nullptr) {
-        return;
-    }
     const auto there = index.find(primary);
-    if (there && (!place || there->place == *place)) {
+    if (!there || (place && there->place != *place)) {
+        return false;
+    }
+    if (settings.told != nullptr) {
         settings.told->held(tier_name::disk, primary, said.url, said.until);
     }
+    return true;
 }
 
 std::optional<index_entry> core::put(const filter::key_hash& key,

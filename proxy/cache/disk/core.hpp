@@ -174,8 +174,8 @@ struct core {
     bool move(const filter::key_hash& key, const record_place& from, const index_entry& entry);
     bool erase(const filter::key_hash& key, const index_entry& entry);
     std::optional<index_entry> erase(const filter::key_hash& key);
-    /// Says so if something still is there, and in `place`, where one is given.
-    void tell_held(const filter::key_hash& primary,
+    /// Says so if something still is there, and in `place`, where one is given; false: it is not.
+    bool tell_held(const filter::key_hash& primary,
                    const saying& said,
                    const std::optional<record_place>& place = {});
 

@@ -159,7 +159,7 @@ void log_tail::publish() {
         const bool is_primary = !one.url.empty() && one.entry.kind != record_kind::refresh;
         (void)core_.put(one.key, one.entry, is_primary ? &said : nullptr);
         if (!one.url.empty() && !is_primary) {
-            core_.tell_held(one.primary, said);  // a newer head
+            (void)core_.tell_held(one.primary, said);  // a newer head
         }
         // An invalidation notes itself and then looks into the index; here it is the other way
         // round, so at least one of the two sees the other.

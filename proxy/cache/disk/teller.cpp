@@ -16,6 +16,9 @@ namespace {
 
 constexpr std::uint64_t at_a_time = 1u << 20;  // records
 constexpr std::uint64_t usual_front = 4096;
+/// At a record that is carried on each time before it was read. Between two a round of the whole
+/// log lies, or nearly.
+constexpr unsigned attempts = 4;
 
 struct placed {
     filter::key_hash partial;
@@ -27,8 +30,9 @@ class teller {
 public:
     explicit teller(core& from) : core_{from} {}
 
-    /// Reads what is there and says it, if it is a primary key's.
-    void tell(const placed& one);
+    /// Reads what is there, or wherever it was carried since, and says it, if it is a primary
+    /// key's.
+    void tell(placed one);
 
     [[nodiscard]] std::optional<wall_time> until_of_variants(const variant_directory& listed,
                                                              const filter::key_hash& primary,
@@ -38,12 +42,17 @@ public:
                                                                 const index_entry& entry);
 
 private:
+    /// Of what is in `one`'s place; false: it is not there, or not any more once it was read.
+    [[nodiscard]] bool tell_there(const placed& one);
     /// The front of the record, whole and verified; false: it is not there any more, or damaged.
     [[nodiscard]] bool read(const record_place& at, std::uint64_t bytes, record_header& header);
     /// Until when the object in front_ is of use; none: a purge has ended it.
     [[nodiscard]] std::optional<wall_time> until_of(const record_place& at,
                                                     const record_header& header,
                                                     std::string& url);
+    /// read() of what the key has, wherever it is carried meanwhile; none: it has nothing good.
+    [[nodiscard]] std::optional<record_place> read_of(const filter::key_hash& key,
+                                                      record_header& header);
     core& core_;
     std::vector<char> front_;
     std::uint64_t sequence_ = 0;  // of the segment that front_ was read from
@@ -78,6 +87,21 @@ bool teller::read(const record_place& at, std::uint64_t bytes, record_header& he
     return true;
 }
 
+std::optional<record_place> teller::read_of(const filter::key_hash& key, record_header& header) {
+    std::optional<record_place> before;
+    for (unsigned i = 0; i < attempts; ++i) {
+        const auto there = core_.index.find(key);
+        if (!there || there->place == before) {
+            break;  // gone, or damaged
+        }
+        if (read(there->place, there->bytes, header)) {
+            return there->place;
+        }
+        before = there->place;
+    }
+    return std::nullopt;
+}
+
 std::optional<wall_time> teller::until_of(const record_place& at,
                                           const record_header& header,
                                           std::string& url) {
@@ -90,14 +114,13 @@ std::optional<wall_time> teller::until_of(const record_place& at,
     auto said = core_.purges.judge(url, response->tags, seen->ban_epoch);
     log_position written{sequence_, at.offset};
     // The newest head there is.
-    const auto newer = core_.index.find(refresh_key(header.primary, header.discriminator));
     record_header of_newer;
-    if (newer && read(newer->place, newer->bytes, of_newer) &&
-        of_newer.kind == record_kind::refresh && of_newer.subject == header.id) {
+    const auto newer = read_of(refresh_key(header.primary, header.discriminator), of_newer);
+    if (newer && of_newer.kind == record_kind::refresh && of_newer.subject == header.id) {
         if (const auto head = read_object(front_)) {
             response = make_response(*head);
             said = core_.purges.judge(url, response->tags, head->ban_epoch);
-            written = {sequence_, newer->place.offset};
+            written = {sequence_, newer->offset};
         }
     }
     if (said.hard) {
@@ -126,12 +149,12 @@ std::optional<wall_time> teller::until_of_variants(const variant_directory& list
         if (variant.discriminator == but_not) {
             continue;
         }
-        const auto there = core_.index.find(
-            index_key(record_kind::object, primary, variant.discriminator));
         record_header header;
         std::string url;
-        if (there && read(there->place, there->bytes, header) && header.primary == primary) {
-            if (const auto until = until_of(there->place, header, url)) {
+        const auto there = read_of(index_key(record_kind::object, primary, variant.discriminator),
+                                   header);
+        if (there && header.primary == primary) {
+            if (const auto until = until_of(*there, header, url)) {
                 latest = std::max(latest.value_or(wall_time::min()), *until);
             }
         }
@@ -139,11 +162,22 @@ std::optional<wall_time> teller::until_of_variants(const variant_directory& list
     return latest;
 }
 
-void teller::tell(const placed& one) {
+void teller::tell(placed one) {
+    for (unsigned i = 0; i < attempts && !tell_there(one); ++i) {
+        const auto there = core_.index.find(one.partial);
+        if (!there || there->place == one.place) {
+            return;  // gone, damaged, or a variant: its directory speaks for it
+        }
+        one.place = there->place;
+        one.bytes = static_cast<std::uint32_t>(there->bytes);
+    }
+}
+
+bool teller::tell_there(const placed& one) {
     record_header header;
     if (!read(one.place, one.bytes, header) ||
         record_index::partial(header.primary) != one.partial) {
-        return;  // gone, or a variant
+        return false;  // gone, another came in its place, or it is a variant
     }
     std::string url;
     std::optional<wall_time> until;
@@ -155,9 +189,7 @@ void teller::tell(const placed& one) {
     } else {
         until = until_of(one.place, header, url);
     }
-    if (until) {
-        core_.tell_held(header.primary, {url, *until}, one.place);
-    }
+    return !until || core_.tell_held(header.primary, {url, *until}, one.place);
 }
 
 }  // namespace
@@ -180,7 +212,7 @@ void tell_variants(core& from, const filter::key_hash& primary) {
         return;
     }
     if (const auto until = says.until_of_variants(*listed, primary, 0)) {
-        from.tell_held(primary, {listed->url, *until}, entry->place);
+        (void)from.tell_held(primary, {listed->url, *until}, entry->place);
     } else {
         (void)from.erase(primary, *entry);
     }
