@@ -85,10 +85,16 @@ const admission_filter::generation& admission_filter::young_now() const noexcept
     return generations_[phase::unpack(phase_.load(std::memory_order_acquire)).epoch & 1];
 }
 
-digest admission_filter::young_digest(digest_stamp stamp) const {
-    const auto& young = young_now();
+digest admission_filter::recent_digest(digest_stamp stamp) const {
+    const auto epoch = phase::unpack(phase_.load(std::memory_order_acquire)).epoch;
+    const auto& young = generations_[epoch & 1];
+    const auto& old = generations_[(epoch & 1) ^ 1];
     stamp.keys = young.keys.load(std::memory_order_relaxed);
-    return digest::of(young.layers.front(), stamp);
+    if (stamp.keys >= settings_.objects / 4) {
+        return digest::of(young.layers.front(), stamp);
+    }
+    stamp.keys += old.keys.load(std::memory_order_relaxed);
+    return digest::of(young.layers.front(), old.layers.front(), stamp);
 }
 
 std::uint32_t admission_filter::generations() const noexcept {

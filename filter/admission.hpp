@@ -111,9 +111,12 @@ public:
     /// Reads at most 4,096 blocks of each generation (some 0.1 ms), so an event loop may call it.
     [[nodiscard]] admission_figures figures(std::chrono::sys_seconds now) const noexcept;
 
-    /// A copy of the young generation: which keys were seen since it was begun. What siblings are
-    /// sent, under `stamp`; its number of keys is put in. O(blocks). @throws std::bad_alloc
-    [[nodiscard]] digest young_digest(digest_stamp stamp) const;
+    /// A copy of the young generation: which keys were seen since it was begun; until it has a
+    /// quarter of `objects`, the old one's with them, so that a change of generations is not the
+    /// end of all that was known (both together err up to three times as often as one). What
+    /// siblings are sent, under `stamp`; its number of keys is put in. O(blocks).
+    /// @throws std::bad_alloc
+    [[nodiscard]] digest recent_digest(digest_stamp stamp) const;
 
     [[nodiscard]] const admission_settings& settings() const noexcept { return settings_; }
     [[nodiscard]] std::uint64_t blocks() const noexcept { return blocks_; }

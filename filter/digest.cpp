@@ -64,6 +64,21 @@ bool is_block_on(std::span<const std::uint64_t> words, key_hash key) noexcept {
     return missing == 0;
 }
 
+std::vector<std::uint64_t> words_of(const blocked_bloom& filter) {
+    std::vector<std::uint64_t> words(static_cast<std::size_t>(filter.blocks()) * lanes);
+    auto out = words.begin();
+    for (std::uint64_t block = 0; block < filter.blocks(); ++block) {
+        const auto read = filter.read_block(block);
+        out = std::copy(read.begin(), read.end(), out);
+    }
+    return words;
+}
+
+digest_shape shape_of(const blocked_bloom& filter) noexcept {
+    return {
+        .layout = digest_layout::blocked, .bits = filter.blocks() * block_bits, .probes = lanes};
+}
+
 }  // namespace
 
 bool is_valid(const digest_shape& shape) noexcept {
@@ -112,15 +127,19 @@ digest::digest(digest_shape shape, std::vector<std::uint64_t> words, digest_stam
 }
 
 digest digest::of(const blocked_bloom& filter, digest_stamp stamp) {
-    std::vector<std::uint64_t> words(static_cast<std::size_t>(filter.blocks()) * lanes);
-    auto out = words.begin();
-    for (std::uint64_t block = 0; block < filter.blocks(); ++block) {
-        const auto read = filter.read_block(block);
-        out = std::copy(read.begin(), read.end(), out);
+    return digest{shape_of(filter), words_of(filter), stamp};
+}
+
+digest digest::of(const blocked_bloom& a, const blocked_bloom& b, digest_stamp stamp) {
+    assert(a.blocks() == b.blocks());
+    auto words = words_of(a);
+    auto word = words.begin();
+    for (std::uint64_t block = 0; block < b.blocks(); ++block) {
+        for (const auto of_b : b.read_block(block)) {
+            *word++ |= of_b;
+        }
     }
-    const digest_shape shape{
-        .layout = digest_layout::blocked, .bits = filter.blocks() * block_bits, .probes = lanes};
-    return digest{shape, std::move(words), stamp};
+    return digest{shape_of(a), std::move(words), stamp};
 }
 
 digest digest::of(const standard_bloom& filter, digest_stamp stamp) {

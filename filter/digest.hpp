@@ -87,6 +87,10 @@ public:
     /// The same of a blocked filter, layout `blocked`. While others insert, a key inserted before
     /// the call is in it; one inserted meanwhile may be there in part, that is, not.
     [[nodiscard]] static digest of(const blocked_bloom& filter, digest_stamp stamp);
+    /// What either has. @pre as many blocks in both
+    [[nodiscard]] static digest of(const blocked_bloom& a,
+                                   const blocked_bloom& b,
+                                   digest_stamp stamp);
 
     digest(digest&&) noexcept = default;
     digest& operator=(digest&&) noexcept = default;

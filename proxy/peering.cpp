@@ -51,6 +51,12 @@ peer::holder holder_of(cache::tier_name by) noexcept {
     return by == cache::tier_name::memory ? peer::holder::memory : peer::holder::disk;
 }
 
+// Who saw it first is all that siblings are told.
+filter::admission_settings one_layer_of(filter::admission_settings settings) noexcept {
+    settings.layers = 1;
+    return settings;
+}
+
 std::string url_of(const peer::known_peer& one) {
     const bool v6 = one.host.find(':') != std::string::npos;
     return std::string{one.https ? "https://" : "http://"} +
@@ -73,14 +79,13 @@ peering::peering(const config::options& options, std::string node, wall_time now
         checker_ = std::make_unique<peer::signature_checker>(secret_);
     }
     if (shares_seen(options)) {
-        auto settings = cache::filter_settings(options);
-        settings.layers = 1;
-        seen_ = std::make_unique<filter::admission_filter>(settings, seconds_of(now));
+        seen_ = std::make_unique<cache::sights>(std::make_unique<filter::admission_filter>(
+            one_layer_of(cache::filter_settings(options)), seconds_of(now)));
         auto take = [this](const filter::digest_stamp& stamp) {
-            return std::make_unique<filter::digest>(seen_->young_digest(stamp));
+            return std::make_unique<filter::digest>(seen_->current()->recent_digest(stamp));
         };
         seen_source_ = std::make_unique<peer::seen_source>(
-            secret_.id(), publish_after_, std::move(take), random_word());
+            secret_.id(), publish_after_, std::move(take), random_word);
     }
     if (options.disk.path.empty()) {
         loaded();
@@ -236,6 +241,22 @@ void peering::note_seen(const filter::key_hash& key, wall_time now) noexcept {
     (void)seen_->note(key, seconds_of(now));
 }
 
+void peering::housekeep(const filter::admission_settings& own, wall_time now) {
+    if (!seen_) {
+        return;
+    }
+    seen_->tidy();
+    const auto wanted = one_layer_of(own);
+    if (seen_->changing() || seen_->current()->settings() == wanted) {
+        return;
+    }
+    try {
+        seen_->change_to(wanted, seconds_of(now));
+    } catch (const std::bad_alloc&) {
+        log::warn("admission.share: no memory for ", wanted.objects, " objects");
+    }
+}
+
 void peering::note_miss(std::size_t url_bytes) noexcept {
     const auto siblings = sibling_count_.load(relaxed);
     misses_.fetch_add(1, relaxed);
@@ -313,6 +334,7 @@ peer::peer_report peering::report(const peer::peer_book& book) const {
     out.icp_messages = icp_messages_.load(relaxed);
     out.icp_bytes = icp_bytes_.load(relaxed);
     out.index_bytes = table_.bytes();
+    out.seen_objects = seen_ ? seen_->current()->settings().objects : 0;
     return out;
 }
 

@@ -14,6 +14,7 @@
 #include "config/options.hpp"
 #include "filter/admission.hpp"
 #include "proxy/cache/contents.hpp"
+#include "proxy/cache/sights.hpp"
 #include "proxy/net/asio.hpp"
 #include "proxy/net/origin_pool.hpp"
 #include "proxy/net/resolver.hpp"
@@ -107,6 +108,9 @@ public:
     [[nodiscard]] bool shares() const noexcept { return seen_ != nullptr; }
     /// `key`, by key_of, was asked for. @pre shares()
     void note_seen(const filter::key_hash& key, wall_time now) noexcept;
+    /// Once a second: what was asked for is remembered for as long as by `own`, the settings of the
+    /// filter that admits here. Any thread, one at a time.
+    void housekeep(const filter::admission_settings& own, wall_time now);
 
     /// A miss that siblings might have answered: what ICP would have asked all of them.
     void note_miss(std::size_t url_bytes) noexcept;
@@ -128,7 +132,7 @@ private:
     const bool serves_squid_;
     const std::chrono::seconds publish_after_;
     peer::digest_source source_;
-    std::unique_ptr<filter::admission_filter> seen_;  // null: not shared
+    std::unique_ptr<cache::sights> seen_;  // null: not shared
     std::unique_ptr<peer::seen_source> seen_source_;
     std::unique_ptr<peer::signature_checker> checker_;  // null: nothing is signed
     peer::sibling_table table_;

@@ -331,6 +331,9 @@ void server::housekeep() {
     {
         const std::lock_guard lock{settings_guard_};
         common_.admission.housekeep(eviction_age(), wall_now());
+        if (common_.peers) {
+            common_.peers->housekeep(common_.admission.settings(), wall_now());
+        }
         common_.advice.housekeep(common_.admission, common_.store.memory(), now);
     }
     if (now >= next_guard_) {

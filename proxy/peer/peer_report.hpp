@@ -42,7 +42,8 @@ struct peer_report {
     std::uint64_t misses = 0;  ///< that siblings might have answered
     /// What ICP (RFC 2186) would have cost for these: a query to each sibling and its reply.
     std::uint64_t icp_messages = 0, icp_bytes = 0;
-    std::uint64_t index_bytes = 0;  ///< of siblings' digests
+    std::uint64_t index_bytes = 0;   ///< of siblings' digests
+    std::uint64_t seen_objects = 0;  ///< remembered, and told to siblings, at least; 0: not shared
 };
 
 }  // namespace reprise::proxy::peer

@@ -17,6 +17,14 @@ void seen_source::tick(steady_time steady, wall_time now) {
     if (counter_ != 0 && next->shape() == shape_ && next->checksum() == checksum_) {
         return;
     }
+    if (counter_ != 0 && next->shape() != shape_) {
+        epoch_ = random_();
+        counter_ = 0;
+        next = take_({.seed = seed_, .generation = {.epoch = epoch_, .counter = 1}});
+        if (!next) {
+            return;
+        }
+    }
     ++counter_;
     shape_ = next->shape();
     checksum_ = next->checksum();

@@ -1,11 +1,11 @@
 #pragma once
-// The fleet's second request: the younger generation of the admission filter, published as a
-// digest, and what siblings published of theirs.
+// The fleet's second request: what the admission filter saw lately (admission_filter's
+// recent_digest), published as a digest, and what siblings published of theirs.
 //
 // Both sides key by the fleet's secret, so the admission filter of a node that shares must be asked
-// with key_of(name_of(url)), not with its store's own key. A generation's bits only come until it
-// grows old; then the next begins empty, and a delta turns nearly all of them: it is sent whole
-// when that is shorter.
+// with key_of(name_of(url)), not with its store's own key. A generation's bits only come until the
+// next counts alone, and a delta then turns nearly all of them: it is sent whole when that is
+// shorter. A filter of another size is another epoch, and begins empty.
 
 #include "filter/digest.hpp"
 #include "proxy/peer/publication.hpp"
@@ -24,17 +24,18 @@ namespace reprise::proxy::peer {
 /// Threads   tick: one, not an event loop. seen: any.
 class seen_source {
 public:
-    /// A copy of the young generation's bits, stamped so; null while there is nothing to share.
+    /// A copy of what is to be shared, stamped so; null while there is nothing.
     using snapshot = std::function<std::unique_ptr<filter::digest>(const filter::digest_stamp&)>;
 
     seen_source(filter::seed_id seed,
                 std::chrono::seconds publish_after,
                 snapshot take,
-                std::uint64_t epoch)
+                std::function<std::uint64_t()> random)
         : seed_{seed},
           publish_after_{publish_after},
           take_{std::move(take)},
-          epoch_{epoch} {}
+          random_{std::move(random)},
+          epoch_{random_()} {}
 
     /// Publishes when publish_after has passed and a bit has changed.
     void tick(steady_time steady, wall_time now);
@@ -45,6 +46,7 @@ private:
     filter::seed_id seed_;
     std::chrono::seconds publish_after_;
     snapshot take_;
+    std::function<std::uint64_t()> random_;
     std::uint64_t epoch_, counter_ = 0;
     filter::digest_shape shape_{};
     std::uint64_t checksum_ = 0;

@@ -84,7 +84,7 @@ exchange::exchange(const exchange_plan& plan,
                 plan_.how == delivery::instant ? std::chrono::seconds{0}
                                                : plan_.source.publish_after,
                 [&rule](const filter::digest_stamp& stamp) { return rule.young(stamp); },
-                random_()));
+                [this] { return random_(); }));
             seen_sources_.back()->tick(steady(now_), wall(now_));
             const auto phase = milliseconds{
                 random_() %

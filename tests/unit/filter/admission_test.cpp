@@ -315,22 +315,49 @@ TEST_SUITE("filter/admission") {
         CHECK(filter.figures(start).swaps >= swaps + 2);
     }
 
-    TEST_CASE("the young generation as a digest has what was seen since it was begun") {
+    TEST_CASE("as a digest it has what was seen lately, also just after a change of generations") {
         admission_filter filter{settings_of(1000, seconds{1000}), start};
         for (std::uint64_t i = 0; i < 500; ++i) {
             filter.note(nth_key(1, i), start);
         }
         const digest_stamp stamp{.generation = {.epoch = 7, .counter = 3}};
-        const auto first = filter.young_digest(stamp);
+        const auto first = filter.recent_digest(stamp);
         CHECK(first.stamp().keys == 500);
         CHECK(first.stamp().generation == stamp.generation);
         CHECK(first.shape().layout == digest_layout::blocked);
         CHECK(first.may_contain(nth_key(1, 499)));
         filter.note(nth_key(2, 1), start + seconds{1001});
-        const auto second = filter.young_digest(stamp);
+        CHECK(filter.generations() == 1);
+        const auto second = filter.recent_digest(stamp);
         CHECK(second.shape() == first.shape());
+        CHECK(second.stamp().keys == 501);
         CHECK(second.may_contain(nth_key(2, 1)));
-        CHECK_FALSE(second.may_contain(nth_key(1, 499)));
+        CHECK(second.may_contain(nth_key(1, 499)));
+        for (std::uint64_t i = 2; i <= 250; ++i) {
+            filter.note(nth_key(2, i), start + seconds{1001});
+        }
+        const auto third = filter.recent_digest(stamp);
+        CHECK(third.stamp().keys == 250);
+        CHECK(third.may_contain(nth_key(2, 1)));
+        CHECK_FALSE(third.may_contain(nth_key(1, 499)));
+    }
+
+    TEST_CASE("the digest of both generations errs little more than one") {
+        auto settings = settings_of(10'000, seconds{1000});
+        settings.false_positive_rate = 0.01;
+        admission_filter filter{settings, start};
+        for (std::uint64_t i = 0; i < 12'400; ++i) {
+            filter.note(nth_key(1, i), start);
+        }
+        REQUIRE(filter.generations() == 1);
+        const auto both = filter.recent_digest({});
+        CHECK(both.may_contain(nth_key(1, 5)));
+        unsigned wrong = 0;
+        for (std::uint64_t i = 0; i < 100'000; ++i) {
+            wrong += both.may_contain(nth_key(2, i)) ? 1 : 0;
+        }
+        MESSAGE(wrong << " of 100,000");
+        CHECK(wrong < 2'500);  // one full generation: 500
     }
 }
 

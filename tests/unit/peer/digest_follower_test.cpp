@@ -205,7 +205,7 @@ TEST_SUITE("peer/digest_follower") {
         digest_follower f{blocked, 1, start};
         (void)f.ask();
         f.answered(
-            good(filter::encode(seen.young_digest(filter::test::stamp_of(0, 1)))), "a", start);
+            good(filter::encode(seen.recent_digest(filter::test::stamp_of(0, 1)))), "a", start);
         CHECK(f.figures().trouble == follow_trouble::none);
         REQUIRE(f.held() != nullptr);
         CHECK(f.held()->may_contain(nth_key(1, 1)));

@@ -26,9 +26,9 @@ TEST_SUITE("peer/seen_source") {
         seen_source source{filter::test::test_seed(),
                            30s,
                            [&seen](const filter::digest_stamp& stamp) {
-                               return std::make_unique<filter::digest>(seen.young_digest(stamp));
+                               return std::make_unique<filter::digest>(seen.recent_digest(stamp));
                            },
-                           9};
+                           [] { return 9; }};
         for (std::uint64_t i = 0; i < 5000; ++i) {
             seen.note(nth_key(1, i), second);
         }
@@ -46,6 +46,37 @@ TEST_SUITE("peer/seen_source") {
         const auto next = source.digests().now();
         CHECK(next != first);
         CHECK(next->since(first->bits->stamp().generation) != nullptr);
+    }
+
+    TEST_CASE("a filter of another size begins a new epoch, whole") {
+        auto seen = std::make_unique<filter::admission_filter>(
+            filter::admission_settings{.objects = 10'000, .age = 1h}, second);
+        std::uint64_t drawn = 0;
+        seen_source source{filter::test::test_seed(),
+                           30s,
+                           [&seen](const filter::digest_stamp& stamp) {
+                               return std::make_unique<filter::digest>(seen->recent_digest(stamp));
+                           },
+                           [&drawn] { return ++drawn; }};
+        seen->note(nth_key(1, 1), second);
+        source.tick(start, now);
+        const auto small = source.digests().now();
+        REQUIRE(small != nullptr);
+        small->fetched = true;
+        seen = std::make_unique<filter::admission_filter>(
+            filter::admission_settings{.objects = 20'000, .age = 1h}, second);
+        seen->note(nth_key(1, 2), second);
+        source.tick(start + 31s, now);
+        const auto large = source.digests().now();
+        REQUIRE(large != small);
+        CHECK(large->bits->may_contain(nth_key(1, 2)));
+        CHECK(large->bits->stamp().generation ==
+              filter::digest_generation{.epoch = 2, .counter = 1});
+        CHECK(large->since(small->bits->stamp().generation) == nullptr);
+        seen->note(nth_key(1, 3), second);
+        source.tick(start + 62s, now);
+        CHECK(source.digests().now()->bits->stamp().generation ==
+              filter::digest_generation{.epoch = 2, .counter = 2});
     }
 
     TEST_CASE("a key that any sibling saw is seen elsewhere, until its digest is taken away") {
