@@ -95,6 +95,7 @@ private:
     [[nodiscard]] bool is_for_peers() const noexcept;
     next answer_peer();
     next tell_peer();
+    [[nodiscard]] bool should_wait() const;
     awaitable<bool> tell_when_ready();
     awaitable<bool> send_paced();
     [[nodiscard]] bool is_squids_question() const noexcept;

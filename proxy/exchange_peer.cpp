@@ -10,7 +10,7 @@ namespace {
 
 // An index is loaded at the speed of the disk.
 constexpr std::chrono::seconds longest_wait{60};
-constexpr std::chrono::milliseconds between_looks{50};
+constexpr std::chrono::milliseconds between_looks{100};
 
 net::ip::address client_of(const session_state& session) {
     error_code numeric;
@@ -33,7 +33,7 @@ exchange::next exchange::answer_peer() {
     if (!framing) {
         return answer_failure(framing.error());
     }
-    if (w_.common.peers->should_wait(*head_, client_of(s_), *w_.peers->book)) {
+    if (should_wait()) {
         path_ = path::awaited;
         return next::wait;
     }
@@ -63,14 +63,26 @@ exchange::next exchange::tell_peer() {
     return send_composed();
 }
 
+bool exchange::should_wait() const {
+    return w_.common.peers->should_wait(
+        *head_, client_of(s_), s_.client_refused, *w_.peers->book, steady_now());
+}
+
 awaitable<bool> exchange::tell_when_ready() {
-    const auto client = client_of(s_);
-    net::steady_timer timer{w_.io};
-    while (steady_now() - started_ < longest_wait && !w_.timer.stopped() &&
-           !w_.common.draining.load(std::memory_order_relaxed) &&
-           w_.common.peers->should_wait(*head_, client, *w_.peers->book)) {
-        timer.expires_after(between_looks);
-        (void)co_await timer.async_wait(use_tuple);
+    s_.waiting = true;
+    if (w_.watched++ == 0) {
+        w_.watch.expire_after(between_looks);
+    }
+    while (steady_now() - started_ < longest_wait && !w_.timer.stopped() && !s_.client_gone &&
+           !w_.common.draining.load(std::memory_order_relaxed) && should_wait()) {
+        (void)co_await s_.arrived.wait(steady_now() + between_looks);
+    }
+    s_.waiting = false;
+    --w_.watched;
+    if (s_.client_gone) {
+        keep_ = false;
+        finish(outcome::client_gone, 0, "");
+        co_return false;
     }
     const auto after = tell_peer();
     if (after == next::wait && path_ == path::paced) {

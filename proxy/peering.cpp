@@ -18,6 +18,8 @@ namespace {
 
 constexpr auto relaxed = std::memory_order_relaxed;
 constexpr std::chrono::milliseconds keeping{100};
+/// Names of peers are resolved by then, or their servers are down.
+constexpr std::chrono::seconds unknown_for{10};
 // RFC 2186: a header of 20 bytes, and in a query 4 of the requester's address; the URL and its NUL
 // in both. Each in a datagram of its own: IPv4 and UDP take 28.
 constexpr std::uint64_t icp_query = 28 + 20 + 4 + 1;
@@ -188,10 +190,16 @@ void peering::tick() {
 
 bool peering::should_wait(const http::request_head& request,
                           const net::ip::address& client,
-                          const peer::peer_book& book) const {
-    return serves_squid_ && peer::resource_at(request.target) == peer::resource::squid_digest &&
-           // At the start nobody is known yet.
-           (book.addresses.empty() || (book.is_peer(client, true) && !source_.squid_digest()));
+                          bool refused,
+                          const peer::peer_book& book,
+                          steady_time now) const {
+    if (!serves_squid_ || peer::resource_at(request.target) != peer::resource::squid_digest) {
+        return false;
+    }
+    if (book.addresses.empty()) {
+        return !refused && now - started_ < unknown_for;
+    }
+    return book.is_peer(client, true) && !source_.squid_digest();
 }
 
 peer::resource_answer peering::answer(const http::request_head& request,

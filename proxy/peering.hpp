@@ -84,10 +84,14 @@ public:
     void stop();
 
     /// A listed Squid asks for the digest, and there is none yet: it is better kept waiting than
-    /// told so. What it is refused it asks for again after five minutes, then ten, ...
+    /// told so. What it is refused it asks for again after five minutes, then ten, ... Nobody's
+    /// address may be known just after a start: for some seconds then whoever may ask at all
+    /// (`refused`: by access.clients) is taken for one.
     [[nodiscard]] bool should_wait(const http::request_head& request,
                                    const net::ip::address& client,
-                                   const peer::peer_book& book) const;
+                                   bool refused,
+                                   const peer::peer_book& book,
+                                   steady_time now) const;
     /// The answer to a request for one of peer/resource's resources, counted.
     [[nodiscard]] peer::resource_answer answer(const http::request_head& request,
                                                const net::ip::address& client,
@@ -130,6 +134,7 @@ private:
     const peer::fleet_secret secret_;
     const std::string node_;
     const bool serves_squid_;
+    const steady_time started_ = steady_now();
     const std::chrono::seconds publish_after_;
     peer::digest_source source_;
     std::unique_ptr<cache::sights> seen_;  // null: not shared

@@ -68,4 +68,24 @@ TEST_SUITE("scenario/squid_peer") {
             CHECK(other.ask(digest).status == 403);
         }
     }
+
+    TEST_CASE("while no peer's address is known, who is refused as a client does not wait") {
+        auto settings = with_squid();
+        settings["peers"] = json::array({{{"name", "p"}, {"dns", "no-such-name.invalid"}}});
+        settings["access"]["clients"] = json::array({"10.0.0.0/8"});
+        const proxy_process proxy{settings};
+        client other{proxy.port()};
+        CHECK(other.ask(digest).status == 403);
+    }
+
+    TEST_CASE("who leaves while he waits for the digest is let go of") {
+        auto settings = with_squid();
+        settings["peers"] = json::array({{{"name", "p"}, {"dns", "no-such-name.invalid"}}});
+        const proxy_process proxy{settings};
+        {
+            client other{proxy.port()};
+            REQUIRE(other.send(digest));
+        }
+        CHECK(proxy.logged("store_digest")["outcome"] == "client_gone");
+    }
 }
