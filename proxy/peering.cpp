@@ -132,7 +132,6 @@ void peering::begin(net::io_context& home,
     auto found = [this, publish = std::move(publish)](std::vector<peer::followed> siblings,
                                                       std::vector<peer::peer_address> addresses) {
         fetcher_->follow(siblings);
-        sibling_count_.store(siblings.size(), relaxed);
         book_ = peer::make_book(peers_, siblings, std::move(addresses), table_, book_.get());
         publish(book_);
     };
@@ -266,7 +265,7 @@ void peering::housekeep(const filter::admission_settings& own, wall_time now) {
 }
 
 void peering::note_miss(std::size_t url_bytes) noexcept {
-    const auto siblings = sibling_count_.load(relaxed);
+    const auto siblings = fetcher_ ? fetcher_->others() : 0;
     misses_.fetch_add(1, relaxed);
     icp_messages_.fetch_add(2 * siblings, relaxed);
     icp_bytes_.fetch_add(siblings * (icp_query + icp_reply + 2 * url_bytes), relaxed);

@@ -152,7 +152,6 @@ private:
 
     std::array<std::atomic<std::uint64_t>, peer::answered_count> answers_{}, answer_bytes_{};
     std::atomic<std::uint64_t> misses_{0}, icp_messages_{0}, icp_bytes_{0};
-    std::atomic<std::size_t> sibling_count_{0};
 
     std::mutex guard_;  // of stopping_
     std::condition_variable wake_;

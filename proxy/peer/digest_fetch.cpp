@@ -122,10 +122,12 @@ struct digest_fetcher::shared {
     void take(one& sibling, bool seen, std::optional<got_response> answer);
     void tell_table(one& sibling);
     void show(one& sibling);
+    void count();  // under guard
 
     follow_context context;
     std::map<std::string, std::shared_ptr<one>> siblings;
     std::atomic<bool> stopped{false};
+    std::atomic<std::size_t> all{0}, others{0};
     mutable std::mutex guard;  // of siblings as a whole and of what each shows
 };
 
@@ -179,6 +181,15 @@ void digest_fetcher::shared::show(one& sibling) {
     }
     const std::scoped_lock lock{guard};
     std::swap(sibling.shown, next);  // what was shown before may be large: it goes after the lock
+    count();
+}
+
+void digest_fetcher::shared::count() {
+    all = siblings.size();
+    others = static_cast<std::size_t>(
+        std::count_if(siblings.begin(), siblings.end(), [](const auto& entry) {
+            return entry.second->shown.digest.state != follow_state::itself;
+        }));
 }
 
 // The side thread's: what a sibling's answer (none: time has passed) makes of what is known of it.
@@ -327,6 +338,7 @@ void digest_fetcher::follow(std::vector<followed> siblings) {
                 begun.push_back(std::move(made));
             }
         }
+        all.count();
     }
     for (auto& sibling : begun) {
         auto work = run(shared_, std::move(sibling));
@@ -344,6 +356,14 @@ void digest_fetcher::stop() {
         sibling->close();
         sibling->wake.notify();
     }
+}
+
+std::size_t digest_fetcher::followed_count() const noexcept {
+    return shared_->all.load(std::memory_order_relaxed);
+}
+
+std::size_t digest_fetcher::others() const noexcept {
+    return shared_->others.load(std::memory_order_relaxed);
 }
 
 std::vector<digest_fetcher::figures_of_one> digest_fetcher::figures() const {

@@ -96,6 +96,9 @@ public:
         std::shared_ptr<const filter::squid_digest> held_squid;
     };
     [[nodiscard]] std::vector<figures_of_one> figures() const;
+    /// Siblings followed, and those of them that are not this very instance. Any thread; one load.
+    [[nodiscard]] std::size_t followed_count() const noexcept;
+    [[nodiscard]] std::size_t others() const noexcept;
 
 private:
     struct one;

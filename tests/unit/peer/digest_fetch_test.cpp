@@ -270,6 +270,26 @@ TEST_SUITE("peer/digest_fetch") {
         CHECK_FALSE(b.names_b(1));
     }
 
+    TEST_CASE("who proves to be this instance itself is no other") {
+        bench b;
+        sibling_server self{b, [](const auto&) {
+                                return std::string{"HTTP/1.1 200 OK\r\nReprise-Node: a\r\n"
+                                                   "Content-Length: 0\r\n\r\n"};
+                            }};
+        b.follow(self.port);
+        CHECK(b.fetcher.others() == 1);
+        b.run_until([&] { return b.figures().state == follow_state::itself; });
+        CHECK(b.fetcher.others() == 0);
+        std::vector<followed> many(70);
+        for (std::size_t i = 0; i < many.size(); ++i) {
+            many[i].name = "s" + std::to_string(i);
+            many[i].host = "127.0.0.1";
+            many[i].port = self.port;
+        }
+        b.fetcher.follow(many);
+        CHECK(b.fetcher.others() == 64);
+    }
+
     TEST_CASE("what a bad sibling sends is refused by name") {
         struct row {
             std::string reply;
