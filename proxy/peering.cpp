@@ -6,6 +6,7 @@
 
 #include <boost/asio/post.hpp>
 
+#include <algorithm>
 #include <bit>
 #include <openssl/rand.h>
 #include <pthread.h>
@@ -249,6 +250,7 @@ void peering::note_seen(const filter::key_hash& key, wall_time now) noexcept {
 }
 
 void peering::housekeep(const filter::admission_settings& own, wall_time now) {
+    warn_of_namesakes();
     if (!seen_) {
         return;
     }
@@ -261,6 +263,28 @@ void peering::housekeep(const filter::admission_settings& own, wall_time now) {
         seen_->change_to(wanted, seconds_of(now));
     } catch (const std::bad_alloc&) {
         log::warn("admission.share: no memory for ", wanted.objects, " objects");
+    }
+}
+
+// A name that DNS gives for all nodes has this one's address too; a url of its own is a mistake in
+// one place or the other.
+void peering::warn_of_namesakes() {
+    if (!fetcher_ || fetcher_->others() == fetcher_->followed_count()) {
+        return;
+    }
+    for (const auto& one : fetcher_->figures()) {
+        const bool by_dns = one.name.find('/') != one.name.npos;
+        if (one.digest.state != peer::follow_state::itself || by_dns ||
+            std::find(namesakes_.begin(), namesakes_.end(), one.name) != namesakes_.end()) {
+            continue;
+        }
+        namesakes_.push_back(one.name);
+        log::warn("peers: ",
+                  one.name,
+                  " answers as ",
+                  node_,
+                  ", which is this instance: it is not asked. If it is another one, give each its "
+                  "own forwarding.pseudonym");
     }
 }
 

@@ -113,7 +113,8 @@ public:
     /// `key`, by key_of, was asked for. @pre shares()
     void note_seen(const filter::key_hash& key, wall_time now) noexcept;
     /// Once a second: what was asked for is remembered for as long as by `own`, the settings of the
-    /// filter that admits here. Any thread, one at a time.
+    /// filter that admits here; who answers in our name is named in the log, once. Any thread, one
+    /// at a time.
     void housekeep(const filter::admission_settings& own, wall_time now);
 
     /// A miss that siblings might have answered: what ICP would have asked all of them.
@@ -130,6 +131,7 @@ private:
     [[nodiscard]] std::shared_ptr<const filter::digest> own_digest() const;
     void keep();
     void tick();
+    void warn_of_namesakes();
 
     const peer::fleet_secret secret_;
     const std::string node_;
@@ -153,7 +155,8 @@ private:
     std::array<std::atomic<std::uint64_t>, peer::answered_count> answers_{}, answer_bytes_{};
     std::atomic<std::uint64_t> misses_{0}, icp_messages_{0}, icp_bytes_{0};
 
-    std::mutex guard_;  // of stopping_
+    std::vector<std::string> namesakes_;  // housekeep's: those warned of
+    std::mutex guard_;                    // of stopping_
     std::condition_variable wake_;
     bool stopping_ = false;
     std::thread keeper_;

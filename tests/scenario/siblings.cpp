@@ -479,6 +479,18 @@ TEST_SUITE("scenario/siblings") {
         CHECK(f.origin.count(path) == 2);
     }
 
+    TEST_CASE("who answers in our name is not asked, and named in the log") {
+        auto settings = node_settings();
+        settings["forwarding"]["pseudonym"] = "all-the-same";
+        fleet f{2, settings};
+        CHECK(eventually([&] { return f.text(0, "/siblings/state/n1") == "itself"; }));
+        CHECK(eventually([&] {
+            const auto said = f[0].errors();
+            return said.find("peers: n1 answers as all-the-same") != said.npos &&
+                   said.find("forwarding.pseudonym") != said.npos;
+        }));
+    }
+
     TEST_CASE("no request travels between siblings twice") {
         fleet f{2};
         f.serve_everything();
