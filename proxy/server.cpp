@@ -218,15 +218,7 @@ void server::start() {
                                                      .body = std::move(page.text)};
                            },
                        .token_from_afar = true});
-    if (options.admin.address) {
-        auto at = admin_->start(options.admin);
-        if (!at) {
-            throw std::runtime_error{"admin.address: cannot listen on " +
-                                     to_text(*options.admin.address) + ": " + at.error().message()};
-        }
-        admin_bound_ = *at;
-    }
-    running_ = true;
+    // Before anybody reads of peers.
     if (common_.peers) {
         auto& home = workers_.front()->w;
         auto publish = [this](peering::book_ptr book) {
@@ -239,6 +231,15 @@ void server::start() {
         common_.peers->begin(
             home.io, home.timer, home.names, home.origins, options, std::move(publish));
     }
+    if (options.admin.address) {
+        auto at = admin_->start(options.admin);
+        if (!at) {
+            throw std::runtime_error{"admin.address: cannot listen on " +
+                                     to_text(*options.admin.address) + ": " + at.error().message()};
+        }
+        admin_bound_ = *at;
+    }
+    running_ = true;
     // Signals are the main thread's: a worker inherits the mask it is begun under. Those that tell
     // of a fault in a thread stay its own.
     sigset_t ours;
