@@ -18,6 +18,8 @@ constexpr std::uint32_t least_answers = 8;
 constexpr double hit_worth_us = 20'000;
 /// What one that was never asked is taken to cost: little, so that it is tried.
 constexpr double untried_us = 1;
+/// And one that was asked and never had anything: more than any that has.
+constexpr double fruitless_us = 10'000;
 
 void add(std::atomic<double>& to, double what) noexcept {
     to.store(to.load(relaxed) + what, relaxed);
@@ -75,7 +77,7 @@ void benefit::offered(bool named) noexcept {
     }
 }
 
-bool benefit::may_ask(steady_time now) noexcept {
+bool benefit::may_ask(steady_time now, bool after_others) noexcept {
     const auto distance = distance_.load(relaxed);
     if (distance == 0) {
         return true;
@@ -85,7 +87,7 @@ bool benefit::may_ask(steady_time now) noexcept {
         return true;
     }
     const std::chrono::nanoseconds last{last_asked_.load(relaxed)};
-    if (now.time_since_epoch() - last >= retry_after) {
+    if (!after_others && now.time_since_epoch() - last >= retry_after) {
         // One of those who come together asks.
         last_asked_.store(now.time_since_epoch().count(), relaxed);
         return true;
@@ -129,7 +131,8 @@ double benefit::cost() const noexcept {
     if (answers_.load(relaxed) == 0) {
         return untried_us;
     }
-    const auto round_trip = std::max(round_trip_us_.load(relaxed), untried_us);
+    const auto measured = round_trip_us_.load(relaxed);
+    const auto round_trip = measured == 0 ? fruitless_us : std::max(measured, untried_us);
     const auto rate = std::max(true_rate_.load(relaxed), 0.001);
     return round_trip / rate;
 }

@@ -57,8 +57,9 @@ public:
     /// A look-up that the sibling's digest was in; `named`: it said yes.
     void offered(bool named) noexcept;
 
-    /// Whether to ask it this time; counts what is held back.
-    [[nodiscard]] bool may_ask(steady_time now) noexcept;
+    /// Whether to ask it this time; counts what is held back. `after_others`: it would be asked
+    /// only if others fail, so this is no try of one that may have recovered.
+    [[nodiscard]] bool may_ask(steady_time now, bool after_others = false) noexcept;
 
     /// It was asked. `origin` is what the origin would have taken, as far as known.
     void ended(asking_end how,

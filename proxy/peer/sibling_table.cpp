@@ -165,7 +165,7 @@ candidates sibling_table::reader::find(std::string_view url,
         const bool says_yes = (named & bit_of(slot)) != 0;
         auto& its = table_.benefits_[slot];
         its.offered(says_yes);
-        if (says_yes && its.may_ask(now)) {
+        if (says_yes) {
             costs[slot] = its.cost();
             out.slots[out.count++] = static_cast<std::uint8_t>(slot);
         }
@@ -175,6 +175,14 @@ candidates sibling_table::reader::find(std::string_view url,
               [&costs](std::uint8_t a, std::uint8_t b) {
                   return costs[a] != costs[b] ? costs[a] < costs[b] : a < b;
               });
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < out.count; ++i) {
+        const auto slot = out.slots[i];
+        if (table_.benefits_[slot].may_ask(now, kept > 0)) {
+            out.slots[kept++] = slot;
+        }
+    }
+    out.count = kept;
     return out;
 }
 

@@ -77,6 +77,18 @@ TEST_SUITE("peer/benefit") {
         CHECK(b.figures().one_in <= 2);
     }
 
+    TEST_CASE("one that never had anything comes after those that have, and after the untried") {
+        benefit good;
+        benefit bad;
+        const benefit untried;
+        for (unsigned i = 0; i < 20; ++i) {
+            good.ended(asking_end::true_hit, 40ms, 50ms, 100, start);
+            bad.ended(asking_end::timed_out, 300ms, 50ms, 0, start);
+        }
+        CHECK(bad.cost() > good.cost());
+        CHECK(good.cost() > untried.cost());
+    }
+
     TEST_CASE("false hits among many true ones cost nothing") {
         benefit b;
         for (unsigned i = 0; i < 1000; ++i) {

@@ -159,6 +159,25 @@ TEST_SUITE("peer/sibling_table") {
         CHECK(named <= 2);
     }
 
+    TEST_CASE("one that was not worth asking is tried again where nobody comes before it") {
+        sibling_table table;
+        sibling_table::reader reader{table};
+        table.put(*table.enrol("bad"), digest_of_keys(size, 0, 100));
+        table.put(*table.enrol("good"), digest_of_keys(size, 50, 100));
+        for (int i = 0; i < 20; ++i) {
+            table.benefit_of(0).ended(asking_end::timed_out, 300ms, 50ms, 0, start);
+            table.benefit_of(1).ended(asking_end::true_hit, 2ms, 50ms, 0, start);
+        }
+        REQUIRE(table.benefit_of(0).figures().one_in == 256);
+        (void)ask(reader, 5);  // the first of 256 chances
+        const auto later = start + 11s;
+        for (std::uint64_t i = 50; i < 100; ++i) {
+            CHECK(slots_of(reader.find("http://none/", nth_key(1, i), later)) == list{1});
+        }
+        CHECK(slots_of(reader.find("http://none/", nth_key(1, 5), later)) == list{0});
+        CHECK(slots_of(reader.find("http://none/", nth_key(1, 6), later)).empty());
+    }
+
     TEST_CASE("the origin's latency is a mean") {
         sibling_table table;
         CHECK(table.origin_latency() == 0us);
