@@ -165,6 +165,10 @@ void log_tail::publish() {
         // round, so at least one of the two sees the other.
         if (one.asked && core_.invalidated.since(one.primary, *one.asked)) {
             (void)core_.erase(one.key, one.entry);
+            if (!one.url.empty() && !is_primary) {
+                // What is there still is stale, by a soft purge.
+                (void)core_.tell_held(one.primary, {one.url, wall_time::min()});
+            }
         }
     }
     waiting_.clear();

@@ -2,8 +2,8 @@
 // Says what the store has at the start, URL by URL, to who wants to hear it (contents.hpp).
 //
 // The index knows hashes alone, so the beginning of each record is read once, in the order in which
-// records lie on disk. What comes or goes meanwhile is told as it happens, and wins. What is carried
-// meanwhile, and so told by nobody, is looked up again and read where it has come to.
+// records lie on disk. What comes or goes meanwhile is told as it happens, and wins. What is
+// carried meanwhile, and so told by nobody, is looked up again and read where it has come to.
 //
 // Cost     one read of 4 KiB a response, on the loader's thread, after the index is loaded and
 //          traffic served from it: the speed of the disk.

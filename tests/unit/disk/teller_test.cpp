@@ -1,10 +1,11 @@
+#include "proxy/cache/disk/index.hpp"
 #include "tests/unit/disk/memory_files.hpp"
 #include "tests/unit/disk/stores.hpp"
 
 #include <doctest/doctest.h>
 
+#include <map>
 #include <mutex>
-#include <set>
 #include <string>
 #include <thread>
 
@@ -17,12 +18,22 @@ struct listener final : contents_listener {
     void held(tier_name /*by*/,
               const filter::key_hash& /*key*/,
               std::string_view url,
-              wall_time /*until*/) noexcept override {
+              wall_time until) noexcept override {
         const std::lock_guard lock{guard};
-        urls.emplace(url);
+        urls[std::string{url}] = until;
     }
-    void gone(tier_name /*by*/, const filter::key_hash& /*key*/) noexcept override {}
-    void outdated(const filter::key_hash& /*key*/) noexcept override {}
+    void gone(tier_name /*by*/, const filter::key_hash& key) noexcept override {
+        const std::lock_guard lock{guard};
+        std::erase_if(urls, [&](const auto& one) {
+            return record_index::partial(key_of(one.first)) == record_index::partial(key);
+        });
+    }
+    void outdated(const filter::key_hash& key) noexcept override {
+        const std::lock_guard lock{guard};
+        for (auto& [url, until] : urls) {
+            until = key_of(url) == key ? wall_time::min() : until;
+        }
+    }
     void loaded() noexcept override { all_said = true; }
 
     [[nodiscard]] bool heard(const std::string& url) {
@@ -31,7 +42,13 @@ struct listener final : contents_listener {
     }
 
     std::mutex guard;
-    std::set<std::string> urls;
+    [[nodiscard]] bool is_listed(const std::string& url) {
+        const std::lock_guard lock{guard};
+        const auto it = urls.find(url);
+        return it != urls.end() && it->second > wall_now();
+    }
+
+    std::map<std::string, wall_time> urls;
     std::atomic<bool> all_said{false};
 };
 
@@ -102,6 +119,39 @@ TEST_SUITE("disk/teller") {
         }
         CHECK(there > 20);
         CHECK(untold == 0);
+        s.close();
+    }
+
+    TEST_CASE("a newer head that a soft purge ends before it is written is not listed") {
+        listener told;
+        auto files = std::make_shared<memory_files>();
+        store s{files};
+        s.settings.told = &told;
+        s.open_and_load();
+        const auto url = url_of(1);
+        s.put_surely(url, object(url, 100));
+        const auto current = s.find(url).response;
+        CHECK(told.is_listed(url));
+        const auto updated = std::make_shared<stored_response>(*object(url, 100));
+        std::atomic<bool> writing{false};
+        std::atomic<bool> may_write{false};
+        files->set_hook([&](operation what, std::string_view) {
+            if (what == operation::write) {
+                writing = true;
+                (void)eventually([&] { return may_write.load(); });
+            }
+            return error_code{};
+        });
+        REQUIRE(s->freshen(key_of(url), url, *current, *updated, s.mark(url)));
+        REQUIRE(eventually([&] { return writing.load(); }));
+        // As tiers do it.
+        told.outdated(key_of(url));
+        s.lately->note(key_of(url));
+        s->expire(key_of(url), wall_now(), {});
+        may_write = true;
+        s.put_surely(url_of(2), object(url_of(2), 100));  // behind it
+        CHECK(s.find(url).response->purged_softly);
+        CHECK_FALSE(told.is_listed(url));
         s.close();
     }
 }
