@@ -184,7 +184,7 @@ void peering::tick() {
             seen_source_->tick(steady_now(), wall_now());
         }
     } catch (const std::bad_alloc&) {
-        log::error("digest: out of memory; what changed just now is not in it");
+        log::error("digest: out of memory; what changed is not in it yet");
     }
 }
 

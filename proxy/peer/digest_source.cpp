@@ -93,9 +93,14 @@ digest_source::digest_source(const source_plan& plan,
 
 digest_source::~digest_source() = default;
 
-void digest_source::push(const source_event& event) {
+// The store tells under its locks and can do nothing about it.
+void digest_source::push(const source_event& event) noexcept {
     const std::scoped_lock lock{inbox_guard_};
-    inbox_.push_back(event);
+    try {
+        inbox_.push_back(event);
+    } catch (const std::bad_alloc&) {
+        ++lost_;
+    }
 }
 
 std::uint32_t digest_source::packed(wall_time until, wall_time now) const noexcept {
@@ -202,17 +207,19 @@ void digest_source::apply(const source_event& event, wall_time now) {
 }
 
 void digest_source::take_inbox(wall_time now) {
-    in_hand_.clear();
-    {
+    if (handled_ == in_hand_.size()) {
+        in_hand_.clear();
+        handled_ = 0;
         const std::scoped_lock lock{inbox_guard_};
         std::swap(in_hand_, inbox_);
     }
-    for (const auto& event : in_hand_) {
-        apply(event, now);
+    for (; handled_ < in_hand_.size(); ++handled_) {
+        apply(in_hand_[handled_], now);
     }
     constexpr std::size_t keep = 1 << 16;
     if (in_hand_.capacity() > keep) {
         in_hand_ = {};
+        handled_ = 0;
     }
 }
 
@@ -274,10 +281,12 @@ void digest_source::publish(steady_time steady, wall_time now) {
     const filter::digest_stamp stamp{.seed = secret_.id(),
                                      .generation = {.epoch = epoch_, .counter = counter_ + 1},
                                      .keys = listed_};
+    unpublished_ = true;
     auto next = filter::digest::of(now_->bits.publish(), stamp);
     ++counter_;
     last_publish_ = steady;
     digests_.publish(std::move(next), now);
+    unpublished_ = false;
     ++generations_;
     wire_bytes squid;
     if (now_->squid) {
@@ -314,8 +323,9 @@ void digest_source::tick(steady_time steady, wall_time now) {
         const auto changed = now_->bits.changed();
         const auto enough = static_cast<double>(now_->counts.bits_on()) *
                             plan_.publish_after_change;
-        if (never || (changed > 0 && (static_cast<double>(changed) >= enough ||
-                                      steady - last_publish_ >= plan_.publish_after))) {
+        if (never || unpublished_ ||
+            (changed > 0 && (static_cast<double>(changed) >= enough ||
+                             steady - last_publish_ >= plan_.publish_after))) {
             publish(steady, now);
         }
     }
@@ -332,7 +342,8 @@ void digest_source::settle(steady_time steady, wall_time now) {
     if (next_) {
         go_on_resizing(~std::size_t{0});
     }
-    if (loaded_.load(std::memory_order_acquire) && (counter_ == 0 || now_->bits.changed() > 0)) {
+    if (loaded_.load(std::memory_order_acquire) &&
+        (counter_ == 0 || unpublished_ || now_->bits.changed() > 0)) {
         publish(steady, now);
     }
     note_figures();
@@ -346,7 +357,12 @@ wire_bytes digest_source::squid_digest() const {
 void digest_source::note_figures() {
     const auto bytes = table_.bytes() + now_->bytes() + (next_ ? next_->bytes() : 0) +
                        digests_.bytes() + in_hand_.capacity() * sizeof(source_event);
+    const auto lost = [this] {
+        const std::scoped_lock lock{inbox_guard_};
+        return lost_;
+    }();
     const std::scoped_lock lock{outside_};
+    figures_.lost = lost;
     figures_.loaded = loaded_.load(std::memory_order_acquire);
     figures_.known = table_.keys();
     figures_.listed = listed_;

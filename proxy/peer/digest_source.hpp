@@ -78,6 +78,7 @@ struct source_figures {
     std::uint64_t bits = 0, bits_on = 0, stuck = 0;
     std::uint64_t changed = 0;  ///< bits that differ from those published
     std::uint64_t generations = 0, resizes = 0;
+    std::uint64_t lost = 0;  ///< events that there was no memory for: listed, or not, till stale
     bool resizing = false;
     std::uint64_t bytes = 0;  ///< memory: table, filter, published forms
     std::optional<wall_time> published_at;
@@ -126,7 +127,7 @@ public:
 
     /// Takes the inbox, a share of the sweep, of the resize; publishes when it is time. To be
     /// called every 100 ms or so; `steady` paces, `now` dates.
-    /// @throws std::bad_alloc: what was in hand is lost, and with it the digest's truth; rebuild
+    /// @throws std::bad_alloc: nothing is lost; the next call goes on where this one ended
     void tick(steady_time steady, wall_time now);
 
     /// tick, with a whole sweep and the whole of a resize that is under way, and publishes
@@ -143,7 +144,7 @@ private:
     struct filters;
 
     [[nodiscard]] std::uint32_t packed(wall_time until, wall_time now) const noexcept;
-    void push(const source_event& event);
+    void push(const source_event& event) noexcept;
     void take_inbox(wall_time now);
     void apply(const source_event& event, wall_time now);
     void enter(const filter::key_hash& key, key_facts& facts);
@@ -162,9 +163,12 @@ private:
 
     std::mutex inbox_guard_;
     std::vector<source_event> inbox_;
+    std::uint64_t lost_ = 0;
 
     // The keeper's own.
     std::vector<source_event> in_hand_;
+    std::size_t handled_ = 0;   // of in_hand_
+    bool unpublished_ = false;  // a publication failed half way
     key_table table_;
     std::unique_ptr<filters> now_;
     std::unique_ptr<filters> next_;  // being filled: shards below filled_ are in it

@@ -113,14 +113,15 @@ void key_table::put(const filter::key_hash& key, const key_facts& facts) {
     assert(facts.holders != 0);
     auto& into = shards_[shard_of(key)];
     const auto tag = tag_of(key);
-    if (into.slots.empty() || (into.used + 1) * 8 > into.slots.size() * 7) {
-        grow(into);
-    }
-    const auto at = place_of(into, tag);
-    if (into.slots[at].word == 0) {
+    const bool known = !into.slots.empty() && into.slots[place_of(into, tag)].word != 0;
+    if (!known) {
+        if (into.slots.empty() || (into.used + 1) * 8 > into.slots.size() * 7) {
+            grow(into);
+        }
         ++into.used;
         ++keys_;
     }
+    const auto at = place_of(into, tag);
     into.slots[at] = {pack(tag, facts), facts.name};
     into.disk_until[at] = facts.until[1];
     if (with_squid_) {

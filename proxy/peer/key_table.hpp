@@ -60,7 +60,8 @@ public:
 
     /// Null: not there. Valid until the next put or erase.
     [[nodiscard]] bool find(const filter::key_hash& key, key_facts& out) const noexcept;
-    /// In place of what is there. @throws std::bad_alloc, and nothing has changed
+    /// In place of what is there, and that never throws.
+    /// @throws std::bad_alloc, and nothing has changed
     void put(const filter::key_hash& key, const key_facts& facts);
     void erase(const filter::key_hash& key) noexcept;
 
