@@ -126,6 +126,7 @@ TEST_SUITE("scenario/parents") {
 
     TEST_CASE("a parent whose connections are all in use is not down") {
         auto settings = node_settings();
+        settings["threads"] = 1;  // each has connections of its own
         settings["origins"]["connections"] = 1;
         settings["timeouts"]["origin_connect"] = "200ms";
         fleet f{0};
