@@ -420,6 +420,31 @@ TEST_SUITE("disk/tier") {
         CHECK(s.has("http://hot/large"));
     }
 
+    TEST_CASE("a large object is carried whole, or goes whole") {
+        store s{std::make_shared<memory_files>(), smallest_store};
+        s.settings.write_queue = 128u << 10;
+        s.open();
+        const auto url_of_large = [](unsigned i) { return url_of(i) + "/large"; };
+        unsigned held = 0;
+        unsigned headless = 0;
+        for (unsigned i = 0; i < 600; ++i) {
+            const auto small = url_of(i);
+            REQUIRE(eventually([&] { return s.put(small, object(small, 3'000)); }));
+            const auto large = url_of_large(i);
+            REQUIRE(eventually([&] { return s.put(large, object(large, 60'000)); }));
+            (void)s.has(small);  // each was asked for once
+            (void)s.has(large);
+            for (unsigned back = 1; back <= i && i % 100 == 99; ++back) {
+                const auto earlier = url_of_large(i - back);
+                const bool is_listed = s->may_hold(key_of(earlier));
+                held += is_listed;
+                headless += is_listed && !s.has(earlier);
+            }
+        }
+        CHECK(held > 100);
+        CHECK(headless * 20 < held);  // one at most is cut where a segment's share ends
+    }
+
     TEST_CASE("a second process is refused, and told whose it is") {
         const tests::temp_dir dir;
         store s{system_files(), smallest_store, dir.file("store")};
