@@ -80,12 +80,6 @@ TEST_SUITE("scenario/sibling_latency") {
                  }
                  c.close();
              }},
-            {"breaks off in the body",
-             [](auto&, auto& c) {
-                 c.send("HTTP/1.1 200 OK\r\nAge: 1\r\nCache-Control: max-age=60\r\n"
-                        "Content-Length: 1000\r\n\r\nhalf");
-                 c.close();
-             }},
             {"answers after 200 ms",
              [](auto& request, auto& c) {
                  std::this_thread::sleep_for(std::chrono::milliseconds{200});
