@@ -21,6 +21,25 @@ std::size_t size_of(const cache::fetch_reader::report& report) noexcept {
     return size;
 }
 
+// A piece of the body, in a chunk of its own where there is a line for it, which must stay as it is
+// until the parts are sent.
+void append_piece(const cache::fetch_reader::report& report,
+                  std::size_t size,
+                  std::string* chunk_line,
+                  std::vector<net::const_buffer>& parts) {
+    if (chunk_line != nullptr) {
+        chunk_line->clear();
+        http::append_chunk_header(*chunk_line, size);
+        parts.emplace_back(chunk_line->data(), chunk_line->size());
+    }
+    for (const auto& slice : report.slices) {
+        parts.emplace_back(slice.view().data(), slice.size);
+    }
+    if (chunk_line != nullptr) {
+        parts.emplace_back("\r\n", 2);
+    }
+}
+
 // The last defence of who reads the reply by its Content-Length: whatever a producer did, the body
 // that goes out has that length or is seen to be cut short. `sent` bytes of it have gone out.
 void hold_to_length(cache::fetch_reader::report& report, std::uint64_t length, std::uint64_t sent) {
@@ -116,17 +135,7 @@ awaitable<bool> exchange::relay_body(cache::fetch_reader& reader, cache::head_pt
             if (facts_.is_head || !head->has_body) {
                 continue;
             }
-            if (chunked_reply_) {
-                chunk_line.clear();
-                http::append_chunk_header(chunk_line, size);
-                s_.parts.emplace_back(chunk_line.data(), chunk_line.size());
-            }
-            for (const auto& slice : report.slices) {
-                s_.parts.emplace_back(slice.view().data(), slice.size);
-            }
-            if (chunked_reply_) {
-                s_.parts.emplace_back("\r\n", 2);
-            }
+            append_piece(report, size, chunked_reply_ ? &chunk_line : nullptr, s_.parts);
             break;
         }
         case news::end: {
@@ -234,17 +243,7 @@ awaitable<bool> exchange::resume_alone(cache::head_ptr head, std::uint64_t offse
             }
             left -= size;
             w_.counts.body_bytes_to_clients.add(size);
-            if (chunked_reply_) {
-                chunk_line.clear();
-                http::append_chunk_header(chunk_line, size);
-                s_.parts.emplace_back(chunk_line.data(), chunk_line.size());
-            }
-            for (const auto& slice : report.slices) {
-                s_.parts.emplace_back(slice.view().data(), slice.size);
-            }
-            if (chunked_reply_) {
-                s_.parts.emplace_back("\r\n", 2);
-            }
+            append_piece(report, size, chunked_reply_ ? &chunk_line : nullptr, s_.parts);
         } else if (report.what == news::end) {
             if (left != 0) {
                 co_return break_off();
