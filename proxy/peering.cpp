@@ -137,8 +137,7 @@ void peering::begin(net::io_context& home,
         publish(book_);
     };
     discovery_ = std::make_unique<peer::sibling_discovery>(home, names, std::move(found));
-    auto start = [this, first = options] { adopt(first); };
-    net::post(home, std::move(start));
+    adopt(options);
     keeper_ = std::thread{[this] { keep(); }};
     ::pthread_setname_np(keeper_.native_handle(), "digest");
 }

@@ -69,7 +69,9 @@ public:
     void loaded() noexcept override { source_.loaded(); }
 
     /// Begins to follow the siblings, on the loop of these, and to publish. `publish` hears each
-    /// new book, on that loop.
+    /// new book, on that loop; the first, with the peers whose addresses are in the settings, from
+    /// within this call.
+    /// @pre the home loop does not run yet
     void begin(net::io_context& home,
                deadlines& timer,
                resolver& names,

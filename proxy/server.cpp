@@ -222,10 +222,14 @@ void server::start() {
     if (common_.peers) {
         auto& home = workers_.front()->w;
         auto publish = [this](peering::book_ptr book) {
-            for (auto& one : workers_) {
-                net::post(one->w.io, [own = one.get(), book] { own->w.peers->book = book; });
-            }
             const std::lock_guard lock{book_guard_};
+            for (auto& one : workers_) {
+                if (book_) {
+                    net::post(one->w.io, [own = one.get(), book] { own->w.peers->book = book; });
+                } else {
+                    one->w.peers->book = book;  // the first: known before any client is
+                }
+            }
             book_ = std::move(book);
         };
         common_.peers->begin(

@@ -79,7 +79,7 @@ private:
     std::mutex settings_guard_;
     settings_ptr settings_;
     std::mutex book_guard_;
-    peering::book_ptr book_ = std::make_shared<peer::peer_book>();
+    peering::book_ptr book_;  // null: start() has not come so far, or nobody is a peer
     common_state common_;
     std::vector<std::unique_ptr<listening_worker>> workers_;
     std::vector<config::endpoint> bound_;

@@ -3,9 +3,12 @@
 #include "tests/scenario/figures.hpp"
 #include "tests/scenario/world.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <vector>
 
 TEST_SUITE("scenario/admission") {
 
@@ -251,11 +254,15 @@ TEST_SUITE("scenario/admission") {
         auto settings = basic_settings();
         settings["admission"] = {{"remember", {{"objects", 1000}}}};
         world w{settings};
-        w.origin.on("/popular", fresh_hello);
-        w.origin.on("/forgotten", fresh_hello);
+        // The filter takes a stranger for known now and then: enough that most are not.
+        std::vector<std::string> paths{"/popular"};
+        for (int n = 0; n < 20; ++n) {
+            paths.push_back("/forgotten/" + std::to_string(n));
+        }
         auto one = w.proxy.connect();
-        for (const std::string path : {"/popular", "/forgotten"}) {
-            CHECK_FALSE(stores(one.ask(w.request(path))));
+        for (const auto& path : paths) {
+            w.origin.on(path, fresh_hello);
+            (void)one.ask(w.request(path));
             CHECK(stores(one.ask(w.request(path))));
         }
         // Strangers for more than three generations, with a hit in each.
@@ -267,11 +274,13 @@ TEST_SUITE("scenario/admission") {
                 REQUIRE(is_hit(one.ask(w.request("/popular"))));
             }
         }
-        for (const std::string path : {"/popular", "/forgotten"}) {
+        for (const auto& path : paths) {
             CHECK(w.ask("DELETE", path).status == 200);
         }
         CHECK(stores(w.get("/popular")));
-        CHECK_FALSE(stores(w.get("/forgotten")));
+        const auto known = std::count_if(
+            paths.begin() + 1, paths.end(), [&](const auto& path) { return stores(w.get(path)); });
+        CHECK(known < 10);
     }
 
 }  // TEST_SUITE

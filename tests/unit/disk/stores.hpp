@@ -2,6 +2,7 @@
 // A tier with what it needs around it, for tests: opened, killed, opened again; and objects whose
 // bodies follow from their URLs, so that any byte served can be checked.
 
+#include "proxy/admin/log.hpp"
 #include "proxy/cache/disk/files.hpp"
 #include "proxy/cache/disk/tier.hpp"
 #include "proxy/cache/invalidations.hpp"
@@ -12,6 +13,7 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <future>
 #include <memory>
@@ -61,6 +63,9 @@ struct store {
                    std::uint64_t size = 8u << 20,
                    std::string path = "/store")
         : files{std::move(system)} {
+        // What the tiers say of the faults made here would hide what failed.
+        set_log_level(std::getenv("REPRISE_TEST_LOG") != nullptr ? config::log_level::info
+                                                                 : config::log_level::off);
         settings.path = std::move(path);
         settings.size = size;
         settings.readers = 2;

@@ -114,7 +114,8 @@ TEST_SUITE("disk/teller") {
         for (unsigned i = 0; i < objects; ++i) {
             if (s.has(url_of(i))) {
                 ++there;
-                untold += told.heard(url_of(i)) ? 0 : 1;
+                // The writer may still be making room: what goes, goes before it is said to.
+                untold += !told.heard(url_of(i)) && s.has(url_of(i)) ? 1 : 0;
             }
         }
         CHECK(there > 20);
