@@ -314,6 +314,7 @@ std::vector<std::string> server::reload(config::options next) {
         next.log.access = before.log.access;
     }
     common_.store.memory().set_capacity(next.memory.size);
+    common_.store.set_largest_in_memory(next.memory.max_object);
     common_.admission.adopt(next);
     common_.store.memory().set_probation(common_.admission.probation());
     common_.advice.adopt(next, common_.admission, steady_now());

@@ -96,6 +96,7 @@ common_state::common_state(const config::options& options, std::size_t threads, 
       admission{options, now, attach_disk(store, options, peers.get()), requests},
       advice{options, steady_now()},
       counters{threads} {
+    store.set_largest_in_memory(options.memory.max_object);
     store.on_eviction([this](const cache::evicted_response& gone) {
         if (gone.was_admitted) {
             admission.evicted(gone.key);

@@ -85,7 +85,7 @@ void tiers::promote(const filter::key_hash& key,
                     invalidation_mark asked) {
     const bool each_has_its_own = when_ == disk_write::eviction && disk_ &&
                                   disk_->chooses() != disk::tier::choice::takes_all;
-    if (uses > 1 && response->content && !each_has_its_own) {
+    if (uses > 1 && response->content && fits_memory(*response->content) && !each_has_its_own) {
         (void)memory_.put(key, url, response, asked);
     }
 }
@@ -100,7 +100,7 @@ bool tiers::freshen(const filter::key_hash& key,
     if (memory_.freshen(key, url, current, updated, asked)) {
         return true;
     }
-    if (on_disk && updated->content) {
+    if (on_disk && updated->content && fits_memory(*updated->content)) {
         // The disk shows the new head when it is written: until then nobody else is to ask the
         // origin.
         (void)memory_.put(key, url, std::move(updated), asked);

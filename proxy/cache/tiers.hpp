@@ -39,6 +39,12 @@ public:
     /// Begins to use a disk tier. Before any other thread is there.
     void attach(std::unique_ptr<disk::tier> disk, disk_write when);
 
+    /// memory.max_object: no body that is longer enters memory from disk. Who puts a response here
+    /// sees to that himself.
+    void set_largest_in_memory(std::uint64_t bytes) noexcept {
+        largest_in_memory_.store(bytes, std::memory_order_relaxed);
+    }
+
     /// Who else hears of what leaves memory for room (response_store::on_eviction). Before any
     /// other thread is there.
     void on_eviction(std::function<void(const evicted_response&)> told) { told_ = std::move(told); }
@@ -131,7 +137,12 @@ private:
     response_store memory_;
     invalidation_times times_;
     contents_listener* outdated_to_;  // null: nobody hears
+    [[nodiscard]] bool fits_memory(const body& content) const noexcept {
+        return content.size <= largest_in_memory_.load(std::memory_order_relaxed);
+    }
+
     std::unique_ptr<disk::tier> disk_;
+    std::atomic<std::uint64_t> largest_in_memory_{UINT64_MAX};
     disk_write when_ = disk_write::admission;
     std::function<void(const evicted_response&)> told_;
 };

@@ -150,6 +150,28 @@ TEST_SUITE("scenario/disk") {
         CHECK(w.origin.count("/large") == 1);
     }
 
+    TEST_CASE("a body above memory.max_object is hit again and again without entering memory") {
+        disk_world w;
+        w.settings["memory"]["max_object"] = "1KiB";
+        w.restart();
+        const auto body = long_text(4000);
+        w.put("/large", body);
+        w.put("/small", "hello");
+        for (const std::string path : {"/large", "/small"}) {
+            CHECK(w.get(path).status == 200);
+        }
+        w.wait_for_writing(2);
+        w.restart();
+        for (int i = 0; i < 4; ++i) {
+            CHECK(w.get("/small").body == "hello");
+            const auto hit = w.get("/large");
+            CHECK(is_hit(hit));
+            CHECK(hit.body == body);
+        }
+        CHECK(figure(w.proxy->stats(), figure_name::store_objects) == 1);
+        CHECK(w.origin.count("/large") == 1);
+    }
+
     TEST_CASE("a body of unknown length that outgrows memory goes on to disk") {
         disk_world w;
         w.settings["memory"] = {{"size", "8MiB"}, {"max_object", "1MiB"}};
