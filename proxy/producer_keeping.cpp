@@ -175,6 +175,12 @@ void producer::publish_head(const http::body_framing& framing) {
             begin_on_disk(head->length);
             head->stored = on_disk_ != nullptr;
             head->detail = head->stored ? std::string_view{} : "too-large";
+        } else if (head->length && !w_.common.store.takes(o.key, o.url, *head->length)) {
+            if (w_.common.store.writes_at_admission()) {
+                begin_on_disk(head->length);
+            }
+            head->stored = on_disk_ != nullptr;
+            head->detail = head->stored ? std::string_view{} : "no-room";
         } else if (!room_.grow_to(head->length ? *head->length
                                                : std::min<std::uint64_t>(window, 64u << 10))) {
             head->detail = "no-room";

@@ -342,9 +342,29 @@ std::size_t response_store::expire(const filter::key_hash& key,
     return owner->variants.size();
 }
 
+bool response_store::takes(const filter::key_hash& key,
+                           std::string_view url,
+                           std::uint64_t bytes) {
+    if (bytes <= room()) {
+        return true;
+    }
+    visit home{*this, key};
+    return home.settled(key, url) != nullptr || home->takes(key, bytes, outlook(bytes));
+}
+
+// For a stripe from which all that is too much is to leave, once `more` bytes are promised to it.
+stripe_outlook response_store::outlook(std::uint64_t more) const noexcept {
+    const auto taken = this->taken() + more;
+    return {.expected = reserved_.load(relaxed) / stripes_->count + more,
+            .excess = taken - std::min(taken, capacity_.load(relaxed))};
+}
+
+std::uint64_t response_store::taken() const noexcept {
+    return used_.load(relaxed) + reserved_.load(relaxed) + overhead_.load(relaxed);
+}
+
 bool response_store::is_over() const noexcept {
-    return used_.load(relaxed) + reserved_.load(relaxed) + overhead_.load(relaxed) >
-           capacity_.load(relaxed);
+    return taken() > capacity_.load(relaxed);
 }
 
 void response_store::make_room() {
@@ -370,7 +390,7 @@ bool response_store::evict_one() {
     store_stripe::evicted out;
     {
         visit home{*this, at};
-        out = home->evict(probation_first);
+        out = home->evict(probation_first, outlook(0));
         home.note_overhead();
     }
     if (!out.response) {
@@ -426,7 +446,7 @@ void response_store::set_probation(double share) {
 }
 
 std::uint64_t response_store::room() const noexcept {
-    const auto taken = used_.load(relaxed) + reserved_.load(relaxed) + overhead_.load(relaxed);
+    const auto taken = this->taken();
     const auto capacity = capacity_.load(relaxed);
     return capacity > taken ? capacity - taken : 0;
 }

@@ -79,6 +79,8 @@ struct evicted_response {
     bool was_admitted = false;  ///< false: it waited on probation, in vain
 };
 
+struct stripe_outlook;
+
 class response_store {
 public:
     explicit response_store(const store_plan& plan);
@@ -176,6 +178,13 @@ public:
     /// What was invalidated lately. Other tiers hold what they are given against the same.
     [[nodiscard]] const invalidations& invalidated() const noexcept { return invalidated_keys_; }
 
+    /// False: a response of `bytes` under a key that has none would be let go of as soon as it came
+    /// in, for the policy thinks more of what is here. Ask once a response, before room is reserved
+    /// for it.
+    [[nodiscard]] bool takes(const filter::key_hash& key,
+                             std::string_view url,
+                             std::uint64_t bytes);
+
     /// At most a quarter of the capacity is ever promised, so that a flood of fetches cannot empty
     /// the store.
     [[nodiscard]] reservation reserve() noexcept { return reservation{this}; }
@@ -214,6 +223,8 @@ private:
                 standing as,
                 unsigned uses_to_admit);
     [[nodiscard]] bool is_over() const noexcept;
+    [[nodiscard]] std::uint64_t taken() const noexcept;
+    [[nodiscard]] stripe_outlook outlook(std::uint64_t more) const noexcept;
     void make_room();
     bool evict_one();
     void note_eviction_age(std::uint32_t last_used) noexcept;

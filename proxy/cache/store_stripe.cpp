@@ -248,10 +248,8 @@ store_stripe::placing store_stripe::put(const filter::key_hash& key,
     return done;
 }
 
-store_stripe::evicted store_stripe::evict(bool probation_first) {
-    // With objects of all sizes stripes hold about as many, but not as many bytes: a policy plans
-    // its shares from what its own stripe has.
-    held.set_capacity(held.bytes());
+store_stripe::evicted store_stripe::evict(bool probation_first, const stripe_outlook& at) {
+    plan_for(at);
     auto* chosen = held.evict(probation_first);
     if (chosen == nullptr) {
         return {};

@@ -12,6 +12,7 @@
 #include "proxy/cache/purges.hpp"
 #include "proxy/cache/stored_response.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -22,6 +23,13 @@
 #include <vector>
 
 namespace reprise::proxy::cache {
+
+/// What a stripe's shares are planned by: with objects of all sizes stripes hold about as many of
+/// them, but not as many bytes.
+struct stripe_outlook {
+    std::uint64_t expected = 0;  ///< bytes promised to newcomers
+    std::uint64_t excess = 0;    ///< bytes of all that must leave, those counted
+};
 
 class store_stripe {
 public:
@@ -99,6 +107,14 @@ public:
                 std::uint32_t now,
                 leavings& gone);
 
+    /// As the policy says it (eviction_policy::takes).
+    [[nodiscard]] bool takes(const filter::key_hash& newcomer,
+                             std::uint64_t bytes,
+                             const stripe_outlook& at) noexcept {
+        plan_for(at);
+        return held.takes(newcomer, bytes);
+    }
+
     /// One that had to leave for room.
     struct evicted {
         filter::key_hash key;
@@ -108,7 +124,15 @@ public:
         std::uint32_t last_used = 0;
         bool was_found = false, was_admitted = false;
     };
-    [[nodiscard]] evicted evict(bool probation_first);
+    [[nodiscard]] evicted evict(bool probation_first, const stripe_outlook& at);
+
+    /// By what its own will be once all fits: planned by more, what is new would come in for
+    /// nothing.
+    void plan_for(const stripe_outlook& at) noexcept {
+        const auto soon = held.bytes() + at.expected;
+        held.set_capacity(soon - std::min(soon, at.excess));
+        held.expect(at.expected);
+    }
 
     std::mutex guard;
     residents held;

@@ -79,6 +79,15 @@ public:
         return memory_.mark(key);
     }
     [[nodiscard]] reservation reserve() noexcept { return memory_.reserve(); }
+    [[nodiscard]] bool takes(const filter::key_hash& key,
+                             std::string_view url,
+                             std::uint64_t bytes) {
+        return memory_.takes(key, url, bytes);
+    }
+    /// What is admitted goes to disk at once.
+    [[nodiscard]] bool writes_at_admission() const noexcept {
+        return disk_ && when_ == disk_write::admission;
+    }
 
     /// A whole response with `content`. On probation it goes to memory alone, until its
     /// `uses_to_admit`-th use (response_store::put). False: neither tier took it.

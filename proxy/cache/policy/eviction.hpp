@@ -63,6 +63,11 @@ public:
     /// The bytes to plan for. May be called again at any time; evicts nothing.
     virtual void set_capacity(std::uint64_t bytes) = 0;
 
+    /// From now on `bytes` beside what is in are promised to newcomers: an owner that makes room
+    /// before they come in asks evict() as if they were. A policy that would judge them by what
+    /// else is new does so by these bytes.
+    virtual void expect(std::uint64_t bytes) noexcept { (void)bytes; }
+
     /// Somebody asked for a key that is not in: for policies that count what is absent too. Called
     /// once a request that missed, before inserted() if that follows.
     virtual void missed(const filter::key_hash& key) noexcept { (void)key; }
@@ -77,6 +82,15 @@ public:
     /// The entry that is to leave now, taken out of the lists, its ghost kept where the policy has
     /// ghosts. Null when nothing is in.
     [[nodiscard]] virtual evictable* evict() noexcept = 0;
+    /// False: `newcomer` would be among the first to leave if it came in now, where there is no
+    /// room; it has then been turned away, and whom it was held against has won. For owners that
+    /// make room before something comes in: nobody is to leave for what does not stay.
+    [[nodiscard]] virtual bool takes(const filter::key_hash& newcomer,
+                                     std::uint64_t charge) noexcept {
+        (void)newcomer;
+        (void)charge;
+        return true;
+    }
     /// How many times more useful the policy thinks `newcomer` than what would leave for it: above
     /// 1 it should come in. 1 where the policy has no opinion.
     [[nodiscard]] virtual double preference(const filter::key_hash& newcomer,

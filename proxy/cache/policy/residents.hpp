@@ -71,6 +71,9 @@ public:
     /// It leaves for another reason than eviction.
     void leave(evictable& entry) noexcept;
 
+    /// Bytes promised to newcomers, beside what is in (eviction_policy::expect).
+    void expect(std::uint64_t bytes) noexcept { policy_->expect(bytes); }
+
     /// The entry that is to leave now, out of all lists: the oldest on probation when they take
     /// more than their share, else the policy's choice. Null when nothing is in.
     [[nodiscard]] evictable* evict() noexcept {
@@ -89,6 +92,11 @@ public:
     [[nodiscard]] std::size_t count() const noexcept { return count_; }
     /// Bytes of memory beside the entries.
     [[nodiscard]] std::uint64_t overhead() const noexcept { return policy_->overhead(); }
+
+    /// As the policy says it (eviction_policy::takes).
+    [[nodiscard]] bool takes(const filter::key_hash& newcomer, std::uint64_t charge) noexcept {
+        return policy_->takes(newcomer, charge);
+    }
 
     /// As the policy says it (eviction_policy::preference).
     [[nodiscard]] double preference(const filter::key_hash& newcomer,

@@ -39,7 +39,7 @@ void s3_fifo_policy::removed(evictable& entry) noexcept {
 }
 
 evictable* s3_fifo_policy::evict() noexcept {
-    while (!small_.empty() && (small_.bytes() > small_share_ || main_.empty())) {
+    while (!small_.empty() && (small_.bytes() + expected_ > small_share_ || main_.empty())) {
         if (auto* const gone = leave_small()) {
             return gone;
         }

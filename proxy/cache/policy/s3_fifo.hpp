@@ -25,6 +25,7 @@ public:
     void inserted(evictable& entry) override;
     void used(evictable& entry) noexcept override;
     void removed(evictable& entry) noexcept override;
+    void expect(std::uint64_t bytes) noexcept override { expected_ = bytes; }
     [[nodiscard]] evictable* evict() noexcept override;
     [[nodiscard]] std::uint64_t overhead() const noexcept override { return ghosts_.memory(); }
 
@@ -36,6 +37,7 @@ private:
     entry_queue main_;
     ghost_list ghosts_;
     std::uint64_t small_share_ = 0;  // bytes
+    std::uint64_t expected_ = 0;     // bytes, in small soon
 };
 
 }  // namespace reprise::proxy::cache

@@ -116,11 +116,34 @@ unsigned w_tinylfu_policy::victims_frequency(std::uint64_t charge, unsigned enou
     return sum;
 }
 
+// Whether main lets its victims go for the candidate. One that is larger than main has nothing to
+// win.
+bool w_tinylfu_policy::wins(const filter::key_hash& candidate, std::uint64_t charge) noexcept {
+    auto* const victim = main_victim();
+    const auto frequency = sketch_.estimate(candidate);
+    if (victim != nullptr && charge <= capacity_ - window_bytes() &&
+        frequency > victims_frequency(charge, frequency)) {
+        return true;
+    }
+    if (victim != nullptr) {
+        // It has proved itself: the next candidate meets another. Without this, one large frequent
+        // object at the end keeps every stranger out, good ones too.
+        queue_of(*victim).make_newest(*victim);
+    }
+    return false;
+}
+
+bool w_tinylfu_policy::takes(const filter::key_hash& newcomer, std::uint64_t charge) noexcept {
+    return charge <= window_bytes() || main_bytes() + charge <= capacity_ - window_bytes() ||
+           wins(newcomer, charge);
+}
+
 evictable* w_tinylfu_policy::evict() noexcept {
     for (;;) {
         auto* const candidate = window_.oldest();
         auto* const victim = main_victim();
-        const bool window_is_over = candidate != nullptr && window_.bytes() > window_bytes();
+        const bool window_is_over = candidate != nullptr &&
+                                    window_.bytes() + expected_ > window_bytes();
         if (!window_is_over && victim != nullptr) {
             take_out(*victim);
             return victim;
@@ -135,16 +158,7 @@ evictable* w_tinylfu_policy::evict() noexcept {
             probation_.push(*candidate);
             continue;
         }
-        // One that is larger than main has nothing to win.
-        const auto frequency = sketch_.estimate(candidate->key);
-        const bool wins = victim != nullptr && candidate->charge <= room &&
-                          frequency > victims_frequency(candidate->charge, frequency);
-        if (!wins && victim != nullptr) {
-            // It has proved itself: the next candidate meets another. Without this, one large
-            // frequent object at the end keeps every stranger out, good ones too.
-            queue_of(*victim).make_newest(*victim);
-        }
-        auto* const leaves = wins ? victim : candidate;
+        auto* const leaves = wins(candidate->key, candidate->charge) ? victim : candidate;
         take_out(*leaves);
         return leaves;
     }

@@ -34,7 +34,11 @@ public:
     void inserted(evictable& entry) override;
     void used(evictable& entry) noexcept override;
     void removed(evictable& entry) noexcept override;
+    void expect(std::uint64_t bytes) noexcept override { expected_ = bytes; }
     [[nodiscard]] evictable* evict() noexcept override;
+    /// A newcomer larger than the window is its own candidate.
+    [[nodiscard]] bool takes(const filter::key_hash& newcomer,
+                             std::uint64_t charge) noexcept override;
     /// Above 1 when there is room in main for it, or it beats those who would leave.
     [[nodiscard]] double preference(const filter::key_hash& newcomer,
                                     std::uint64_t charge) const noexcept override;
@@ -48,6 +52,7 @@ private:
     [[nodiscard]] evictable* main_victim() const noexcept;
     [[nodiscard]] std::uint64_t main_bytes() const noexcept;
     [[nodiscard]] std::uint64_t window_bytes() const noexcept;
+    [[nodiscard]] bool wins(const filter::key_hash& candidate, std::uint64_t charge) noexcept;
     [[nodiscard]] unsigned victims_frequency(std::uint64_t charge, unsigned enough) const noexcept;
     void take_out(evictable& entry) noexcept;
     void climb() noexcept;
@@ -59,6 +64,7 @@ private:
     entry_queue window_;
     entry_queue probation_;
     entry_queue protected_;
+    std::uint64_t expected_ = 0;  // bytes, in the window soon
 
     // The climber: requests and hits of the period in hand, and how the last one went.
     std::uint64_t requests_ = 0, hits_ = 0;

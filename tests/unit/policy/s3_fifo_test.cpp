@@ -114,6 +114,22 @@ TEST_CASE("what comes back soon after it left the small queue goes to main") {
     CHECK(cache.holds(1));
 }
 
+TEST_CASE("what is expected counts as small: a small one goes for it, not one of main") {
+    for (const std::uint64_t expected : {0, 100}) {
+        owner cache{std::make_unique<s3_fifo_policy>(1'000), 1'000};
+        for (std::uint64_t object = 1; object <= 11; ++object) {
+            cache.ask({object, 100});
+        }
+        cache.ask({1, 100});  // its ghost is known: into main
+        for (std::uint64_t object = 20; object < 28; ++object) {
+            cache.ask({object, 100});
+        }
+        cache.policy().set_capacity(10'000);  // so that small is within its share
+        cache.policy().expect(8 * expected);
+        CHECK((cache.evict() == 1) == (expected == 0));
+    }
+}
+
 TEST_CASE("an entry that was removed leaves no ghost") {
     owner cache{std::make_unique<s3_fifo_policy>(1'000), 1'000};
     for (std::uint64_t object = 1; object <= 10; ++object) {

@@ -165,6 +165,38 @@ TEST_CASE("a large stranger must outdo all that it would push out") {
     CHECK_FALSE(cache.holds(1'000));
 }
 
+TEST_CASE("a large stranger that does not outdo them is turned away before it comes") {
+    owner cache{fixed_window(), capacity};
+    CHECK(cache.policy().takes(key_of(1'000), 10'000));  // there is room
+    for (std::uint64_t object = 0; object < 210; ++object) {
+        cache.ask({object, 100});
+        cache.ask({object, 100});
+    }
+    CHECK(cache.policy().takes(key_of(1'000), 100));  // the window takes anybody
+    CHECK_FALSE(cache.policy().takes(key_of(1'000), 300));
+    CHECK_FALSE(cache.policy().takes(key_of(1'000), 2 * capacity));
+    for (int i = 0; i < 14; ++i) {
+        cache.policy().missed(key_of(1'000));
+    }
+    CHECK(cache.policy().takes(key_of(1'000), 300));
+    CHECK_FALSE(cache.policy().takes(key_of(1'000), 10'000));
+    CHECK(cache.size() == 200);  // nobody left for a question
+}
+
+TEST_CASE("what is expected counts as new: of those in the window somebody goes for it") {
+    owner cache{fixed_window(), capacity};
+    for (std::uint64_t object = 0; object < 200; ++object) {
+        cache.ask({object, 100});
+        cache.ask({object, 100});
+    }
+    cache.ask({1'000, 150});
+    REQUIRE(cache.holds(1'000));
+    cache.policy().expect(100);
+    CHECK(cache.evict() == 1'000);
+    cache.policy().expect(0);
+    CHECK(cache.evict() != 1'000);
+}
+
 TEST_CASE("preference is above 1 while there is room, and for what was asked for more often") {
     w_tinylfu_policy policy{1'000, w_tinylfu_policy::window::fixed};
     CHECK(policy.preference(key_of(1), 100) > 1);
