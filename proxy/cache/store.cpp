@@ -342,9 +342,7 @@ std::size_t response_store::expire(const filter::key_hash& key,
     return owner->variants.size();
 }
 
-bool response_store::takes(const filter::key_hash& key,
-                           std::string_view url,
-                           std::uint64_t bytes) {
+bool response_store::takes(const filter::key_hash& key, std::string_view url, std::uint64_t bytes) {
     if (bytes <= room()) {
         return true;
     }
