@@ -178,6 +178,9 @@ double digest::estimated_keys() const noexcept {
     const auto bits = static_cast<double>(shape_.bits);
     // A full filter says only "very many"; one bit off is the most it can tell.
     const double off = std::max(1.0, bits - static_cast<double>(bits_on_)) / bits;
+    if (bits_on_ == 0) {
+        return 0;  // not -0, which would be shown
+    }
     if (shape_.layout == digest_layout::blocked) {
         return std::log(off) / std::log1p(-double{lanes} / bits);  // bits / lanes places in a lane
     }

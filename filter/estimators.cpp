@@ -100,6 +100,36 @@ filter_pair compare(bloom_size size,
     return pair;
 }
 
+std::optional<filter_pair> compare(const digest& a, const digest& b) noexcept {
+    const auto& one = a.shape();
+    const auto& other = b.shape();
+    const auto least = std::min(one.bits, other.bits);
+    const bool folds = one.bits == other.bits ||
+                       (least % 64 == 0 && one.bits % least == 0 && other.bits % least == 0);
+    if (a.stamp().seed != b.stamp().seed || one.layout != digest_layout::standard ||
+        other.layout != digest_layout::standard || one.probes != other.probes || !folds ||
+        least < 2) {
+        return std::nullopt;
+    }
+    const auto words = std::min(a.words().size(), b.words().size());
+    const auto folded = [words](std::span<const std::uint64_t> of, std::size_t at) {
+        std::uint64_t word = 0;
+        for (; at < of.size(); at += words) {
+            word |= of[at];
+        }
+        return word;
+    };
+    filter_pair pair{.size = {.bits = least, .probes = one.probes}};
+    for (std::size_t i = 0; i < words; ++i) {
+        const auto in_a = folded(a.words(), i);
+        const auto in_b = folded(b.words(), i);
+        pair.a_on += static_cast<unsigned>(std::popcount(in_a));
+        pair.b_on += static_cast<unsigned>(std::popcount(in_b));
+        pair.either_on += static_cast<unsigned>(std::popcount(in_a | in_b));
+    }
+    return pair;
+}
+
 key_estimate estimate_union(const filter_pair& pair) noexcept {
     return estimate_keys(pair.size, pair.either_on);
 }

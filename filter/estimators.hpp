@@ -16,11 +16,13 @@
 // so that a small one between large filters is lost in it.
 
 #include "filter/counting.hpp"
+#include "filter/digest.hpp"
 #include "filter/filter_errc.hpp"
 #include "filter/partitioned.hpp"
 #include "filter/standard.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 namespace reprise::filter {
@@ -61,6 +63,11 @@ struct filter_pair {
 [[nodiscard]] filter_pair compare(bloom_size size,
                                   std::span<const std::uint64_t> a,
                                   std::span<const std::uint64_t> b) noexcept;
+/// Two digests. Of two sizes the larger is folded to the smaller, as it would be had it been made
+/// so: `size` is the smaller. O(bits), no allocation. None where their bits say nothing of each
+/// other: another secret, other probes, a layout that is not `standard`, or sizes of which one is
+/// no multiple of the other in whole words.
+[[nodiscard]] std::optional<filter_pair> compare(const digest& a, const digest& b) noexcept;
 
 /// Keys in one or both.
 [[nodiscard]] key_estimate estimate_union(const filter_pair& pair) noexcept;

@@ -79,7 +79,7 @@ digest_page show_digest(const peering* peers, std::string_view query) {
         }
         const auto both = peer::compare(*digest, *other);
         if (!both) {
-            return {409, "digest: the two differ in kind, size or secret\n"};
+            return {409, "digest: the two differ in kind, secret or rate\n"};
         }
         append(page.text, *both);
     }

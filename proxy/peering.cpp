@@ -347,10 +347,9 @@ peer::peer_report peering::report(const peer::peer_book& book) const {
                 sibling.proxy_only = known->proxy_only;
                 sibling.url = url_of(*known);
             }
-            if (own && one.held && own->shape() == one.held->shape()) {
-                const filter::bloom_size size{own->shape().bits, own->shape().probes};
-                const auto pair = filter::compare(size, own->words(), one.held->words());
-                sibling.overlap = filter::estimate_intersection(pair).keys;
+            const auto pair = own && one.held ? filter::compare(*own, *one.held) : std::nullopt;
+            if (pair) {
+                sibling.overlap = filter::estimate_intersection(*pair).keys;
             }
             sibling.digest = std::move(one);
             out.siblings.push_back(std::move(sibling));

@@ -237,7 +237,7 @@ constexpr metric table[] = {
      "siblings.estimated_overlap",
      "sibling",
      "",
-     "Objects that both hold, from the bits of both; unknown while the digests differ in size.",
+     "Objects that both hold, from the bits of both; unknown of a Squid, and where rates differ.",
      [](in from, out sink) {
          for (const auto& one : of(from).siblings) {
              sink.real(one.overlap, one.digest.name);

@@ -131,13 +131,11 @@ std::optional<std::vector<digest_line>> compare(const any_digest& a, const any_d
     filter::filter_pair pair;
     if (const auto* const first = std::get_if<ours>(&a)) {
         const auto* const second = std::get_if<ours>(&b);
-        if (second == nullptr || (*first)->shape() != (*second)->shape() ||
-            (*first)->stamp().seed != (*second)->stamp().seed || !is_standard(**first)) {
+        const auto both = second != nullptr ? filter::compare(**first, **second) : std::nullopt;
+        if (!both) {
             return std::nullopt;
         }
-        pair = filter::compare({(*first)->shape().bits, (*first)->shape().probes},
-                               (*first)->words(),
-                               (*second)->words());
+        pair = *both;
     } else {
         const auto* const second = std::get_if<squids>(&b);
         const auto& one = *std::get<squids>(a);

@@ -42,8 +42,8 @@ struct digest_line {
                                         const fleet_secret& secret);
 
 /// Keys in either, in both, in one alone, each with its standard error; none for two digests that
-/// differ in kind, shape or secret, or are not of the standard layout: their bits say nothing of
-/// each other.
+/// differ in kind, secret or probes, are not of the standard layout, or do not fold to one size:
+/// their bits say nothing of each other.
 [[nodiscard]] std::optional<std::vector<digest_line>> compare(const any_digest& a,
                                                               const any_digest& b);
 

@@ -65,8 +65,9 @@ struct follow_plan {
     filter::seed_id seed{};
     bool squid = false;
     filter::digest_layout layout = filter::digest_layout::standard;
-    /// Bits become columns of a sibling_index, which may take eight times as much.
-    filter::digest_limits limits{.bytes = std::uint64_t{64} << 20, .false_positive_rate = 0.2};
+    /// A digest made for 34 million keys at 1 % has 76 MiB. Bits become columns of a sibling_index,
+    /// which may take eight times as much.
+    filter::digest_limits limits{.bytes = std::uint64_t{96} << 20, .false_positive_rate = 0.2};
     std::uint64_t most_bytes = std::uint64_t{64} << 20;  ///< of one answer's body
 };
 

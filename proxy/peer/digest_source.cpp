@@ -14,7 +14,7 @@ using filter::squid_source;
 
 namespace {
 
-/// Room for as many more keys as there are when a filter is made.
+/// Room for as many more keys as there are when a filter is made, at least: see capacity_for.
 constexpr double head_room = 1.6;
 constexpr unsigned shrink_below = 4;  // the capacity's share of keys, as a divisor
 
@@ -26,8 +26,29 @@ bool is_useful(const key_facts& facts, wall_time now) noexcept {
     return key_table::is_ahead(facts.until[0], now) || key_table::is_ahead(facts.until[1], now);
 }
 
+// Capacities double, and so do bits exactly. Then digests of a fleet with one rate have few sizes:
+// a look-up asks those of one size together (filter/sibling_index), and of two sizes the larger
+// folds to the smaller, so that what two caches have in common can be told from their bits.
+std::uint64_t capacity_for(std::uint64_t listed, std::uint64_t least) {
+    const auto wanted = static_cast<double>(listed) * head_room;
+    auto capacity = least;
+    while (static_cast<double>(capacity) < wanted) {
+        capacity *= 2;
+    }
+    return capacity;
+}
+
+// By the capacity alone, whatever it began with.
 bloom_size bloom_for(std::uint64_t capacity, double rate) {
-    return filter::digest_size(capacity, rate);
+    constexpr std::uint64_t undivided = 2048;  // below it the rounding to words would count
+    unsigned doublings = 0;
+    while (capacity >= undivided && capacity % 2 == 0) {
+        capacity /= 2;
+        ++doublings;
+    }
+    auto size = filter::digest_size(capacity, rate);
+    size.bits <<= doublings;
+    return size;
 }
 
 filter::squid_size squid_for(std::uint64_t capacity, unsigned bits_per_entry) {
@@ -252,8 +273,7 @@ bool digest_source::must_resize() const {
 }
 
 void digest_source::begin_resize() {
-    const auto wanted = static_cast<std::uint64_t>(static_cast<double>(listed_) * head_room);
-    next_ = std::make_unique<filters>(std::max(plan_.least_capacity, wanted), plan_);
+    next_ = std::make_unique<filters>(capacity_for(listed_, plan_.least_capacity), plan_);
     filled_ = 0;
 }
 

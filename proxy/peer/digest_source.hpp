@@ -12,9 +12,10 @@
 // publish_after, and takes out what has run out. Publishing itself looks at no key.
 //
 // When more keys are listed than the filter was made for, or under a quarter of that, a second
-// filter is filled from the table, shard by shard and tick by tick, while the first goes on being
-// kept and published; then it takes the first one's place, under a new epoch. No event waits, and
-// the store's index is not asked: the table knows what is needed.
+// filter, some doublings larger or smaller, is filled from the table, shard by shard and tick by
+// tick, while the first goes on being kept and published; then it takes the first one's place,
+// under a new epoch. No event waits, and the store's index is not asked: the table knows what is
+// needed.
 //
 // With Squid's format a squid_source is kept beside it in the same steps.
 //

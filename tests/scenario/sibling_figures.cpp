@@ -64,4 +64,31 @@ TEST_SUITE("scenario/sibling_figures") {
         const auto stats = f[1].stats();
         CHECK(stats.at("/siblings/lost_seconds/liar"_json_pointer).get<double>() >= 0.3);
     }
+
+    TEST_CASE("what two caches have in common is told, however much each has") {
+        fleet f{2};
+        f.serve_everything();
+        const auto fill = [&f](std::size_t node, int first, int last) {
+            for (int i = first; i < last; ++i) {
+                CHECK(f[node].get(f.origin.url("/" + std::to_string(i))).status == 200);
+            }
+        };
+        fill(0, 0, 3000);
+        fill(1, 2500, 3200);
+        REQUIRE(f.holds(1, "n0", 3000));
+        REQUIRE(f.holds(0, "n1", 700));
+        for (std::size_t node = 0; node < 2; ++node) {
+            CAPTURE(node);
+            const auto other = node == 0 ? std::string{"n1"} : std::string{"n0"};
+            const auto stats = f[node].stats();
+            const json::json_pointer place{"/siblings/estimated_overlap/" + other};
+            REQUIRE(stats.contains(place));
+            REQUIRE(stats.at(place).is_number());
+            CHECK(stats.at(place).get<double>() > 350);
+            CHECK(stats.at(place).get<double>() < 650);
+            const auto page = f[node].admin("/digest?with=" + other);
+            CHECK(page.status == 200);
+            CHECK(page.body.find("keys in both: ") != std::string::npos);
+        }
+    }
 }

@@ -10,6 +10,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <vector>
 
 namespace reprise::filter {
 
@@ -194,6 +195,46 @@ TEST_SUITE("filter/estimators") {
         CHECK(estimate_intersection(pair).standard_error == doctest::Approx(alone.standard_error));
         CHECK(estimate_difference(pair).keys == 0);
         CHECK(estimate_difference(pair).standard_error == 0);
+    }
+
+    TEST_CASE("of two digests the larger counts as if it had been made as small") {
+        const auto digest_with = [](bloom_size size, std::uint64_t first, std::uint64_t last) {
+            standard_bloom filter{size};
+            for (auto i = first; i < last; ++i) {
+                filter.insert(nth_key(1, i));
+            }
+            return digest::of(filter, {});
+        };
+        constexpr bloom_size small{.bits = 64 * 301, .probes = 3};
+        const auto a = digest_with(small, 0, 1'000);
+        const auto b = digest_with(small, 600, 2'000);
+        const auto expected = compare(small, a.words(), b.words());
+        for (const unsigned times : {1u, 2u, 5u}) {
+            CAPTURE(times);
+            const auto large = digest_with({.bits = small.bits * times, .probes = 3}, 0, 1'000);
+            const auto pair = compare(large, b);
+            REQUIRE(pair.has_value());
+            CHECK(pair->size == small);
+            CHECK(pair->a_on == expected.a_on);
+            CHECK(pair->b_on == expected.b_on);
+            CHECK(pair->either_on == expected.either_on);
+            CHECK(compare(b, large)->b_on == expected.a_on);
+        }
+        CHECK_FALSE(compare(a, digest_with({.bits = small.bits + 64, .probes = 3}, 0, 9)));
+        CHECK_FALSE(compare(a, digest_with({.bits = small.bits, .probes = 2}, 0, 9)));
+        // Places past the last whole word would fold elsewhere.
+        CHECK_FALSE(compare(digest_with({.bits = 100, .probes = 3}, 0, 9),
+                            digest_with({.bits = 200, .probes = 3}, 0, 9)));
+        CHECK(compare(digest_with({.bits = 100, .probes = 3}, 0, 9),
+                      digest_with({.bits = 100, .probes = 3}, 0, 9)));
+        const digest blocked{{.layout = digest_layout::blocked, .bits = 512, .probes = 8},
+                             std::vector<std::uint64_t>(8),
+                             {}};
+        CHECK_FALSE(compare(blocked, blocked));
+        const digest elsewhere{a.shape(),
+                               {a.words().begin(), a.words().end()},
+                               {.seed = seed_id{std::byte{1}}, .generation = {}, .keys = 0}};
+        CHECK_FALSE(compare(a, elsewhere));
     }
 
     TEST_CASE("filters of different parameters are not compared") {

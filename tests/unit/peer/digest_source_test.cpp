@@ -237,6 +237,28 @@ TEST_SUITE("peer/digest_source") {
         CHECK(w.lists(50));
     }
 
+    TEST_CASE("digests of any two caches fold to one size") {
+        std::vector<std::uint64_t> sizes;
+        for (const std::uint64_t keys : {10u, 1025u, 1700u, 3001u, 5000u, 9999u}) {
+            world w;
+            w.source.loaded();
+            for (std::uint64_t i = 0; i < keys; ++i) {
+                w.hold(i);
+            }
+            w.settle();
+            CHECK(w.source.figures().capacity >= keys);
+            CHECK(w.newest()->bits->false_positive_rate() < 0.0105);
+            sizes.push_back(w.newest()->bits->shape().bits);
+        }
+        for (std::size_t i = 1; i < sizes.size(); ++i) {
+            CAPTURE(i);
+            CHECK(sizes[i] % sizes[i - 1] == 0);
+        }
+        // Few sizes: what is looked up is looked up in few tables.
+        CHECK(sizes[1] == sizes[2] / 2);
+        CHECK(sizes.back() == sizes.front() * 16);
+    }
+
     TEST_CASE("Squid's form lists what ours does") {
         source_plan plan;
         plan.squid = true;
