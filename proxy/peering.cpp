@@ -132,6 +132,13 @@ void peering::begin(net::io_context& home,
                              .random = random_word});
     auto found = [this, publish = std::move(publish)](std::vector<peer::followed> siblings,
                                                       std::vector<peer::peer_address> addresses) {
+        if (siblings.size() > filter::sibling_index::capacity) {
+            log::warn("peers: ",
+                      siblings.size(),
+                      " siblings are known, by their names and addresses; ",
+                      filter::sibling_index::capacity,
+                      " are followed, the others are not asked");
+        }
         fetcher_->follow(siblings);
         book_ = peer::make_book(peers_, siblings, std::move(addresses), table_, book_.get());
         publish(book_);

@@ -38,7 +38,8 @@ using resolved = std::shared_ptr<const resolution>;
 ///           failed or refused, too many questions, shutting down), dns_timeout; all may_retry.
 class resolver {
 public:
-    static constexpr std::size_t most_addresses = 32;
+    /// Of both families, for 64 siblings under one name.
+    static constexpr std::size_t most_addresses = 128;
     static constexpr std::size_t most_names = 10'000;
     static constexpr std::size_t most_questions = 1'000;
 

@@ -14,6 +14,7 @@ namespace reprise::tests {
 namespace {
 
 constexpr std::size_t header_size = 12;
+constexpr std::size_t most_over_udp = 512;
 
 void append16(std::string& out, std::uint32_t value) {
     out.push_back(static_cast<char>(value >> 8));
@@ -28,23 +29,37 @@ void append32(std::string& out, std::uint32_t value) {
 }  // namespace
 
 fake_dns::fake_dns() {
-    fd_ = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    sockaddr_in local{};
-    local.sin_family = AF_INET;
-    local.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof local;
-    if (fd_ < 0 || ::bind(fd_, reinterpret_cast<sockaddr*>(&local), size) != 0 ||
-        ::getsockname(fd_, reinterpret_cast<sockaddr*>(&local), &size) != 0) {
-        throw std::runtime_error("cannot open a UDP port");
-    }
-    port_ = ntohs(local.sin_port);
+    open_ports();
     thread_ = std::thread{[this] { serve(); }};
+}
+
+// The port that the system picks for UDP may be another's over TCP: then another is picked.
+void fake_dns::open_ports() {
+    for (int attempt = 0; attempt < 20; ++attempt) {
+        fd_ = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        tcp_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        sockaddr_in local{};
+        local.sin_family = AF_INET;
+        local.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        socklen_t size = sizeof local;
+        auto* const at = reinterpret_cast<sockaddr*>(&local);
+        if (fd_ >= 0 && tcp_ >= 0 && ::bind(fd_, at, size) == 0 &&
+            ::getsockname(fd_, at, &size) == 0 && ::bind(tcp_, at, size) == 0 &&
+            ::listen(tcp_, 16) == 0) {
+            port_ = ntohs(local.sin_port);
+            return;
+        }
+        ::close(fd_);
+        ::close(tcp_);
+    }
+    throw std::runtime_error("cannot open a port for UDP and TCP");
 }
 
 fake_dns::~fake_dns() {
     stopping_ = true;
     thread_.join();
     ::close(fd_);
+    ::close(tcp_);
 }
 
 std::string fake_dns::endpoint() const {
@@ -62,6 +77,11 @@ void fake_dns::add(const std::string& name, const std::string& address, std::chr
     }
     const std::lock_guard lock{mutex_};
     records_[name].push_back(one);
+}
+
+void fake_dns::forget(const std::string& name) {
+    const std::lock_guard lock{mutex_};
+    records_.erase(name);
 }
 
 unsigned fake_dns::queries(const std::string& name, std::uint16_t type) const {
@@ -122,24 +142,58 @@ std::string fake_dns::answer_to(const std::string& query) {
 
 void fake_dns::serve() {
     while (!stopping_) {
-        pollfd one{fd_, POLLIN, 0};
-        if (::poll(&one, 1, 20) <= 0) {
+        pollfd both[] = {{fd_, POLLIN, 0}, {tcp_, POLLIN, 0}};
+        if (::poll(both, 2, 20) <= 0) {
             continue;
         }
-        std::string query(2048, '\0');
-        sockaddr_in from{};
-        socklen_t size = sizeof from;
-        const auto got = ::recvfrom(
-            fd_, query.data(), query.size(), 0, reinterpret_cast<sockaddr*>(&from), &size);
-        if (got <= 0) {
-            continue;
+        if (both[0].revents != 0) {
+            serve_udp();
         }
-        query.resize(static_cast<std::size_t>(got));
-        const auto out = answer_to(query);
-        if (!out.empty() && !silent_) {
-            ::sendto(fd_, out.data(), out.size(), 0, reinterpret_cast<sockaddr*>(&from), size);
+        if (both[1].revents != 0) {
+            serve_tcp();
         }
     }
+}
+
+void fake_dns::serve_udp() {
+    std::string query(2048, '\0');
+    sockaddr_in from{};
+    socklen_t size = sizeof from;
+    const auto got = ::recvfrom(
+        fd_, query.data(), query.size(), 0, reinterpret_cast<sockaddr*>(&from), &size);
+    if (got <= 0) {
+        return;
+    }
+    query.resize(static_cast<std::size_t>(got));
+    auto out = answer_to(query);
+    if (out.size() > most_over_udp) {
+        out = out.substr(0, query.size());  // header and question
+        out[2] = static_cast<char>(out[2] | 0x02);
+        out[6] = out[7] = 0;
+    }
+    if (!out.empty() && !silent_) {
+        ::sendto(fd_, out.data(), out.size(), 0, reinterpret_cast<sockaddr*>(&from), size);
+    }
+}
+
+// One question on a connection.
+void fake_dns::serve_tcp() {
+    const int connection = ::accept4(tcp_, nullptr, nullptr, SOCK_CLOEXEC);
+    const timeval limit{.tv_sec = 1, .tv_usec = 0};
+    ::setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    unsigned char length[2];
+    if (::recv(connection, length, 2, MSG_WAITALL) == 2) {
+        std::string query(std::size_t{length[0]} << 8 | length[1], '\0');
+        const auto got = ::recv(connection, query.data(), query.size(), MSG_WAITALL);
+        if (got == static_cast<ssize_t>(query.size()) && !silent_) {
+            const auto answer = answer_to(query);
+            std::string out;
+            append16(out, static_cast<std::uint32_t>(answer.size()));
+            out += answer;
+            ::send(connection, out.data(), out.size(), MSG_NOSIGNAL);
+        }
+    }
+    ::close(connection);
 }
 
 }  // namespace reprise::tests

@@ -1,7 +1,7 @@
 #pragma once
-// A name server that knows what a test tells it, over UDP on loopback, and counts what it is asked.
-// Unknown names do not exist (NXDOMAIN); a name without an address of the asked family has none
-// (an empty answer). TCP is not spoken: answers here are small.
+// A name server that knows what a test tells it, on loopback, and counts what it is asked. Unknown
+// names do not exist (NXDOMAIN); a name without an address of the asked family has none (an empty
+// answer). What does not fit 512 bytes is cut over UDP, and had over TCP.
 
 #include <atomic>
 #include <chrono>
@@ -31,6 +31,8 @@ public:
 
     /// Adds an address, of either family, to a name in lower case.
     void add(const std::string& name, const std::string& address, std::chrono::seconds ttl);
+    /// The name does not exist any more.
+    void forget(const std::string& name);
     /// Answers nothing from now on.
     void be_silent() { silent_ = true; }
     /// How often this name was asked for.
@@ -42,10 +44,14 @@ private:
         std::string bytes;
         std::uint32_t ttl;
     };
+    void open_ports();
     void serve();
+    void serve_udp();
+    void serve_tcp();
     [[nodiscard]] std::string answer_to(const std::string& query);
 
-    int fd_ = -1;
+    int fd_ = -1;   // UDP
+    int tcp_ = -1;  // of the same number
     std::uint16_t port_ = 0;
     std::atomic<bool> silent_{false};
     std::atomic<bool> stopping_{false};
