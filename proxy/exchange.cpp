@@ -221,6 +221,12 @@ bool exchange::answer_from_store(wall_time now) {
     if (!verdict_.answers()) {
         return false;
     }
+    if (verdict_.what != cache::ruling::hit && is_squids_question()) {
+        // It asked for what its digest calls fresh, and gets that or its own origin.
+        verdict_.what = cache::ruling::unavailable;
+        verdict_.forward = http::forward_reason::stale;
+        return false;
+    }
     const auto& stored = *stored_.response;
     if (verdict_.what == cache::ruling::stale_behind && !facts_.asked.only_if_cached &&
         !facts_.asked.no_store) {

@@ -69,6 +69,18 @@ TEST_SUITE("scenario/squid_peer") {
         }
     }
 
+    TEST_CASE("what is stale it is not given, though others are while it is asked for anew") {
+        world w{with_squid()};
+        w.origin.on(
+            "/a",
+            ok("Age: 100\r\nCache-Control: max-age=60, stale-while-revalidate=600\r\n", "old"));
+        CHECK(w.get("/a").status == 200);
+        CHECK(w.get("/a", asks).status == 504);
+        CHECK(w.get("/a", "Cache-Control: only-if-cached, max-stale\r\n").status == 504);
+        CHECK(w.origin.count("/a") == 1);
+        CHECK(cache_status_of(w.get("/a")).hit);
+    }
+
     TEST_CASE("while no peer's address is known, who is refused as a client does not wait") {
         auto settings = with_squid();
         settings["peers"] = json::array({{{"name", "p"}, {"dns", "no-such-name.invalid"}}});
