@@ -301,7 +301,11 @@ awaitable<bool> exchange::fetch_alone() {
 }
 
 awaitable<bool> exchange::pass_through() {
-    if (auto refused = judge_destination()) {
+    auto refused = judge_destination();
+    if (!refused && facts_.asked.only_if_cached) {
+        refused = failure{failure_code::only_if_cached_miss, false, ""};
+    }
+    if (refused) {
         if (answer_failure(*refused) == next::wait) {
             co_await send_rest();
             finish(how_, status_, reason_);

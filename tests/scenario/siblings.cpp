@@ -509,6 +509,23 @@ TEST_SUITE("scenario/siblings") {
         const temp_dir files;
         const test_authority authority;
         for (const bool rightful : {true, false}) {
+    TEST_CASE("only-if-cached sends nothing on, whatever is asked for") {
+        world w;
+        w.origin.otherwise(
+            [](auto&, auto& c) { c.send(ok("Cache-Control: max-age=60\r\n", "a")); });
+        const std::string here = "Cache-Control: only-if-cached\r\n";
+        for (const auto* method : {"GET", "HEAD", "POST", "PUT", "DELETE", "FOO"}) {
+            CAPTURE(std::string{method});
+            CHECK(w.ask(method, "/a", here).status == 504);
+            CHECK(w.ask(method, "/a", here + "Content-Length: 0\r\n").status == 504);
+            CHECK(w.ask(method, "/a", here + "Range: bytes=0-0\r\n").status == 504);
+        }
+        client asking{w.proxy.port()};
+        CHECK(asking.ask(absolute_request("GET", w.origin.url("/a"), here, "body")).status == 504);
+        CHECK(asking.ask(absolute_request("GET", w.origin.url("/b"))).status == 200);
+        CHECK(w.origin.count("/a") == 0);
+    }
+
             CAPTURE(rightful);
             const auto made = authority.issue(rightful ? "IP:127.0.0.1" : "DNS:else.example");
             files.write("certificate.pem", made.certificate);
