@@ -117,7 +117,8 @@ void inquiry::abandon(reason why) {
 
 void inquiry::count(const answer& one, asking_end end) const {
     auto& table = w_.common.peers->siblings();
-    table.benefit_of(one.slot).ended(end, one.took, table.origin_latency(), 0, steady_now());
+    const auto bytes = end == asking_end::true_hit ? 0 : one.bytes;
+    table.benefit_of(one.slot).ended(end, one.took, table.origin_latency(), bytes, steady_now());
 }
 
 awaitable<void> inquiry::run() {
@@ -204,6 +205,7 @@ awaitable<asking_end> inquiry::exchange_heads(bool& silent) {
     const auto unsent = co_await write_all(socket, net::buffer(asked_.wire));
     if (!unsent) {
         w_.counts.bytes_to_origins.add(asked_.wire.size());
+        asking_->bytes += asked_.wire.size();
     }
     silent = true;
     std::size_t resume = 0;
@@ -239,6 +241,7 @@ awaitable<asking_end> inquiry::exchange_heads(bool& silent) {
         const auto into = net::buffer(space.data(), space.size());
         const auto [failed, got] = co_await socket.async_read_some(into, use_tuple);
         w_.counts.bytes_from_origins.add(got);
+        asking_->bytes += got;
         buffer.commit(got);
         if (got == 0) {
             co_return asking_end::failed;

@@ -25,6 +25,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -52,6 +53,7 @@ public:
         wall_time asked_at{};
         steady_time sent_at{};
         std::chrono::microseconds took{0};  ///< to the first byte of its body
+        std::uint64_t bytes = 0;            ///< sent and received until then
     };
 
     /// `told` is called once, from the loop, when is_over() has become true. @pre w outlives it

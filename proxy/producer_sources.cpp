@@ -149,6 +149,7 @@ void producer::adopt_sibling() {
     sibling_ = std::move(won->from);
     sibling_slot_ = won->slot;
     sibling_took_ = won->took;
+    sibling_bytes_ = won->bytes - (lease_.buffer().size() - head_.bytes);
 }
 
 // What the sibling in hand was worth is known. Clients who leave are no failure of its: it had what
@@ -166,7 +167,11 @@ void producer::end_asking(peer::asking_end how) {
                           : std::chrono::duration_cast<std::chrono::microseconds>(now - sent_at_);
     auto& table = w_.common.peers->siblings();
     table.benefit_of(sibling_slot_)
-        .ended(how, took, table.origin_latency(), hit ? into_.received() : 0, now);
+        .ended(how,
+               took,
+               table.origin_latency(),
+               hit ? into_.received() : sibling_bytes_ + into_.received(),
+               now);
     sibling_ = nullptr;
 }
 

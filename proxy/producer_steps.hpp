@@ -125,6 +125,7 @@ private:
     std::shared_ptr<const peer::known_peer> sibling_;  // who answers; null: it is not a sibling
     unsigned sibling_slot_ = 0;
     std::chrono::microseconds sibling_took_{0};
+    std::uint64_t sibling_bytes_ = 0;   // sent and received before its body
     std::vector<std::size_t> parents_;  // of the book, in the order to be tried
     std::size_t parent_at_ = 0;         // the one in hand; behind the last: the origin itself
     bool any_byte_ = false;             // of the response that is read

@@ -1,5 +1,5 @@
-// What is told to peers and known of them, as rows of the table of metrics. Why a sibling is not
-// used, a text, stands in /stats alone. Without peers they are zeros.
+// What is told to peers and known of them, as rows of the table of metrics. Without peers they are
+// zeros.
 
 #include "proxy/admin/metrics_table.hpp"
 
@@ -177,6 +177,28 @@ constexpr metric table[] = {
              sink.number(std::uint64_t{is_usable(one)}, one.digest.name);
          }
      }},
+    {"reprise_sibling_in_state",
+     gauge,
+     "siblings.in_state",
+     "sibling",
+     "state",
+     "1 for the state that its digest is in.",
+     [](in from, out sink) {
+         for (const auto& one : of(from).siblings) {
+             sink.number(1, one.digest.name, to_string(one.digest.digest.state));
+         }
+     }},
+    {"reprise_sibling_in_trouble",
+     gauge,
+     "siblings.in_trouble",
+     "sibling",
+     "trouble",
+     "1 for why its digest, or its last answer, is not used; for none when all is well.",
+     [](in from, out sink) {
+         for (const auto& one : of(from).siblings) {
+             sink.number(1, one.digest.name, to_string(one.digest.digest.trouble));
+         }
+     }},
     {"reprise_sibling_generation",
      gauge,
      "siblings.generation",
@@ -344,6 +366,17 @@ constexpr metric table[] = {
      [](in from, out sink) {
          for (const auto& one : of(from).siblings) {
              sink.number(one.benefit.bytes, one.digest.name);
+         }
+     }},
+    {"reprise_sibling_lost_bytes_total",
+     counter_kind,
+     "siblings.lost_bytes",
+     "sibling",
+     "",
+     "Bytes sent to it and received in vain.",
+     [](in from, out sink) {
+         for (const auto& one : of(from).siblings) {
+             sink.number(one.benefit.lost_bytes, one.digest.name);
          }
      }},
     {"reprise_sibling_saved_seconds_total",

@@ -104,7 +104,7 @@ void benefit::ended(asking_end how,
     const bool hit = how == asking_end::true_hit;
     const bool first = answers_.fetch_add(1, relaxed) == 0;
     ended_[static_cast<std::size_t>(how)].fetch_add(1, relaxed);
-    bytes_.fetch_add(bytes, relaxed);
+    (hit ? bytes_ : lost_bytes_).fetch_add(bytes, relaxed);
     last_asked_.store(now.time_since_epoch().count(), relaxed);
     const auto took_us = static_cast<double>(took.count());
     const auto gained_us = hit ? static_cast<double>(origin.count()) - took_us : -took_us;
@@ -148,6 +148,7 @@ benefit_figures benefit::figures() const noexcept {
         out.latencies[i] = latencies_[i].load(relaxed);
     }
     out.bytes = bytes_.load(relaxed);
+    out.lost_bytes = lost_bytes_.load(relaxed);
     out.held_back = held_back_.load(relaxed);
     out.saved_ms = saved_ms_.load(relaxed);
     out.lost_ms = lost_ms_.load(relaxed);
@@ -159,7 +160,7 @@ benefit_figures benefit::figures() const noexcept {
 }
 
 void benefit::forget() noexcept {
-    for (auto* counter : {&offered_, &named_, &bytes_, &held_back_, &chances_}) {
+    for (auto* counter : {&offered_, &named_, &bytes_, &lost_bytes_, &held_back_, &chances_}) {
         counter->store(0, relaxed);
     }
     for (auto& one : ended_) {

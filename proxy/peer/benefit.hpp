@@ -35,8 +35,9 @@ struct benefit_figures {
     std::uint64_t offered = 0;  ///< look-ups that its digest was in
     std::uint64_t named = 0;    ///< of those, that its digest said yes to
     std::array<std::uint64_t, asking_ends> ended{};
-    std::uint64_t bytes = 0;      ///< of bodies it answered with
-    std::uint64_t held_back = 0;  ///< not asked though named
+    std::uint64_t bytes = 0;       ///< of bodies it answered with
+    std::uint64_t lost_bytes = 0;  ///< sent and received in vain
+    std::uint64_t held_back = 0;   ///< not asked though named
     double saved_ms = 0, lost_ms = 0;
     double round_trip_ms = 0;  ///< of true hits, to the head: weighted mean
     double true_hit_rate = 0;  ///< of answers: weighted mean
@@ -61,7 +62,8 @@ public:
     /// only if others fail, so this is no try of one that may have recovered.
     [[nodiscard]] bool may_ask(steady_time now, bool after_others = false) noexcept;
 
-    /// It was asked. `origin` is what the origin would have taken, as far as known.
+    /// It was asked. `origin` is what the origin would have taken, as far as known. `bytes` of a
+    /// true hit are those of the body, else all that were sent and received.
     void ended(asking_end how,
                std::chrono::microseconds took,
                std::chrono::microseconds origin,
@@ -80,7 +82,8 @@ public:
     static constexpr unsigned longest_distance = 8;  ///< one in 2^8
 
 private:
-    std::atomic<std::uint64_t> offered_{0}, named_{0}, bytes_{0}, held_back_{0}, chances_{0};
+    std::atomic<std::uint64_t> offered_{0}, named_{0}, bytes_{0}, lost_bytes_{0}, held_back_{0},
+        chances_{0};
     std::array<std::atomic<std::uint64_t>, asking_ends> ended_{};
     std::array<std::atomic<std::uint64_t>, latency_classes> latencies_{};
     std::atomic<double> saved_ms_{0}, lost_ms_{0}, round_trip_us_{0}, true_rate_{1}, worth_us_{0};

@@ -63,6 +63,11 @@ TEST_SUITE("scenario/sibling_figures") {
         CHECK(f.asked(1, "liar", "failed") == 1);
         const auto stats = f[1].stats();
         CHECK(stats.at("/siblings/lost_seconds/liar"_json_pointer).get<double>() >= 0.3);
+        // The question, the head and half of the body, each once.
+        const auto lost = figure(stats, "/siblings/lost_bytes/liar");
+        CHECK(lost > 600);
+        CHECK(lost < 1000);
+        CHECK(figure(stats, "/siblings/bytes/liar") == 0);
     }
 
     TEST_CASE("what two caches have in common is told, however much each has") {

@@ -410,6 +410,10 @@ TEST_SUITE("scenario/siblings") {
         CHECK(unsigned_one.ask("GET /.well-known/reprise/digest HTTP/1.1\r\nHost: x\r\n\r\n")
                   .status == 403);
         CHECK(eventually([&] { return f.text(2, "/siblings/trouble/n0") == "refused"; }));
+        CHECK(
+            f[2].admin("/metrics")
+                .body.find("reprise_sibling_in_trouble{sibling=\"n0\",trouble=\"refused\"} 1\n") !=
+            std::string::npos);
         CHECK(f[2].get(f.origin.url("/a")).status == 200);
         CHECK(f.asked(2, "n0", "true-hit") == 0);
         for (std::size_t i = 0; i < 3; ++i) {
@@ -505,10 +509,6 @@ TEST_SUITE("scenario/siblings") {
         CHECK(f.asked(1, "n0", "true-hit") == 0);
     }
 
-    TEST_CASE("a sibling behind TLS is asked like any other, and one of another name is not") {
-        const temp_dir files;
-        const test_authority authority;
-        for (const bool rightful : {true, false}) {
     TEST_CASE("only-if-cached sends nothing on, whatever is asked for") {
         world w;
         w.origin.otherwise(
@@ -526,6 +526,10 @@ TEST_SUITE("scenario/siblings") {
         CHECK(w.origin.count("/a") == 0);
     }
 
+    TEST_CASE("a sibling behind TLS is asked like any other, and one of another name is not") {
+        const temp_dir files;
+        const test_authority authority;
+        for (const bool rightful : {true, false}) {
             CAPTURE(rightful);
             const auto made = authority.issue(rightful ? "IP:127.0.0.1" : "DNS:else.example");
             files.write("certificate.pem", made.certificate);

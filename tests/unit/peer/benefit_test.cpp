@@ -33,12 +33,13 @@ TEST_SUITE("peer/benefit") {
         "true hits save what the origin would have taken longer, others lose what they took") {
         benefit b;
         b.ended(asking_end::true_hit, 5ms, 80ms, 1000, start);
-        b.ended(asking_end::false_hit, 3ms, 80ms, 0, start);
+        b.ended(asking_end::false_hit, 3ms, 80ms, 70, start);
         b.ended(asking_end::true_hit, 100ms, 80ms, 500, start);
         const auto f = b.figures();
         CHECK(f.saved_ms == doctest::Approx(75));
         CHECK(f.lost_ms == doctest::Approx(3 + 20));
         CHECK(f.bytes == 1500);
+        CHECK(f.lost_bytes == 70);
         CHECK(f.asked() == 3);
         CHECK(f.ended[static_cast<std::size_t>(asking_end::false_hit)] == 1);
     }
