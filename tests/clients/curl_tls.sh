@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# curl, which speaks TLS to the proxy itself (an HTTPS proxy, as browsers call it).
+# curl, which speaks TLS to the proxy itself (an HTTPS proxy, as browsers call it), and reprise-digest.
 # shellcheck source=harness.sh
 . "$(dirname "$0")/harness.sh"
+: "${DIGEST:?names reprise-digest}"
 needs curl sha256sum openssl
 
 # certificate NAME: a new one for 127.0.0.1, signed by itself, in $work/NAME.pem and its key beside.
@@ -18,7 +19,10 @@ start_origin secret --certificate "$work/origin.pem" --key "$work/origin.key"
 secret=127.0.0.1:$port
 # shellcheck disable=SC2034  # start_proxy's
 listener="\"tls\": { \"certificate\": \"$work/proxy.pem\", \"key\": \"$work/proxy.key\" }"
-start_proxy '' "${pages#*:}" "${secret#*:}"
+head -c 64 /dev/urandom >"$work/fleet"
+start_proxy "
+  \"digest\": { \"secret_file\": \"$work/fleet\", \"publish_after\": \"1s\" },
+  \"peers\": [{ \"name\": \"digest\", \"url\": \"https://127.0.0.1:9\" }]" "${pages#*:}" "${secret#*:}"
 
 # ask [option...] URL: body in $work/body, heads in $work/head, the status in $status.
 ask() {
@@ -59,6 +63,20 @@ ask --cacert "$work/origin.pem" "https://$secret/hello"
 check "https goes through a tunnel: TLS in TLS" "200 Hello from the origin." "$status $(<"$work/body")"
 ask --cacert "$work/origin.pem" "https://$secret/bytes/5000000"
 check "five megabytes too" "200 5000000" "$status $(stat -c %s "$work/body")"
+
+# The digest, as a sibling has it.
+lists_hello() {
+    SSL_CERT_FILE=$work/proxy.pem "$DIGEST" "https://$proxy" --secret "$work/fleet" --url "$hello" >"$work/digest"
+}
+deadline=$((SECONDS + 20))
+until lists_hello; do
+    ((SECONDS < deadline)) || fail "the digest does not list what is stored: $(<"$work/digest")"
+    sleep 0.1
+done
+echo "ok: reprise-digest reads the digest over TLS"
+SSL_CERT_FILE=$work/origin.pem "$DIGEST" "https://$proxy" --secret "$work/fleet" 2>"$work/refused" &&
+    fail "reprise-digest took a certificate that it does not know"
+check_matches "and verifies the certificate" 'certificate' "$(<"$work/refused")"
 
 # A renewed certificate: what curl knew is refused, the new one taken.
 cp "$work/proxy.pem" "$work/old.pem"

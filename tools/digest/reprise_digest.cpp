@@ -5,6 +5,9 @@
 //     reprise-digest a.bin b.bin
 //     reprise-digest --squid http://squid:3128
 //
+// Of https the certificate must be good for the host, as a sibling's must.
+// Asio's TLS is compiled here (ssl/impl/src.hpp), as in demo_origin.
+//
 // Exit status: 0; 1 when a URL that was asked for is not listed; 2 when a digest can't be had.
 
 #include "config/url.hpp"
@@ -13,10 +16,12 @@
 #include "proxy/peer/discovery.hpp"
 #include "proxy/peer/resource.hpp"
 
+#include <boost/asio/connect.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl.hpp>
+#include <boost/asio/ssl/impl/src.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
 
 #include <CLI/CLI.hpp>
@@ -34,6 +39,7 @@
 namespace {
 
 namespace beast = boost::beast;
+namespace ssl = boost::asio::ssl;
 namespace peer = reprise::proxy::peer;
 using reprise::config::parse_peer_url;
 using reprise::config::value_of;
@@ -51,6 +57,20 @@ std::vector<std::byte> bytes_of(std::string_view text) {
     return {bytes.begin(), bytes.end()};
 }
 
+template <class Stream>
+std::vector<std::byte> ask(Stream& stream, const std::string& request) {
+    boost::asio::write(stream, boost::asio::buffer(request));
+    beast::flat_buffer buffer;
+    beast::http::response_parser<beast::http::string_body> answer;
+    answer.body_limit(std::uint64_t{1} << 30);
+    beast::http::read(stream, buffer, answer);
+    if (answer.get().result_int() != 200) {
+        throw std::runtime_error{"the answer is " + std::to_string(answer.get().result_int()) +
+                                 ' ' + std::string{answer.get().reason()}};
+    }
+    return bytes_of(answer.get().body());
+}
+
 // One request, one answer; asked as a sibling asks.
 std::vector<std::byte> fetch(const std::string& url,
                              const wishes& wanted,
@@ -65,9 +85,6 @@ std::vector<std::byte> fetch(const std::string& url,
     options.protocol = wanted.squid ? reprise::config::peer_protocol::squid
                                     : reprise::config::peer_protocol::reprise;
     const auto from = peer::configured_siblings(std::span{&options, 1}, false).front();
-    if (from.https) {
-        throw std::runtime_error{"https is not built in"};
-    }
     const auto path = wanted.squid  ? peer::squid_digest_path
                       : wanted.seen ? peer::seen_path
                                     : peer::digest_path;
@@ -77,19 +94,24 @@ std::vector<std::byte> fetch(const std::string& url,
             return std::uint64_t{device()} << 32 | device();
         });
     boost::asio::io_context io;
-    beast::tcp_stream stream{io};
-    stream.connect(
-        boost::asio::ip::tcp::resolver{io}.resolve(from.host, std::to_string(from.port)));
-    boost::asio::write(stream.socket(), boost::asio::buffer(request));
-    beast::flat_buffer buffer;
-    beast::http::response_parser<beast::http::string_body> answer;
-    answer.body_limit(std::uint64_t{1} << 30);
-    beast::http::read(stream.socket(), buffer, answer);
-    if (answer.get().result_int() != 200) {
-        throw std::runtime_error{"the answer is " + std::to_string(answer.get().result_int()) +
-                                 ' ' + std::string{answer.get().reason()}};
+    boost::asio::ip::tcp::socket socket{io};
+    boost::asio::connect(
+        socket, boost::asio::ip::tcp::resolver{io}.resolve(from.host, std::to_string(from.port)));
+    if (!from.https) {
+        return ask(socket, request);
     }
-    return bytes_of(answer.get().body());
+    ssl::context trust{ssl::context::tls_client};
+    trust.set_default_verify_paths();
+    ssl::stream<boost::asio::ip::tcp::socket> stream{std::move(socket), trust};
+    boost::system::error_code is_name;
+    (void)boost::asio::ip::make_address(from.host, is_name);
+    if (is_name) {
+        SSL_set_tlsext_host_name(stream.native_handle(), from.host.c_str());
+    }
+    stream.set_verify_mode(ssl::verify_peer);
+    stream.set_verify_callback(ssl::host_name_verification{from.host});
+    stream.handshake(ssl::stream_base::client);
+    return ask(stream, request);
 }
 
 std::vector<std::byte> from_file(const std::string& path) {
@@ -162,7 +184,7 @@ int run(const wishes& wanted) {
 int main(int count, char** arguments) {
     wishes wanted;
     CLI::App app{"Prints a digest, ours or Squid's, tests URLs against it, compares two."};
-    app.add_option("source", wanted.sources, "a file, or the http://host:port of a proxy")
+    app.add_option("source", wanted.sources, "a file, or the http[s]://host:port of a proxy")
         ->required()
         ->expected(1, 2);
     app.add_option("--url", wanted.urls, "say whether it is listed; may be given again");
