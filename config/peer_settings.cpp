@@ -230,7 +230,8 @@ row<options> peers_row() {
                         most_peers,
                         live,
                         "Other caches. A sibling is asked for what its digest lists, before "
-                        "parents and origins.");
+                        "parents and origins. Where there were none at the start, the first "
+                        "come at the next restart.");
     made.read = [read = made.read](const json_value& from, options& into, const place& here) {
         read(from, into, here);
         check_peers(into.peers, here);
