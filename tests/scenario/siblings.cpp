@@ -57,18 +57,18 @@ TEST_SUITE("scenario/siblings") {
         for (const bool proxy_only : {false, true}) {
             CAPTURE(proxy_only);
             fleet f{2};
-            auto peer = peer_at("n0", f[0].port());
+            auto peer = peer_at("zero", f[0].port());  // no name of before: it tells when it holds
             peer["proxy_only"] = proxy_only;
             f.tell(1, json::array({peer}));
             f.serve_everything();
             CHECK(f[0].get(f.origin.url("/a")).status == 200);
-            REQUIRE(f.holds(1, "n0", 1));
+            REQUIRE(f.holds(1, "zero", 1));
             const auto first = f[1].get(f.origin.url("/a"));
             CHECK(first.status == 200);
             CHECK(first.has("Age"));
             const auto second = f[1].get(f.origin.url("/a"));
             CHECK(is_hit(second) == !proxy_only);
-            CHECK(f.asked(1, "n0", "true-hit") == (proxy_only ? 2 : 1));
+            CHECK(f.asked(1, "zero", "true-hit") == (proxy_only ? 2 : 1));
             CHECK(f.origin.count("/a") == 1);
         }
     }

@@ -71,6 +71,7 @@ struct half_silent_port {
             silent.emplace(io, ip("127.0.0.9"));
             tcp_acceptor origin{io};
             origin.open(tcp::v4());
+            origin.set_option(tcp_acceptor::reuse_address{true});  // ended connections are nobody's
             error_code taken;
             origin.bind({net::ip::address_v4::loopback(), silent->port()}, taken);
             if (!taken) {
