@@ -147,7 +147,7 @@ head_ptr fetch::head() const {
 
 bool fetch::keep_whole() {
     const std::lock_guard lock{guard_};
-    if (base_ != 0 || phase_ > phase::streaming || abandoned_) {
+    if (base_ != 0 || phase_ > phase::streaming || abandoned_ || outside_) {
         return false;
     }
     whole_ = true;

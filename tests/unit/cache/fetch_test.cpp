@@ -153,6 +153,32 @@ TEST_CASE("what is kept whole may be joined as long as it runs, and no longer") 
     CHECK(late.drain() == news::end);
 }
 
+TEST_CASE("what is kept outside is not held whole for whoever joins late") {
+    const auto source = begun();
+    client early{source};
+    REQUIRE(source->keep_outside());
+    source->producer_head(head_of());
+    client late{source};
+    CHECK_FALSE(source->keep_whole());
+    std::vector<slice> taken;
+    for (int i = 0; i < 100; ++i) {
+        produce(*source, 8 * kib);
+        source->take_new(taken);
+        taken.clear();
+        early.drain();
+        late.drain();
+    }
+    CHECK(late.bytes == pattern(800 * kib));
+    CHECK(!client{source}.reader);  // the beginning was let go
+    SUBCASE("unless that ends before anything was let go") {
+        const auto other = begun();
+        client one{other};
+        REQUIRE(other->keep_outside());
+        other->keep_outside_no_more();
+        CHECK(other->keep_whole());
+    }
+}
+
 TEST_CASE("a fetch that failed, was validated, switched protocols or was given up takes nobody") {
     const auto source = begun();
     client one{source};
