@@ -24,12 +24,15 @@ bool reservation::grow_to(std::uint64_t bytes) {
     if (bytes <= bytes_) {
         return true;
     }
+    // What is refused is counted at no moment: another thread would make room for it.
     const auto more = bytes - bytes_;
-    const auto promised = store_->reserved_.fetch_add(more, relaxed) + more;
-    if (promised > store_->capacity_.load(relaxed) / 4) {
-        store_->reserved_.fetch_sub(more, relaxed);
-        return false;
-    }
+    const auto most = store_->capacity_.load(relaxed) / 4;
+    auto promised = store_->reserved_.load(relaxed);
+    do {
+        if (promised > most || more > most - promised) {
+            return false;
+        }
+    } while (!store_->reserved_.compare_exchange_weak(promised, promised + more, relaxed));
     bytes_ = bytes;
     store_->make_room();
     return true;

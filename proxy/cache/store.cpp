@@ -350,11 +350,14 @@ bool response_store::takes(const filter::key_hash& key, std::string_view url, st
     return home.settled(key, url) != nullptr || home->takes(key, bytes, outlook(bytes));
 }
 
-// For a stripe from which all that is too much is to leave, once `more` bytes are promised to it.
+// For a stripe to which `more` bytes are promised beside its part of all that is.
 stripe_outlook response_store::outlook(std::uint64_t more) const noexcept {
     const auto taken = this->taken() + more;
+    const auto excess = taken - std::min(taken, capacity_.load(relaxed));
+    const auto for_more = std::min(excess, more);
     return {.expected = reserved_.load(relaxed) / stripes_->count + more,
-            .excess = taken - std::min(taken, capacity_.load(relaxed))};
+            .excess = excess,
+            .own = for_more + (excess - for_more) / stripes_->count};
 }
 
 std::uint64_t response_store::taken() const noexcept {

@@ -28,7 +28,8 @@ namespace reprise::proxy::cache {
 /// them, but not as many bytes.
 struct stripe_outlook {
     std::uint64_t expected = 0;  ///< bytes promised to newcomers
-    std::uint64_t excess = 0;    ///< bytes of all that must leave, those counted
+    std::uint64_t excess = 0;    ///< bytes that must leave, of all stripes, those counted
+    std::uint64_t own = 0;       ///< of them from this stripe at least
 };
 
 class store_stripe {
@@ -127,10 +128,12 @@ public:
     [[nodiscard]] evicted evict(bool probation_first, const stripe_outlook& at);
 
     /// By what its own will be once all fits: planned by more, what is new would come in for
-    /// nothing.
+    /// nothing. Of what is much for one stripe the others bear their parts: planned without that,
+    /// a policy would let go of its ghosts and of all that is new.
     void plan_for(const stripe_outlook& at) noexcept {
         const auto soon = held.bytes() + at.expected;
-        held.set_capacity(soon - std::min(soon, at.excess));
+        const auto leaves = std::max(at.own, std::min(at.excess, soon / 16));
+        held.set_capacity(soon - std::min(soon, leaves));
         held.expect(at.expected);
     }
 
