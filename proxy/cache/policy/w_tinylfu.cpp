@@ -50,6 +50,10 @@ std::uint64_t w_tinylfu_policy::window_bytes() const noexcept {
     return share_of(capacity_, window_share_);
 }
 
+bool w_tinylfu_policy::window_is_over() const noexcept {
+    return window_.bytes() + expected_ > window_bytes();
+}
+
 std::uint64_t w_tinylfu_policy::main_bytes() const noexcept {
     return probation_.bytes() + protected_.bytes();
 }
@@ -133,35 +137,36 @@ bool w_tinylfu_policy::wins(const filter::key_hash& candidate, std::uint64_t cha
     return false;
 }
 
+// What the window has no more room for goes to main, as long as that has some.
+void w_tinylfu_policy::fill_main() noexcept {
+    const auto room = capacity_ - window_bytes();
+    for (auto* next = window_.oldest();
+         next != nullptr && window_is_over() && main_bytes() + next->charge <= room;
+         next = window_.oldest()) {
+        window_.remove(*next);
+        next->queue = in_probation;
+        probation_.push(*next);
+    }
+}
+
 bool w_tinylfu_policy::takes(const filter::key_hash& newcomer, std::uint64_t charge) noexcept {
+    fill_main();
     return charge <= window_bytes() || main_bytes() + charge <= capacity_ - window_bytes() ||
            wins(newcomer, charge);
 }
 
 evictable* w_tinylfu_policy::evict() noexcept {
-    for (;;) {
-        auto* const candidate = window_.oldest();
-        auto* const victim = main_victim();
-        const bool window_is_over = candidate != nullptr &&
-                                    window_.bytes() + expected_ > window_bytes();
-        if (!window_is_over && victim != nullptr) {
-            take_out(*victim);
-            return victim;
-        }
-        if (candidate == nullptr) {
-            return nullptr;
-        }
-        const auto room = capacity_ - window_bytes();
-        if (window_is_over && main_bytes() + candidate->charge <= room) {
-            window_.remove(*candidate);
-            candidate->queue = in_probation;
-            probation_.push(*candidate);
-            continue;
-        }
-        auto* const leaves = wins(candidate->key, candidate->charge) ? victim : candidate;
-        take_out(*leaves);
-        return leaves;
+    fill_main();
+    auto* const candidate = window_.oldest();
+    auto* leaves = main_victim();
+    const bool is_contest = candidate != nullptr && (leaves == nullptr || window_is_over());
+    if (is_contest && !wins(candidate->key, candidate->charge)) {
+        leaves = candidate;
     }
+    if (leaves != nullptr) {
+        take_out(*leaves);
+    }
+    return leaves;
 }
 
 double w_tinylfu_policy::preference(const filter::key_hash& newcomer,

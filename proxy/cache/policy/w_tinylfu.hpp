@@ -52,6 +52,8 @@ private:
     [[nodiscard]] evictable* main_victim() const noexcept;
     [[nodiscard]] std::uint64_t main_bytes() const noexcept;
     [[nodiscard]] std::uint64_t window_bytes() const noexcept;
+    [[nodiscard]] bool window_is_over() const noexcept;
+    void fill_main() noexcept;
     [[nodiscard]] bool wins(const filter::key_hash& candidate, std::uint64_t charge) noexcept;
     [[nodiscard]] unsigned victims_frequency(std::uint64_t charge, unsigned enough) const noexcept;
     void take_out(evictable& entry) noexcept;

@@ -183,6 +183,17 @@ TEST_CASE("a large stranger that does not outdo them is turned away before it co
     CHECK(cache.size() == 200);  // nobody left for a question
 }
 
+TEST_CASE("a large stranger is held against those too that have not yet left the window") {
+    owner cache{fixed_window(), capacity};
+    for (std::uint64_t object = 0; object < 190; ++object) {
+        cache.ask({object, 100});
+        cache.ask({object, 100});
+    }
+    cache.policy().expect(2'000);
+    CHECK_FALSE(cache.policy().takes(key_of(1'000), 2'000));
+    CHECK(cache.policy().takes(key_of(1'000), 500));  // for so much there is room
+}
+
 TEST_CASE("what is expected counts as new: of those in the window somebody goes for it") {
     owner cache{fixed_window(), capacity};
     for (std::uint64_t object = 0; object < 200; ++object) {
