@@ -99,9 +99,10 @@ object_table<memory_options> memory_table() {
                       &memory_options::max_object,
                       size_between(1 * kib, 1 * tib),
                       live,
-                      "A larger body never enters memory: it goes to disk alone, where there is "
-                      "one, and is not stored otherwise. More lets a few large objects push "
-                      "many small ones out."),
+                      "A larger body never enters memory, nor does one that comes and is larger "
+                      "than a quarter of size: it goes to disk alone, where there is one, and is "
+                      "not stored otherwise. More lets a few large objects push many small ones "
+                      "out."),
                 value("policy",
                       &memory_options::policy,
                       one_of<eviction_policy>({{"lru", eviction_policy::lru},

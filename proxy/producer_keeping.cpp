@@ -176,14 +176,17 @@ void producer::publish_head(const http::body_framing& framing) {
             head->stored = on_disk_ != nullptr;
             head->detail = head->stored ? std::string_view{} : "too-large";
         } else if (head->length && !w_.common.store.takes(o.key, o.url, *head->length)) {
-            if (w_.common.store.writes_at_admission()) {
+            if (w_.common.store.offers_unused_to_disk()) {
                 begin_on_disk(head->length);
             }
             head->stored = on_disk_ != nullptr;
             head->detail = head->stored ? std::string_view{} : "no-room";
         } else if (!room_.grow_to(head->length ? *head->length
                                                : std::min<std::uint64_t>(window, 64u << 10))) {
-            head->detail = "no-room";
+            // As when it proves too long for memory later.
+            begin_on_disk(head->length);
+            head->stored = on_disk_ != nullptr && head->length.has_value();
+            head->detail = on_disk_ ? std::string_view{} : "no-room";
         } else {
             // Of unknown length it may yet prove too long: then nothing is claimed.
             head->stored = into_.keep_whole() && head->length.has_value();

@@ -84,9 +84,11 @@ public:
                              std::uint64_t bytes) {
         return memory_.takes(key, url, bytes);
     }
-    /// What is admitted goes to disk at once.
-    [[nodiscard]] bool writes_at_admission() const noexcept {
-        return disk_ && when_ == disk_write::admission;
+    /// Whether what was admitted is offered to the disk though nobody has used it in memory: at
+    /// once, or when it leaves. What memory does not take goes there directly.
+    [[nodiscard]] bool offers_unused_to_disk() const noexcept {
+        return disk_ && (when_ == disk_write::admission ||
+                         disk_->chooses() != disk::tier::choice::takes_all);
     }
 
     /// A whole response with `content`. On probation it goes to memory alone, until its

@@ -150,6 +150,57 @@ TEST_SUITE("scenario/disk") {
         CHECK(w.origin.count("/large") == 1);
     }
 
+    TEST_CASE("a body that memory has no room to promise is a hit from disk") {
+        // A quarter of memory is promised at most, so this is below max_object and never fits.
+        const auto body = long_text(3 * mib);
+        for (const std::string when : {"admission", "eviction"}) {
+            CAPTURE(when);
+            disk_world w;
+            w.settings["memory"] = {{"size", "8MiB"}, {"max_object", "4MiB"}};
+            w.settings["disk"]["write"] = when;
+            w.restart();
+            w.put("/a", body);
+            CHECK((w.get("/a").body == body));
+            w.wait_for_writing(1);
+            const auto hit = w.get("/a");
+            CHECK(is_hit(hit));
+            CHECK((hit.body == body));
+            CHECK(w.origin.count("/a") == 1);
+        }
+    }
+
+    TEST_CASE("what memory turns away for what it has goes to disk, unless used objects alone do") {
+        for (const std::string mode : {"admission", "selective eviction", "eviction"}) {
+            CAPTURE(mode);
+            disk_world w;
+            w.settings["memory"] = {{"size", "1MiB"}, {"policy", "w-tinylfu"}};
+            w.settings["disk"]["write"] = mode == "admission" ? "admission" : "eviction";
+            w.settings["disk"]["selective"] = mode == "selective eviction";
+            w.restart();
+            constexpr int popular = 18;
+            for (int i = 0; i < popular; ++i) {
+                w.put("/popular" + std::to_string(i), long_text(50'000));
+            }
+            w.put("/stranger", long_text(200'000));
+            for (int turn = 0; turn < 4; ++turn) {
+                for (int i = 0; i < popular; ++i) {
+                    CHECK(w.get("/popular" + std::to_string(i)).status == 200);
+                }
+            }
+            const auto at_first = mode == "admission" ? popular : 0;
+            w.wait_for_writing(at_first);
+            CHECK((w.get("/stranger").body == long_text(200'000)));
+            CHECK(figure(w.proxy->stats(), figure_name::store_objects) == popular);
+            if (mode == "eviction") {
+                CHECK_FALSE(is_hit(w.get("/stranger")));
+                continue;
+            }
+            w.wait_for_writing(at_first + 1);
+            CHECK(is_hit(w.get("/stranger")));
+            CHECK(w.origin.count("/stranger") == 1);
+        }
+    }
+
     TEST_CASE("a body above memory.max_object is hit again and again without entering memory") {
         disk_world w;
         w.settings["memory"]["max_object"] = "1KiB";
