@@ -4,6 +4,7 @@
 // are held against the process's own counters too.
 //
 //   replay_agreement                          a trace of its own, half a minute: ctest runs this
+//   replay_agreement --tiers profile          the recommended profile
 //   replay_agreement TRACE                    one of tests/data/traces' format, plain or zstd
 //   replay_agreement TRACE --scale 16         with bodies of a sixteenth of the size
 //
@@ -132,6 +133,48 @@ public:
                  std::to_string(carry)});
     }
 
+    /// The recommended profile (README.md): memory has four tenths and takes first requests too,
+    /// the disk gets what leaves memory, if it is worth more than what would go for it.
+    void profile(double percent) {
+        const temp_dir directory;
+        const auto wanted = std::max(part(all_cost_, 0.6 * percent), least_disk);
+        const auto shape = disk::plan(wanted);
+        const auto log = shape.segment_bytes * shape.segments;
+        const auto memory = wanted / 3 * 2;
+        auto settings = settings_for("gdsf", "second-hit");
+        settings["admission"]["probation"] = "100%";
+        settings["memory"]["size"] = memory;
+        settings["memory"]["max_object"] = memory / 2;
+        settings["disk"] = {{"path", directory.file("store")},
+                            {"size", wanted},
+                            {"max_object", wanted / 4},
+                            {"write", "eviction"},
+                            {"selective", true},
+                            {"carry", 0.6}};
+        const auto cost = [&](std::uint32_t bytes) { return charge_(bytes); };
+        const auto share = 100 * static_cast<double>(memory) / static_cast<double>(memory + log);
+        compare({"profile", percent, "gdsf", "second-hit"},
+                settings,
+                cost,
+                {"--size",
+                 std::to_string(memory + log),
+                 "--memory",
+                 std::to_string(share) + "%",
+                 "--write",
+                 "eviction",
+                 "--probation",
+                 "100%",
+                 "--free-overhead",
+                 "--sketch",
+                 std::to_string(std::max<std::uint64_t>(wanted >> 14, 1u << 14)),
+                 "--segments",
+                 std::to_string(shape.segments),
+                 "--extents",
+                 std::to_string(shape.segment_bytes / shape.inline_most),
+                 "--carry",
+                 "0.6"});
+    }
+
     [[nodiscard]] bool agreed() const { return agreed_; }
 
 private:
@@ -254,9 +297,9 @@ int main(int argc, char** argv) {
     app.add_option("--policy", asked.policies, "of memory")->delimiter(',');
     app.add_option("--admission", asked.admissions, "always, second-hit, nth-hit:N")
         ->delimiter(',');
-    app.add_option("--tiers", asked.tiers, "memory, disk")
+    app.add_option("--tiers", asked.tiers, "memory, disk, profile")
         ->delimiter(',')
-        ->check(CLI::IsMember({"memory", "disk"}));
+        ->check(CLI::IsMember({"memory", "disk", "profile"}));
     app.add_option("--limit", asked.limit, "percent by which they may differ")
         ->capture_default_str();
     CLI11_PARSE(app, argc, argv);
@@ -271,6 +314,10 @@ int main(int argc, char** argv) {
         comparison both{asked, trace};
         for (const auto& tiers : asked.tiers) {
             for (const auto size : asked.sizes) {
+                if (tiers == "profile") {
+                    both.profile(size);
+                    continue;
+                }
                 for (const auto& admission : asked.admissions) {
                     if (tiers == "disk") {
                         both.on_disk(size, admission, 0);
