@@ -95,8 +95,6 @@ public:
     void on_disk(double percent, const std::string& admission, double carry) {
         const temp_dir directory;
         const auto wanted = std::max(part(all_cost_, percent), least_disk);
-        const auto shape = disk::plan(wanted);
-        const auto log = shape.segment_bytes * shape.segments;
         auto settings = settings_for("sieve", admission);
         settings["memory"]["size"] = least_memory;
         settings["memory"]["max_object"] = least_memory / 4;
@@ -110,27 +108,11 @@ public:
         // Both tiers together; a memory's object costs more than the record of the same.
         const double ratio = static_cast<double>(sum(cost)) / static_cast<double>(all_cost_);
         const auto memory = static_cast<std::uint64_t>(static_cast<double>(least_memory) * ratio);
-        const auto share = 100 * static_cast<double>(memory) / static_cast<double>(memory + log);
-        compare({"both, carry " + std::to_string(carry).substr(0, 4), percent, "sieve", admission},
-                settings,
-                cost,
-                {"--size",
-                 std::to_string(memory + log),
-                 "--memory",
-                 std::to_string(share) + "%",
-                 "--write",
-                 "admission",
-                 "--copies",
-                 "--take-all",
-                 "--free-overhead",
-                 "--sketch",
-                 std::to_string(std::max<std::uint64_t>(wanted >> 14, 1u << 14)),
-                 "--segments",
-                 std::to_string(shape.segments),
-                 "--extents",
-                 std::to_string(shape.segment_bytes / shape.inline_most),
-                 "--carry",
-                 std::to_string(carry)});
+        compare(
+            {"both, carry " + std::to_string(carry).substr(0, 4), percent, "sieve", admission},
+            settings,
+            cost,
+            with_disk(wanted, memory, carry, {"--write", "admission", "--copies", "--take-all"}));
     }
 
     /// The recommended profile (README.md): memory has four tenths and takes first requests too,
@@ -138,8 +120,6 @@ public:
     void profile(double percent) {
         const temp_dir directory;
         const auto wanted = std::max(part(all_cost_, 0.6 * percent), least_disk);
-        const auto shape = disk::plan(wanted);
-        const auto log = shape.segment_bytes * shape.segments;
         const auto memory = wanted / 3 * 2;
         auto settings = settings_for("gdsf", "second-hit");
         settings["admission"]["probation"] = "100%";
@@ -152,27 +132,10 @@ public:
                             {"selective", true},
                             {"carry", 0.6}};
         const auto cost = [&](std::uint32_t bytes) { return charge_(bytes); };
-        const auto share = 100 * static_cast<double>(memory) / static_cast<double>(memory + log);
         compare({"profile", percent, "gdsf", "second-hit"},
                 settings,
                 cost,
-                {"--size",
-                 std::to_string(memory + log),
-                 "--memory",
-                 std::to_string(share) + "%",
-                 "--write",
-                 "eviction",
-                 "--probation",
-                 "100%",
-                 "--free-overhead",
-                 "--sketch",
-                 std::to_string(std::max<std::uint64_t>(wanted >> 14, 1u << 14)),
-                 "--segments",
-                 std::to_string(shape.segments),
-                 "--extents",
-                 std::to_string(shape.segment_bytes / shape.inline_most),
-                 "--carry",
-                 "0.6"});
+                with_disk(wanted, memory, 0.6, {"--write", "eviction", "--probation", "100%"}));
     }
 
     [[nodiscard]] bool agreed() const { return agreed_; }
@@ -183,6 +146,31 @@ private:
     /// About what a record has beside its body (proxy/cache/disk/FORMAT.md): head, URL, header, and
     /// its entry in the segment's footer.
     static constexpr std::uint64_t record_front = 400 + 48;
+
+    /// What the replay tool is told of a memory of so many bytes above a disk of `wanted`.
+    static std::vector<std::string> with_disk(std::uint64_t wanted,
+                                              std::uint64_t memory,
+                                              double carry,
+                                              std::vector<std::string> more) {
+        const auto shape = disk::plan(wanted);
+        const auto both = memory + shape.segment_bytes * shape.segments;
+        const auto share = 100 * static_cast<double>(memory) / static_cast<double>(both);
+        more.insert(more.end(),
+                    {"--size",
+                     std::to_string(both),
+                     "--memory",
+                     std::to_string(share) + "%",
+                     "--free-overhead",
+                     "--sketch",
+                     std::to_string(std::max<std::uint64_t>(wanted >> 14, 1u << 14)),
+                     "--segments",
+                     std::to_string(shape.segments),
+                     "--extents",
+                     std::to_string(shape.segment_bytes / shape.inline_most),
+                     "--carry",
+                     std::to_string(carry)});
+        return more;
+    }
 
     struct row {
         std::string tiers;

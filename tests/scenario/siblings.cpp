@@ -5,22 +5,11 @@
 #include "tests/support/certificates.hpp"
 
 #include <algorithm>
-#include <fstream>
 #include <functional>
 
 TEST_SUITE("scenario/siblings") {
 
     using namespace reprise::tests;
-
-    namespace {
-
-    std::string secret_in(const temp_dir& directory, char filler) {
-        const auto path = directory.file(std::string{"secret-"} + filler);
-        std::ofstream{path} << std::string(64, filler);
-        return path;
-    }
-
-    }  // namespace
 
     TEST_CASE("what one stores all serve, without the origin") {
         fleet f{2};
@@ -373,129 +362,6 @@ TEST_SUITE("scenario/siblings") {
         CHECK(figure(f[1].stats(), "/siblings/held_back/liar") > 40);
     }
 
-    TEST_CASE("digests go to peers of the settings alone") {
-        auto settings = node_settings();
-        settings["access"]["clients"] = json::array({"127.0.0.0/8"});
-        fleet f{2, settings};
-        const auto path = "GET /.well-known/reprise/digest HTTP/1.1\r\nHost: x\r\n\r\n";
-        REQUIRE(f.holds(1, "n0", 0));
-        client peer{f[0].port()};
-        const auto got = peer.ask(path);
-        CHECK(got.status == 200);
-        CHECK(got.get("Cache-Control") == "private, no-cache, no-transform");
-        CHECK(got.has("ETag"));
-        CHECK(peer.ask("GET /.well-known/reprise/digest HTTP/1.1\r\nHost: x\r\nIf-None-Match: " +
-                       got.get("ETag") + "\r\n\r\n")
-                  .status == 304);
-        client stranger{f[0].port(), "127.0.0.9"};
-        CHECK(stranger.ask(path).status == 403);
-        CHECK(stranger.ask("GET /.well-known/reprise/seen HTTP/1.1\r\nHost: x\r\n\r\n").status ==
-              403);
-        CHECK(stranger.ask("GET /else HTTP/1.1\r\nHost: x\r\n\r\n").status == 400);
-    }
-
-    TEST_CASE("with a secret, digests go to who signs, and another secret's are not used") {
-        const temp_dir directory;
-        auto settings = node_settings();
-        settings["digest"]["secret_file"] = secret_in(directory, 'a');
-        fleet f{2, settings};
-        auto other = settings;
-        other["digest"]["secret_file"] = secret_in(directory, 'b');
-        f.add(other);
-        f.meet();
-        f.serve_everything();
-        CHECK(f[0].get(f.origin.url("/a")).status == 200);
-        CHECK(f.holds(1, "n0", 1));
-        client unsigned_one{f[0].port()};
-        CHECK(unsigned_one.ask("GET /.well-known/reprise/digest HTTP/1.1\r\nHost: x\r\n\r\n")
-                  .status == 403);
-        CHECK(eventually([&] { return f.text(2, "/siblings/trouble/n0") == "refused"; }));
-        CHECK(
-            f[2].admin("/metrics")
-                .body.find("reprise_sibling_in_trouble{sibling=\"n0\",trouble=\"refused\"} 1\n") !=
-            std::string::npos);
-        CHECK(f[2].get(f.origin.url("/a")).status == 200);
-        CHECK(f.asked(2, "n0", "true-hit") == 0);
-        for (std::size_t i = 0; i < 3; ++i) {
-            const auto all = f[i].errors() + f[i].output() + f[i].stats().dump();
-            CHECK(all.find(std::string(8, 'a')) == std::string::npos);
-        }
-    }
-
-    TEST_CASE("a digest that is none is refused by name, and the next good one is taken") {
-        fleet f{2};
-        f.serve_everything();
-        std::atomic<int> deed{0};
-        fake_origin as;
-        as.on("/.well-known/reprise/digest", [&](origin_request&, origin_connection& connection) {
-            switch (deed.load()) {
-            case 0: connection.send(ok("ETag: \"1-1\"\r\n", std::string(5'000, 'x'))); return;
-            case 1:
-                connection.send("HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\nRPDG");
-                return;
-            case 2: connection.send(answer("404 Not Found", "", "")); return;
-            case 3: connection.reset(); return;
-            default: {
-                client to{f[0].port()};
-                const auto got = to.ask("GET /.well-known/reprise/digest HTTP/1.1\r\n"
-                                        "Host: x\r\n\r\n");
-                connection.send(ok("ETag: " + got.get("ETag") + "\r\n", got.body));
-            }
-            }
-        });
-        CHECK(f[0].get(f.origin.url("/a")).status == 200);
-        f.tell(1, json::array({peer_at("odd", as.port())}));
-        const auto trouble_is = [&](const char* what) {
-            return eventually([&] { return f.text(1, "/siblings/trouble/odd") == what; });
-        };
-        CHECK(trouble_is("malformed"));
-        deed = 1;
-        CHECK(trouble_is("too_large"));
-        deed = 2;
-        CHECK(trouble_is("no_digest"));
-        deed = 3;
-        CHECK(trouble_is("unreachable"));
-        deed = 4;
-        CHECK(f.holds(1, "odd", 1));
-        CHECK(f[1].get(f.origin.url("/a")).status == 200);
-    }
-
-    TEST_CASE("a second sight anywhere in the fleet admits") {
-        const temp_dir directory;
-        auto settings = node_settings();
-        settings["digest"]["secret_file"] = secret_in(directory, 'a');
-        settings["admission"] = "second-hit";
-        fleet f{3, settings};
-        f.serve_everything();
-        CHECK(f[0].get(f.origin.url("/a")).status == 200);
-        // What n0 saw reaches the others with the next exchange.
-        std::string path;
-        int tried = 0;
-        REQUIRE(eventually([&] {
-            path = "/fleet/" + std::to_string(tried++);
-            (void)f[0].get(f.origin.url(path));
-            std::this_thread::sleep_for(std::chrono::milliseconds{1500});
-            return cache_status_of(f[1].get(f.origin.url(path))).stored;
-        }));
-        CHECK(is_hit(f[1].get(f.origin.url(path))));
-        CHECK(f.origin.count(path) == 2);
-        REQUIRE(eventually([&] { return f.estimate(2, "n1") > 0.5; }));
-        CHECK(f[2].get(f.origin.url(path)).status == 200);
-        CHECK(f.origin.count(path) == 2);
-    }
-
-    TEST_CASE("who answers in our name is not asked, and named in the log") {
-        auto settings = node_settings();
-        settings["forwarding"]["pseudonym"] = "all-the-same";
-        fleet f{2, settings};
-        CHECK(eventually([&] { return f.text(0, "/siblings/state/n1") == "itself"; }));
-        CHECK(eventually([&] {
-            const auto said = f[0].errors();
-            return said.find("peers: n1 answers as all-the-same") != said.npos &&
-                   said.find("forwarding.pseudonym") != said.npos;
-        }));
-    }
-
     TEST_CASE("no request travels between siblings twice") {
         fleet f{2};
         f.serve_everything();
@@ -566,37 +432,5 @@ TEST_SUITE("scenario/siblings") {
             CHECK(second.get(origin.url("/a")).body == "hello");
             CHECK(origin.count("/a") == (rightful ? 1 : 2));
         }
-    }
-
-    TEST_CASE("a digest is whole again after a restart with a store on disk") {
-        const temp_dir directory;
-        auto settings = node_settings();
-        settings["disk"] = {{"path", directory.file("store")}, {"size", "64MiB"}};
-        fleet f{0};
-        f.add(settings);
-        f.add(node_settings());
-        f.meet();
-        f.serve_everything();
-        constexpr int objects = 200;
-        for (int i = 0; i < objects; ++i) {
-            CHECK(f[0].get(f.origin.url("/" + std::to_string(i))).status == 200);
-        }
-        REQUIRE(eventually([&] { return figure(f[0].stats(), "/disk/objects") >= objects; }));
-        const auto port = f[0].port();
-        CHECK(f[0].stop() == 0);
-        settings["listeners"][0]["address"] = "127.0.0.1:" + std::to_string(port);
-        settings["peers"] = json::array({peer_at("n1", f[1].port())});
-        const proxy_process again{settings};
-        REQUIRE(eventually([&] { return figure(again.stats(), "/digest/listed") == objects; }));
-        REQUIRE(f.holds(1, "n0", objects));
-        const auto before = f.origin.requests().size();
-        int served = 0;
-        for (int i = 0; i < objects; ++i) {
-            served += f[1].get(f.origin.url("/" + std::to_string(i))).status == 200 ? 1 : 0;
-        }
-        CHECK(served == objects);
-        CHECK(f.origin.requests().size() - before <= objects / 100);
-        CHECK(again.ask("PURGE", f.origin.url("/5")).status == 200);
-        CHECK(eventually([&] { return figure(again.stats(), "/digest/listed") == objects - 1; }));
     }
 }
