@@ -5,6 +5,7 @@
 #include "proxy/admin/log.hpp"
 #include "proxy/server.hpp"
 
+#include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <nlohmann/json.hpp>
@@ -67,6 +68,14 @@ int serve(const config::options& options,
     // keep what each let go for its own use, and a fetch's window would count once a thread. What a
     // hit does allocates nothing, and small blocks are cached by thread before the arena is asked.
     ::mallopt(M_ARENA_MAX, 1);
+    // Every thread is begun under this mask: signals are this thread's, and wait until it waits for
+    // them. Those that tell of a fault in a thread stay its own.
+    sigset_t ours;
+    sigemptyset(&ours);
+    for (const int one : {SIGTERM, SIGINT, SIGHUP, SIGUSR1}) {
+        sigaddset(&ours, one);
+    }
+    ::pthread_sigmask(SIG_BLOCK, &ours, nullptr);
     const diagnostic_log diagnostics{options.log.level};
     ::signal(SIGPIPE, SIG_IGN);
     raise_descriptor_limit();
@@ -105,9 +114,6 @@ int serve(const config::options& options,
     if (proxy.admin()) {
         log::info("admin on ", proxy.admin()->host, ":", proxy.admin()->port);
     }
-    if (!ports_file.empty()) {
-        write_ports(ports_file, proxy);
-    }
     boost::asio::steady_timer second{io};
     std::function<void()> keep_house = [&] {
         second.expires_after(std::chrono::seconds{1});
@@ -136,6 +142,11 @@ int serve(const config::options& options,
         });
     };
     wait_for_signal();
+    if (!ports_file.empty()) {
+        // Once ready, for signals too.
+        boost::asio::post(io, [&] { write_ports(ports_file, proxy); });
+    }
+    ::pthread_sigmask(SIG_UNBLOCK, &ours, nullptr);
     io.run();
     bool again = false;
     signals.async_wait([&](boost::system::error_code error, int number) {

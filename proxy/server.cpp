@@ -244,15 +244,6 @@ void server::start() {
         admin_bound_ = *at;
     }
     running_ = true;
-    // Signals are the main thread's: a worker inherits the mask it is begun under. Those that tell
-    // of a fault in a thread stay its own.
-    sigset_t ours;
-    sigset_t before;
-    sigemptyset(&ours);
-    for (const int one : {SIGTERM, SIGINT, SIGHUP, SIGUSR1}) {
-        sigaddset(&ours, one);
-    }
-    ::pthread_sigmask(SIG_BLOCK, &ours, &before);
     for (auto& one : workers_) {
         one->thread = std::thread{[own = one.get()] {
             for (;
@@ -268,7 +259,6 @@ void server::start() {
         }};
         ::pthread_setname_np(one->thread.native_handle(), "worker");
     }
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void server::publish(settings_ptr next) {

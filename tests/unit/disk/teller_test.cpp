@@ -132,7 +132,7 @@ TEST_SUITE("disk/teller") {
         const auto url = url_of(1);
         s.put_surely(url, object(url, 100));
         const auto current = s.find(url).response;
-        CHECK(told.is_listed(url));
+        CHECK(eventually([&] { return told.is_listed(url); }));  // it is said once it can be found
         const auto updated = std::make_shared<stored_response>(*object(url, 100));
         std::atomic<bool> writing{false};
         std::atomic<bool> may_write{false};
