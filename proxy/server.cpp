@@ -14,7 +14,6 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include <algorithm>
-#include <csignal>
 #include <future>
 #include <pthread.h>
 #include <stdexcept>

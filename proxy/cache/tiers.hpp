@@ -145,13 +145,13 @@ public:
     void keep_purges(std::function<void()> kept);
 
 private:
-    response_store memory_;
-    invalidation_times times_;
-    contents_listener* outdated_to_;  // null: nobody hears
     [[nodiscard]] bool fits_memory(const body& content) const noexcept {
         return content.size <= largest_in_memory_.load(std::memory_order_relaxed);
     }
 
+    response_store memory_;
+    invalidation_times times_;
+    contents_listener* outdated_to_;  // null: nobody hears
     std::unique_ptr<disk::tier> disk_;
     std::atomic<std::uint64_t> largest_in_memory_{UINT64_MAX};
     disk_write when_ = disk_write::admission;
