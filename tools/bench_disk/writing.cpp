@@ -3,7 +3,13 @@
 // Trials of the two take turns, so that what else the machine does meets both.
 //
 // "new" is a store's first round, into files that it makes, beside dd into a new file; "again" is
-// every later one, over segments that are there, beside dd over the same file.
+// every later one, over segments that are there, all of them, beside dd over the same file.
+//
+// The first trial of each counts for nothing: it makes what "again" writes over, and on a virtual
+// machine it may be what takes its memory from the host. Where free memory goes back there
+// meanwhile (free page reporting), whoever takes such pages into the page cache pays up to ten
+// times the copy, and who that is is chance: tools/results/2026-11-22-bench_disk.md says how to
+// measure then.
 
 #include "tools/bench_disk/child.hpp"
 #include "tools/bench_disk/parts.hpp"
@@ -40,18 +46,23 @@ double own_cpu_seconds() {
     return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
 }
 
-/// A round of the whole store when it is `again`: its segments are written over.
-written fill_store(const bench_plan& plan, const std::string& path, bool again) {
+// As many bytes more than are written in a trial are in the store.
+constexpr std::uint64_t spare = 4 * segment;
+
+/// Puts keys from `first` on, of `bytes` in all.
+written fill_store(const bench_plan& plan,
+                   const std::string& path,
+                   std::uint64_t first,
+                   std::uint64_t bytes) {
     return in_child<written>(how_to_end::let_it, [&](const telling<written>& tell) {
         const object_maker objects{large_body};
         const auto one = objects.make(0);
-        opened_store store{path, plan.sequential_bytes + 4 * segment, segment};
+        opened_store store{path, plan.sequential_bytes + spare, segment};
         store.wait_until_ready();
         const auto had = store.figures().written_bytes;
         const auto begin = proxy::steady_now();
         const auto cpu = own_cpu_seconds();
-        const auto first = again ? plan.sequential_bytes : 0;
-        for (std::uint64_t put = 0; put < plan.sequential_bytes / large_body; ++put) {
+        for (std::uint64_t put = 0; put < bytes / large_body; ++put) {
             store.put(first + put, one);
         }
         store.stop();
@@ -99,17 +110,23 @@ void compare(const bench_plan& plan, const std::string& input, bool again) {
     const auto path = plan.directory + "/writing";
     const auto file = plan.directory + "/dd";
     std::vector<double> ratios;
-    for (unsigned trial = 0; trial < plan.trials; ++trial) {
+    std::uint64_t next = 0;  // key
+    const auto fill = [&](std::uint64_t bytes) {
+        const auto filled = fill_store(plan, path, next, bytes);
+        next += bytes / large_body;
+        return filled;
+    };
+    for (unsigned trial = 0; trial <= plan.trials; ++trial) {
         if (!again || trial == 0) {
             std::filesystem::remove_all(path);
             std::filesystem::remove(file);
         }
-        if (again && trial == 0) {
-            (void)run_dd(plan, input, file);
-            (void)fill_store(plan, path, false);
-        }
         const auto dd = run_dd(plan, input, file);
-        const auto ours = fill_store(plan, path, again);
+        if (trial == 0) {
+            (void)fill(plan.sequential_bytes + 2 * spare);  // no segment is left to be made
+            continue;
+        }
+        const auto ours = fill(plan.sequential_bytes);
         ratios.push_back(bandwidth(ours) / bandwidth(dd));
         std::printf("| %s | %.0f | %.0f | %.2f | %.2f |\n",
                     again ? "again" : "new",
