@@ -3,6 +3,8 @@
 
 #include "filter/bloom.hpp"
 
+#include "filter/blocks.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <cassert>
@@ -10,47 +12,21 @@
 
 namespace reprise::filter {
 
-namespace {
-
-__extension__ typedef unsigned __int128 uint128;  // not ISO C++, and on every platform we build for
-
-constexpr unsigned lane_shift = std::countr_zero(lane_bits);  // hash bits that pick a lane's bit
-static_assert(lanes * lane_shift <= 64, "one hash word must serve all lanes");
-
-/// Which bit a key sets in its block's word `lane`.
-constexpr unsigned place_in(key_hash key, unsigned lane) noexcept {
-    return static_cast<unsigned>((key.high >> (lane * lane_shift)) % lane_bits);
-}
-
-}  // namespace
-
 blocked_bloom::blocked_bloom(std::uint64_t blocks)
     : blocks_{blocks},
       lines_{std::make_unique<line[]>(blocks)} {
     assert(blocks > 0 && blocks <= UINT32_MAX);
 }
 
-std::uint64_t blocked_bloom::block_of(key_hash key) const noexcept {
-    // Lemire's range reduction: the word read as a fraction of one, times the blocks. No division,
-    // and any number of blocks.
-    return static_cast<std::uint64_t>((uint128{key.low} * blocks_) >> 64);
-}
-
 bool blocked_bloom::may_contain(key_hash key) const noexcept {
-    const auto& words = lines_[block_of(key)].words;
-    // Most questions of a first sight end at the first lanes, but a branch a lane mispredicts; all
-    // eight words are in one line anyway. Unrolled on request: at -O2 GCC 12 keeps the loop, and a
-    // query takes more than twice as long.
-    std::uint64_t on = 1;
-#pragma GCC unroll 8
-    for (unsigned lane = 0; lane < lanes; ++lane) {
-        on &= words[lane].load(std::memory_order_relaxed) >> place_in(key, lane);
-    }
-    return on != 0;
+    const auto& words = lines_[block_of(key, blocks_)].words;
+    return is_on_in_block(key, [&words](unsigned lane) noexcept {
+        return words[lane].load(std::memory_order_relaxed);
+    });
 }
 
 bool blocked_bloom::insert_and_test(key_hash key) noexcept {
-    auto& words = lines_[block_of(key)].words;
+    auto& words = lines_[block_of(key, blocks_)].words;
     bool all_on = true;
     for (unsigned lane = 0; lane < lanes; ++lane) {
         const auto bit = std::uint64_t{1} << place_in(key, lane);
@@ -129,6 +105,7 @@ blocked_bloom::estimate blocked_bloom::measure(std::uint64_t sample) const noexc
     std::uint64_t on = 0;
     double rates = 0;
     for (std::uint64_t i = 0; i < asked; ++i) {
+        __extension__ using uint128 = unsigned __int128;
         const auto block = static_cast<std::uint64_t>(uint128{i} * blocks_ / asked);
         double rate = 1;
         for (const auto& word : lines_[block].words) {

@@ -97,8 +97,6 @@ private:
         std::array<std::atomic<std::uint64_t>, lanes> words;
     };
 
-    [[nodiscard]] std::uint64_t block_of(key_hash key) const noexcept;
-
     std::uint64_t blocks_;
     std::unique_ptr<line[]> lines_;
 };

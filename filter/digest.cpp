@@ -5,6 +5,7 @@
 #include "filter/digest.hpp"
 
 #include "filter/bit_words.hpp"
+#include "filter/blocks.hpp"
 #include "filter/indices.hpp"
 
 #include <xxhash.h>
@@ -22,8 +23,6 @@ namespace reprise::filter {
 static_assert(std::endian::native == std::endian::little);
 
 namespace {
-
-__extension__ typedef unsigned __int128 uint128;  // not ISO C++, and on every platform we build for
 
 constexpr double most_bits_a_key = 20;  // of a reader's memory
 
@@ -51,17 +50,6 @@ double rate_of(const digest_shape& shape,
 
 digest_shape shape_of(bloom_size size) noexcept {
     return {.layout = digest_layout::standard, .bits = size.bits, .probes = size.probes};
-}
-
-bool is_block_on(std::span<const std::uint64_t> words, key_hash key) noexcept {
-    const auto blocks = words.size() / lanes;
-    const auto block = static_cast<std::size_t>((uint128{key.low} * blocks) >> 64);
-    const auto* const line = &words[block * lanes];
-    std::uint64_t missing = 0;
-    for (unsigned lane = 0; lane < lanes; ++lane) {
-        missing |= ~line[lane] & std::uint64_t{1} << ((key.high >> (lane * 6)) % lane_bits);
-    }
-    return missing == 0;
 }
 
 std::vector<std::uint64_t> words_of(const blocked_bloom& filter) {
@@ -158,7 +146,8 @@ digest digest::of(const counting_bloom& filter, digest_stamp stamp) {
 
 bool digest::may_contain(key_hash key) const noexcept {
     if (shape_.layout == digest_layout::blocked) {
-        return is_block_on(words_, key);
+        const auto* const block = &words_[block_of(key, words_.size() / lanes) * lanes];
+        return is_on_in_block(key, [block](unsigned lane) noexcept { return block[lane]; });
     }
     indices places{key, shape_.bits};
     for (unsigned probe = 0; probe < shape_.probes; ++probe) {

@@ -1,6 +1,9 @@
 #include "proxy/peer/seen_source.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
+#include <vector>
 
 namespace reprise::proxy::peer {
 
@@ -34,30 +37,21 @@ void seen_source::tick(steady_time steady, wall_time now) {
 void seen_elsewhere::put(unsigned sibling, std::shared_ptr<const filter::digest> seen) {
     const std::scoped_lock lock{guard_};
     by_slot_[sibling] = std::move(seen);
-    auto list = std::make_shared<std::vector<std::shared_ptr<const filter::digest>>>();
-    for (const auto& one : by_slot_) {
-        if (one) {
-            list->push_back(one);
-        }
-    }
-    list_ = std::move(list);
+    std::vector<std::shared_ptr<const filter::digest>> there;
+    std::copy_if(by_slot_.begin(), by_slot_.end(), std::back_inserter(there), [](const auto& one) {
+        return one != nullptr;
+    });
+    set_ = std::make_shared<const filter::digest_set>(std::move(there));
     version_.fetch_add(1, std::memory_order_release);
 }
 
 bool seen_elsewhere::reader::may_contain(filter::key_hash key) {
     if (const auto version = of_.version_.load(std::memory_order_acquire); version != version_) {
         const std::scoped_lock lock{of_.guard_};
-        held_ = of_.list_;
+        held_ = of_.set_;
         version_ = of_.version_.load(std::memory_order_relaxed);
     }
-    if (held_) {
-        for (const auto& one : *held_) {
-            if (one->may_contain(key)) {
-                return true;
-            }
-        }
-    }
-    return false;
+    return held_ != nullptr && held_->may_contain(key);
 }
 
 }  // namespace reprise::proxy::peer

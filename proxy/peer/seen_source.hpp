@@ -8,6 +8,7 @@
 // shorter. A filter of another size is another epoch, and begins empty.
 
 #include "filter/digest.hpp"
+#include "filter/digest_set.hpp"
 #include "proxy/peer/publication.hpp"
 
 #include <array>
@@ -17,7 +18,6 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <vector>
 
 namespace reprise::proxy::peer {
 
@@ -58,8 +58,6 @@ private:
 /// What siblings saw lately, by their slots. Any thread; each keeps a `reader`, which looks at one
 /// word unless something changed.
 class seen_elsewhere {
-    using all = std::array<std::shared_ptr<const filter::digest>, 64>;
-
 public:
     /// Null takes the sibling's away. @pre sibling < 64
     void put(unsigned sibling, std::shared_ptr<const filter::digest> seen);
@@ -68,20 +66,20 @@ public:
     public:
         /// @pre the table outlives it
         explicit reader(const seen_elsewhere& of) : of_{of} {}
-        /// Whether any sibling's says so. `probes` reads for each sibling that has one.
+        /// Whether any sibling's says so. The waits for memory of all of them overlap.
         [[nodiscard]] bool may_contain(filter::key_hash key);
 
     private:
         const seen_elsewhere& of_;
         std::uint64_t version_ = 0;
-        std::shared_ptr<const std::vector<std::shared_ptr<const filter::digest>>> held_;
+        std::shared_ptr<const filter::digest_set> held_;
     };
 
 private:
     friend class reader;
     mutable std::mutex guard_;
-    all by_slot_{};
-    std::shared_ptr<const std::vector<std::shared_ptr<const filter::digest>>> list_;
+    std::array<std::shared_ptr<const filter::digest>, 64> by_slot_{};
+    std::shared_ptr<const filter::digest_set> set_;  // of those that are there
     std::atomic<std::uint64_t> version_{0};
 };
 
