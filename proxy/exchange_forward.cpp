@@ -5,14 +5,12 @@
 #include "proxy/http/reference.hpp"
 #include "proxy/http/vary.hpp"
 #include "proxy/intake.hpp"
-#include "proxy/net/dial.hpp"
-#include "proxy/net/relay.hpp"
 
 #include <algorithm>
 #include <array>
 
 // What goes further than the store: fetches joined or begun, their relay to the client, request
-// bodies, tunnels.
+// bodies. Tunnels: exchange_tunnel.cpp.
 
 namespace reprise::proxy {
 
@@ -569,86 +567,6 @@ void exchange::invalidate_after(unsigned status, const cache::fetched_head& head
         w_.counts.store_invalidated.add(w_.common.store.invalidate(key, url, now));
         w_.common.fetches.forget(key, url);
     }
-}
-
-awaitable<bool> exchange::tunnel_connect() {
-    std::optional<failure> refused;
-    if (facts_.has_via && http::via_has(head_->fields, w_.common.pseudonym)) {
-        refused = failure{failure_code::loop_detected, false, "Via names this proxy already"};
-    } else if (!port_allowed(settings_->options.access.connect_ports, target_.port)) {
-        refused = failure{
-            failure_code::port_refused, false, "CONNECT to port " + std::to_string(target_.port)};
-    }
-    std::optional<tcp_socket> origin;
-    if (!refused) {
-        const auto until = steady_now() + settings_->options.timeouts.origin_connect;
-        auto dialled = co_await dial(
-            w_.names, settings_->guard, http::connect_host(target_), target_.port, false, until);
-        if (dialled) {
-            origin.emplace(std::move(*dialled));
-        } else {
-            refused = dialled.error();
-        }
-    }
-    if (refused) {
-        if (answer_failure(*refused) == next::wait) {
-            co_await send_rest();
-            finish(how_, status_, reason_);
-        }
-        co_return keep_ && !s_.client.failed();
-    }
-    error_code ignored;
-    const auto peer = origin->remote_endpoint(ignored);
-    origin_ = peer.address().to_string() + ":" + std::to_string(peer.port());
-    held_ = "HTTP/1.1 200 Connection established\r\n\r\n";
-    s_.parts.clear();
-    s_.parts.emplace_back(held_.data(), held_.size());
-    status_ = 200;
-    const bool sent = co_await send_rest();
-    if (sent) {
-        const std::string early{s_.client.input().data().substr(head_bytes_.size())};
-        const auto end = co_await relay(s_.client.socket(),
-                                        *origin,
-                                        early,
-                                        "",
-                                        settings_->options.timeouts.tunnel_idle,
-                                        w_.timer);
-        w_.counts.bytes_to_origins.add(end.a_to_b);
-        w_.counts.bytes_from_origins.add(end.b_to_a);
-        s_.client.note_relayed(end.a_to_b - std::min<std::uint64_t>(end.a_to_b, early.size()),
-                               end.b_to_a);
-    }
-    keep_ = false;
-    finish(outcome::tunnel, 200, "");
-    co_return false;
-}
-
-awaitable<bool> exchange::tunnel_upgrade(fetch_order& order) {
-    held_ = order.upgrade_bytes;
-    s_.parts.clear();
-    s_.parts.emplace_back(held_.data(), held_.size());
-    status_ = 101;
-    const bool sent = co_await send_rest();
-    keep_ = false;
-    if (sent) {
-        auto lease = std::move(order.upgraded);
-        origin_ = lease.address().to_string();
-        const std::string from_client{s_.client.input().data()};
-        const std::string from_origin{lease.buffer().data()};
-        s_.client.input().clear();
-        const auto end = co_await relay(s_.client.socket(),
-                                        lease.socket(),
-                                        from_client,
-                                        from_origin,
-                                        settings_->options.timeouts.tunnel_idle,
-                                        w_.timer);
-        w_.counts.bytes_to_origins.add(end.a_to_b);
-        w_.counts.bytes_from_origins.add(end.b_to_a);
-        s_.client.note_relayed(end.a_to_b - std::min<std::uint64_t>(end.a_to_b, from_client.size()),
-                               end.b_to_a);
-    }
-    finish(outcome::tunnel, 101, "");
-    co_return false;
 }
 
 }  // namespace reprise::proxy
