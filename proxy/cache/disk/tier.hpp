@@ -59,7 +59,7 @@ struct tier_settings {
     std::size_t readers = 4;                ///< threads
     std::size_t read_queue = 256;           ///< reads that wait for them; further ones are refused
     std::uint64_t write_queue = 16u << 20;  ///< bytes that wait to be written; further are skipped
-    /// What is queued is written at most so much later.
+    /// What is queued is written at most so much later; the end of a large object at once.
     std::chrono::milliseconds write_after{200};
     /// A read that takes longer is not waited for any more.
     std::chrono::milliseconds patience{1000};

@@ -69,6 +69,8 @@ writer::~writer() {
 }
 
 bool writer::offer(write_task task, std::uint64_t bytes) {
+    const auto* const response = std::get_if<response_task>(&task);
+    const bool ends_large = response != nullptr && response->kind == record_kind::large;
     bool wake = false;
     {
         const std::lock_guard lock{guard_};
@@ -79,8 +81,12 @@ bool writer::offer(write_task task, std::uint64_t bytes) {
         }
         offered_.push_back({std::move(task), bytes});
         offered_bytes_ += bytes;
+        // Until it is written nobody finds a large object, and no other tier has it; beside its
+        // size it is nothing that the last page is written twice.
+        write_now_ = write_now_ || ends_large;
         wake = sleeping_ == sleep::for_anything ||
-               (sleeping_ == sleep::for_a_piece && offered_bytes_ >= log_tail::piece_bytes);
+               (sleeping_ == sleep::for_a_piece &&
+                (write_now_ || offered_bytes_ >= log_tail::piece_bytes));
         if (wake) {
             sleeping_ = sleep::awake;
         }
@@ -209,7 +215,7 @@ bool writer::wait(std::unique_lock<std::mutex>& lock) {
             if (write_by_ == never) {
                 write_by_ = now + core_->settings.write_after;
             }
-            if (offered_bytes_ >= log_tail::piece_bytes) {
+            if (write_now_ || offered_bytes_ >= log_tail::piece_bytes) {
                 return true;
             }
             until = write_by_;
@@ -231,7 +237,8 @@ bool writer::wait(std::unique_lock<std::mutex>& lock) {
 }
 
 void writer::write_all_offered(std::unique_lock<std::mutex>& lock) {
-    if (!stopping_ && offered_bytes_ < log_tail::piece_bytes && steady_now() < write_by_) {
+    if (!stopping_ && !write_now_ && offered_bytes_ < log_tail::piece_bytes &&
+        steady_now() < write_by_) {
         return;  // woken for something else
     }
     while (!offered_.empty() && !troubled_) {
@@ -258,6 +265,7 @@ void writer::write_all_offered(std::unique_lock<std::mutex>& lock) {
     if (offered_.empty()) {
         dropped_ids_.clear();
     }
+    write_now_ = false;
     lock.unlock();
     flush();
     lock.lock();

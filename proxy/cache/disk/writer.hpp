@@ -6,8 +6,9 @@
 // the position that the log has reached, and whatever of its key is encoded after it was asked for
 // after it (invalidations), or not encoded at all.
 //
-// Offering wakes the writer only when it sleeps with nothing to do, or when a piece is full: an
-// event loop that stores a thousand objects in a fifth of a second makes one system call for it.
+// Offering wakes the writer only when it sleeps with nothing to do, when a piece is full, or when a
+// large object is whole: an event loop that stores a thousand objects in a fifth of a second makes
+// one system call for it.
 //
 // A failure to write drops what waits, says so, and tries again after a while that doubles: with a
 // new segment, and with a new journal of all that the old one and memory know.
@@ -169,7 +170,7 @@ private:
     std::vector<noted> noted_;
     std::optional<log_end> end_;
     std::vector<loaded_segment> loaded_;
-    bool all_loaded_ = false, stopping_ = false;
+    bool all_loaded_ = false, stopping_ = false, write_now_ = false;
     sleep sleeping_ = sleep::awake;
 
     // The thread's own from here on.

@@ -178,6 +178,24 @@ TEST_SUITE("disk/tier") {
         }
     }
 
+    TEST_CASE("a large object is found as soon as it is whole, small ones when a piece is") {
+        store s{std::make_shared<memory_files>()};
+        s.settings.write_after = 1h;
+        s.open_and_load();
+        s.invalidate("http://other/");  // loading over, the writer looks once whatever waits
+        const auto small = object("http://small/", 100);
+        REQUIRE(s.put("http://small/", small));
+        // Too little for a piece, and more than one record takes.
+        const auto big = object("http://big/", 200'000);
+        REQUIRE(s.put("http://big/", big));
+        REQUIRE(eventually([&] { return s.has("http://big/"); }));
+        CHECK(whole_body(*s.find("http://big/").response) == body_for("http://big/", 200'000));
+        CHECK(s.has("http://small/"));
+        REQUIRE(s.put("http://later/", object("http://later/", 100)));
+        std::this_thread::sleep_for(20ms);
+        CHECK_FALSE(s.has("http://later/"));
+    }
+
     TEST_CASE("a body given whole that is too long for one record is large too") {
         store s{std::make_shared<memory_files>()};
         s.open();
