@@ -1,5 +1,5 @@
-// What came from the origin, judged and kept: storable? admitted? whole, or a part? And what is
-// stored already, freshened by it.
+// What came from the origin, judged and kept: storable? admitted? whole, or a part? What is stored
+// already is freshened by it in producer_freshening.cpp.
 
 #include "proxy/http/conditional.hpp"
 #include "proxy/http/date.hpp"
@@ -8,8 +8,6 @@
 #include "proxy/http/reuse.hpp"
 #include "proxy/http/targeted.hpp"
 #include "proxy/producer_steps.hpp"
-
-#include <charconv>
 
 namespace reprise::proxy {
 
@@ -47,8 +45,10 @@ void producer::record_sights() {
     }
 }
 
-void producer::publish_head(const http::body_framing& framing) {
-    auto& o = *order_;
+// What readers and the store are to know of the head at hand, but for the verdict.
+std::shared_ptr<cache::fetched_head> producer::made_for_readers(
+    const http::body_framing& framing) const {
+    const auto& o = *order_;
     auto head = std::make_shared<cache::fetched_head>();
     const auto date = http::format_date(response_time_);
     http::append_response_fields(
@@ -108,6 +108,14 @@ void producer::publish_head(const http::body_framing& framing) {
         head->peer = via->name;
         head->from_sibling = sibling_ != nullptr;
     }
+    return head;
+}
+
+void producer::publish_head(const http::body_framing& framing) {
+    auto& o = *order_;
+    const auto head = made_for_readers(framing);
+    const auto& fields = head_.fields;
+    const auto* via = sibling_ ? sibling_.get() : parent();
     if (book_ && !sibling_ && o.is_get) {
         w_.common.peers->siblings().note_origin(head->origin_time);
     }
@@ -164,47 +172,15 @@ void producer::publish_head(const http::body_framing& framing) {
     } else if (!here) {
         head->detail = "proxy-only";
     }
-    const auto& memory = o.now_settings->options.memory;
     const bool admitted = ruling_.admitted || o.replaces;
     if (storable_) {
         room_ = w_.common.store.reserve();
     }
     if (storable_ && admitted) {
-        const auto window = o.now_settings->fetches.window;
-        if (head->length && held_already_ + *head->length > memory.max_object) {
-            begin_on_disk(head->length);
-            head->stored = on_disk_ != nullptr;
-            head->detail = head->stored ? std::string_view{} : "too-large";
-        } else if (head->length && !w_.common.store.takes(o.key, o.url, *head->length)) {
-            if (w_.common.store.offers_unused_to_disk()) {
-                begin_on_disk(head->length);
-            }
-            head->stored = on_disk_ != nullptr;
-            head->detail = head->stored ? std::string_view{} : "no-room";
-        } else if (!room_.grow_to(head->length ? *head->length
-                                               : std::min<std::uint64_t>(window, 64u << 10))) {
-            // As when it proves too long for memory later.
-            begin_on_disk(head->length);
-            head->stored = on_disk_ != nullptr && head->length.has_value();
-            head->detail = on_disk_ ? std::string_view{} : "no-room";
-        } else {
-            // Of unknown length it may yet prove too long: then nothing is claimed.
-            head->stored = into_.keep_whole() && head->length.has_value();
-        }
-    } else if (storable_) {
-        refused_ = true;
-        switch (ruling_.policy) {
-        case config::admission_policy::second_hit: head->detail = "first-request"; break;
-        case config::admission_policy::nth_hit: head->detail = "too-few-requests"; break;
-        case config::admission_policy::never: head->detail = "policy-never"; break;
-        case config::admission_policy::tinylfu:
-        case config::admission_policy::automatic: head->detail = "too-few-requests"; break;
-        case config::admission_policy::always: break;
-        }
-        keep_on_probation(*head);
-    }
-    if (storable_ && admitted) {
+        find_place(*head);
         (void)into_.admit();
+    } else if (storable_) {
+        refuse(*head);
     }
     if (storable_ && !o.replaces) {
         note_admission(w_.counts, ruling_.policy, ruling_.rule, admitted);
@@ -219,6 +195,46 @@ void producer::publish_head(const http::body_framing& framing) {
             (void)into_.admit();
         }
     }
+}
+
+// What is admitted goes to memory, or to disk alone where memory does not take it.
+void producer::find_place(cache::fetched_head& head) {
+    const auto& settings = *order_->now_settings;
+    if (head.length && held_already_ + *head.length > settings.options.memory.max_object) {
+        begin_on_disk(head.length);
+        head.stored = on_disk_ != nullptr;
+        head.detail = head.stored ? std::string_view{} : "too-large";
+    } else if (head.length && !w_.common.store.takes(order_->key, order_->url, *head.length)) {
+        if (w_.common.store.offers_unused_to_disk()) {
+            begin_on_disk(head.length);
+        }
+        head.stored = on_disk_ != nullptr;
+        head.detail = head.stored ? std::string_view{} : "no-room";
+    } else if (!room_.grow_to(head.length
+                                  ? *head.length
+                                  : std::min<std::uint64_t>(settings.fetches.window, 64u << 10))) {
+        // As when it proves too long for memory later.
+        begin_on_disk(head.length);
+        head.stored = on_disk_ != nullptr && head.length.has_value();
+        head.detail = on_disk_ ? std::string_view{} : "no-room";
+    } else {
+        // Of unknown length it may yet prove too long: then nothing is claimed.
+        head.stored = into_.keep_whole() && head.length.has_value();
+    }
+}
+
+// What is not admitted waits for its next request, on probation or not at all.
+void producer::refuse(cache::fetched_head& head) {
+    refused_ = true;
+    switch (ruling_.policy) {
+    case config::admission_policy::second_hit: head.detail = "first-request"; break;
+    case config::admission_policy::nth_hit: head.detail = "too-few-requests"; break;
+    case config::admission_policy::never: head.detail = "policy-never"; break;
+    case config::admission_policy::tinylfu:
+    case config::admission_policy::automatic: head.detail = "too-few-requests"; break;
+    case config::admission_policy::always: break;
+    }
+    keep_on_probation(head);
 }
 
 // A first request's body may wait in memory for the second (admission.probation), where it is small
@@ -303,157 +319,6 @@ void producer::feed_disk() {
             into_.keep_outside_no_more();
             return;
         }
-    }
-}
-
-// The field lines that the head at hand may bring to what is stored, as they would be passed on.
-bool producer::read_news(std::string& text, std::vector<http::field>& lines) const {
-    const auto date = http::format_date(response_time_);
-    http::append_response_fields(text,
-                                 head_,
-                                 {.via = w_.common.pseudonym,
-                                  .date = std::string_view{date.data(), date.size()},
-                                  .keep_age = true});
-    const auto first_line = text.find("\r\n") + 2;
-    return http::parse_field_lines(std::string_view{text}.substr(first_line),
-                                   lines,
-                                   order_->now_settings->response_limits.fields) == nullptr;
-}
-
-// A whole new head for what is stored, made of its own lines and newer ones (RFC 9111 3.2); null
-// when that would be larger than a head may be.
-std::shared_ptr<cache::stored_response> producer::freshened(const cache::stored_response& stored,
-                                                            http::field_list news) const {
-    const auto& o = *order_;
-    const auto& limits = o.now_settings->response_limits;
-    const auto old_lines = stored.fields();
-    const auto merged = http::freshen(old_lines, news, limits.bytes, limits.fields);
-    if (!merged) {
-        return nullptr;
-    }
-    const auto directives = http::read_governing_directives(*merged,
-                                                            o.now_settings->options.targeted);
-    auto next = std::make_shared<cache::stored_response>();
-    next->head.assign(stored.head, 0, stored.status_line_size);
-    std::string_view length_line{stored.head};
-    length_line.remove_prefix(stored.length_at);
-    for (const auto& line : *merged) {
-        if (line.id == http::field_id::age || line.id == http::field_id::content_length) {
-            continue;
-        }
-        next->head.append(line.name).append(": ").append(line.value).append("\r\n");
-    }
-    next->head.append(length_line);
-    cache::index_head(*next);
-    next->status = stored.status;
-    next->freshness = http::freshness_of(stored.status,
-                                         *merged,
-                                         directives,
-                                         request_time_,
-                                         response_time_,
-                                         o.now_settings->freshness);
-    next->directives = directives;
-    next->reusable_until = stored.parts ? wall_time::min()
-                                        : http::reusable_until(directives, next->freshness);
-    next->content = stored.content;
-    next->parts = stored.parts;
-    next->outside = stored.outside;
-    next->disk_record = stored.disk_record.load(std::memory_order_relaxed);
-    next->vary = http::read_vary(*merged);
-    next->selecting = next->vary == stored.vary
-                          ? stored.selecting
-                          : http::selecting_values(next->vary, o.request->head.fields);
-    return next;
-}
-
-void producer::put_freshened(const cache::stored_ptr& current,
-                             std::shared_ptr<cache::stored_response> next) {
-    auto& o = *order_;
-    // Judged without the client's fields: who happened to ask for the validation decides nothing
-    // about what was stored for another.
-    const auto verdict = http::judge_storable("GET",
-                                              next->status,
-                                              {},
-                                              {},
-                                              next->fields(),
-                                              next->directives,
-                                              next->freshness,
-                                              o.now_settings->storing);
-    if (verdict == http::storability::storable && next->vary == current->vary) {
-        // What has left the store meanwhile stays out: it may have been invalidated.
-        if (w_.common.store.freshen(o.key, o.url, current, std::move(next), begun_at_)) {
-            w_.counts.store_refreshed.add();
-        }
-    } else {
-        // The 304 took the leave to store back, or chooses variants anew.
-        const auto removed = w_.common.store.invalidate(o.key, o.url, response_time_);
-        w_.counts.store_invalidated.add(removed);
-        if (verdict == http::storability::storable && removed > 0) {
-            auto asked = w_.common.store.mark(o.key);  // after our own invalidation,
-            asked.purges = begun_at_.purges;           // and no later purge
-            w_.common.store.put(o.key, o.url, std::move(next), asked);
-        }
-    }
-}
-
-// What is stored answers, freshened by the 304 at hand (RFC 9111 4.3.4). False: the 304 speaks of
-// something else.
-bool producer::adopt_not_modified() {
-    auto& o = *order_;
-    const auto& stored = *o.validating;
-    std::string text;
-    std::vector<http::field> news;
-    if (!read_news(text, news)) {
-        return false;
-    }
-    const auto size = stored.parts ? stored.parts->total : stored.size();
-    // Content-Length never passes append_response_fields; for the comparison it is the 304's own.
-    auto judged = news;
-    if (const auto* length = http::find(head_.fields, http::field_id::content_length);
-        length != nullptr && size != cache::partial_body::unknown) {
-        judged.push_back(*length);
-    }
-    if (http::judge_validation(stored.fields(), size, judged) != http::validation::confirmed) {
-        return false;
-    }
-    const auto next = freshened(stored, news);
-    if (!next) {
-        return false;
-    }
-    put_freshened(o.validating, next);
-    if (o.is_get) {
-        (void)w_.common.admission.note(o.key, o.admission, response_time_);
-    }
-    into_.producer_validated(next);
-    return true;
-}
-
-// A response to HEAD may freshen, or outdate, what a GET would have got (RFC 9111 4.3.5). What is
-// held in parts alone is left as it is.
-void producer::adopt_head() {
-    auto& o = *order_;
-    const auto& stored = *o.described;
-    if (stored.parts) {
-        return;
-    }
-    switch (http::judge_head(
-        stored.status, stored.fields(), stored.size(), head_.status, head_.fields)) {
-    case http::head_effect::nothing: return;
-    case http::head_effect::freshen: {
-        std::string text;
-        std::vector<http::field> news;
-        if (read_news(text, news)) {
-            if (auto next = freshened(stored, news)) {
-                put_freshened(o.described, std::move(next));
-            }
-        }
-        return;
-    }
-    case http::head_effect::outdate:
-        if (w_.common.store.drop(o.key, o.url, o.described)) {
-            w_.counts.store_invalidated.add();
-        }
-        return;
     }
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 // One producer at work: internal to producer.cpp, which reads the response, to
-// producer_sources.cpp, which finds whom it comes from, and to producer_keeping.cpp, which judges
-// what came and keeps it.
+// producer_sources.cpp, which finds whom it comes from, to producer_keeping.cpp, which judges what
+// came and keeps it, and to producer_freshening.cpp, which freshens what is stored by it.
 
 #include "proxy/cache/partial_response.hpp"
 #include "proxy/http/framing.hpp"
@@ -90,7 +90,11 @@ private:
                        std::shared_ptr<cache::stored_response> next);
     bool adopt_not_modified();
     void adopt_head();
+    [[nodiscard]] std::shared_ptr<cache::fetched_head> made_for_readers(
+        const http::body_framing& framing) const;
     void publish_head(const http::body_framing& framing);
+    void find_place(cache::fetched_head& head);
+    void refuse(cache::fetched_head& head);
     void note_sights(std::size_t sights);
     void record_sights();
     void keep_while_there_is_room();
