@@ -77,6 +77,13 @@ echo "ok: reprise-digest reads the digest over TLS"
 SSL_CERT_FILE=$work/origin.pem "$DIGEST" "https://$proxy" --secret "$work/fleet" 2>"$work/refused" &&
     fail "reprise-digest took a certificate that it does not know"
 check_matches "and verifies the certificate" 'certificate' "$(<"$work/refused")"
+kill -STOP "$proxy_pid" # the kernel still takes connections for it
+begin=$SECONDS
+SSL_CERT_FILE=$work/proxy.pem "$DIGEST" "https://$proxy" --secret "$work/fleet" --timeout 1 2>"$work/refused" &&
+    fail "reprise-digest had an answer of a stopped proxy"
+kill -CONT "$proxy_pid"
+check_matches "and waits no longer than it was told" 'no answer within 1 s' "$(<"$work/refused")"
+((SECONDS - begin < 20)) || fail "it waited for $((SECONDS - begin)) s"
 
 # A renewed certificate: what curl knew is refused, the new one taken.
 cp "$work/proxy.pem" "$work/old.pem"

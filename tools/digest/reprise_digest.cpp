@@ -5,8 +5,9 @@
 //     reprise-digest a.bin b.bin
 //     reprise-digest --squid http://squid:3128
 //
-// Of https the certificate must be good for the host, as a sibling's must.
-// Asio's TLS is compiled here (ssl/impl/src.hpp), as in demo_origin.
+// Of https the certificate must be good for the host, as a sibling's must. --timeout bounds all of
+// it, names, connection and answer. Asio's TLS is compiled here (ssl/impl/src.hpp), as in
+// demo_origin.
 //
 // Exit status: 0; 1 when a URL that was asked for is not listed; 2 when a digest can't be had.
 
@@ -16,10 +17,14 @@
 #include "proxy/peer/discovery.hpp"
 #include "proxy/peer/resource.hpp"
 
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/connect.hpp>
+#include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl.hpp>
 #include <boost/asio/ssl/impl/src.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
@@ -27,6 +32,7 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
+#include <exception>
 #include <fstream>
 #include <iterator>
 #include <optional>
@@ -39,7 +45,10 @@
 namespace {
 
 namespace beast = boost::beast;
+namespace asio = boost::asio;
 namespace ssl = boost::asio::ssl;
+using asio::use_awaitable;
+using asio::ip::tcp;
 namespace peer = reprise::proxy::peer;
 using reprise::config::parse_peer_url;
 using reprise::config::value_of;
@@ -50,6 +59,7 @@ struct wishes {
     std::string secret_file;
     bool squid = false;
     bool seen = false;
+    unsigned seconds = 30;
 };
 
 std::vector<std::byte> bytes_of(std::string_view text) {
@@ -58,17 +68,42 @@ std::vector<std::byte> bytes_of(std::string_view text) {
 }
 
 template <class Stream>
-std::vector<std::byte> ask(Stream& stream, const std::string& request) {
-    boost::asio::write(stream, boost::asio::buffer(request));
+asio::awaitable<std::vector<std::byte>> ask(Stream& stream, const std::string& request) {
+    co_await asio::async_write(stream, asio::buffer(request), use_awaitable);
     beast::flat_buffer buffer;
     beast::http::response_parser<beast::http::string_body> answer;
     answer.body_limit(std::uint64_t{1} << 30);
-    beast::http::read(stream, buffer, answer);
+    co_await beast::http::async_read(stream, buffer, answer, use_awaitable);
     if (answer.get().result_int() != 200) {
         throw std::runtime_error{"the answer is " + std::to_string(answer.get().result_int()) +
                                  ' ' + std::string{answer.get().reason()}};
     }
-    return bytes_of(answer.get().body());
+    co_return bytes_of(answer.get().body());
+}
+
+asio::awaitable<std::vector<std::byte>> ask(const peer::followed& from,
+                                            const std::string& request) {
+    const auto executor = co_await asio::this_coro::executor;
+    tcp::resolver names{executor};
+    const auto places = co_await names.async_resolve(
+        from.host, std::to_string(from.port), use_awaitable);
+    tcp::socket socket{executor};
+    co_await asio::async_connect(socket, places, use_awaitable);
+    if (!from.https) {
+        co_return co_await ask(socket, request);
+    }
+    ssl::context trust{ssl::context::tls_client};
+    trust.set_default_verify_paths();
+    ssl::stream<tcp::socket> stream{std::move(socket), trust};
+    boost::system::error_code is_name;
+    (void)asio::ip::make_address(from.host, is_name);
+    if (is_name) {
+        SSL_set_tlsext_host_name(stream.native_handle(), from.host.c_str());
+    }
+    stream.set_verify_mode(ssl::verify_peer);
+    stream.set_verify_callback(ssl::host_name_verification{from.host});
+    co_await stream.async_handshake(ssl::stream_base::client, use_awaitable);
+    co_return co_await ask(stream, request);
 }
 
 // One request, one answer; asked as a sibling asks.
@@ -93,25 +128,24 @@ std::vector<std::byte> fetch(const std::string& url,
         from, path, {}, secret, "reprise-digest", reprise::proxy::wall_now(), [&device] {
             return std::uint64_t{device()} << 32 | device();
         });
-    boost::asio::io_context io;
-    boost::asio::ip::tcp::socket socket{io};
-    boost::asio::connect(
-        socket, boost::asio::ip::tcp::resolver{io}.resolve(from.host, std::to_string(from.port)));
-    if (!from.https) {
-        return ask(socket, request);
+    std::optional<std::vector<std::byte>> answer;
+    std::exception_ptr failed;
+    asio::io_context io;
+    asio::co_spawn(io,
+                   ask(from, request),
+                   [&](const std::exception_ptr& thrown, std::vector<std::byte> bytes) {
+                       failed = thrown;
+                       answer = std::move(bytes);
+                   });
+    io.run_for(std::chrono::seconds{wanted.seconds});
+    if (failed) {
+        std::rethrow_exception(failed);
     }
-    ssl::context trust{ssl::context::tls_client};
-    trust.set_default_verify_paths();
-    ssl::stream<boost::asio::ip::tcp::socket> stream{std::move(socket), trust};
-    boost::system::error_code is_name;
-    (void)boost::asio::ip::make_address(from.host, is_name);
-    if (is_name) {
-        SSL_set_tlsext_host_name(stream.native_handle(), from.host.c_str());
+    if (!answer) {
+        throw std::runtime_error{"no answer within " + std::to_string(wanted.seconds) +
+                                 " s (--timeout)"};
     }
-    stream.set_verify_mode(ssl::verify_peer);
-    stream.set_verify_callback(ssl::host_name_verification{from.host});
-    stream.handshake(ssl::stream_base::client);
-    return ask(stream, request);
+    return std::move(*answer);
 }
 
 std::vector<std::byte> from_file(const std::string& path) {
@@ -152,6 +186,9 @@ int run(const wishes& wanted) {
             std::printf("%s\n  %-26s %zu\n", source.c_str(), "bytes", bytes.size());
             print(peer::describe(*read, secret));
             digests.push_back(std::move(*read));
+        } catch (const boost::system::system_error& error) {  // its what() names source files
+            std::fprintf(stderr, "%s: %s\n", source.c_str(), error.code().message().c_str());
+            return 2;
         } catch (const std::exception& error) {
             std::fprintf(stderr, "%s: %s\n", source.c_str(), error.what());
             return 2;
@@ -189,6 +226,9 @@ int main(int count, char** arguments) {
         ->expected(1, 2);
     app.add_option("--url", wanted.urls, "say whether it is listed; may be given again");
     app.add_option("--secret", wanted.secret_file, "the fleet's digest.secret_file");
+    app.add_option("--timeout", wanted.seconds, "seconds until a proxy must have answered")
+        ->capture_default_str()
+        ->check(CLI::Range(1u, 3600u));
     app.add_flag("--squid", wanted.squid, "ask the proxy for Squid's form");
     app.add_flag("--seen", wanted.seen, "ask it for what it saw, in place of what it has");
     CLI11_PARSE(app, count, arguments);
