@@ -46,7 +46,7 @@ void segment_table::begin(std::uint32_t number,
     std::shared_ptr<file> before;  // closed after the lock
     const std::lock_guard lock{home.guard};
     before = std::exchange(home.now.from, std::move(from));
-    home.now.sequence = sequence;
+    home.now.sequence = home.left = sequence;
     home.begun = begun;
 }
 
@@ -54,6 +54,18 @@ void segment_table::end(std::uint32_t number) {
     auto& home = slots_[number];
     const std::lock_guard lock{home.guard};
     home.now.sequence = 0;
+}
+
+void segment_table::unreadable(std::uint32_t number) {
+    auto& home = slots_[number];
+    const std::lock_guard lock{home.guard};
+    home.left = 1;  // there is no lower one
+}
+
+std::uint64_t segment_table::left_in_file(std::uint32_t number) const {
+    const auto& home = slots_[number];
+    const std::lock_guard lock{home.guard};
+    return home.left;
 }
 
 std::optional<wall_time> segment_table::oldest() const {

@@ -65,6 +65,11 @@ public:
                wall_time begun);
     /// Nothing of it is there from now on; the file stays open.
     void end(std::uint32_t number);
+    /// It could not be read: what its file has may be there again after a restart, however old.
+    void unreadable(std::uint32_t number);
+    /// The sequence under which a restart might find records in its file: also of what has ended,
+    /// until it is begun anew. 0: none.
+    [[nodiscard]] std::uint64_t left_in_file(std::uint32_t number) const;
     /// When the segment with the lowest sequence was begun; none: there is no segment.
     [[nodiscard]] std::optional<wall_time> oldest() const;
 
@@ -73,6 +78,7 @@ private:
         mutable std::mutex guard;
         view now;
         wall_time begun{};
+        std::uint64_t left = 0;
     };
     std::vector<slot> slots_;
 };

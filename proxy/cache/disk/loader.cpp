@@ -64,6 +64,7 @@ std::vector<loader::found> loader::find_segments() {
         if (!opened) {
             if (opened.error() != boost::system::errc::no_such_file_or_directory) {
                 core_->counts.read_errors.fetch_add(1);
+                core_->segments.unreadable(number);
                 log::warn("disk: ", path, ": ", opened.error().message());
             }
             continue;
@@ -71,6 +72,7 @@ std::vector<loader::found> loader::find_segments() {
         segment_header_image image{};
         if (read_all(**opened, 0, std::as_writable_bytes(std::span{image}))) {
             core_->segments.begin(number, *opened, 0, {});
+            core_->segments.unreadable(number);
             continue;
         }
         const auto header = read_segment_header(image, core_->store.store);

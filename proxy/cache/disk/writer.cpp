@@ -300,13 +300,16 @@ log_position writer::position() const noexcept {
     return tail_.is_open() ? tail_.position() : log_position{next_sequence_, 0};
 }
 
+// Of what a restart might find: a segment that could not be begun anew still has its old records.
 log_position writer::oldest_position() const {
-    const auto number = oldest_segment();
-    const auto sequence = number ? core_->segments.sequence(*number) : std::uint64_t{0};
-    if (sequence == 0) {
-        return tail_.is_open() ? log_position{tail_.position().sequence, 0} : log_position{};
+    std::uint64_t lowest = tail_.is_open() ? tail_.position().sequence : 0;
+    for (std::uint32_t number = 0; number < core_->segments.size(); ++number) {
+        const auto sequence = core_->segments.left_in_file(number);
+        if (sequence != 0 && (lowest == 0 || sequence < lowest)) {
+            lowest = sequence;
+        }
     }
-    return {sequence, 0};
+    return {lowest, 0};
 }
 
 void writer::keep_noted() {

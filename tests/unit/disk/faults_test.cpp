@@ -328,6 +328,100 @@ TEST_SUITE("disk/faults") {
         CHECK(files->taken() < 6 * (256u << 10) + (256u << 10));
     }
 
+    TEST_CASE("what lies in a segment that could not be begun anew stays purged") {
+        // Reclaimed, but its file is as it was: a restart finds its records, and needs the journal.
+        auto files = std::make_shared<memory_files>();
+        store s{files, smallest_store};
+        s.settings.write_queue = 128u << 10;
+        s.settings.carry = 0;
+        s.open_and_load();
+        for (const auto* url : {"http://hard/", "http://soft/", "http://there/"}) {
+            s.put_surely(url, object(url, 100));
+        }
+        s.invalidate("http://hard/");
+        std::promise<void> kept;
+        s->expire(key_of("http://soft/"), wall_now(), [&kept] { kept.set_value(); });
+        REQUIRE(kept.get_future().wait_for(tests::patience) == std::future_status::ready);
+        unsigned next = 0;
+        const auto put_more = [&] {
+            const auto url = url_of(next++);
+            (void)s.put(url, object(url, 10'000));
+        };
+        const auto last = "/store/" + segment_name(s->figures().segments - 1);
+        REQUIRE(eventually([&] {
+            put_more();
+            return !files->contents(last).empty();
+        }));
+        std::atomic<bool> met{false};
+        std::atomic<bool> journal_fails{true};
+        files->set_hook([&](operation what, std::string_view path) {
+            const bool first = path == "/store/s-00000000";
+            if (what == operation::write && first) {
+                met = true;
+                return failing(boost::system::errc::io_error);
+            }
+            return what == operation::write && path.starts_with("/store/purges") && met &&
+                           journal_fails.exchange(false)
+                       ? failing(boost::system::errc::io_error)
+                       : error_code{};
+        });
+        REQUIRE(eventually([&] {
+            put_more();
+            return met.load();
+        }));
+        s.invalidate("http://other/");  // the journal is written anew for it
+        REQUIRE_FALSE(journal_fails);
+        CHECK_FALSE(s.has("http://there/"));
+        files->set_hook({});
+        const auto after = files->after_kill();
+        s.close();
+        s.files = after;
+        s.open_and_load();
+        CHECK(s.has("http://there/"));  // as a restart may
+        CHECK_FALSE(s.has("http://hard/"));
+        const auto soft = s.find("http://soft/").response;
+        REQUIRE(soft);
+        CHECK(soft->reusable_until <= wall_now());
+    }
+
+    TEST_CASE("what lies in a segment that could not be read at a start stays purged") {
+        auto files = std::make_shared<memory_files>();
+        store s{files, smallest_store};
+        s.settings.write_queue = 128u << 10;
+        s.open_and_load();
+        s.put_surely("http://hard/", object("http://hard/", 100));
+        s.put_surely("http://there/", object("http://there/", 100));
+        s.invalidate("http://hard/");
+        for (unsigned i = 0; files->contents("/store/s-00000002").empty(); ++i) {
+            REQUIRE(eventually([&] { return s.put(url_of(i), object(url_of(i), 10'000)); }));
+        }
+        for (const auto failing_now : {operation::open, operation::read}) {
+            files->set_hook([failing_now](operation what, std::string_view path) {
+                return what == failing_now && path == "/store/s-00000000"
+                           ? failing(boost::system::errc::io_error)
+                           : error_code{};
+            });
+            s.open_and_load();
+            CHECK_FALSE(s.has("http://there/"));
+            std::atomic<bool> journal_fails{true};
+            files->set_hook([&](operation what, std::string_view path) {
+                return what == operation::write && path.starts_with("/store/purges") &&
+                               journal_fails.exchange(false)
+                           ? failing(boost::system::errc::io_error)
+                           : error_code{};
+            });
+            s.invalidate("http://other/");
+            REQUIRE_FALSE(journal_fails);
+            files->set_hook({});
+        }
+        const auto after = files->after_kill();
+        s.close();
+        s.files = after;
+        s.open_and_load();
+        CHECK(s.has("http://there/"));
+        CHECK_FALSE(s.has("http://hard/"));
+    }
+
     TEST_CASE("many threads at once put, look up, purge and read, and all of it is right") {
         auto files = std::make_shared<memory_files>();
         store s{files, smallest_store};
