@@ -149,7 +149,9 @@ private:
     std::optional<index_entry> append(const Source& source, std::uint64_t id);
     [[nodiscard]] bool make_room(std::uint64_t record_bytes);
     [[nodiscard]] bool open_next();
-    [[nodiscard]] std::optional<std::uint32_t> free_segment();
+    /// One that failed only if `even_failed`, and there is no other.
+    [[nodiscard]] std::optional<std::uint32_t> free_segment(bool even_failed);
+    [[nodiscard]] error_code try_journal();
     [[nodiscard]] std::optional<std::uint32_t> oldest_segment() const;
     [[nodiscard]] std::shared_ptr<file> open_segment_file(std::uint32_t number, error_code& failed);
     void close_tail();
@@ -189,7 +191,8 @@ private:
     std::chrono::milliseconds backoff_{0};
     steady_time write_by_{}, sync_by_{};
     std::unordered_set<std::uint64_t> dropped_ids_;  // of what may still be offered
-    std::optional<std::uint32_t> failed_;            // the segment that could not be begun
+    // Segments that could not be begun, each with the sequence at which it is tried again.
+    std::unordered_map<std::uint32_t, std::uint64_t> failed_;
 
     std::thread thread_;
 };

@@ -244,19 +244,34 @@ void writer::close_tail() {
     sync_by_ = {};
 }
 
-std::optional<std::uint32_t> writer::free_segment() {
+std::optional<std::uint32_t> writer::free_segment(bool even_failed) {
     std::optional<std::uint32_t> last_choice;
     for (std::uint32_t number = 0; number < core_->segments.size(); ++number) {
         const auto view = core_->segments.at(number);
         if (view.sequence != 0 || (!view.from && steady_now() < make_again_)) {
             continue;
         }
-        if (number != failed_) {
+        const auto failed = failed_.find(number);
+        if (failed == failed_.end() || next_sequence_ >= failed->second) {
             return number;
         }
-        last_choice = number;
+        if (even_failed && !last_choice) {
+            last_choice = number;
+        }
     }
     return last_choice;
+}
+
+// Whether it is one segment that fails, and not the disk: what others have is not to be given up
+// for tries that fail all alike.
+error_code writer::try_journal() {
+    if (failed_.empty()) {
+        return {};
+    }
+    const journal_entry nothing{position(), sealed{}};
+    const auto failed = journal_.append({&nothing, 1}, true);
+    journal_broken_ = bool{failed};
+    return failed;
 }
 
 std::optional<std::uint32_t> writer::oldest_segment() const {
@@ -275,23 +290,30 @@ std::optional<std::uint32_t> writer::oldest_segment() const {
 
 bool writer::must_wait_for_loading() {
     const bool open = tail_.is_open() && tail_.has_room(core_->shape.record_most);
-    return !may_reclaim_ && !open && !free_segment();
+    return !may_reclaim_ && !open && !free_segment(true);
 }
 
 bool writer::open_next() {
     for (;;) {
-        auto number = free_segment();
-        if (!number) {
-            if (!reclaimer_.is_active()) {
-                const auto oldest = oldest_segment();
-                if (!oldest || !may_reclaim_) {
-                    trouble(boost::system::errc::make_error_code(
-                                boost::system::errc::no_space_on_device),
-                            "looking for a segment");
-                    return false;
-                }
+        auto number = free_segment(false);
+        if (!number && !reclaimer_.is_active()) {
+            const auto oldest = may_reclaim_ ? oldest_segment() : std::nullopt;
+            number = oldest ? std::nullopt : free_segment(true);
+            if (!oldest && !number) {
+                trouble(
+                    boost::system::errc::make_error_code(boost::system::errc::no_space_on_device),
+                    "looking for a segment");
+                return false;
+            }
+            if (const auto failed = number ? error_code{} : try_journal()) {
+                trouble(failed, "keeping purges");
+                return false;
+            }
+            if (oldest) {
                 reclaimer_.begin(*oldest);  // nothing could be carried ahead of time
             }
+        }
+        if (!number) {
             number = reclaimer_.number();
             reclaimer_.finish();
         }
@@ -310,16 +332,16 @@ bool writer::open_next() {
             failed = tail_.open(*number, next_sequence_, std::move(opened));
         }
         if (failed) {
-            failed_ = number;
+            failed_[*number] = next_sequence_ + core_->segments.size();
             trouble(failed, "beginning a segment");
             return false;
         }
+        failed_.erase(*number);
         break;
     }
-    failed_.reset();
     ++next_sequence_;
     core_->expiries.forget_before(oldest_position());
-    if (may_reclaim_ && !reclaimer_.is_active() && !free_segment()) {
+    if (may_reclaim_ && !reclaimer_.is_active() && !free_segment(false)) {
         if (const auto oldest = oldest_segment()) {
             reclaimer_.begin(*oldest);
         }

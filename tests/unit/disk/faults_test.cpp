@@ -328,6 +328,69 @@ TEST_SUITE("disk/faults") {
         CHECK(files->taken() < 6 * (256u << 10) + (256u << 10));
     }
 
+    TEST_CASE("a segment that can't be written is left alone when the others can") {
+        auto files = std::make_shared<memory_files>();
+        store s{files, smallest_store};
+        s.settings.write_queue = 128u << 10;
+        s.settings.retry_after = s.settings.retry_at_most = 1ms;
+        s.open_and_load();
+        const auto segments = s->figures().segments;
+        const auto put_enough_for = [&](std::uint64_t count) {
+            const auto until = files->written_bytes() + (count << 18);
+            REQUIRE(eventually([&, i = 0u]() mutable {
+                const auto url = url_of(i++ % 2000);
+                (void)s.put(url, object(url, 10'000));
+                return files->written_bytes() > until;
+            }));
+        };
+        put_enough_for(segments + 1);
+        files->set_hook([](operation what, std::string_view path) {
+            return what == operation::write &&
+                           (path == "/store/s-00000004" || path == "/store/s-00000005")
+                       ? failing(boost::system::errc::io_error)
+                       : error_code{};
+        });
+        put_enough_for(3 * segments);
+        REQUIRE(eventually([&] { return is_ready(s); }));
+        CHECK(s->figures().write_errors > 0);
+        CHECK(s->figures().write_errors < 20);
+        files->set_hook({});
+        put_enough_for(2 * segments);  // it comes round, and they are used again
+        CHECK(s->figures().write_errors < 20);
+    }
+
+    TEST_CASE("a full store whose disk takes no writes keeps what it has, however often it tries") {
+        auto files = std::make_shared<memory_files>();
+        store s{files, smallest_store};
+        s.settings.write_queue = 128u << 10;
+        s.settings.retry_after = s.settings.retry_at_most = 1ms;
+        s.open_and_load();
+        const auto until = files->written_bytes() + 2 * smallest_store;
+        unsigned next = 0;
+        const auto put_more = [&] {
+            const auto url = url_of(next++);
+            (void)s.put(url, object(url, 10'000));
+        };
+        REQUIRE(eventually([&] {
+            put_more();
+            return files->written_bytes() > until;
+        }));
+        files->set_hook([](operation what, std::string_view) {
+            return what == operation::write ? failing(boost::system::errc::io_error) : error_code{};
+        });
+        REQUIRE(eventually([&] {
+            put_more();
+            return s->figures().state == tier_state::reading;
+        }));
+        const auto before = s->figures().objects;
+        const auto tries = s->figures().write_errors;
+        REQUIRE(eventually([&] { return s->figures().write_errors > tries + 20; }));
+        CHECK(s->figures().objects + 60 > before);  // two segments' at most
+        files->set_hook({});
+        REQUIRE(eventually([&] { return is_ready(s); }));
+        s.put_surely("http://b/", object("http://b/", 100));
+    }
+
     TEST_CASE("what lies in a segment that could not be begun anew stays purged") {
         // Reclaimed, but its file is as it was: a restart finds its records, and needs the journal.
         auto files = std::make_shared<memory_files>();
