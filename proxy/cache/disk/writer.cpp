@@ -12,6 +12,8 @@ namespace {
 // What is written and not yet synced when nothing more comes is synced so much later.
 constexpr std::chrono::seconds sync_after{5};
 constexpr steady_time never{};
+// Purges that are remembered one by one while the journal can't be written.
+constexpr std::size_t most_unkept = 1u << 16;
 
 std::uint64_t encoded_bytes(std::span<const journal_entry> entries, std::uint64_t store) {
     std::vector<char> bytes;
@@ -359,7 +361,20 @@ void writer::keep_noted() {
         journal_broken_ = true;
         trouble(failed, "keeping purges");
     }
+    keep_later(std::move(entries), std::move(calls));
+}
+
+// A disk may be away for days. Then a restart that comes first finds nothing of all that is older;
+// and who waited to hear of so many others has gone.
+void writer::keep_later(std::vector<journal_entry> entries,
+                        std::vector<std::function<void()>> calls) {
     std::move(entries.begin(), entries.end(), std::back_inserter(unkept_));
+    if (unkept_.size() > most_unkept) {
+        unkept_.assign(1, {position(), dropped_all{}});
+    }
+    if (unkept_calls_.size() > most_unkept) {
+        unkept_calls_.clear();
+    }
     std::move(calls.begin(), calls.end(), std::back_inserter(unkept_calls_));
 }
 

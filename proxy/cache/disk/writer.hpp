@@ -133,6 +133,7 @@ private:
     [[nodiscard]] bool wait(std::unique_lock<std::mutex>& lock);
     void write_all_offered(std::unique_lock<std::mutex>& lock);
     void keep_noted();
+    void keep_later(std::vector<journal_entry> entries, std::vector<std::function<void()>> calls);
     void skip_offered();
 
     // Writing (writer_tasks.cpp).

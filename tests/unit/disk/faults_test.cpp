@@ -391,6 +391,33 @@ TEST_SUITE("disk/faults") {
         s.put_surely("http://b/", object("http://b/", 100));
     }
 
+    TEST_CASE("purges without end while the journal fails take bounded memory, and hold") {
+        auto files = std::make_shared<memory_files>();
+        store s{files, std::uint64_t{1} << 30};
+        s.open_and_load();
+        s.put_surely(url_of(1), object(url_of(1), 100));
+        s.put_surely(url_of(2), object(url_of(2), 100));
+        files->set_hook([](operation what, std::string_view path) {
+            return what == operation::write && path.find("purges") != std::string_view::npos
+                       ? failing(boost::system::errc::io_error)
+                       : error_code{};
+        });
+        for (unsigned i = 0; i < 70'000; ++i) {
+            s->invalidate(key_of(i == 100 ? url_of(1) : "http://other/" + std::to_string(i)));
+        }
+        const auto tries = s->figures().write_errors;
+        REQUIRE(eventually([&] { return s->figures().write_errors > tries + 2; }));
+        CHECK(s.has(url_of(2)));
+        files->set_hook({});
+        REQUIRE(eventually([&] { return is_ready(s); }));
+        s.invalidate("http://other/");
+        CHECK(files->contents("/store/purges").size() < 1u << 20);
+        CHECK(s.has(url_of(2)));
+        s.open_and_load();
+        CHECK_FALSE(s.has(url_of(1)));
+        CHECK_FALSE(s.has(url_of(2)));  // of so many it is not known which they were
+    }
+
     TEST_CASE("what lies in a segment that could not be begun anew stays purged") {
         // Reclaimed, but its file is as it was: a restart finds its records, and needs the journal.
         auto files = std::make_shared<memory_files>();
