@@ -71,8 +71,10 @@ awaitable<bool> exchange::send_outside() {
             }
             continue;
         }
-        if (what == cache::outside_reader::news::failed) {
+        if (what == cache::outside_reader::news::lost) {
             (void)w_.common.store.drop(key_, url_, stored);
+        }
+        if (what != cache::outside_reader::news::data) {
             if (head_unsent) {
                 s_.parts.clear();
                 sending_ = nullptr;

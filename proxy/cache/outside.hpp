@@ -16,7 +16,8 @@ public:
     enum class news : std::uint8_t {
         data,     ///< `into` has the next bytes, at least one; they stay valid as long as kept
         waiting,  ///< the sleeper is notified when it is worth asking again
-        failed,   ///< damaged, evicted or unreadable from here on: the body can't be completed
+        lost,     ///< damaged or evicted from here on: whoever has it stored may forget it
+        refused,  ///< can't be read now, by a failure or for want of time: it may be there yet
     };
     virtual ~outside_reader() = default;
     /// The next bytes before `end`, at most `most`, verified. @pre offset() < end

@@ -166,6 +166,25 @@ TEST_SUITE("scenario/disk_faults") {
         }
     }
 
+    TEST_CASE("a large object that could not be read for a while is a hit again") {
+        faulty_world w;
+        constexpr std::uint64_t key = 1;
+        constexpr std::size_t larger = 12u << 20;  // more than the sockets between take
+        w.get(key, larger);
+        w.wait_for_objects(1);
+        CHECK(is_hit(w.get(key, larger)));
+        const auto url = w.origin.url(faulty_world::path(key, larger));
+        auto connection = w.proxy->connect();
+        connection.send(absolute_request("GET", url));
+        CHECK(is_hit(connection.read_head()));
+        w.faults.set().uncached = 1;
+        w.faults.set().read_error = EIO;
+        (void)connection.read_to_end();
+        REQUIRE(w.faults.set().failed > 0);
+        w.faults.heal();
+        CHECK(is_hit(w.get(key, larger)));
+    }
+
     TEST_CASE("a purge that was answered 200 holds, whatever the disk did") {
         faulty_world w;
         for (std::uint64_t key = 1; key <= 10; ++key) {

@@ -157,8 +157,8 @@ public:
     }
 
     news next(std::uint64_t end, std::size_t most, std::vector<slice>& into) override {
-        if (broken_ || store_->closed.load(std::memory_order_acquire)) {
-            return news::failed;
+        if (ended_ != news::data || store_->closed.load(std::memory_order_acquire)) {
+            return ended_ != news::data ? ended_ : news::refused;
         }
         end = std::min(end, shape_.length);
         for (;;) {
@@ -168,12 +168,14 @@ public:
                 into.push_back(have_->bytes(offset_, size));
                 offset_ += size;
                 if (was_pooled_ && !coming_ && have_->end() < end) {
-                    ask(have_->end(), end, false);  // while the client takes what it got
+                    (void)ask(have_->end(), end, false);  // while the client takes what it got
                 }
                 return news::data;
             }
-            if (!coming_ && !ask(offset_, end, true)) {
-                return give_up();
+            if (!coming_) {
+                if (const auto asked = ask(offset_, end, true); asked != news::waiting) {
+                    return ended_ = asked;
+                }
             }
             if (coming_ && pooled_) {
                 const auto stage = coming_->what();
@@ -182,11 +184,11 @@ public:
                 }
                 if (stage == read_job::stage::late) {
                     store_->counts.read_errors.fetch_add(1, std::memory_order_relaxed);
-                    return give_up();
+                    return ended_ = news::refused;
                 }
             }
-            if (!take_what_came()) {
-                return give_up();
+            if (const auto came = take_what_came(); came != news::data) {
+                return ended_ = came;
             }
         }
     }
@@ -196,23 +198,18 @@ public:
 private:
     static constexpr unsigned most_tries = 3;
 
-    news give_up() noexcept {
-        broken_ = true;
-        return news::failed;
-    }
-
-    /// Begins to read the piece at `at`. False: it is not there, or the pool refused it (`needed`
-    /// or not: what is not needed yet is asked for again).
-    bool ask(std::uint64_t at, std::uint64_t end, bool needed) {
+    /// Begins to read the piece at `at`; `waiting` if it did. What is not `needed` yet is asked for
+    /// again when the pool refused it.
+    news ask(std::uint64_t at, std::uint64_t end, bool needed) {
         const auto part = static_cast<std::uint32_t>(at / shape_.extent_bytes);
         const auto key = extent_key(shape_.primary, shape_.id, part);
         const auto entry = store_->index.find(key);
         if (!entry) {
-            return false;
+            return news::lost;
         }
         auto view = store_->segments.at(entry->place.segment);
         if (!view.from) {
-            return false;
+            return news::lost;
         }
         const auto begin_of_part = std::uint64_t{part} * shape_.extent_bytes;
         const auto first = (at - begin_of_part) / block_bytes;
@@ -236,20 +233,21 @@ private:
         if (needed && coming_->try_at_once()) {
             pooled_ = false;
             store_->counts.in_place.fetch_add(1, std::memory_order_relaxed);
-            return true;
+            return news::waiting;
         }
         pooled_ = true;
         if (!store_->pool.submit(coming_, needed)) {
             store_->counts.refused.fetch_add(1, std::memory_order_relaxed);
             coming_ = nullptr;
-            return false;
+            return news::refused;
         }
         store_->counts.pooled.fetch_add(1, std::memory_order_relaxed);
-        return true;
+        return news::waiting;
     }
 
-    /// What was read takes the place of what is used up. False: it can't be had.
-    bool take_what_came() {
+    /// What was read takes the place of what is used up, or is to be read anew; `data` if so.
+    news take_what_came() {
+        const auto again = [this] { return ++tries_ < most_tries ? news::data : news::refused; };
         const auto came = std::exchange(coming_, nullptr);
         switch (came->how()) {
         case piece_read::outcome::good:
@@ -257,12 +255,12 @@ private:
                 have_ = came;
                 was_pooled_ = pooled_;
                 tries_ = 0;
-                return true;
+                return news::data;
             }
-            return ++tries_ < most_tries;  // reclaimed meanwhile; perhaps it was carried
+            return again();  // reclaimed meanwhile; perhaps it was carried
         case piece_read::outcome::unreadable:
             store_->counts.read_errors.fetch_add(1, std::memory_order_relaxed);
-            return false;
+            return news::refused;
         case piece_read::outcome::none:
         case piece_read::outcome::not_cached:
         case piece_read::outcome::damaged: break;
@@ -271,11 +269,11 @@ private:
         const auto now = store_->index.find(key);
         if (!now || now->place != came->entry().place ||
             store_->segments.sequence(now->place.segment) != came->sequence()) {
-            return ++tries_ < most_tries;
+            return again();
         }
         store_->counts.damaged.fetch_add(1, std::memory_order_relaxed);
         (void)store_->erase(key, *now);
-        return false;
+        return news::lost;
     }
 
     const std::shared_ptr<core> store_;
@@ -285,7 +283,7 @@ private:
     std::shared_ptr<piece_read> have_, coming_;
     bool pooled_ = false;      // coming_ is the pool's
     bool was_pooled_ = false;  // have_ was
-    bool broken_ = false;
+    news ended_ = news::data;  // until it is lost or refused
     unsigned tries_ = 0;
 };
 

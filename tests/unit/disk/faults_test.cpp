@@ -200,6 +200,46 @@ TEST_SUITE("disk/faults") {
         CHECK(s.find(url).what == lookup::absent);  // not whole any more
     }
 
+    TEST_CASE("a large body that is damaged is lost, one that can't be read now is refused") {
+        auto files = std::make_shared<memory_files>();
+        store s{files, 64u << 20};
+        s.settings.patience = 20ms;
+        s.open_and_load();
+        const std::string url = "http://large/";
+        const auto content = body_for(url, 600'000);
+        s.put_surely(url, object(url, content.size()));
+        const auto got = s.find(url).response;
+        REQUIRE(got);
+        const auto ends_as = [&] {
+            const auto reader = got->outside->read_from(0, {});
+            std::vector<slice> pieces;
+            auto news = outside_reader::news::waiting;
+            REQUIRE(eventually([&] {
+                news = reader->next(content.size(), 100'000, pieces);
+                return news == outside_reader::news::lost || news == outside_reader::news::refused;
+            }));
+            CHECK(reader->next(content.size(), 100'000, pieces) == news);
+            return news;
+        };
+        files->set_cold(true);
+        for (const bool slow : {false, true}) {
+            files->set_hook([slow](operation what, std::string_view) {
+                if (what == operation::read && slow) {
+                    std::this_thread::sleep_for(100ms);
+                }
+                return what == operation::read && !slow ? failing(boost::system::errc::io_error)
+                                                        : error_code{};
+            });
+            CHECK(ends_as() == outside_reader::news::refused);
+        }
+        files->set_hook({});
+        files->set_cold(false);
+        CHECK(whole_body(*got) == content);
+        const auto segment = files->contents("/store/s-00000000");
+        files->damage("/store/s-00000000", segment.find(content.substr(400'000, 64)), "oops");
+        CHECK(ends_as() == outside_reader::news::lost);
+    }
+
     TEST_CASE("a disk that hangs holds up nobody for long, and a full queue nobody at all") {
         auto files = std::make_shared<memory_files>();
         store s{files};
@@ -568,7 +608,8 @@ TEST_SUITE("disk/faults") {
                         std::string content;
                         std::vector<slice> pieces;
                         auto news = outside_reader::news::data;
-                        while (content.size() < size && news != outside_reader::news::failed) {
+                        while (content.size() < size && news != outside_reader::news::lost &&
+                               news != outside_reader::news::refused) {
                             pieces.clear();
                             news = reader->next(size, 50'000, pieces);
                             for (const auto& piece : pieces) {

@@ -145,7 +145,7 @@ inline std::optional<std::string> read(const outside_body& from,
             news = reader->next(end, 100'000, pieces);
             return news != outside_reader::news::waiting;
         }));
-        if (news == outside_reader::news::failed) {
+        if (news != outside_reader::news::data) {
             return std::nullopt;
         }
         REQUIRE_FALSE(pieces.empty());

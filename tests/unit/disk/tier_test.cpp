@@ -520,7 +520,7 @@ TEST_SUITE("disk/tier") {
         CHECK(lookup.step({}));
         CHECK(lookup.result.what == lookup::absent);
         std::vector<slice> pieces;
-        CHECK(reader->next(400'000, 1000, pieces) == outside_reader::news::failed);
+        CHECK(reader->next(400'000, 1000, pieces) == outside_reader::news::refused);
         const auto more = cache::test::body_of(body_for("http://x/", 300'000));
         (void)writer->append(more->slices.front());
         CHECK_FALSE(writer->finish(*got));
