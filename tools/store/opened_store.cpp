@@ -6,10 +6,9 @@
 #include <algorithm>
 #include <fcntl.h>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <ostream>
 #include <stdexcept>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
 
@@ -19,17 +18,25 @@ using proxy::cache::purge_mode;
 
 namespace {
 
-std::string all_of(const std::string& path) {
-    std::ifstream in{path, std::ios::binary};
-    if (!in) {
-        throw std::runtime_error{path + ": can't be read"};
+/// All of a file that has at most `most` bytes. None: it has more, or can't be read.
+std::optional<std::vector<char>> all_of(const std::string& path, std::uint64_t most) {
+    const store_file file{path};
+    const auto size = file.size();
+    if (!size || *size > most) {
+        return std::nullopt;
     }
-    return {std::istreambuf_iterator<char>{in}, {}};
+    std::vector<char> bytes(*size);
+    return file.read(0, bytes) ? std::optional{std::move(bytes)} : std::nullopt;
 }
 
 disk::superblock superblock_of(const std::string& path) {
     const auto file = path + "/store";
-    const auto read = disk::read_superblock(all_of(file));
+    constexpr std::uint64_t most = 4096;
+    const auto bytes = all_of(file, most);
+    if (!bytes) {
+        throw std::runtime_error{file + ": can't be read"};
+    }
+    const auto read = disk::read_superblock(*bytes);
     if (read.has_error()) {
         throw std::runtime_error{file + ": " + read.error().message()};
     }
@@ -42,16 +49,24 @@ bool is_head(disk::record_kind kind) noexcept {
 
 }  // namespace
 
-segment_file::segment_file(const std::string& path)
-    : file_{::open(path.c_str(), O_RDONLY | O_CLOEXEC)} {}
+store_file::store_file(const std::string& path)
+    : file_{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)} {}
 
-segment_file::~segment_file() {
+store_file::~store_file() {
     if (file_ >= 0) {
         ::close(file_);
     }
 }
 
-bool segment_file::read(std::uint64_t offset, std::span<char> into) const {
+std::optional<std::uint64_t> store_file::size() const {
+    struct stat facts {};
+    if (file_ < 0 || ::fstat(file_, &facts) != 0 || !S_ISREG(facts.st_mode)) {
+        return std::nullopt;
+    }
+    return static_cast<std::uint64_t>(facts.st_size);
+}
+
+bool store_file::read(std::uint64_t offset, std::span<char> into) const {
     while (!into.empty()) {
         const auto got = ::pread(file_, into.data(), into.size(), static_cast<off_t>(offset));
         if (got <= 0) {
@@ -79,11 +94,16 @@ std::string opened_store::file_of(std::uint32_t number) const {
 void opened_store::read_journal() {
     const auto file = path_ + "/purges";
     std::error_code failed;
-    if (!std::filesystem::exists(file, failed)) {
+    if (!std::filesystem::exists(std::filesystem::symlink_status(file, failed))) {
         journal_trouble_ = file + ": is missing";
         return;
     }
-    const auto contents = disk::read_journal(all_of(file), block_.store);
+    const auto bytes = all_of(file, disk::largest_journal);
+    if (!bytes) {
+        journal_trouble_ = file + ": can't be read, or is too long";
+        return;
+    }
+    const auto contents = disk::read_journal(*bytes, block_.store);
     if (contents.damaged) {
         journal_trouble_ = file + ": is damaged";
     }
@@ -94,7 +114,7 @@ void opened_store::read_journal() {
 }
 
 disk::recovered_segment opened_store::recover(std::uint32_t number, bool by_footer) const {
-    const segment_file file{file_of(number)};
+    const store_file file{file_of(number)};
     return disk::recover(
         [&](std::uint64_t offset, std::span<char> into) { return file.read(offset, into); },
         {.store = block_.store,
@@ -147,7 +167,7 @@ std::optional<read_record> opened_store::read(std::uint32_t segment,
                                               const disk::footer_entry& entry) const {
     read_record made{
         .bytes = std::vector<char>(entry.bytes), .header = {}, .entry = entry, .segment = segment};
-    const segment_file file{file_of(segment)};
+    const store_file file{file_of(segment)};
     if (!file.read(entry.offset, made.bytes)) {
         return std::nullopt;
     }

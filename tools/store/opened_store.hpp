@@ -29,14 +29,17 @@ namespace reprise::store {
 namespace disk = proxy::cache::disk;
 using proxy::wall_time;
 
-/// A segment file, opened for reading.
-class segment_file {
+/// A file of the store, opened for reading. Links are not followed and pipes not waited for, as by
+/// the proxy.
+class store_file {
 public:
     /// Not open when there is no such file, or it may not be read.
-    explicit segment_file(const std::string& path);
-    ~segment_file();
-    segment_file(const segment_file&) = delete;
-    segment_file& operator=(const segment_file&) = delete;
+    explicit store_file(const std::string& path);
+    ~store_file();
+    store_file(const store_file&) = delete;
+    store_file& operator=(const store_file&) = delete;
+    /// None: not open, or no regular file.
+    [[nodiscard]] std::optional<std::uint64_t> size() const;
     [[nodiscard]] bool read(std::uint64_t offset, std::span<char> into) const;
 
 private:

@@ -80,7 +80,7 @@ boost::system::error_code make_error_code(format_errc code) noexcept {
 
 geometry plan(std::uint64_t size, std::uint64_t segment) noexcept {
     geometry made;
-    made.journal_most = std::clamp<std::uint64_t>(size / 32, 128u << 10, 64u << 20);
+    made.journal_most = std::clamp<std::uint64_t>(size / 32, 128u << 10, largest_journal);
     const auto usable = size - made.journal_most - small_files;
     // Larger ones than wished for where there would be too many to name.
     const auto least = std::max(smallest_segment,

@@ -48,6 +48,7 @@ inline constexpr std::uint64_t front_most = 256u << 10;
 inline constexpr std::uint64_t smallest_store = 4u << 20;
 inline constexpr std::uint64_t smallest_segment = 256u << 10;
 inline constexpr std::uint64_t largest_segment = 256u << 20;
+inline constexpr std::uint64_t largest_journal = 64u << 20;
 /// The index names segments by 16 bits, so a store has at most 16 TiB.
 inline constexpr std::uint32_t most_segments = 65535;
 

@@ -358,6 +358,10 @@ journal::loaded journal::load() {
         out.failed = size.error();
         return out;
     }
+    if (*size > largest_journal) {
+        out.damaged = true;  // nobody wrote that
+        return out;
+    }
     std::vector<char> bytes(*size);
     if (const auto failed = read_all(**opened, 0, std::as_writable_bytes(std::span{bytes}))) {
         out.failed = failed;

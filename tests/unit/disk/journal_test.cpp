@@ -1,9 +1,11 @@
 #include "proxy/cache/disk/journal.hpp"
+#include "tests/support/temp_dir.hpp"
 #include "tests/unit/disk/memory_files.hpp"
 #include "tests/unit/disk/stores.hpp"
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -208,6 +210,20 @@ TEST_SUITE("disk/journal") {
             s.open_and_load();
             CHECK(s.has(url_of(4)));
         }
+    }
+
+    TEST_CASE("a journal longer than any is damaged, and not read") {
+        const tests::temp_dir dir;
+        store s{system_files(), smallest_store, dir.file("store")};
+        s.open();
+        s.put_surely(url_of(1), object(url_of(1), 10));
+        s.close();
+        std::filesystem::resize_file(dir.file("store") + "/purges", std::uintmax_t{1} << 40);
+        s.open_and_load();
+        CHECK_FALSE(s.has(url_of(1)));
+        s.put_surely(url_of(2), object(url_of(2), 10));
+        s.open_and_load();
+        CHECK(s.has(url_of(2)));
     }
 
     TEST_CASE("a flood of purges keeps the journal within its bounds and holds") {

@@ -10,6 +10,8 @@
 #include <random>
 #include <sstream>
 #include <string>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <vector>
 
 namespace reprise::store {
@@ -235,6 +237,31 @@ TEST_SUITE("store/opened_store") {
         CHECK(store.segments()[0].records == 2);
         CHECK(store.scan(0).entries.size() == 1);
         CHECK(urls_of(store) == std::vector<std::string>{"http://b/"});
+    }
+
+    TEST_CASE("pipes, links, directories and files without end are not read") {
+        const written_store made;
+        REQUIRE(::mkfifo((made.path() + "/s-00000000").c_str(), 0600) == 0);
+        REQUIRE(::symlink("/dev/zero", (made.path() + "/s-00000001").c_str()) == 0);
+        std::filesystem::create_directory(made.path() + "/s-00000002");
+        {
+            const opened_store store{made.path()};
+            CHECK(store.journal_trouble().empty());
+            REQUIRE(store.segments().size() == 3);
+            for (const auto& segment : store.segments()) {
+                CHECK(segment.found.state == disk::segment_state::unreadable);
+            }
+        }
+        const auto purges = made.path() + "/purges";
+        std::filesystem::resize_file(purges, std::uintmax_t{1} << 40);
+        CHECK_FALSE(opened_store{made.path()}.journal_trouble().empty());
+        std::filesystem::remove(purges);
+        REQUIRE(::mkfifo(purges.c_str(), 0600) == 0);
+        CHECK_FALSE(opened_store{made.path()}.journal_trouble().empty());
+        const auto block = made.path() + "/store";
+        std::filesystem::remove(block);
+        REQUIRE(::mkfifo(block.c_str(), 0600) == 0);
+        CHECK_THROWS_AS(opened_store{made.path()}, std::runtime_error);
     }
 
     TEST_CASE("what is no store is refused with its path, and a damaged journal is said") {
