@@ -350,6 +350,19 @@ log_line parse_line(log_format format, std::string_view line) noexcept {
     return {};
 }
 
+bool hides_query(log_format format, std::string_view key) noexcept {
+    switch (format) {
+    case log_format::json: {
+        const auto query = key.find('?');
+        return query != std::string_view::npos && key.find('*', query) != std::string_view::npos;
+    }
+    case log_format::squid: return key.ends_with('?');
+    case log_format::trace:
+    case log_format::combined: return false;
+    }
+    return false;
+}
+
 std::optional<log_format> detect_format(std::span<const std::string_view> lines) noexcept {
     std::optional<log_format> best;
     std::size_t most = 0;

@@ -50,6 +50,11 @@ struct log_line {
 /// `line` is without its newline; a carriage return at its end is ignored.
 [[nodiscard]] log_line parse_line(log_format format, std::string_view line) noexcept;
 
+/// Whether the log has something else in place of the key's query: Reprise's "*" for each value
+/// (unless log.query_values), the "?" that Squid leaves of it (strip_query_terms). Objects that
+/// differ there alone can't be told apart.
+[[nodiscard]] bool hides_query(log_format format, std::string_view key) noexcept;
+
 /// The format in which most of these lines are lines at all; none if that is less than half.
 [[nodiscard]] std::optional<log_format> detect_format(
     std::span<const std::string_view> lines) noexcept;

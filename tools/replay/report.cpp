@@ -98,6 +98,9 @@ void print_report(std::ostream& out,
         << figures.lines << " lines, "
         << figures.other_method + figures.other_status + figures.malformed
         << " did not count.</p>\n";
+    if (const auto note = hidden_queries(figures); !note.empty()) {
+        out << "<p>Note: " << note << ".</p>\n";
+    }
 
     out << "<h2>Asked for once</h2>\n";
     print_svg(out,

@@ -165,6 +165,14 @@ std::string describe_rest(const setup& what) {
     return out;
 }
 
+std::string hidden_queries(const trace_figures& figures) {
+    return figures.query_hidden == 0
+               ? std::string{}
+               : "the log hides the queries of " + std::to_string(figures.query_hidden) +
+                     " requests (log.query_values; Squid: strip_query_terms): what differs in "
+                     "them alone counts as one object, so a cache has fewer hits than this says";
+}
+
 void print_summary(std::ostream& out, const trace_summary& of) {
     const auto& figures = of.figures;
     const auto& totals = of.totals;
@@ -181,6 +189,9 @@ void print_summary(std::ostream& out, const trace_summary& of) {
         out << figures.lines << " lines; not counted: " << figures.other_method << " not GET, "
             << figures.other_status << " of a status that is not stored, " << figures.malformed
             << " unreadable; of unknown size: " << figures.size_unknown << '\n';
+    }
+    if (const auto note = hidden_queries(figures); !note.empty()) {
+        out << note << '\n';
     }
 }
 
@@ -233,6 +244,7 @@ void print_json(std::ostream& out,
     about["status_not_stored"] = of.figures.other_status;
     about["unreadable"] = of.figures.malformed;
     about["size_unknown"] = of.figures.size_unknown;
+    about["query_hidden"] = of.figures.query_hidden;
     root["results"] = nlohmann::ordered_json::array();
     for (const auto& one : results) {
         root["results"].push_back(json_of(one));

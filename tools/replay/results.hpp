@@ -40,6 +40,8 @@ struct trace_summary {
 /// "second-hit, probation 2%, disk 20% memory": all that is not size and policy.
 [[nodiscard]] std::string describe_rest(const setup& what);
 
+/// That queries are hidden, and what that makes of the figures; empty where none are.
+[[nodiscard]] std::string hidden_queries(const trace_figures& figures);
 void print_summary(std::ostream& out, const trace_summary& of);
 void print_table(std::ostream& out, const std::vector<result>& results);
 void print_csv(std::ostream& out, const std::vector<result>& results);

@@ -62,6 +62,7 @@ void trace::take(std::string_view line, std::vector<request>& into) {
     case line_kind::other_status: ++figures_.other_status; return;
     case line_kind::malformed: ++figures_.malformed; return;
     }
+    figures_.query_hidden += hides_query(*format_, read.key) ? 1 : 0;
     const auto key = filter::hash_of(read.key, secret());
     const auto number = objects_.note(key, read.whole ? read.bytes : 0);
     auto bytes = objects_[number].bytes;

@@ -21,6 +21,7 @@ struct trace_figures {
     std::uint64_t bytes = 0;  ///< requested: each request's whole object
     std::uint64_t other_method = 0, other_status = 0, malformed = 0;
     std::uint64_t size_unknown = 0;  ///< 206 or 304 of an object not seen whole before
+    std::uint64_t query_hidden = 0;  ///< of URLs that hides_query()
     std::int64_t first_second = 0, last_second = 0;
 };
 

@@ -102,6 +102,17 @@ TEST_CASE("our own JSON line, its strings as they are written") {
     CHECK(read.bytes == 1234);
 }
 
+TEST_CASE("a query that the log hides is told from one that it has") {
+    CHECK(hides_query(log_format::json, "http://x/a?b=*&c=*"));
+    CHECK(hides_query(log_format::json, "http://x/a?*"));
+    CHECK_FALSE(hides_query(log_format::json, "http://x/*"));
+    CHECK_FALSE(hides_query(log_format::json, "http://x/a?b=1"));
+    CHECK(hides_query(log_format::squid, "http://x/a?"));
+    CHECK_FALSE(hides_query(log_format::squid, "http://x/a?b=*"));
+    CHECK_FALSE(hides_query(log_format::combined, "/a?b=*"));
+    CHECK_FALSE(hides_query(log_format::trace, "?"));
+}
+
 TEST_CASE("only GET counts, and only what may be stored by its status") {
     CHECK(squid("TCP_MISS/200", "POST").kind == line_kind::other_method);
     CHECK(squid("TCP_TUNNEL/200", "CONNECT").kind == line_kind::other_method);

@@ -153,6 +153,17 @@ TEST_CASE("lines that are no requests are counted by why") {
     CHECK(source.figures().malformed == 1);
 }
 
+TEST_CASE("requests whose query the log hides are counted") {
+    const temp_dir directory;
+    trace source{{written(directory,
+                          "t",
+                          "1 1 c M/200 3 GET http://x/? - p t\n1 1 c M/200 3 GET http://x/ - p t\n"
+                          "1 1 c M/500 3 GET http://x/? - p t\n")},
+                 std::nullopt};
+    CHECK(all_of(source).size() == 2);
+    CHECK(source.figures().query_hidden == 1);
+}
+
 TEST_CASE("each request's client has a number, where that is asked for") {
     const temp_dir directory;
     const auto line = [](const std::string& client, const std::string& status) {
