@@ -215,7 +215,8 @@ int replay(const command& asked) {
     for (const auto& size : sizes) {
         if (const auto* best = best_of(results, size, wanted)) {
             recommended.push_back(
-                {*best, settings_for(*best, wanted, keys_remembered(best->what, scale))});
+                {*best,
+                 settings_for(*best, wanted, keys_remembered(best->what, scale), scale.unit)});
         }
     }
 

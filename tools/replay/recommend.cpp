@@ -10,6 +10,9 @@ namespace reprise::replay {
 
 namespace {
 
+// The least that the settings take: a log of a day on a small site asks for less.
+constexpr std::uint64_t least_disk = 16u << 20, least_memory = 1u << 20, least_object = 1u << 10;
+
 std::uint64_t lost(const tally& counted, objective wanted) noexcept {
     return wanted == objective::requests ? counted.misses() : counted.origin_bytes();
 }
@@ -55,23 +58,28 @@ const result* best_of(std::span<const result> results,
     return best;
 }
 
-std::string settings_for(const result& chosen, objective wanted, std::uint64_t objects) {
+std::string settings_for(const result& chosen,
+                         objective wanted,
+                         std::uint64_t objects,
+                         std::uint64_t unit) {
     using kind = admission_choice::kind;
     nlohmann::ordered_json out;
     const auto& what = chosen.what;
-    auto memory = chosen.capacity;
+    const auto capacity = chosen.capacity * unit;
+    auto memory = capacity;
     if (what.disk) {
         memory = static_cast<std::uint64_t>(static_cast<double>(memory) * what.disk->memory);
         out["disk"]["path"] = "/var/cache/reprise";
-        out["disk"]["size"] = chosen.capacity - memory;
+        out["disk"]["size"] = std::max(capacity - memory, least_disk);
         out["disk"]["write"] = what.disk->write == write_when::admission ? "admission" : "eviction";
         out["disk"]["selective"] = what.disk->selective;
         out["disk"]["carry"] = what.disk->carry;
     }
+    memory = std::max(memory, least_memory);
     out["memory"]["size"] = memory;
     if (what.disk) {
         const auto largest = static_cast<double>(memory) * what.disk->max_in_memory;
-        out["memory"]["max_object"] = static_cast<std::uint64_t>(largest);
+        out["memory"]["max_object"] = std::max(static_cast<std::uint64_t>(largest), least_object);
     }
     out["memory"]["policy"] = proxy::cache::to_string(what.policy.kind.value());
     auto& admission = out["admission"];

@@ -19,10 +19,12 @@ namespace reprise::replay {
                                     double close = 0.005);
 
 /// The settings that make the proxy what `chosen` was, as JSON that `reprise --check-config`
-/// accepts. `objects`: of the trace, for what the filter is to remember.
+/// accepts: sizes that are less than those may be are raised to that. `objects`: of the trace, for
+/// what the filter is to remember; `unit`: bytes that one of its counts stands for.
 [[nodiscard]] std::string settings_for(const result& chosen,
                                        objective wanted,
-                                       std::uint64_t objects);
+                                       std::uint64_t objects,
+                                       std::uint64_t unit);
 
 /// Whether settings can say it: no yardsticks (ARC, exact rules).
 [[nodiscard]] bool can_be_set(const setup& what) noexcept;

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <sstream>
 #include <string>
 #include <variant>
@@ -77,21 +78,32 @@ TEST_CASE("yardsticks are not recommended") {
 TEST_CASE("every recommendation is a settings file that loads") {
     for (const auto* policy : {"lru", "sieve", "s3-fifo", "w-tinylfu", "gdsf", "lfu-da"}) {
         for (const auto* admission : {"always", "second-hit", "nth-hit:4", "tinylfu"}) {
-            for (const bool disk : {false, true}) {
+            for (unsigned i = 0; i < 6; ++i) {
+                const bool disk = i % 2 == 1;
                 auto one = result_of(policy, admission, 1, 1);
-                one.capacity = 2u << 30;
+                one.capacity = std::array<std::uint64_t, 3>{2u << 30, 5u << 20, 1}[i / 2];
                 one.what.probation = disk ? 1 : 0.025;
                 one.what.remembers_automatically = disk;
                 if (disk) {
                     one.what.disk = disk_choice{};
                 }
-                const auto text = settings_for(one, objective::bytes, 12'345);
+                const auto text = settings_for(one, objective::bytes, 12'345, 1);
                 CAPTURE(text);
                 const auto loaded = reprise::config::load(text);
                 CHECK(std::holds_alternative<reprise::config::options>(loaded));
             }
         }
     }
+}
+
+TEST_CASE("of a trace without sizes the recommendation counts each object with its unit") {
+    auto one = result_of("gdsf", "second-hit", 1, 1);
+    one.capacity = 10'000;
+    one.what.disk = disk_choice{};
+    one.what.disk->memory = 0.2;
+    const auto made = nlohmann::json::parse(settings_for(one, objective::requests, 1, 16'384));
+    CHECK(made["memory"]["size"] == 10'000 * 16'384 / 5);
+    CHECK(made["disk"]["size"] == 10'000 * 16'384 / 5 * 4);
 }
 
 TEST_CASE("what admission saved and cost is told beside the same without it") {
