@@ -41,6 +41,7 @@ void reclaimer::begin(std::uint32_t segment) {
     number_ = segment;
     listed_.clear();
     chosen_.clear();
+    objects_.clear();
     next_ = 0;
     chosen_bytes_ = done_bytes_ = 0;
     complete_ = false;
@@ -120,7 +121,33 @@ bool reclaimer::carry(log_tail& tail, const candidate& one) {
     case record_kind::extent:
     case record_kind::refresh: break;
     }
-    return carry_as_it_is(tail, one, read, read.header().body_bytes);
+    // Of an earlier response to the same URL there may be pieces that only the index knows of.
+    return !has_object(one.listed.primary, read.header().subject) ||
+           carry_as_it_is(tail, one, read, read.header().body_bytes);
+}
+
+// Read once for all that belongs to it in this segment.
+bool reclaimer::has_object(const filter::key_hash& primary, std::uint64_t id) {
+    const auto [known, is_new] = objects_.try_emplace(primary);
+    auto& ids = known->second;
+    const auto entry = is_new ? core_.index.find(primary) : std::nullopt;
+    auto from = entry ? core_.segments.at(entry->place.segment) : segment_table::view{};
+    if (from.from && from.sequence != 0) {
+        record_read read{{}, std::move(from), *entry, core_.store.store};
+        read.read_now();
+        const bool good = read.how() == record_read::outcome::good &&
+                          read.header().primary == primary;
+        if (good && read.header().kind == record_kind::variants) {
+            if (const auto directory = read_variants(read.bytes())) {
+                for (const auto& variant : directory->variants) {
+                    ids.push_back(variant.id);
+                }
+            }
+        } else if (good) {
+            ids.push_back(read.header().id);
+        }
+    }
+    return std::find(ids.begin(), ids.end(), id) != ids.end();
 }
 
 bool reclaimer::carry_as_it_is(log_tail& tail,

@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 namespace reprise::proxy::cache::disk {
@@ -60,6 +61,8 @@ private:
                                       class record_read& read,
                                       std::uint64_t length);
     [[nodiscard]] std::optional<index_entry> live(const footer_entry& one) const;
+    /// Whether there is an object with this id under `primary`.
+    [[nodiscard]] bool has_object(const filter::key_hash& primary, std::uint64_t id);
     void let_go(const filter::key_hash& key, const index_entry& entry);
     void sweep_index();
 
@@ -70,6 +73,7 @@ private:
     std::vector<candidate> chosen_;
     std::size_t next_ = 0;
     std::uint64_t chosen_bytes_ = 0, done_bytes_ = 0;
+    std::unordered_map<filter::key_hash, std::vector<std::uint64_t>> objects_;  // has_object's
 };
 
 }  // namespace reprise::proxy::cache::disk

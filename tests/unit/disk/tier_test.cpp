@@ -438,6 +438,35 @@ TEST_SUITE("disk/tier") {
         CHECK(s.has("http://hot/large"));
     }
 
+    TEST_CASE("of a large object that was replaced nothing is carried, however often it is used") {
+        store s{std::make_shared<memory_files>(), smallest_store};
+        s.settings.write_queue = 128u << 10;
+        s.open_and_load();
+        const std::string url = "http://hot/large";
+        unsigned next = 0;
+        const auto put_others = [&](unsigned count) {
+            for (unsigned i = 0; i < count; ++i, ++next) {
+                REQUIRE(
+                    eventually([&] { return s.put(url_of(next), object(url_of(next), 10'000)); }));
+                if (i % 5 == 0) {
+                    REQUIRE(s.has(url));
+                }
+            }
+        };
+        constexpr unsigned versions = 8;
+        for (unsigned version = 0; version < versions; ++version) {
+            s.put_surely(url, object(url, 50'000, version));
+            put_others(24);  // a segment
+        }
+        const auto before = s->figures().carried_bytes;
+        constexpr unsigned rounds = 3;
+        put_others(rounds * 420);
+        const auto carried = s->figures().carried_bytes - before;
+        CHECK(carried >= rounds * 50'000);
+        CHECK(carried < 2 * rounds * 50'000);
+        CHECK(whole_body(*s.find(url).response) == body_for(url, 50'000, versions - 1));
+    }
+
     TEST_CASE("a large object is carried whole, or goes whole") {
         store s{std::make_shared<memory_files>(), smallest_store};
         s.settings.write_queue = 128u << 10;
