@@ -72,7 +72,7 @@ writer::~writer() {
 
 bool writer::offer(write_task task, std::uint64_t bytes) {
     const auto* const response = std::get_if<response_task>(&task);
-    const bool ends_large = response != nullptr && response->kind == record_kind::large;
+    const bool of_large = response != nullptr && response->length > core_->shape.inline_most;
     bool wake = false;
     {
         const std::lock_guard lock{guard_};
@@ -83,9 +83,10 @@ bool writer::offer(write_task task, std::uint64_t bytes) {
         }
         offered_.push_back({std::move(task), bytes});
         offered_bytes_ += bytes;
-        // Until it is written nobody finds a large object, and no other tier has it; beside its
-        // size it is nothing that the last page is written twice.
-        write_now_ = write_now_ || ends_large;
+        // Nobody finds a large object before its head is written, and no other tier has it: who
+        // comes meanwhile fetches all of it again, or validates it again. Beside its size it is
+        // nothing that the last page is written twice.
+        write_now_ = write_now_ || of_large;
         wake = sleeping_ == sleep::for_anything ||
                (sleeping_ == sleep::for_a_piece &&
                 (write_now_ || offered_bytes_ >= log_tail::piece_bytes));

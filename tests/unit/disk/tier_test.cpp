@@ -204,6 +204,21 @@ TEST_SUITE("disk/tier") {
         CHECK(whole_body(*s.find("http://big/").response) == body_for("http://big/", 400'000));
     }
 
+    TEST_CASE("a large object is found once it is written, which does not wait for more") {
+        store s{std::make_shared<memory_files>()};
+        s.settings.write_after = 1h;
+        s.open_and_load();
+        const std::string url = "http://large/";
+        REQUIRE(s.put(url, object(url, 300'000)));
+        REQUIRE(eventually([&] { return s.has(url); }));
+        const auto current = s.find(url).response;
+        CHECK(whole_body(*current) == body_for(url, 300'000));
+        const auto updated = std::make_shared<stored_response>(*current);
+        updated->freshness.lifetime = 7h;
+        REQUIRE(s->freshen(key_of(url), url, *current, *updated, s.mark(url)));
+        CHECK(eventually([&] { return s.find(url).response->freshness.lifetime == 7h; }));
+    }
+
     TEST_CASE(
         "what arrives and proves small is an ordinary object; what is broken off is nothing") {
         store s{std::make_shared<memory_files>()};
