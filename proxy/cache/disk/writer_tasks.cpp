@@ -265,7 +265,8 @@ std::optional<std::uint32_t> writer::free_segment(bool even_failed) {
 // Whether it is one segment that fails, and not the disk: what others have is not to be given up
 // for tries that fail all alike.
 error_code writer::try_journal() {
-    if (failed_.empty()) {
+    const bool failed_lately = !failed_.empty() || backoff_.count() != 0;
+    if (!failed_lately) {
         return {};
     }
     const journal_entry nothing{position(), sealed{}};

@@ -204,7 +204,7 @@ TEST_SUITE("disk/tier") {
         CHECK(whole_body(*s.find("http://big/").response) == body_for("http://big/", 400'000));
     }
 
-    TEST_CASE("a large object is found once it is written, which does not wait for more") {
+    TEST_CASE("a newer head of a large object does not wait for more either") {
         store s{std::make_shared<memory_files>()};
         s.settings.write_after = 1h;
         s.open_and_load();
@@ -504,7 +504,7 @@ TEST_SUITE("disk/tier") {
             }
         }
         CHECK(held > 100);
-        CHECK(headless * 20 < held);  // one at most is cut where a segment's share ends
+        CHECK(headless * 10 < held);  // one at most is cut where a segment's share ends
     }
 
     TEST_CASE("a second process is refused, and told whose it is") {
