@@ -240,6 +240,7 @@ inline constexpr std::size_t most_siblings = 64;
 
 struct peering_options {
     milliseconds budget{100};  ///< for all siblings of one request, before the origin is asked too
+    milliseconds hit_worth{20};  ///< of a sibling's hit, beside the time it saves
     bool operator==(const peering_options&) const = default;
 };
 

@@ -203,6 +203,14 @@ object_table<peering_options> peering_table() {
               "How long siblings may take altogether; then the origin is asked beside them and "
               "the first good answer counts. Longer has more siblings' hits and makes what they "
               "do not have slower."),
+        value("hit_worth",
+              &peering_options::hit_worth,
+              time_between(0ms, 1min),
+              live,
+              "What a hit in a sibling is worth beside the time it saves: the origin's bytes and "
+              "work. A sibling that answers later than origins do by more than this is asked less "
+              "often. Longer where origins are metered or easily overloaded, 0 where time alone "
+              "counts."),
     }};
 }
 

@@ -118,7 +118,7 @@ void inquiry::abandon(reason why) {
 void inquiry::count(const answer& one, asking_end end) const {
     auto& table = w_.common.peers->siblings();
     const auto bytes = end == asking_end::true_hit ? 0 : one.bytes;
-    table.benefit_of(one.slot).ended(end, one.took, table.origin_latency(), bytes, steady_now());
+    table.benefit_of(one.slot).ended(end, one.took, table.hit_gives(), bytes, steady_now());
 }
 
 awaitable<void> inquiry::run() {

@@ -150,6 +150,7 @@ void peering::begin(net::io_context& home,
 }
 
 void peering::adopt(const config::options& options) {
+    table_.set_hit_worth(options.peering.hit_worth);
     peers_ = options.peers;
     discovery_->follow(options.peers, shares());
 }

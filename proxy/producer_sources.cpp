@@ -169,7 +169,7 @@ void producer::end_asking(peer::asking_end how) {
     table.benefit_of(sibling_slot_)
         .ended(how,
                took,
-               table.origin_latency(),
+               table.hit_gives(),
                hit ? into_.received() : sibling_bytes_ + into_.received(),
                now);
     sibling_ = nullptr;

@@ -13,9 +13,6 @@ constexpr auto relaxed = std::memory_order_relaxed;
 constexpr double weight = 1.0 / 16;
 /// Nobody is judged by less.
 constexpr std::uint32_t least_answers = 8;
-/// What a hit is worth beside the time it saves: the origin's bytes and work. A sibling that is no
-/// faster than the origin is asked all the same; one that is slower by more than this is not.
-constexpr double hit_worth_us = 20'000;
 /// What one that was never asked is taken to cost: little, so that it is tried.
 constexpr double untried_us = 1;
 /// And one that was asked and never had anything: more than any that has.
@@ -98,7 +95,7 @@ bool benefit::may_ask(steady_time now, bool after_others) noexcept {
 
 void benefit::ended(asking_end how,
                     std::chrono::microseconds took,
-                    std::chrono::microseconds origin,
+                    const hit_value& gives,
                     std::uint64_t bytes,
                     steady_time now) noexcept {
     const bool hit = how == asking_end::true_hit;
@@ -107,16 +104,17 @@ void benefit::ended(asking_end how,
     (hit ? bytes_ : lost_bytes_).fetch_add(bytes, relaxed);
     last_asked_.store(now.time_since_epoch().count(), relaxed);
     const auto took_us = static_cast<double>(took.count());
-    const auto gained_us = hit ? static_cast<double>(origin.count()) - took_us : -took_us;
+    const auto gained_us = hit ? static_cast<double>(gives.time.count()) - took_us : -took_us;
+    const auto worth_us = hit ? gained_us + static_cast<double>(gives.beside.count()) : gained_us;
     add(gained_us >= 0 ? saved_ms_ : lost_ms_, std::abs(gained_us) / 1000);
     mean(true_rate_, hit ? 1 : 0, first);
-    mean(worth_us_, hit ? gained_us + hit_worth_us : gained_us, first);
+    mean(worth_us_, worth_us, first);
     if (hit) {
         latencies_[class_of(took)].fetch_add(1, relaxed);
         mean(round_trip_us_, took_us, round_trip_us_.load(relaxed) == 0);
     }
     const auto distance = distance_.load(relaxed);
-    if (hit && gained_us + hit_worth_us > 0) {
+    if (hit && worth_us > 0) {
         // It gives again: what it cost before shall not count for long.
         if (distance > 0) {
             distance_.store(distance - 1, relaxed);

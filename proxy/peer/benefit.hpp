@@ -1,12 +1,12 @@
 #pragma once
 // Whether asking a sibling pays: what it saved and lost, and how often it is asked because of that.
 //
-// A true hit saves what the origin would have taken beyond what the sibling took, and 20 ms for the
-// origin's bytes and work; anything else loses what it took. Their mean over the last answers or so
-// (exponentially weighted) is what a question to it is worth, in milliseconds. While that is below
-// zero it is asked at every second chance, then at every fourth, and so on down to one in 256; but
-// once a retry_after at least, so that one that has recovered is found to have. Each good answer
-// then brings it one step back.
+// A true hit saves what the origin would have taken beyond what the sibling took, and the origin's
+// bytes and work (peering.hit_worth); anything else loses what it took. Their mean over the last
+// answers or so (exponentially weighted) is what a question to it is worth, in milliseconds. While
+// that is below zero it is asked at every second chance, then at every fourth, and so on down to
+// one in 256; but once a retry_after at least, so that one that has recovered is found to have.
+// Each good answer then brings it one step back.
 //
 // Threads   any number: relaxed atomics, and a lost race loses one answer's weight.
 
@@ -30,6 +30,14 @@ inline constexpr std::size_t asking_ends = 4;
 
 /// Latencies by powers of two of a millisecond: below 1, 2, 4, ... 2^14, and more.
 inline constexpr std::size_t latency_classes = 16;
+
+/// What a hit in a sibling gives: no wait for the origin, and `beside` that what its bytes and work
+/// are worth. A sibling that is no faster than the origin is asked all the same; one that is slower
+/// by more than `beside` is not.
+struct hit_value {
+    std::chrono::microseconds time;
+    std::chrono::microseconds beside{20'000};
+};
 
 struct benefit_figures {
     std::uint64_t offered = 0;  ///< look-ups that its digest was in
@@ -62,11 +70,11 @@ public:
     /// only if others fail, so this is no try of one that may have recovered.
     [[nodiscard]] bool may_ask(steady_time now, bool after_others = false) noexcept;
 
-    /// It was asked. `origin` is what the origin would have taken, as far as known. `bytes` of a
-    /// true hit are those of the body, else all that were sent and received.
+    /// It was asked. `gives`: what a hit would have given, as far as known. `bytes` of a true hit
+    /// are those of the body, else all that were sent and received.
     void ended(asking_end how,
                std::chrono::microseconds took,
-               std::chrono::microseconds origin,
+               const hit_value& gives,
                std::uint64_t bytes,
                steady_time now) noexcept;
 

@@ -108,9 +108,15 @@ void sibling_table::note_origin(std::chrono::microseconds took) noexcept {
     origin_us_.store(next, std::memory_order_relaxed);
 }
 
-std::chrono::microseconds sibling_table::origin_latency() const noexcept {
-    return std::chrono::microseconds{
-        static_cast<std::int64_t>(origin_us_.load(std::memory_order_relaxed))};
+void sibling_table::set_hit_worth(std::chrono::microseconds beside) noexcept {
+    hit_worth_us_.store(beside.count(), std::memory_order_relaxed);
+}
+
+hit_value sibling_table::hit_gives() const noexcept {
+    using std::chrono::microseconds;
+    return {
+        .time = microseconds{static_cast<std::int64_t>(origin_us_.load(std::memory_order_relaxed))},
+        .beside = microseconds{hit_worth_us_.load(std::memory_order_relaxed)}};
 }
 
 std::uint64_t sibling_table::squid_bytes(unsigned but) const {

@@ -80,7 +80,9 @@ public:
 
     /// What an origin's answer took, for what asking siblings saves: a weighted mean over all.
     void note_origin(std::chrono::microseconds took) noexcept;
-    [[nodiscard]] std::chrono::microseconds origin_latency() const noexcept;
+    void set_hit_worth(std::chrono::microseconds beside) noexcept;
+    /// That time, and what a hit is worth beside it.
+    [[nodiscard]] hit_value hit_gives() const noexcept;
 
     [[nodiscard]] std::uint64_t bytes() const;
 
@@ -118,6 +120,7 @@ private:
     std::array<benefit, filter::sibling_index::capacity> benefits_;
     std::atomic<filter::sibling_mask> members_{0};  // that have a digest of either kind
     std::atomic<double> origin_us_{0};
+    std::atomic<std::int64_t> hit_worth_us_{hit_value{}.beside.count()};
     mutable std::mutex guard_;  // of what is below
     std::array<std::string, filter::sibling_index::capacity> names_;
     squid_list squids_;

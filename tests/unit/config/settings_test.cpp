@@ -108,6 +108,7 @@ TEST_SUITE("config/settings") {
         CHECK(wanted.peers[1].port == 3129);
         CHECK(wanted.peers[1].proxy_only);
         CHECK(wanted.peering.budget == 50ms);
+        CHECK(wanted.peering.hit_worth == 1s);
     }
 
     TEST_CASE("the disk is read") {

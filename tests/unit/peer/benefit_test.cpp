@@ -25,16 +25,16 @@ TEST_SUITE("peer/benefit") {
         benefit b;
         CHECK(asked_of(b, 100, start) == 100);
         CHECK(b.cost() <= 1);
-        b.ended(asking_end::true_hit, 5ms, 80ms, 1000, start);
+        b.ended(asking_end::true_hit, 5ms, {80ms}, 1000, start);
         CHECK(b.cost() == doctest::Approx(5000));
     }
 
     TEST_CASE(
         "true hits save what the origin would have taken longer, others lose what they took") {
         benefit b;
-        b.ended(asking_end::true_hit, 5ms, 80ms, 1000, start);
-        b.ended(asking_end::false_hit, 3ms, 80ms, 70, start);
-        b.ended(asking_end::true_hit, 100ms, 80ms, 500, start);
+        b.ended(asking_end::true_hit, 5ms, {80ms}, 1000, start);
+        b.ended(asking_end::false_hit, 3ms, {80ms}, 70, start);
+        b.ended(asking_end::true_hit, 100ms, {80ms}, 500, start);
         const auto f = b.figures();
         CHECK(f.saved_ms == doctest::Approx(75));
         CHECK(f.lost_ms == doctest::Approx(3 + 20));
@@ -52,7 +52,7 @@ TEST_SUITE("peer/benefit") {
             now += 1ms;
             if (b.may_ask(now)) {
                 ++asked;
-                b.ended(asking_end::false_hit, 2ms, 50ms, 0, now);
+                b.ended(asking_end::false_hit, 2ms, {50ms}, 0, now);
             }
         }
         CHECK(asked < 200);
@@ -67,14 +67,14 @@ TEST_SUITE("peer/benefit") {
     TEST_CASE("one that gives again is asked again") {
         benefit b;
         for (unsigned i = 0; i < 20; ++i) {
-            b.ended(asking_end::timed_out, 300ms, 50ms, 0, start);
+            b.ended(asking_end::timed_out, 300ms, {50ms}, 0, start);
         }
         CHECK(b.figures().one_in == 256);
         for (unsigned i = 0; i < 8; ++i) {
-            b.ended(asking_end::true_hit, 2ms, 50ms, 100, start);
+            b.ended(asking_end::true_hit, 2ms, {50ms}, 100, start);
         }
         CHECK(b.figures().one_in == 1);
-        b.ended(asking_end::false_hit, 2ms, 50ms, 0, start);
+        b.ended(asking_end::false_hit, 2ms, {50ms}, 0, start);
         CHECK(b.figures().one_in <= 2);
     }
 
@@ -83,8 +83,8 @@ TEST_SUITE("peer/benefit") {
         benefit bad;
         const benefit untried;
         for (unsigned i = 0; i < 20; ++i) {
-            good.ended(asking_end::true_hit, 40ms, 50ms, 100, start);
-            bad.ended(asking_end::timed_out, 300ms, 50ms, 0, start);
+            good.ended(asking_end::true_hit, 40ms, {50ms}, 100, start);
+            bad.ended(asking_end::timed_out, 300ms, {50ms}, 0, start);
         }
         CHECK(bad.cost() > good.cost());
         CHECK(good.cost() > untried.cost());
@@ -94,7 +94,7 @@ TEST_SUITE("peer/benefit") {
         benefit b;
         for (unsigned i = 0; i < 1000; ++i) {
             b.ended(
-                i % 5 == 0 ? asking_end::false_hit : asking_end::true_hit, 2ms, 40ms, 100, start);
+                i % 5 == 0 ? asking_end::false_hit : asking_end::true_hit, 2ms, {40ms}, 100, start);
         }
         CHECK(b.figures().one_in == 1);
         CHECK(b.figures().true_hit_rate == doctest::Approx(0.8).epsilon(0.15));
@@ -104,7 +104,20 @@ TEST_SUITE("peer/benefit") {
     TEST_CASE("a sibling slower than the origin is not worth asking, though it has everything") {
         benefit b;
         for (unsigned i = 0; i < 20; ++i) {
-            b.ended(asking_end::true_hit, 90ms, 10ms, 100, start);
+            b.ended(asking_end::true_hit, 90ms, {10ms}, 100, start);
+        }
+        CHECK(b.figures().one_in > 1);
+    }
+
+    TEST_CASE("unless a hit is worth more than that beside its time") {
+        benefit b;
+        for (unsigned i = 0; i < 20; ++i) {
+            b.ended(asking_end::true_hit, 90ms, {.time = 10ms, .beside = 81ms}, 100, start);
+        }
+        CHECK(b.figures().one_in == 1);
+        CHECK(b.figures().worth_ms == doctest::Approx(1));
+        for (unsigned i = 0; i < 20; ++i) {
+            b.ended(asking_end::true_hit, 11ms, {.time = 10ms, .beside = 0ms}, 100, start);
         }
         CHECK(b.figures().one_in > 1);
     }
@@ -115,7 +128,7 @@ TEST_SUITE("peer/benefit") {
             b.offered(i < 110);
         }
         for (unsigned i = 0; i < 100; ++i) {
-            b.ended(asking_end::true_hit, 2ms, 40ms, 1, start);
+            b.ended(asking_end::true_hit, 2ms, {40ms}, 1, start);
         }
         CHECK(b.figures().named == 110);
         CHECK(b.figures().expected_false(0.01) == doctest::Approx(9));
@@ -125,10 +138,10 @@ TEST_SUITE("peer/benefit") {
         benefit b;
         CHECK(b.figures().quantile_ms(0.5) == 0);
         for (unsigned i = 0; i < 90; ++i) {
-            b.ended(asking_end::true_hit, 3ms, 40ms, 1, start);
+            b.ended(asking_end::true_hit, 3ms, {40ms}, 1, start);
         }
         for (unsigned i = 0; i < 10; ++i) {
-            b.ended(asking_end::true_hit, 100ms, 40ms, 1, start);
+            b.ended(asking_end::true_hit, 100ms, {40ms}, 1, start);
         }
         CHECK(b.figures().quantile_ms(0.5) == 4);
         CHECK(b.figures().quantile_ms(0.99) == 128);
@@ -137,7 +150,7 @@ TEST_SUITE("peer/benefit") {
     TEST_CASE("who takes over a slot begins anew") {
         benefit b;
         for (unsigned i = 0; i < 20; ++i) {
-            b.ended(asking_end::failed, 300ms, 50ms, 0, start);
+            b.ended(asking_end::failed, 300ms, {50ms}, 0, start);
         }
         b.forget();
         CHECK(b.figures().asked() == 0);
