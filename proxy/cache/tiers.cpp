@@ -129,15 +129,14 @@ std::size_t tiers::invalidate(const filter::key_hash& key, std::string_view url,
 
 std::size_t tiers::expire(const filter::key_hash& key, std::string_view url, wall_time now) {
     times_.note(key, now);
-    if (outdated_to_ != nullptr) {
-        outdated_to_->outdated(key);  // first: what is fetched meanwhile is none of it
+    // It is said first that all are outdated: what is fetched meanwhile is none of them.
+    const bool on_disk = disk_ && disk_->may_hold(key);
+    if (disk_) {
+        disk_->expire(key, now);
+    } else if (outdated_to_ != nullptr) {
+        outdated_to_->outdated(key);
     }
     const auto in_memory = memory_.expire(key, url, now);
-    if (!disk_) {
-        return in_memory;
-    }
-    const bool on_disk = disk_->may_hold(key);
-    disk_->expire(key, now);
     return in_memory != 0 ? in_memory : on_disk ? 1 : 0;
 }
 

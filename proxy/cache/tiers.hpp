@@ -36,7 +36,8 @@ class tiers {
 public:
     explicit tiers(const store_plan& memory);
 
-    /// Begins to use a disk tier. Before any other thread is there.
+    /// Begins to use a disk tier, of which the same listener hears. Before any other thread is
+    /// there.
     void attach(std::unique_ptr<disk::tier> disk, disk_write when);
 
     /// memory.max_object: no body that is longer enters memory from disk. Who puts a response here

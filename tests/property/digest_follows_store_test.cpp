@@ -208,6 +208,29 @@ void run(std::uint64_t seed, disk_write when) {
     for (std::size_t i = 0; i < left.size(); ++i) {
         different += left[i] != right[i] ? 1 : 0;
     }
+    if (different != 0) {
+        for (std::uint64_t i = 0; i < 12'000; ++i) {
+            const auto name = peer::name_of(url_of(i), peer::fleet_secret::none());
+            const auto key = peer::key_of(name, peer::fleet_secret::none());
+            if (one->bits->may_contain(key) != other->bits->may_contain(key)) {
+                MESSAGE(url_of(i), one->bits->may_contain(key) ? " was said" : " was not said");
+                for (const auto& [url, response] : in_memory) {
+                    if (url == url_of(i)) {
+                        MESSAGE("in memory, Vary ",
+                                response->vary.names,
+                                ", record ",
+                                response->disk_record.load(),
+                                ", useful until ",
+                                useful_until(response->freshness, response->directives)
+                                    .time_since_epoch()
+                                    .count());
+                    }
+                }
+                const auto there = again.on_disk(url_of(i));
+                MESSAGE("on disk: ", static_cast<int>(there.what));
+            }
+        }
+    }
     CHECK(different == 0);
     CHECK(figures.listed > 10);
 }

@@ -184,10 +184,26 @@ void core::count(const index_entry& entry, int sign) noexcept {
                            std::memory_order_relaxed);
 }
 
+// By bits that the index keeps, so that a key that is known in part has the same.
+core::order& core::order_of(const filter::key_hash& key) noexcept {
+    static_assert(orders == 1u << 10);
+    return order_[key.high >> 54];
+}
+
 std::unique_lock<std::mutex> core::in_order(const filter::key_hash& key) {
-    // Of the bits that the index keeps, so that a key that is known in part has the same lock.
-    return settings.told == nullptr ? std::unique_lock<std::mutex>{}
-                                    : std::unique_lock{order_[key.low % order_.size()]};
+    if (settings.told == nullptr) {
+        return {};
+    }
+    auto& its = order_of(key);
+    std::unique_lock lock{its.guard};
+    ++its.steps;
+    return lock;
+}
+
+std::uint64_t core::steps(const filter::key_hash& primary) {
+    auto& its = order_of(primary);
+    const std::lock_guard lock{its.guard};
+    return its.steps;
 }
 
 void core::tell_gone(const filter::key_hash& key, const index_entry& entry) noexcept {
@@ -197,18 +213,36 @@ void core::tell_gone(const filter::key_hash& key, const index_entry& entry) noex
     }
 }
 
-bool core::tell_held(const filter::key_hash& primary,
-                     const saying& said,
-                     const std::optional<record_place>& place) {
+void core::tell_held(const filter::key_hash& primary, const saying& said) {
     const auto ordered = in_order(primary);
-    const auto there = index.find(primary);
-    if (!there || (place && there->place != *place)) {
-        return false;
-    }
-    if (settings.told != nullptr) {
+    if (settings.told != nullptr && index.find(primary)) {
         settings.told->held(tier_name::disk, primary, said.url, said.until);
     }
-    return true;
+}
+
+core::telling core::tell_found(const filter::key_hash& primary,
+                               const saying& said,
+                               const record_place& place,
+                               std::uint64_t steps) {
+    const auto ordered = in_order(primary);
+    const auto there = index.find(primary);
+    if (!there || there->place != place) {
+        return telling::moved;
+    }
+    if (order_of(primary).steps != steps + 1) {  // this one
+        return telling::late;
+    }
+    settings.told->held(tier_name::disk, primary, said.url, said.until);
+    return telling::told;
+}
+
+bool core::expire(const filter::key_hash& primary, const soft_expiries::mark& made) {
+    const auto ordered = in_order(primary);
+    const bool noted = expiries.note(primary, made);
+    if (settings.told != nullptr) {
+        settings.told->outdated(primary);
+    }
+    return noted;
 }
 
 std::optional<index_entry> core::put(const filter::key_hash& key,

@@ -180,10 +180,20 @@ struct core {
     bool move(const filter::key_hash& key, const record_place& from, const index_entry& entry);
     bool erase(const filter::key_hash& key, const index_entry& entry);
     std::optional<index_entry> erase(const filter::key_hash& key);
-    /// Says so if something still is there, and in `place`, where one is given; false: it is not.
-    bool tell_held(const filter::key_hash& primary,
-                   const saying& said,
-                   const std::optional<record_place>& place = {});
+    /// Says so if something still is there.
+    void tell_held(const filter::key_hash& primary, const saying& said);
+    /// What was found by reading is said only if nothing was done meanwhile that it may not know
+    /// of: steps() as before the reading, and the record still in its place.
+    enum class telling : std::uint8_t { told, moved, late };
+    telling tell_found(const filter::key_hash& primary,
+                       const saying& said,
+                       const record_place& place,
+                       std::uint64_t steps);
+    /// How often something was done to the key, or to another of its lock.
+    [[nodiscard]] std::uint64_t steps(const filter::key_hash& primary);
+    /// Notes a soft expiry and says that all copies are stale; false: there are too many to
+    /// remember.
+    bool expire(const filter::key_hash& primary, const soft_expiries::mark& made);
 
     /// Records that went otherwise than by reclaiming, for the writer's bookkeeping of space.
     void note_death(const index_entry& entry);
@@ -212,8 +222,15 @@ private:
     condition health_;
     std::mutex deaths_guard_;
     std::vector<index_entry> deaths_;
-    // What is done to a key in the index and what is said of it: one step, where somebody hears.
-    std::array<std::mutex, 64> order_;
+    // What is done to a key and what is said of it: one step, where somebody hears. So many that a
+    // reader seldom meets another key's.
+    struct order {
+        std::mutex guard;
+        std::uint64_t steps = 0;
+    };
+    static constexpr std::size_t orders = 1024;
+    [[nodiscard]] order& order_of(const filter::key_hash& key) noexcept;
+    std::array<order, orders> order_;
 };
 
 }  // namespace reprise::proxy::cache::disk

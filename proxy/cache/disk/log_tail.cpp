@@ -1,5 +1,7 @@
 #include "proxy/cache/disk/log_tail.hpp"
 
+#include "proxy/cache/disk/teller.hpp"
+
 #include <algorithm>
 
 namespace reprise::proxy::cache::disk {
@@ -159,7 +161,7 @@ void log_tail::publish() {
         const bool is_primary = !one.url.empty() && one.entry.kind != record_kind::refresh;
         (void)core_.put(one.key, one.entry, is_primary ? &said : nullptr);
         if (!one.url.empty() && !is_primary) {
-            (void)core_.tell_held(one.primary, said);  // a newer head
+            core_.tell_held(one.primary, said);  // a newer head
         }
         // An invalidation notes itself and then looks into the index; here it is the other way
         // round, so at least one of the two sees the other.
@@ -167,7 +169,15 @@ void log_tail::publish() {
             (void)core_.erase(one.key, one.entry);
             if (!one.url.empty() && !is_primary) {
                 // What is there still is stale, by a soft purge.
-                (void)core_.tell_held(one.primary, {one.url, wall_time::min()});
+                core_.tell_held(one.primary, {one.url, wall_time::min()});
+            }
+        }
+    }
+    if (core_.settings.told != nullptr) {
+        // Of variants all that came with them is there now.
+        for (const auto& one : waiting_) {
+            if (one.entry.kind == record_kind::variants && !one.moved_from) {
+                tell_variants(core_, one.primary);
             }
         }
     }

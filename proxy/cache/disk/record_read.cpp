@@ -1,8 +1,13 @@
 #include "proxy/cache/disk/record_read.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace reprise::proxy::cache::disk {
+
+namespace {
+constexpr std::uint64_t usual_front = 4096;
+}  // namespace
 
 record_read::record_read(wakeup::signal sleeper,
                          segment_table::view from,
@@ -49,6 +54,32 @@ body_ptr record_read::body() const {
         whole->slices.push_back({memory_, header_.front_bytes, header_.body_bytes});
     }
     return whole;
+}
+
+std::optional<record_front> read_front(const core& from,
+                                       const record_place& at,
+                                       std::uint64_t bytes,
+                                       std::vector<char>& into) {
+    const auto view = from.segments.at(at.segment);
+    if (!view.from || view.sequence == 0) {
+        return std::nullopt;
+    }
+    const auto get = [&](std::uint64_t size) {
+        into.resize(size);
+        return !read_all(*view.from, at.offset, std::as_writable_bytes(std::span{into}));
+    };
+    if (!get(std::min(bytes, usual_front))) {
+        return std::nullopt;
+    }
+    const auto told = read_header(into);
+    if (!told) {
+        return std::nullopt;
+    }
+    if (told->front_bytes > into.size() && (told->front_bytes > bytes || !get(told->front_bytes))) {
+        return std::nullopt;
+    }
+    const auto good = check_front(into, from.store.store, view.sequence);
+    return good ? std::optional{record_front{*good, view.sequence}} : std::nullopt;
 }
 
 }  // namespace reprise::proxy::cache::disk

@@ -1,8 +1,9 @@
 #pragma once
-// The reading of one whole record: at once where the page cache has it, else by the pool.
+// The reading of one whole record: at once where the page cache has it, else by the pool; and of
+// its front alone.
 //
 // Threads   made, begun and asked on one event loop; read and verified there or on a thread of the
-//           pool.
+//           pool. read_front is for threads of the tier's own: it waits for the disk.
 
 #include "proxy/cache/disk/core.hpp"
 #include "proxy/cache/disk/record.hpp"
@@ -10,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
 namespace reprise::proxy::cache::disk {
 
@@ -58,5 +60,17 @@ private:
     outcome how_ = outcome::none;
     record_header header_;
 };
+
+struct record_front {
+    record_header header;
+    std::uint64_t sequence = 0;  ///< of the segment it was read from
+};
+
+/// The front of the record of `bytes` at `at`, into `into`; none: it is not there any more, cannot
+/// be read or is damaged. One read, of 4 KiB as a rule.
+[[nodiscard]] std::optional<record_front> read_front(const core& from,
+                                                     const record_place& at,
+                                                     std::uint64_t bytes,
+                                                     std::vector<char>& into);
 
 }  // namespace reprise::proxy::cache::disk

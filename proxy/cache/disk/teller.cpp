@@ -1,7 +1,7 @@
 #include "proxy/cache/disk/teller.hpp"
 
 #include "proxy/admin/log.hpp"
-#include "proxy/cache/disk/record.hpp"
+#include "proxy/cache/disk/record_read.hpp"
 #include "proxy/cache/disk/variants.hpp"
 
 #include <algorithm>
@@ -15,10 +15,9 @@ namespace reprise::proxy::cache::disk {
 namespace {
 
 constexpr std::uint64_t at_a_time = 1u << 20;  // records
-constexpr std::uint64_t usual_front = 4096;
-/// At a record that is carried on each time before it was read. Between two a round of the whole
-/// log lies, or nearly.
-constexpr unsigned attempts = 4;
+/// At a record of which something is said, or that is carried on, each time while it is read.
+/// Between two carries a round of the whole log lies, or nearly.
+constexpr unsigned attempts = 16;
 
 struct placed {
     filter::key_hash partial;
@@ -34,16 +33,16 @@ public:
     /// key's.
     void tell(placed one);
 
+    /// None: there is none.
     [[nodiscard]] std::optional<wall_time> until_of_variants(const variant_directory& listed,
-                                                             const filter::key_hash& primary,
-                                                             std::uint64_t but_not);
+                                                             const filter::key_hash& primary);
     /// What is listed under a key in the index; none: it is no directory.
     [[nodiscard]] std::optional<variant_directory> directory_of(const filter::key_hash& primary,
                                                                 const index_entry& entry);
 
 private:
-    /// Of what is in `one`'s place; false: it is not there, or not any more once it was read.
-    [[nodiscard]] bool tell_there(const placed& one);
+    /// Of what is in `one`'s place.
+    [[nodiscard]] core::telling tell_there(const placed& one);
     /// The front of the record, whole and verified; false: it is not there any more, or damaged.
     [[nodiscard]] bool read(const record_place& at, std::uint64_t bytes, record_header& header);
     /// Until when the object in front_ is of use; none: a purge has ended it.
@@ -59,31 +58,12 @@ private:
 };
 
 bool teller::read(const record_place& at, std::uint64_t bytes, record_header& header) {
-    const auto view = core_.segments.at(at.segment);
-    if (!view.from || view.sequence == 0) {
+    const auto seen = read_front(core_, at, bytes, front_);
+    if (!seen) {
         return false;
     }
-    sequence_ = view.sequence;
-    const auto get = [&](std::uint64_t size) {
-        front_.resize(size);
-        return !read_all(*view.from, at.offset, std::as_writable_bytes(std::span{front_}));
-    };
-    if (!get(std::min(bytes, usual_front))) {
-        return false;
-    }
-    const auto told = read_header(front_);
-    if (!told) {
-        return false;
-    }
-    if (told->front_bytes > front_.size() &&
-        (told->front_bytes > bytes || !get(told->front_bytes))) {
-        return false;
-    }
-    const auto good = check_front(front_, core_.store.store, view.sequence);
-    if (!good) {
-        return false;
-    }
-    header = *good;
+    header = seen->header;
+    sequence_ = seen->sequence;
     return true;
 }
 
@@ -142,13 +122,9 @@ std::optional<variant_directory> teller::directory_of(const filter::key_hash& pr
 }
 
 std::optional<wall_time> teller::until_of_variants(const variant_directory& listed,
-                                                   const filter::key_hash& primary,
-                                                   std::uint64_t but_not) {
+                                                   const filter::key_hash& primary) {
     std::optional<wall_time> latest;
     for (const auto& variant : listed.variants) {
-        if (variant.discriminator == but_not) {
-            continue;
-        }
         record_header header;
         std::string url;
         const auto there = read_of(index_key(record_kind::object, primary, variant.discriminator),
@@ -163,9 +139,13 @@ std::optional<wall_time> teller::until_of_variants(const variant_directory& list
 }
 
 void teller::tell(placed one) {
-    for (unsigned i = 0; i < attempts && !tell_there(one); ++i) {
+    for (unsigned i = 0; i < attempts; ++i) {
+        const auto how = tell_there(one);
+        if (how == core::telling::told) {
+            return;
+        }
         const auto there = core_.index.find(one.partial);
-        if (!there || there->place == one.place) {
+        if (!there || (how == core::telling::moved && there->place == one.place)) {
             return;  // gone, damaged, or a variant: its directory speaks for it
         }
         one.place = there->place;
@@ -173,48 +153,47 @@ void teller::tell(placed one) {
     }
 }
 
-bool teller::tell_there(const placed& one) {
+core::telling teller::tell_there(const placed& one) {
+    const auto steps = core_.steps(one.partial);
     record_header header;
     if (!read(one.place, one.bytes, header) ||
         record_index::partial(header.primary) != one.partial) {
-        return false;  // gone, another came in its place, or it is a variant
+        return core::telling::moved;  // or gone, another came in its place, or it is a variant
     }
     std::string url;
     std::optional<wall_time> until;
     if (header.kind == record_kind::variants) {
         if (const auto listed = read_variants(front_)) {
             url = listed->url;
-            until = until_of_variants(*listed, header.primary, 0);
+            until = until_of_variants(*listed, header.primary);
         }
     } else {
         until = until_of(one.place, header, url);
     }
-    return !until || core_.tell_held(header.primary, {url, *until}, one.place);
+    return until ? core_.tell_found(header.primary, {url, *until}, one.place, steps)
+                 : core::telling::told;  // there is nothing to say
 }
 
 }  // namespace
 
-std::optional<wall_time> variants_useful_until(core& from,
-                                               const variant_directory& listed,
-                                               const filter::key_hash& primary,
-                                               std::uint64_t but_not) {
-    return teller{from}.until_of_variants(listed, primary, but_not);
-}
-
 void tell_variants(core& from, const filter::key_hash& primary) {
-    const auto entry = from.index.find(primary);
-    if (!entry) {
-        return;
-    }
     teller says{from};
-    const auto listed = says.directory_of(primary, *entry);
-    if (!listed) {
-        return;
-    }
-    if (const auto until = says.until_of_variants(*listed, primary, 0)) {
-        (void)from.tell_held(primary, {listed->url, *until}, entry->place);
-    } else {
-        (void)from.erase(primary, *entry);
+    for (unsigned i = 0; i < attempts; ++i) {
+        const auto steps = from.steps(primary);
+        const auto entry = from.index.find(primary);
+        const auto listed = entry ? says.directory_of(primary, *entry) : std::nullopt;
+        if (!listed) {
+            return;
+        }
+        const auto until = says.until_of_variants(*listed, primary);
+        if (!until) {
+            (void)from.erase(primary, *entry);
+            return;
+        }
+        if (from.tell_found(primary, {listed->url, *until}, entry->place, steps) !=
+            core::telling::late) {
+            return;
+        }
     }
 }
 

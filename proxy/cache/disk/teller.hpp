@@ -2,8 +2,10 @@
 // Says what the store has at the start, URL by URL, to who wants to hear it (contents.hpp).
 //
 // The index knows hashes alone, so the beginning of each record is read once, in the order in which
-// records lie on disk. What comes or goes meanwhile is told as it happens, and wins. What is
-// carried meanwhile, and so told by nobody, is looked up again and read where it has come to.
+// records lie on disk. What comes or goes meanwhile is told as it happens, and wins: of what
+// something was done to while it was read, nothing is said that the reading found; it is read again.
+// What is carried meanwhile, and so told by nobody, is looked up again and read where it has come
+// to.
 //
 // Cost     one read of 4 KiB a response, on the loader's thread, after the index is loaded and
 //          traffic served from it: the speed of the disk.
@@ -11,27 +13,16 @@
 //          parts.
 
 #include "proxy/cache/disk/core.hpp"
-#include "proxy/cache/disk/variants.hpp"
 
 #include <atomic>
-#include <cstdint>
-#include <optional>
-#include <string>
 
 namespace reprise::proxy::cache::disk {
 
 /// @pre from.settings.told. Says loaded() at the end, unless `stopping` came true.
 void tell_contents(core& from, const std::atomic<bool>& stopping);
 
-/// Until when the variants of `listed` that are in the index are of use, but for the one of
-/// `but_not` (0: all); none: there is none. A read for each: for threads of the tier's own.
-[[nodiscard]] std::optional<wall_time> variants_useful_until(core& from,
-                                                             const variant_directory& listed,
-                                                             const filter::key_hash& primary,
-                                                             std::uint64_t but_not);
-
-/// A variant of `primary` has gone, or was given a new end, by which the directory is not written
-/// anew: says what holds now. Its last variant's going takes the directory along.
+/// A variant of `primary` has come, has gone, or was given a new end: says what holds now. Its last
+/// variant's going takes the directory along. A read for each variant: for the writer's thread.
 /// @pre from.settings.told
 void tell_variants(core& from, const filter::key_hash& primary);
 

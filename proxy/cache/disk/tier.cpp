@@ -354,7 +354,7 @@ void tier::drop(const filter::key_hash& key, const stored_response& outdated) {
 }
 
 void tier::expire(const filter::key_hash& key, wall_time now, std::function<void()> kept) {
-    if (!core_->expiries.note(key, {end_of_time, now})) {
+    if (!core_->expire(key, {end_of_time, now})) {
         invalidate(key, std::move(kept));  // too many to remember: gone is safer than fresh
         return;
     }

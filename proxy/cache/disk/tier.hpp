@@ -200,7 +200,7 @@ public:
     /// Drops exactly this response, if it is here.
     void drop(const filter::key_hash& key, const stored_response& outdated);
 
-    /// A soft purge of a URL: its variants are stale from `now` on.
+    /// A soft purge of a URL: its variants are stale from `now` on, and so it is told.
     void expire(const filter::key_hash& key, wall_time now, std::function<void()> kept = {});
 
     /// The bans made since the last call go to the journal; `kept` as for invalidate. To be called

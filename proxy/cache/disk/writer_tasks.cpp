@@ -5,8 +5,8 @@
 #include "proxy/cache/disk/variants.hpp"
 #include "proxy/cache/disk/writer.hpp"
 
-#include <algorithm>
 #include <utility>
+#include <vector>
 
 // What the writer does with one task: encode it at the end of the log, and make room for that.
 
@@ -51,7 +51,15 @@ void writer::perform(const response_task& task) {
     }
     if (task.kind == record_kind::refresh) {
         const auto object = index_key(record_kind::object, task.primary, discriminator);
-        if (!tail_.awaits(object) && !core_->index.find(object)) {
+        if (tail_.awaits(object)) {
+            flush();
+        }
+        // Another may have come in its place, or it was never written: then this is nobody's head.
+        const auto there = core_->index.find(object);
+        std::vector<char> front;
+        const auto of = there ? read_front(*core_, there->place, there->bytes, front)
+                              : std::nullopt;
+        if (!of || of->header.id != task.subject) {
             return;
         }
     }
@@ -136,21 +144,12 @@ void writer::list_variant(const response_task& task,
     }
     const directory_source source{task.primary, directory};
     if (const auto entry = append(source, core_->next_id())) {
-        publication waiting{.key = task.primary,
-                            .entry = *entry,
-                            .primary = task.primary,
-                            .length = entry->bytes,
-                            .asked = task.asked,
-                            .moved_from = {}};
-        if (core_->settings.told != nullptr) {
-            const auto& response = *task.response;
-            waiting.url = task.url;
-            waiting.useful_until = std::max(
-                useful_until(response.freshness, response.directives),
-                variants_useful_until(*core_, directory, task.primary, discriminator)
-                    .value_or(wall_time::min()));
-        }
-        tail_.publish_later(std::move(waiting));
+        tail_.publish_later({.key = task.primary,
+                             .entry = *entry,
+                             .primary = task.primary,
+                             .length = entry->bytes,
+                             .asked = task.asked,
+                             .moved_from = {}});
     }
 }
 

@@ -14,6 +14,38 @@ namespace {
 
 using namespace test;
 
+std::shared_ptr<stored_response> variant(std::string_view url,
+                                         std::string_view asked,
+                                         std::chrono::seconds lifetime = 1h) {
+    auto made = object(url, 100);
+    const http::field vary{http::field_id::vary, "Vary", "X"};
+    made->vary = http::read_vary({&vary, 1});
+    const http::field line{http::field_id::unknown, "X", asked};
+    made->selecting = http::selecting_values(made->vary, {&line, 1});
+    made->freshness.lifetime = lifetime;
+    return made;
+}
+
+/// Holds up one operation on files, until told to go on.
+class pause {
+public:
+    pause(memory_files& files, operation what, int nth = 1) : left_{nth} {
+        files.set_hook(
+            [this, what, test = std::this_thread::get_id()](operation is, std::string_view) {
+                if (is == what && std::this_thread::get_id() != test && --left_ == 0) {
+                    reached = true;
+                    (void)eventually([this] { return go_on.load(); });
+                }
+                return error_code{};
+            });
+    }
+    std::atomic<bool> reached{false};
+    std::atomic<bool> go_on{false};
+
+private:
+    std::atomic<int> left_;
+};
+
 struct listener final : contents_listener {
     void held(tier_name /*by*/,
               const filter::key_hash& /*key*/,
@@ -146,13 +178,104 @@ TEST_SUITE("disk/teller") {
         REQUIRE(s->freshen(key_of(url), url, *current, *updated, s.mark(url)));
         REQUIRE(eventually([&] { return writing.load(); }));
         // As tiers do it.
-        told.outdated(key_of(url));
         s.lately->note(key_of(url));
         s->expire(key_of(url), wall_now(), {});
         may_write = true;
         s.put_surely(url_of(2), object(url_of(2), 100));  // behind it
         CHECK(s.find(url).response->purged_softly);
         CHECK_FALSE(told.is_listed(url));
+        s.close();
+    }
+
+    TEST_CASE("a variant that is dropped while another is being written does not stay listed") {
+        listener told;
+        auto files = std::make_shared<memory_files>();
+        store s{files};
+        s.settings.told = &told;
+        s.open_and_load();
+        const auto url = url_of(1);
+        const auto fresh = variant(url, "1");
+        REQUIRE(s.put(url, fresh));
+        REQUIRE(eventually([&] { return told.is_listed(url); }));
+        // The stale one is at the log's end already when its directory is read.
+        pause directory{*files, operation::read};
+        REQUIRE(s.put(url, variant(url, "2", 0s)));
+        REQUIRE(eventually([&] { return directory.reached.load(); }));
+        REQUIRE(s.put(url_of(2), object(url_of(2), 100)));  // before which is what is noted
+        s->drop(key_of(url), *fresh);
+        directory.go_on = true;
+        REQUIRE(eventually([&] { return told.is_listed(url_of(2)); }));
+        CHECK_FALSE(told.is_listed(url));
+        CHECK(told.heard(url));
+        s.close();
+    }
+
+    TEST_CASE("a newer head of what never was written is not said, and ends no other's") {
+        listener told;
+        store s{std::make_shared<memory_files>()};
+        s.settings.told = &told;
+        s.open_and_load();
+        const auto url = url_of(1);
+        const auto stale = object(url, 100);
+        stale->freshness.lifetime = 0s;
+        s.put_surely(url, stale);
+        const auto late = object(url, 100, 1);
+        late->freshness.lifetime = 0s;
+        REQUIRE(s.put(url, late));
+        const auto lost = late->disk_record.load();
+        late->disk_record = lost + 1'000'000;  // of nothing
+        const auto newer = object(url, 100, 1);
+        REQUIRE(s->freshen(key_of(url), url, *late, *newer, s.mark(url)));
+        const auto behind = url_of(2);
+        s.put_surely(behind, object(behind, 100));
+        CHECK_FALSE(told.is_listed(url));
+
+        late->disk_record = lost;
+        REQUIRE(s->freshen(key_of(url), url, *late, *newer, s.mark(url)));
+        CHECK(eventually([&] { return told.is_listed(url); }));
+        // Nor is that head lost to one of what is not there any more.
+        stale->disk_record = lost + 2'000'000;
+        const auto older = object(url, 100);
+        older->freshness.lifetime = 0s;
+        REQUIRE(s->freshen(key_of(url), url, *stale, *older, s.mark(url)));
+        s.put_surely(behind, object(behind, 200));
+        CHECK(told.is_listed(url));
+        CHECK(s.find(url).response->freshness.lifetime == 1h);
+        s.close();
+    }
+
+    TEST_CASE("a soft purge while variants are read is not spoken over") {
+        listener told;
+        auto files = std::make_shared<memory_files>();
+        store s{files};
+        s.settings.told = &told;
+        s.open_and_load();
+        int paused = 0;
+        for (int nth = 1; nth <= 8; ++nth) {
+            CAPTURE(nth);
+            const auto url = url_of(static_cast<std::uint64_t>(nth));
+            const auto first = variant(url, "1");
+            REQUIRE(s.put(url, first));
+            REQUIRE(s.put(url, variant(url, "2")));
+            REQUIRE(s.put(url, variant(url, "3")));
+            const auto behind = url_of(100 + static_cast<std::uint64_t>(nth));
+            REQUIRE(s.put(behind, object(behind, 100)));
+            REQUIRE(eventually([&] { return told.is_listed(behind); }));
+            REQUIRE(told.is_listed(url));
+            // Its going makes the writer read what is left: somewhere there the purge comes.
+            pause reading{*files, operation::read, nth};
+            s->drop(key_of(url), *first);
+            const bool reached = eventually([&] { return reading.reached.load(); }, 200ms);
+            paused += reached ? 1 : 0;
+            s.lately->note(key_of(url));
+            std::promise<void> kept;
+            s->expire(key_of(url), wall_now(), [&kept] { kept.set_value(); });
+            reading.go_on = true;
+            REQUIRE(kept.get_future().wait_for(tests::patience) == std::future_status::ready);
+            CHECK_FALSE(told.is_listed(url));
+            files->set_hook({});
+        }
+        CHECK(paused >= 4);  // the variant, the directory, the two others
         s.close();
     }
 }
