@@ -14,6 +14,8 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <future>
 #include <pthread.h>
 #include <stdexcept>
@@ -24,6 +26,9 @@ namespace reprise::proxy {
 namespace {
 
 using acceptor = net::basic_socket_acceptor<tcp, executor>;
+
+/// For the workers, whose loops nothing holds up.
+constexpr std::chrono::seconds reload_patience{5};
 
 std::size_t thread_count(const config::options& options) {
     return options.threads != 0 ? options.threads
@@ -268,6 +273,32 @@ void server::publish(settings_ptr next) {
 }
 
 std::vector<std::string> server::reload(config::options next) {
+    auto wants_restart = take_over(std::move(next));
+    if (!wait_for_workers()) {
+        log::warn("settings: not every thread has taken them over yet");
+    }
+    return wants_restart;
+}
+
+// What was posted to the workers before is done; false: not in time.
+bool server::wait_for_workers() {
+    struct waiting {
+        std::atomic<std::size_t> left;
+        std::promise<void> done;
+    };
+    const auto all = std::make_shared<waiting>();
+    all->left = workers_.size();
+    for (auto& one : workers_) {
+        net::post(one->w.io, [all] {
+            if (--all->left == 0) {
+                all->done.set_value();
+            }
+        });
+    }
+    return all->done.get_future().wait_for(reload_patience) == std::future_status::ready;
+}
+
+std::vector<std::string> server::take_over(config::options next) {
     const std::lock_guard lock{settings_guard_};
     const auto& before = settings_->options;
     auto wants_restart = config::needs_restart(before, next);

@@ -45,7 +45,8 @@ public:
         return admin_bound_;
     }
 
-    /// Takes over what can change live. Returns the names of changed settings that want a restart.
+    /// Takes over what can change live: every request that comes after its return meets the new
+    /// settings. Returns the names of changed settings that want a restart.
     /// @throws std::runtime_error naming a certificate or key that can't be used; nothing is
     /// changed
     std::vector<std::string> reload(config::options next);
@@ -73,6 +74,8 @@ private:
     void save_state();
     [[nodiscard]] std::optional<std::chrono::seconds> eviction_age() const;
     void publish(settings_ptr next);
+    std::vector<std::string> take_over(config::options next);
+    [[nodiscard]] bool wait_for_workers();
 
     std::string version_;
     std::function<std::vector<std::string>()> reload_;

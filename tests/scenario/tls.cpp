@@ -268,12 +268,9 @@ TEST_SUITE("scenario/tls") {
         w.with_tls(settings);
         settings["listeners"][1]["tls"] = settings["listeners"][0]["tls"];
         settings["listeners"][0].erase("tls");
-        w.proxy->rewrite_settings(settings);
-        w.proxy->signal(SIGHUP);
-        CHECK(eventually([&] {
-            client plain{w.proxy->port(0)};
-            return plain.ask(w.request("/a")).status == 200;
-        }));
+        w.proxy->reload(settings);
+        client plain{w.proxy->port(0)};
+        CHECK(plain.ask(w.request("/a")).status == 200);
         tls_client encrypted{w.proxy->port(1), {.trusted = authority().certificate()}};
         CHECK(encrypted.ask(w.request("/a")).status == 200);
     }

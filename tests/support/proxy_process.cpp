@@ -233,6 +233,17 @@ void proxy_process::rewrite_settings_text(std::string_view text) const {
     directory_.write("settings.json", text);
 }
 
+void proxy_process::reload(const json& settings) const {
+    const auto before = errors().size();
+    rewrite_settings(settings);
+    signal(SIGHUP);
+    (void)eventually([&] {
+        const auto said = errors().substr(before);
+        return said.find("settings reloaded") != std::string::npos ||
+               said.find("settings not changed") != std::string::npos;
+    });
+}
+
 std::size_t proxy_process::resident_bytes() const {
     return status_kibibytes(pid_, "VmRSS:") * 1024;
 }

@@ -61,6 +61,8 @@ public:
     /// Rewrites the settings file in place, listeners with the ports that were picked.
     void rewrite_settings(const json& settings) const;
     void rewrite_settings_text(std::string_view text) const;
+    /// SIGHUP with these: they are in force at its return, unless something is wrong with them.
+    void reload(const json& settings) const;
     [[nodiscard]] const temp_dir& directory() const { return directory_; }
 
     /// Resident memory, from /proc.
