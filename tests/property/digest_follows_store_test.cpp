@@ -9,6 +9,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdlib>
 #include <random>
 
 namespace reprise::proxy::cache {
@@ -213,7 +214,8 @@ void run(std::uint64_t seed, disk_write when) {
             const auto name = peer::name_of(url_of(i), peer::fleet_secret::none());
             const auto key = peer::key_of(name, peer::fleet_secret::none());
             if (one->bits->may_contain(key) != other->bits->may_contain(key)) {
-                MESSAGE(url_of(i), one->bits->may_contain(key) ? " was said" : " was not said");
+                const bool was_said = one->bits->may_contain(key);
+                MESSAGE(url_of(i), " was said: ", was_said);
                 for (const auto& [url, response] : in_memory) {
                     if (url == url_of(i)) {
                         MESSAGE("in memory, Vary ",
@@ -236,8 +238,12 @@ void run(std::uint64_t seed, disk_write when) {
 }
 
 TEST_CASE("a digest that listened to the store is the one that is made of its contents") {
-    run(1, disk_write::eviction);
-    run(2, disk_write::admission);
+    // REPRISE_SEEDS: for a long run by hand.
+    const char* const more = std::getenv("REPRISE_SEEDS");
+    const auto seeds = more == nullptr ? 2 : std::strtoul(more, nullptr, 10);
+    for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+        run(seed, seed % 2 == 1 ? disk_write::eviction : disk_write::admission);
+    }
 }
 
 }  // namespace

@@ -60,12 +60,11 @@ void reclaimer::begin(std::uint32_t segment) {
     std::unordered_map<std::uint64_t, std::uint64_t> whole;
     for (const auto& one : listed_) {
         const auto entry = live(one);
-        if (!entry) {
-            continue;
+        if (!entry || one.kind == record_kind::refresh) {
+            continue;  // a newer head is carried in its object; on its own it would seem newer
         }
         // What belongs to an object goes with it. Directories lead to what may lie anywhere.
-        const bool belongs = one.kind == record_kind::extent || one.kind == record_kind::refresh ||
-                             one.discriminator != 0;
+        const bool belongs = one.kind == record_kind::extent || one.discriminator != 0;
         if (belongs && !core_.index.find(one.primary)) {
             continue;
         }
@@ -105,6 +104,9 @@ bool reclaimer::carry(log_tail& tail, const candidate& one) {
     if (!entry || tail.awaits(one.listed.key())) {
         return true;
     }
+    if (tail.awaits(refresh_key(one.listed.primary, one.listed.discriminator))) {
+        return false;  // with its newest head, once that is written
+    }
     auto view = core_.segments.at(*number_);
     record_read read{{}, std::move(view), *entry, core_.store.store};
     read.read_now();
@@ -118,8 +120,8 @@ bool reclaimer::carry(log_tail& tail, const candidate& one) {
     case record_kind::object:
     case record_kind::large: return carry_object(tail, one, read);
     case record_kind::variants: return carry_directory(tail, one, read);
-    case record_kind::extent:
-    case record_kind::refresh: break;
+    case record_kind::refresh: return true;
+    case record_kind::extent: break;
     }
     // Of an earlier response to the same URL there may be pieces that only the index knows of.
     return !has_object(one.listed.primary, read.header().subject) ||
@@ -303,6 +305,10 @@ void reclaimer::finish() {
     for (const auto& one : listed_) {
         if (const auto entry = live(one)) {
             let_go(one.key(), *entry);
+            if (one.kind == record_kind::refresh) {
+                let_go_without(one);
+                continue;
+            }
             if (core_.settings.told != nullptr && one.discriminator != 0 &&
                 one.kind == record_kind::object) {
                 tell_variants(core_, one.primary);
@@ -316,6 +322,23 @@ void reclaimer::finish() {
     number_.reset();
     listed_.clear();
     chosen_.clear();
+}
+
+// An object that was carried has its newer head in itself. Where it was passed over, as after a
+// failure, it lies before that head, and may be less than fresh without.
+void reclaimer::let_go_without(const footer_entry& head) {
+    const auto key = index_key(record_kind::object, head.primary, head.discriminator);
+    const auto object = core_.index.find(key);
+    if (!object) {
+        return;
+    }
+    const log_position its{core_.segments.sequence(object->place.segment), object->place.offset};
+    if (its < log_position{core_.segments.sequence(*number_), head.offset}) {
+        let_go(key, *object);
+        if (core_.settings.told != nullptr && head.discriminator != 0) {
+            tell_variants(core_, head.primary);
+        }
+    }
 }
 
 // Where the footer can't be had, the index itself says what lies in the segment.

@@ -7,7 +7,8 @@
 // written is what it was chosen by (space.hpp).
 //
 // On the way a record is brought up to date: a refresh is joined with what it refreshes, and what
-// bans and soft purges say is said in the copy, so that those need not be known for ever.
+// bans and soft purges say is said in the copy, so that those need not be known for ever. A refresh
+// is never carried by itself: at a later place it would seem newer than a soft purge that ended it.
 //
 // Threads   the writer's.
 // Memory    the segment's list of records.
@@ -38,7 +39,8 @@ public:
     void begin(std::uint32_t segment);
 
     /// Carries one record, if one is due now that `filled` of the tail's segment, 0 to 1, is
-    /// written: the last is due when four fifths are. False: none was, or the tail has no room.
+    /// written: the last is due when four fifths are. False: none was, the tail has no room, or
+    /// what belongs to it waits to be written.
     /// @pre tail.is_open()
     [[nodiscard]] bool carry_one(log_tail& tail, double filled);
 
@@ -64,6 +66,7 @@ private:
     /// Whether there is an object with this id under `primary`.
     [[nodiscard]] bool has_object(const filter::key_hash& primary, std::uint64_t id);
     void let_go(const filter::key_hash& key, const index_entry& entry);
+    void let_go_without(const footer_entry& head);
     void sweep_index();
 
     core& core_;

@@ -453,6 +453,56 @@ TEST_SUITE("disk/tier") {
         CHECK(s.has("http://hot/large"));
     }
 
+    TEST_CASE("what is carried is no fresher than it was") {
+        store s{std::make_shared<memory_files>(), smallest_store};
+        s.settings.write_queue = 128u << 10;
+        s.open_and_load();
+        constexpr unsigned hot = 40;
+        const auto hot_url = [](unsigned k) { return "http://hot/" + std::to_string(k); };
+        // Validated once: the newer head lies elsewhere than the object.
+        for (unsigned k = 0; k < hot; ++k) {
+            const auto url = hot_url(k);
+            s.put_surely(url, object(url, 5000));
+        }
+        std::uint64_t revived = 0;
+        std::uint64_t there = 0;
+        unsigned validated = 0;
+        unsigned ended = 0;
+        for (unsigned i = 0; i < 3000; ++i) {
+            REQUIRE(eventually([&] { return s.put(url_of(i), object(url_of(i), 10'000)); }));
+            if (i % 10 != 0) {
+                continue;
+            }
+            for (unsigned k = 0; k < hot; ++k) {
+                const auto found = s.find(hot_url(k)).response;
+                there += found && k < ended ? 1 : 0;
+                revived += found && k < ended && !found->purged_softly ? 1 : 0;
+                if (found && k == validated && i >= 7 * k) {
+                    auto updated = std::make_shared<stored_response>(*object(hot_url(k), 10));
+                    REQUIRE(s->freshen(
+                        key_of(hot_url(k)), hot_url(k), *found, *updated, s.mark(hot_url(k))));
+                    ++validated;
+                }
+            }
+            if (i >= 1000 && i % 50 == 0 && ended < hot) {
+                std::promise<void> kept;
+                s->expire(key_of(hot_url(ended)), wall_now(), [&kept] { kept.set_value(); });
+                REQUIRE(kept.get_future().wait_for(tests::patience) == std::future_status::ready);
+                ++ended;
+            }
+        }
+        CHECK(validated == hot);
+        CHECK(ended == hot);
+        CHECK(there > 1000);
+        CHECK(s->figures().carried > hot);
+        CHECK(revived == 0);
+        s.open_and_load();
+        for (unsigned k = 0; k < hot; ++k) {
+            const auto found = s.find(hot_url(k)).response;
+            CHECK((!found || found->purged_softly));
+        }
+    }
+
     TEST_CASE("of a large object that was replaced nothing is carried, however often it is used") {
         store s{std::make_shared<memory_files>(), smallest_store};
         s.settings.write_queue = 128u << 10;
