@@ -44,9 +44,11 @@ struct dial_bench : test_loop {
 /// An address of this machine where connections are neither accepted nor refused: the backlog is
 /// full, so that the first packet of a connection is dropped.
 struct silent_port {
-    explicit silent_port(net::io_context& io, const net::ip::address& at) : acceptor(io) {
+    /// @throws where `port` is not free there
+    explicit silent_port(net::io_context& io, const net::ip::address& at, std::uint16_t port = 0)
+        : acceptor(io) {
         acceptor.open(at.is_v6() ? tcp::v6() : tcp::v4());
-        acceptor.bind({at, 0});
+        acceptor.bind({at, port});
         acceptor.listen(0);
         for (int i = 0; i < 4; ++i) {
             auto& each = *fill.emplace_back(std::make_unique<tcp_socket>(io));
@@ -63,20 +65,15 @@ struct silent_port {
     std::vector<std::unique_ptr<tcp_socket>> fill;
 };
 
-/// One port, silent at 127.0.0.9 and answering at 127.0.0.1. A port that is free at the one address
-/// need not be at the other, where anybody's connection may hold it, so several are tried.
+/// One port, answering at 127.0.0.1 and silent at 127.0.0.9. A port that is free at the one address
+/// need not be at the other, so several are tried; the first is the one that everybody uses.
 struct half_silent_port {
     explicit half_silent_port(net::io_context& io) {
-        for (int attempt = 0; attempt < 100 && !answering; ++attempt) {
-            silent.emplace(io, ip("127.0.0.9"));
-            tcp_acceptor origin{io};
-            origin.open(tcp::v4());
-            origin.set_option(tcp_acceptor::reuse_address{true});  // ended connections are nobody's
-            error_code taken;
-            origin.bind({net::ip::address_v4::loopback(), silent->port()}, taken);
-            if (!taken) {
-                origin.listen();
-                answering.emplace(std::move(origin));
+        for (int attempt = 0; attempt < 20 && !silent; ++attempt) {
+            answering.emplace(io, tcp::endpoint{net::ip::address_v4::loopback(), 0});
+            try {
+                silent.emplace(io, ip("127.0.0.9"), answering->local_endpoint().port());
+            } catch (const boost::system::system_error&) {  // somebody has it there
             }
         }
     }
@@ -174,7 +171,7 @@ TEST_CASE("an address that fails gives way to the next at once") {
 TEST_CASE("an address that is silent is raced by the next") {
     dial_bench bench;
     const half_silent_port port{bench.io};
-    REQUIRE(port.answering.has_value());
+    REQUIRE(port.silent.has_value());
     bench.server.set("slow.test", dns_type::a, {0, {ip("127.0.0.9"), ip("127.0.0.1")}});
     bench.server.set("slow.test", dns_type::aaaa, {});
     const auto socket = bench.to("slow.test", port.silent->port());
