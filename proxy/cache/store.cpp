@@ -389,10 +389,12 @@ bool response_store::evict_one() {
         return false;
     }
     store_stripe::evicted out;
+    invalidation_mark asked;
     {
         visit home{*this, at};
         out = home->evict(probation_first, outlook(0));
         home.note_overhead();
+        asked = {invalidated_keys_.count(out.key), out.checked};
     }
     if (!out.response) {
         return false;
@@ -407,7 +409,8 @@ bool response_store::evict_one() {
               .url = out.url,
               .response = out.response,
               .was_found = out.was_found,
-              .was_admitted = out.was_admitted});
+              .was_admitted = out.was_admitted,
+              .asked = asked});
     }
     return true;
 }

@@ -77,6 +77,8 @@ struct evicted_response {
     const stored_ptr& response;
     bool was_found = false;     ///< served from the store since it came in
     bool was_admitted = false;  ///< false: it waited on probation, in vain
+    /// When nothing had ended it yet: whoever keeps it elsewhere says so.
+    invalidation_mark asked;
 };
 
 struct stripe_outlook;
@@ -121,6 +123,8 @@ public:
 
     /// Now, in the history of `key`.
     [[nodiscard]] invalidation_mark mark(const filter::key_hash& key) const;
+    /// What was asked for before is not put any more; what is here stays.
+    void note_invalidation(const filter::key_hash& key) { invalidated_keys_.note(key); }
 
     /// Puts `updated` where `current` is; nothing happens when `current` has left meanwhile, or
     /// either was purged after `asked`.

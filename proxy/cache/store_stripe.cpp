@@ -261,6 +261,7 @@ store_stripe::evicted store_stripe::evict(bool probation_first, const stripe_out
     out.last_used = one.last_used;
     out.was_found = one.found_since;
     out.was_admitted = one.to_go == 0;
+    out.checked = one.checked;
     waiting -= out.was_admitted ? 0 : 1;
     if (one.owner->variants.size() == 1) {
         out.url = std::move(one.owner->url);

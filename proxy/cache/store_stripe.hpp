@@ -124,6 +124,7 @@ public:
         std::uint64_t charge = 0;
         std::uint32_t last_used = 0;
         bool was_found = false, was_admitted = false;
+        std::uint64_t checked = 0;  ///< against the purges, up to this epoch
     };
     [[nodiscard]] evicted evict(bool probation_first, const stripe_outlook& at);
 

@@ -24,7 +24,7 @@ tiers::tiers(const store_plan& memory) : memory_{memory}, outdated_to_{memory.to
         const auto& response = gone.response;
         if (disk_ && when_ == disk_write::eviction && is_for_disk(gone, *disk_) &&
             response->content && response->disk_record.load(std::memory_order_relaxed) == 0) {
-            (void)disk_->put(gone.key, gone.url, response, memory_.mark(gone.key));
+            (void)disk_->put(gone.key, gone.url, response, gone.asked);
         }
         if (told_) {
             told_(gone);
@@ -43,8 +43,7 @@ bool tiers::put(const filter::key_hash& key,
                 invalidation_mark asked,
                 standing as,
                 unsigned uses_to_admit) {
-    const bool to_disk = disk_ && when_ == disk_write::admission && as == standing::admitted &&
-                         !response->parts && disk_->put(key, url, response, asked);
+    const bool to_disk = keep_on_disk(key, url, response, asked, as == standing::admitted);
     return memory_.put(key, url, std::move(response), asked, as, uses_to_admit) || to_disk;
 }
 
@@ -65,10 +64,28 @@ bool tiers::put_over(const filter::key_hash& key,
     if (!memory_.put_over(key, url, expected, response, asked)) {
         return false;
     }
-    if (disk_ && when_ == disk_write::admission && !response->parts) {
-        (void)disk_->put(key, url, response, asked);
-    }
+    (void)keep_on_disk(key, url, response, asked, true);
     return true;
+}
+
+// What stays in memory alone must not leave an older response behind it, to answer in its place
+// when it has gone. Of variants the others are not known here: each is as old as it says.
+bool tiers::keep_on_disk(const filter::key_hash& key,
+                         std::string_view url,
+                         const stored_ptr& response,
+                         invalidation_mark asked,
+                         bool is_admitted) {
+    if (!disk_) {
+        return false;
+    }
+    if (when_ == disk_write::admission && is_admitted && !response->parts &&
+        disk_->put(key, url, response, asked)) {
+        return true;
+    }
+    if (response->vary.empty() && !response->parts && disk_->may_hold(key)) {
+        disk_->invalidate(key);
+    }
+    return false;
 }
 
 std::unique_ptr<disk::object_writer> tiers::begin_on_disk(const filter::key_hash& key,
@@ -86,7 +103,7 @@ void tiers::promote(const filter::key_hash& key,
     const bool each_has_its_own = when_ == disk_write::eviction && disk_ &&
                                   disk_->chooses() != disk::tier::choice::takes_all;
     if (uses > 1 && response->content && fits_memory(*response->content) && !each_has_its_own) {
-        (void)memory_.put(key, url, response, asked);
+        (void)memory_.put_over(key, url, nullptr, response, asked);  // over nothing that is newer
     }
 }
 
@@ -97,6 +114,11 @@ bool tiers::freshen(const filter::key_hash& key,
                     invalidation_mark asked) {
     const bool on_disk = disk_ && current->disk_record.load(std::memory_order_relaxed) != 0 &&
                          disk_->freshen(key, url, *current, *updated, asked);
+    if (disk_ && !on_disk && useful_until(updated->freshness, updated->directives) <
+                                 useful_until(current->freshness, current->directives)) {
+        disk_->drop(key, *current);  // its older head would answer for too long
+        updated->disk_record = 0;
+    }
     if (memory_.freshen(key, url, current, updated, asked)) {
         return true;
     }
@@ -129,6 +151,7 @@ std::size_t tiers::invalidate(const filter::key_hash& key, std::string_view url,
 
 std::size_t tiers::expire(const filter::key_hash& key, std::string_view url, wall_time now) {
     times_.note(key, now);
+    memory_.note_invalidation(key);  // before the disk gives it a place in its log
     // It is said first that all are outdated: what is fetched meanwhile is none of them.
     const bool on_disk = disk_ && disk_->may_hold(key);
     if (disk_) {

@@ -146,6 +146,11 @@ public:
     void keep_purges(std::function<void()> kept);
 
 private:
+    bool keep_on_disk(const filter::key_hash& key,
+                      std::string_view url,
+                      const stored_ptr& response,
+                      invalidation_mark asked,
+                      bool is_admitted);
     [[nodiscard]] bool fits_memory(const body& content) const noexcept {
         return content.size <= largest_in_memory_.load(std::memory_order_relaxed);
     }

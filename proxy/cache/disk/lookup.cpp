@@ -43,7 +43,12 @@ struct disk_lookup::state {
     }
 
     /// What begin() and the taking of a read came to.
-    enum class news : std::uint8_t { good, waiting, gone };
+    enum class news : std::uint8_t {
+        good,
+        waiting,
+        gone,    ///< the index has nothing
+        failed,  ///< it can't be had now, or was damaged
+    };
 
     /// Looks `wanted` up and reads it.
     news read();
@@ -52,8 +57,10 @@ struct disk_lookup::state {
     void take_object();
     [[nodiscard]] bool take_directory(http::field_list request, found& out);
     void answer(found& out);
-    /// `wanted` is not there, or can't be had.
-    [[nodiscard]] bool miss(found& out);
+    /// `wanted` is not there, can't be had, or is not what was asked for.
+    [[nodiscard]] bool miss(found& out, news why = news::gone);
+    [[nodiscard]] filter::key_hash object_key() const noexcept;
+    void forget(const filter::key_hash& known, const index_entry& entry);
 
     std::shared_ptr<core> store;
     const filter::key_hash key;
@@ -65,6 +72,7 @@ struct disk_lookup::state {
     std::shared_ptr<record_read> reading;
     bool pooled = false;
     unsigned tries = 0;
+    unsigned moves = 0;
     std::uint64_t variant_id = 0;  // what the directory lists
 
     std::shared_ptr<record_read> object, newer;
@@ -81,7 +89,7 @@ disk_lookup::state::news disk_lookup::state::read() {
             }
             auto from = store->segments.at(entry->place.segment);
             if (!from.from || from.sequence == 0) {
-                return news::gone;
+                return news::failed;
             }
             reading = std::make_shared<record_read>(
                 sleeper, std::move(from), *entry, store->store.store);
@@ -89,7 +97,7 @@ disk_lookup::state::news disk_lookup::state::read() {
             if (pooled && !store->pool.submit(reading)) {
                 store->counts.refused.fetch_add(1, relaxed);
                 reading = nullptr;
-                return news::gone;
+                return news::failed;
             }
             (pooled ? store->counts.pooled : store->counts.in_place).fetch_add(1, relaxed);
         }
@@ -99,7 +107,7 @@ disk_lookup::state::news disk_lookup::state::read() {
             case read_job::stage::late:
                 store->counts.read_errors.fetch_add(1, relaxed);
                 reading = nullptr;
-                return news::gone;
+                return news::failed;
             case read_job::stage::done: break;
             }
         }
@@ -114,29 +122,60 @@ disk_lookup::state::news disk_lookup::state::read() {
         case record_read::outcome::unreadable:
             store->counts.read_errors.fetch_add(1, relaxed);
             reading = nullptr;
-            return news::gone;
+            return news::failed;
         case record_read::outcome::none:
         case record_read::outcome::damaged: {
             const auto now = store->index.find(wanted);
             if (unmoved && now && now->place == entry.place) {
                 store->counts.damaged.fetch_add(1, relaxed);
-                (void)store->erase(wanted, entry);
+                forget(wanted, entry);
+                if (at == phase::refresh) {
+                    forget(object_key(), object->entry());  // nobody knows its newest head
+                }
                 reading = nullptr;
-                return news::gone;
+                return news::failed;
             }
             break;
         }
         }
         reading = nullptr;
         if (++tries >= most_tries) {
-            return news::gone;
+            return news::failed;
         }
     }
 }
 
-bool disk_lookup::state::miss(found& out) {
+filter::key_hash disk_lookup::state::object_key() const noexcept {
+    return index_key(record_kind::object, key, object->header().discriminator);
+}
+
+// While the index is being filled, an older record of the key may still come.
+void disk_lookup::state::forget(const filter::key_hash& known, const index_entry& entry) {
+    if (store->loading.load(relaxed)) {
+        store->gone.note(known);
+    }
+    (void)store->erase(known, entry);
+}
+
+// There is no newer head: the object is good without, if it still is what the index has. One that
+// is there and can't be read now may say less than the object's own.
+bool disk_lookup::state::miss(found& out, news why) {
+    if (at == phase::refresh && why == news::gone) {
+        const auto now = store->index.find(object_key());
+        if (now && now->place == object->entry().place) {
+            answer(out);
+            return true;
+        }
+        if (now && ++moves < most_tries) {  // it was carried, or replaced
+            object = nullptr;
+            at = phase::primary;
+            wanted = key;
+            tries = 0;
+            return false;
+        }
+    }
     switch (at) {
-    case phase::refresh: answer(out); return true;  // the object is good without it
+    case phase::refresh: out.what = lookup::absent; break;
     case phase::variant: out.what = lookup::other_variant; break;
     case phase::primary: out.what = lookup::absent; break;
     }
@@ -207,12 +246,11 @@ bool disk_lookup::state::take_directory(http::field_list request, found& out) {
 void disk_lookup::state::answer(found& out) {
     out.what = lookup::absent;
     const auto& entry = object->entry();
-    const auto object_key = index_key(record_kind::object, key, object->header().discriminator);
     const auto& head = newer ? newer_view : view;
     const auto drop = [&](std::atomic<std::uint64_t>& counter) {
         counter.fetch_add(1, relaxed);
         store->counts.misses.fetch_add(1, relaxed);
-        (void)store->erase(object_key, entry);
+        forget(object_key(), entry);
     };
 
     auto made = make_response(head);
@@ -226,7 +264,11 @@ void disk_lookup::state::answer(found& out) {
     } else {
         const large_shape shape{key, view.header.id, view.length, view.extent_bytes, view.extents};
         if (!has_extents(store->index, shape)) {
-            drop(store->counts.evicted);
+            if (store->loading.load(relaxed)) {
+                store->counts.misses.fetch_add(1, relaxed);  // they may still come
+            } else {
+                drop(store->counts.evicted);
+            }
             return;
         }
         made->outside = make_large_body(store, shape);
@@ -235,7 +277,7 @@ void disk_lookup::state::answer(found& out) {
     if (const auto since = store->expiries.since(key, (newer ? newer : object)->position())) {
         ended = ended ? std::min(*ended, *since) : *since;
     }
-    uses = store->index.count_use(object_key, entry.place);
+    uses = store->index.count_use(object_key(), entry.place);
     store->counts.hits.fetch_add(1, relaxed);
     out.what = lookup::present;
     if (ended) {
@@ -265,10 +307,12 @@ bool disk_lookup::step(http::field_list request) {
             result = {};
             return true;
         }
-        switch (now.read()) {
+        const auto news = now.read();
+        switch (news) {
         case state::news::waiting: return false;
         case state::news::gone:
-            if (now.miss(result)) {
+        case state::news::failed:
+            if (now.miss(result, news)) {
                 uses = now.uses;
                 return true;
             }

@@ -113,7 +113,7 @@ bool reclaimer::carry(log_tail& tail, const candidate& one) {
     if (read.how() != record_read::outcome::good) {
         const bool damaged = read.how() == record_read::outcome::damaged;
         (damaged ? core_.counts.damaged : core_.counts.read_errors).fetch_add(1, relaxed);
-        (void)core_.erase(one.listed.key(), *entry);
+        drop(one.listed, *entry);
         return true;
     }
     switch (one.listed.kind) {
@@ -177,7 +177,7 @@ bool reclaimer::carry_object(log_tail& tail, const candidate& one, record_read& 
     const auto key = one.listed.key();
     const auto view = read_object(read.bytes());
     if (!view) {
-        (void)core_.erase(key, one.entry);
+        drop(one.listed, one.entry);
         return true;
     }
     auto head = *view;
@@ -191,23 +191,25 @@ bool reclaimer::carry_object(log_tail& tail, const candidate& one, record_read& 
         if (place.from && place.sequence != 0) {
             newer.emplace(wakeup::signal{}, std::move(place), *entry, core_.store.store);
             newer->read_now();
-            const bool good = newer->how() == record_read::outcome::good &&
-                              newer->header().kind == record_kind::refresh &&
-                              newer->header().subject == view->header.id;
-            const auto refreshed = good ? read_object(newer->bytes()) : format_errc::bad_field;
-            if (refreshed && refreshed->url == view->url) {
-                head = *refreshed;
-                written = newer->position();
-            } else {
-                newer.reset();
-            }
+        }
+        if (!newer || newer->how() != record_read::outcome::good) {
+            return true;  // the older head may say more than it should: it is not carried
+        }
+        const bool is_its = newer->header().kind == record_kind::refresh &&
+                            newer->header().subject == view->header.id;
+        const auto refreshed = is_its ? read_object(newer->bytes()) : format_errc::bad_field;
+        if (refreshed && refreshed->url == view->url) {
+            head = *refreshed;
+            written = newer->position();
+        } else {
+            newer.reset();
         }
     }
 
     auto response = make_response(head);
     const auto said = core_.purges.judge(head.url, response->tags, head.ban_epoch);
     if (said.hard) {
-        (void)core_.erase(key, one.entry);
+        drop(one.listed, one.entry);
         core_.counts.invalidated.fetch_add(1, relaxed);
         return true;
     }
@@ -238,7 +240,7 @@ bool reclaimer::carry_object(log_tail& tail, const candidate& one, record_read& 
                                .carried = true};
     const auto bytes = sized(source);
     if (!bytes) {
-        (void)core_.erase(key, one.entry);
+        drop(one.listed, one.entry);
         return true;
     }
     if (!tail.has_room(*bytes)) {
@@ -260,7 +262,7 @@ bool reclaimer::carry_object(log_tail& tail, const candidate& one, record_read& 
 bool reclaimer::carry_directory(log_tail& tail, const candidate& one, record_read& read) {
     auto directory = read_variants(read.bytes());
     if (!directory) {
-        (void)core_.erase(one.listed.key(), one.entry);
+        drop(one.listed, one.entry);
         return true;
     }
     std::erase_if(directory->variants, [&](const listed_variant& variant) {
@@ -301,17 +303,27 @@ void reclaimer::let_go(const filter::key_hash& key, const index_entry& entry) {
     core_.counts.evicted_bytes.fetch_add(entry.bytes, relaxed);
 }
 
+void reclaimer::drop(const footer_entry& one, const index_entry& entry) {
+    (void)core_.erase(one.key(), entry);
+    tell_gone(one);
+}
+
+// Of a variant its directory is told.
+void reclaimer::tell_gone(const footer_entry& one) {
+    if (core_.settings.told != nullptr && one.discriminator != 0 &&
+        one.kind != record_kind::extent) {
+        tell_variants(core_, one.primary);
+    }
+}
+
 void reclaimer::finish() {
     for (const auto& one : listed_) {
         if (const auto entry = live(one)) {
             let_go(one.key(), *entry);
             if (one.kind == record_kind::refresh) {
                 let_go_without(one);
-                continue;
-            }
-            if (core_.settings.told != nullptr && one.discriminator != 0 &&
-                one.kind == record_kind::object) {
-                tell_variants(core_, one.primary);
+            } else {
+                tell_gone(one);
             }
         }
     }
@@ -335,9 +347,7 @@ void reclaimer::let_go_without(const footer_entry& head) {
     const log_position its{core_.segments.sequence(object->place.segment), object->place.offset};
     if (its < log_position{core_.segments.sequence(*number_), head.offset}) {
         let_go(key, *object);
-        if (core_.settings.told != nullptr && head.discriminator != 0) {
-            tell_variants(core_, head.primary);
-        }
+        tell_gone(head);
     }
 }
 

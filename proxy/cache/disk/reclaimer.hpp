@@ -67,6 +67,8 @@ private:
     [[nodiscard]] bool has_object(const filter::key_hash& primary, std::uint64_t id);
     void let_go(const filter::key_hash& key, const index_entry& entry);
     void let_go_without(const footer_entry& head);
+    void drop(const footer_entry& one, const index_entry& entry);
+    void tell_gone(const footer_entry& one);
     void sweep_index();
 
     core& core_;

@@ -129,7 +129,7 @@ std::optional<wall_time> teller::until_of_variants(const variant_directory& list
         std::string url;
         const auto there = read_of(index_key(record_kind::object, primary, variant.discriminator),
                                    header);
-        if (there && header.primary == primary) {
+        if (there && header.primary == primary && header.id == variant.id) {
             if (const auto until = until_of(*there, header, url)) {
                 latest = std::max(latest.value_or(wall_time::min()), *until);
             }
@@ -177,6 +177,9 @@ core::telling teller::tell_there(const placed& one) {
 }  // namespace
 
 void tell_variants(core& from, const filter::key_hash& primary) {
+    if (from.loading.load(std::memory_order_relaxed)) {
+        return;  // what there is is not known yet; all of it will be told
+    }
     teller says{from};
     for (unsigned i = 0; i < attempts; ++i) {
         const auto steps = from.steps(primary);

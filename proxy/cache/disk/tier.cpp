@@ -194,7 +194,10 @@ tier::tier(const tier_settings& settings,
     core_ = std::make_shared<core>(
         chosen, files, super, plan(chosen.size, super.segment_bytes), purges, invalidated);
     for (const auto& [primary, mark] : says.expiries) {
-        (void)core_->expiries.note(primary, mark);
+        if (!core_->expiries.note(primary, mark)) {
+            auto& dropped = says.urls[primary];  // too many to remember: gone is safer than fresh
+            dropped = std::max(dropped, mark.before);
+        }
     }
     if (trouble) {
         core_->set_health(tier_state::reading, "keeping purges: " + trouble.message());
@@ -307,8 +310,9 @@ bool tier::freshen(const filter::key_hash& key,
         updated.selecting != current.selecting) {
         return false;
     }
+    // By the tags of both: a 304 may take away the one that was purged meanwhile.
     const auto epoch = held_against_purges(*core_, key, url, updated, asked);
-    if (!epoch) {
+    if (!epoch || !held_against_purges(*core_, key, url, current, asked)) {
         return false;
     }
     auto head = std::make_shared<stored_response>(updated);

@@ -389,9 +389,11 @@ error_code writer::rewrite_journal(std::span<const journal_entry> more) {
         says.add(entry);
     }
     // What the list has is what counts: of bans that say the same the last alone.
+    // The epoch first, so that one that is made meanwhile is written again; what was pushed out of
+    // the list last.
+    says.epoch = core_->purges.epoch();
     says.bans = core_->purges.made_since(0);
     says.forgotten = core_->purges.forgotten();
-    says.epoch = core_->purges.epoch();
     journal_epoch_ = says.epoch;
     says.last = std::max(says.last, position());
     auto entries = says.entries(oldest_position());

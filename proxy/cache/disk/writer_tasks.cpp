@@ -39,6 +39,11 @@ void writer::perform(const response_task& task) {
         return;
     }
     const auto discriminator = task.discriminator();
+    if (discriminator != 0 && core_->loading.load(relaxed)) {
+        // The directory may be in a segment that is not known yet: it would be begun anew.
+        core_->counts.skipped.fetch_add(1, relaxed);
+        return;
+    }
     if (task.kind == record_kind::large) {
         // The head is for when all of it is there: in the index, hence in the file.
         flush();
@@ -178,6 +183,9 @@ std::optional<journal_fact> writer::drop(const drop_note& note) {
     const auto key = index_key(record_kind::object, note.primary, note.discriminator);
     if (tail_.awaits(key)) {
         flush();
+        if (troubled_) {
+            return dropped_variant{note.primary, note.discriminator};  // its bytes may be there
+        }
     }
     const auto entry = core_->index.find(key);
     if (entry) {
@@ -329,9 +337,14 @@ bool writer::open_next() {
             continue;
         }
         if (!failed) {
-            failed = tail_.open(*number, next_sequence_, std::move(opened));
+            // Not again, whatever comes of it: the header may be in the file.
+            failed = tail_.open(*number, next_sequence_++, std::move(opened));
         }
         if (failed) {
+            if (const auto left = core_->segments.left_in_file(*number); left != 0) {
+                // What newer records took the place of is not to come back at a restart.
+                keep_later({{{left + 1, 0}, dropped_all{}}}, {});
+            }
             failed_[*number] = next_sequence_ + core_->segments.size();
             trouble(failed, "beginning a segment");
             return false;
@@ -339,7 +352,6 @@ bool writer::open_next() {
         failed_.erase(*number);
         break;
     }
-    ++next_sequence_;
     core_->expiries.forget_before(oldest_position());
     if (may_reclaim_ && !reclaimer_.is_active() && !free_segment(false)) {
         if (const auto oldest = oldest_segment()) {

@@ -453,6 +453,53 @@ TEST_SUITE("disk/tier") {
         CHECK(s.has("http://hot/large"));
     }
 
+    TEST_CASE("a newer head without the tag that was purged meanwhile is refused") {
+        store s{std::make_shared<memory_files>()};
+        s.open_and_load();
+        for (const auto mode : {purge_mode::hard, purge_mode::soft}) {
+            const auto url = url_of(mode == purge_mode::hard ? 1 : 2);
+            const auto tagged = object(url, 100);
+            tagged->tags = {7};
+            s.put_surely(url, tagged);
+            const auto current = s.find(url).response;
+            const auto begun = s.mark(url);
+            s.purges->ban_tag(7, url, mode, wall_now());
+            const auto updated = object(url, 10);
+            updated->tags = {8};
+            CHECK_FALSE(s->freshen(key_of(url), url, *current, *updated, begun));
+            const auto after = s.find(url).response;
+            CHECK((!after || after->purged_softly));
+        }
+    }
+
+    TEST_CASE("a newer head that can't be read is not answered by the older one") {
+        auto files = std::make_shared<memory_files>();
+        store s{files};
+        s.open_and_load();
+        const auto url = url_of(1);
+        s.put_surely(url, object(url, 100));
+        const auto current = s.find(url).response;
+        const auto updated = object(url, 10);
+        updated->freshness.lifetime = 0s;
+        REQUIRE(s->freshen(key_of(url), url, *current, *updated, s.mark(url)));
+        REQUIRE(eventually([&] { return s.find(url).response->freshness.lifetime == 0s; }));
+        files->set_cold(true);
+        for (int nth = 1; nth <= 2; ++nth) {
+            CAPTURE(nth);
+            std::atomic<int> left{nth};
+            files->set_hook([&](operation what, std::string_view path) {
+                return what == operation::read && path.find("s-") != std::string_view::npos &&
+                               --left == 0
+                           ? error_code{EIO, boost::system::system_category()}
+                           : error_code{};
+            });
+            CHECK(s.find(url).what == lookup::absent);
+            CHECK(left <= 0);
+            files->set_hook({});
+            CHECK(s.find(url).response->freshness.lifetime == 0s);  // it was not dropped for that
+        }
+    }
+
     TEST_CASE("what is carried is no fresher than it was") {
         store s{std::make_shared<memory_files>(), smallest_store};
         s.settings.write_queue = 128u << 10;
