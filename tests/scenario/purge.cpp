@@ -147,29 +147,35 @@ TEST_SUITE("scenario/purge") {
     }
 
     TEST_CASE("a 304 that was asked for before a purge freshens nothing") {
-        for (const std::string fields : {"Purge: prefix\r\n", "Purge: prefix, soft\r\n"}) {
-            CAPTURE(fields);
-            world w{purging_settings()};
-            auto& asked = w.origin.make_gate();
-            auto& go = w.origin.make_gate();
-            w.origin.on("/a", [&](origin_request& request, origin_connection& connection) {
-                if (request.has("If-None-Match")) {
-                    asked.open();
-                    go.wait();
-                    connection.send(raw_head("304 Not Modified",
-                                             "Cache-Control: max-age=60\r\nETag: \"x\"\r\n"));
-                } else {
-                    connection.send(ok("Cache-Control: max-age=60\r\nETag: \"x\"\r\n", "hello"));
-                }
-            });
-            CHECK(w.get("/a").status == 200);
-            auto early = w.proxy.connect();
-            early.send(w.request("/a", "Cache-Control: no-cache\r\n"));
-            asked.wait();
-            CHECK(w.ask("PURGE", "/a", fields).status == 200);
-            go.open();
-            CHECK(early.read().body == "hello");
-            CHECK_FALSE(is_hit(w.get("/a")));
+        for (const std::string news : {"", "Vary: X-Kind\r\n"}) {  // the latter is stored anew
+            for (const std::string fields :
+                 {"", "Purge: soft\r\n", "Purge: prefix\r\n", "Purge: prefix, soft\r\n"}) {
+                CAPTURE(news);
+                CAPTURE(fields);
+                world w{purging_settings()};
+                auto& asked = w.origin.make_gate();
+                auto& go = w.origin.make_gate();
+                w.origin.on("/a", [&](origin_request& request, origin_connection& connection) {
+                    if (request.has("If-None-Match")) {
+                        asked.open();
+                        go.wait();
+                        connection.send(
+                            raw_head("304 Not Modified",
+                                     "Cache-Control: max-age=60\r\nETag: \"x\"\r\n" + news));
+                    } else {
+                        connection.send(
+                            ok("Cache-Control: max-age=60\r\nETag: \"x\"\r\n", "hello"));
+                    }
+                });
+                CHECK(w.get("/a").status == 200);
+                auto early = w.proxy.connect();
+                early.send(w.request("/a", "Cache-Control: no-cache\r\n"));
+                asked.wait();
+                CHECK(w.ask("PURGE", "/a", fields).status == 200);
+                go.open();
+                CHECK(early.read().body == "hello");
+                CHECK_FALSE(is_hit(w.get("/a")));
+            }
         }
     }
 
