@@ -90,12 +90,12 @@ void producer::put_freshened(const cache::stored_ptr& current,
     } else {
         // The 304 took the leave to store back, or chooses variants anew.
         const auto& others = w_.common.store.memory().invalidated();
-        const bool is_purged = others.since(o.key, begun_at_.count);
         auto asked = w_.common.store.mark(o.key);
+        const bool is_purged = others.since(o.key, begun_at_.count);
         const auto removed = w_.common.store.invalidate(o.key, o.url, response_time_);
         w_.counts.store_invalidated.add(removed);
         if (verdict == http::storability::storable && removed > 0 && !is_purged) {
-            ++asked.count;  // our own invalidation alone,
+            ++asked.count;                    // our own invalidation alone,
             asked.purges = begun_at_.purges;  // and no purge since the validation began
             w_.common.store.put(o.key, o.url, std::move(next), asked);
         }

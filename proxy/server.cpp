@@ -274,7 +274,7 @@ void server::publish(settings_ptr next) {
 
 std::vector<std::string> server::reload(config::options next) {
     auto wants_restart = take_over(std::move(next));
-    if (!wait_for_workers()) {
+    if (!common_.draining.load(std::memory_order_relaxed) && !wait_for_workers()) {
         log::warn("settings: not every thread has taken them over yet");
     }
     return wants_restart;

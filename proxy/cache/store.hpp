@@ -123,8 +123,6 @@ public:
 
     /// Now, in the history of `key`.
     [[nodiscard]] invalidation_mark mark(const filter::key_hash& key) const;
-    /// What was asked for before is not put any more; what is here stays.
-    void note_invalidation(const filter::key_hash& key) { invalidated_keys_.note(key); }
 
     /// Puts `updated` where `current` is; nothing happens when `current` has left meanwhile, or
     /// either was purged after `asked`.

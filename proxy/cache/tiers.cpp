@@ -43,7 +43,8 @@ bool tiers::put(const filter::key_hash& key,
                 invalidation_mark asked,
                 standing as,
                 unsigned uses_to_admit) {
-    const bool to_disk = keep_on_disk(key, url, response, asked, as == standing::admitted);
+    const bool to_disk = disk_ && when_ == disk_write::admission && as == standing::admitted &&
+                         !response->parts && disk_->put(key, url, response, asked);
     return memory_.put(key, url, std::move(response), asked, as, uses_to_admit) || to_disk;
 }
 
@@ -64,28 +65,10 @@ bool tiers::put_over(const filter::key_hash& key,
     if (!memory_.put_over(key, url, expected, response, asked)) {
         return false;
     }
-    (void)keep_on_disk(key, url, response, asked, true);
+    if (disk_ && when_ == disk_write::admission && !response->parts) {
+        (void)disk_->put(key, url, response, asked);
+    }
     return true;
-}
-
-// What stays in memory alone must not leave an older response behind it, to answer in its place
-// when it has gone. Of variants the others are not known here: each is as old as it says.
-bool tiers::keep_on_disk(const filter::key_hash& key,
-                         std::string_view url,
-                         const stored_ptr& response,
-                         invalidation_mark asked,
-                         bool is_admitted) {
-    if (!disk_) {
-        return false;
-    }
-    if (when_ == disk_write::admission && is_admitted && !response->parts &&
-        disk_->put(key, url, response, asked)) {
-        return true;
-    }
-    if (response->vary.empty() && !response->parts && disk_->may_hold(key)) {
-        disk_->invalidate(key);
-    }
-    return false;
 }
 
 std::unique_ptr<disk::object_writer> tiers::begin_on_disk(const filter::key_hash& key,
@@ -114,8 +97,9 @@ bool tiers::freshen(const filter::key_hash& key,
                     invalidation_mark asked) {
     const bool on_disk = disk_ && current->disk_record.load(std::memory_order_relaxed) != 0 &&
                          disk_->freshen(key, url, *current, *updated, asked);
-    if (disk_ && !on_disk && useful_until(updated->freshness, updated->directives) <
-                                 useful_until(current->freshness, current->directives)) {
+    if (disk_ && !on_disk &&
+        useful_until(updated->freshness, updated->directives) <
+            useful_until(current->freshness, current->directives)) {
         disk_->drop(key, *current);  // its older head would answer for too long
         updated->disk_record = 0;
     }
@@ -132,7 +116,12 @@ bool tiers::freshen(const filter::key_hash& key,
 
 bool tiers::drop(const filter::key_hash& key, std::string_view url, const stored_ptr& outdated) {
     if (disk_) {
-        disk_->drop(key, *outdated);
+        const bool is_on_disk = outdated->disk_record.load(std::memory_order_relaxed) != 0;
+        if (!is_on_disk && outdated->vary.empty() && disk_->may_hold(key)) {
+            disk_->invalidate(key);  // what is there is older still
+        } else {
+            disk_->drop(key, *outdated);
+        }
     }
     return memory_.drop(key, url, outdated) ||
            outdated->disk_record.load(std::memory_order_relaxed) != 0;
@@ -151,15 +140,15 @@ std::size_t tiers::invalidate(const filter::key_hash& key, std::string_view url,
 
 std::size_t tiers::expire(const filter::key_hash& key, std::string_view url, wall_time now) {
     times_.note(key, now);
-    memory_.note_invalidation(key);  // before the disk gives it a place in its log
-    // It is said first that all are outdated: what is fetched meanwhile is none of them.
     const bool on_disk = disk_ && disk_->may_hold(key);
+    // First, for it counts: what was asked for before must not be written behind the place that the
+    // disk gives the purge. Of what comes between the two the digest hears less than it could.
+    const auto in_memory = memory_.expire(key, url, now);
     if (disk_) {
         disk_->expire(key, now);
     } else if (outdated_to_ != nullptr) {
         outdated_to_->outdated(key);
     }
-    const auto in_memory = memory_.expire(key, url, now);
     return in_memory != 0 ? in_memory : on_disk ? 1 : 0;
 }
 

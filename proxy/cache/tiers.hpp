@@ -8,6 +8,9 @@
 //   leaves memory and was used ("eviction"). Parts of objects stay in memory.
 // - A body larger than memory.max_object never enters memory; it goes to disk as it arrives
 //   (begin_on_disk).
+// - Where the disk takes no newer response (it is to come at its eviction, or was not worth
+//   writing), the older one stays on disk, and may answer when the newer has left memory, for as long
+//   as its own head says. What is dropped as outdated takes the older along.
 // - What the disk serves a second time is taken into memory too (promote): the first may be the
 //   last. Not where a selective disk gets what leaves memory: each tier then has objects of its
 //   own, and a copy would push out what is nowhere else.
@@ -146,11 +149,6 @@ public:
     void keep_purges(std::function<void()> kept);
 
 private:
-    bool keep_on_disk(const filter::key_hash& key,
-                      std::string_view url,
-                      const stored_ptr& response,
-                      invalidation_mark asked,
-                      bool is_admitted);
     [[nodiscard]] bool fits_memory(const body& content) const noexcept {
         return content.size <= largest_in_memory_.load(std::memory_order_relaxed);
     }

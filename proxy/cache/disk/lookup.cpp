@@ -168,6 +168,7 @@ bool disk_lookup::state::miss(found& out, news why) {
         }
         if (now && ++moves < most_tries) {  // it was carried, or replaced
             object = nullptr;
+            reading = nullptr;
             at = phase::primary;
             wanted = key;
             tries = 0;

@@ -188,12 +188,17 @@ void tell_variants(core& from, const filter::key_hash& primary) {
         if (!listed) {
             return;
         }
-        const auto until = says.until_of_variants(*listed, primary);
-        if (!until) {
+        const auto is_there = [&](const listed_variant& one) {
+            return from.index.find(index_key(record_kind::object, primary, one.discriminator))
+                .has_value();
+        };
+        if (std::none_of(listed->variants.begin(), listed->variants.end(), is_there)) {
             (void)from.erase(primary, *entry);
             return;
         }
-        if (from.tell_found(primary, {listed->url, *until}, entry->place, steps) !=
+        // Of what can't be read, or was purged, none is of use.
+        const auto until = says.until_of_variants(*listed, primary).value_or(wall_time::min());
+        if (from.tell_found(primary, {listed->url, until}, entry->place, steps) !=
             core::telling::late) {
             return;
         }

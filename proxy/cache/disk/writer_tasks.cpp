@@ -41,6 +41,9 @@ void writer::perform(const response_task& task) {
     const auto discriminator = task.discriminator();
     if (discriminator != 0 && core_->loading.load(relaxed)) {
         // The directory may be in a segment that is not known yet: it would be begun anew.
+        const auto object = index_key(record_kind::object, task.primary, discriminator);
+        core_->gone.note(object);
+        (void)core_->erase(object);
         core_->counts.skipped.fetch_add(1, relaxed);
         return;
     }
@@ -64,6 +67,12 @@ void writer::perform(const response_task& task) {
         std::vector<char> front;
         const auto of = there ? read_front(*core_, there->place, there->bytes, front)
                               : std::nullopt;
+        if (there && !of) {  // nor can anybody else, and its head is outdated
+            (void)core_->erase(object, *there);
+            if (core_->settings.told != nullptr && discriminator != 0) {
+                tell_variants(*core_, task.primary);
+            }
+        }
         if (!of || of->header.id != task.subject) {
             return;
         }
@@ -343,7 +352,11 @@ bool writer::open_next() {
         if (failed) {
             if (const auto left = core_->segments.left_in_file(*number); left != 0) {
                 // What newer records took the place of is not to come back at a restart.
-                keep_later({{{left + 1, 0}, dropped_all{}}}, {});
+                const journal_entry over{{left + 1, 0}, dropped_all{}};
+                if (journal_broken_ || journal_.append({&over, 1}, true)) {
+                    journal_broken_ = true;
+                    keep_later({over}, {});
+                }
             }
             failed_[*number] = next_sequence_ + core_->segments.size();
             trouble(failed, "beginning a segment");

@@ -135,7 +135,7 @@ TEST_SUITE("cache/tiers") {
         CHECK_FALSE(is_fresh(store.on_disk(url)));
     }
 
-    TEST_CASE("what is in memory alone leaves nothing older behind it on disk") {
+    TEST_CASE("what is dropped from memory leaves nothing older behind it on disk") {
         both store{disk_write::eviction};
         const auto url = url_of(1);
         store.put(url, object(url, 100, 1));
@@ -150,6 +150,17 @@ TEST_SUITE("cache/tiers") {
         CHECK_FALSE(store.on_disk(url));
         store.open();
         CHECK_FALSE(store.on_disk(url));
+    }
+
+    TEST_CASE("what neither tier takes ends nothing that is newer") {
+        both store{disk_write::admission};
+        const auto url = url_of(1);
+        const auto begun = store->mark(key_of(url));
+        (void)store->invalidate(key_of(url), url, wall_now());
+        store.put(url, object(url, 100, 2));
+        REQUIRE(eventually([&] { return store.on_disk(url) != nullptr; }));
+        CHECK_FALSE(store->put(key_of(url), url, object(url, 100, 1), begun));
+        CHECK(store.on_disk(url));
     }
 
     TEST_CASE("what comes from disk is not put over what is newer") {

@@ -463,6 +463,47 @@ TEST_SUITE("disk/faults") {
         CHECK_FALSE(s.has(url_of(2)));  // of so many it is not known which they were
     }
 
+    TEST_CASE("what lay in a segment that could not be begun anew does not come back") {
+        auto files = std::make_shared<memory_files>();
+        store s{files, smallest_store};
+        s.settings.write_queue = 128u << 10;
+        s.settings.carry = 0;
+        s.open_and_load();
+        const auto url = url_of(0);
+        s.put_surely(url, object(url, 100, 1));
+        unsigned next = 1;
+        const auto put_more = [&] {
+            const auto more = url_of(next++);
+            (void)s.put(more, object(more, 10'000));
+        };
+        const auto last = "/store/" + segment_name(s->figures().segments - 1);
+        REQUIRE(eventually([&] {
+            put_more();
+            return !files->contents(last).empty();
+        }));
+        std::atomic<bool> met{false};
+        files->set_hook([&](operation what, std::string_view path) {
+            if (what == operation::write && path == "/store/s-00000000") {
+                met = true;
+                return failing(boost::system::errc::io_error);
+            }
+            return error_code{};
+        });
+        REQUIRE(eventually([&] {
+            put_more();
+            return met.load();
+        }));
+        REQUIRE(eventually([&] { return s->figures().state == tier_state::ready; }));
+        CHECK_FALSE(s.has(url));
+        files->set_hook({});
+        const auto after = files->after_kill();
+        s.close();
+        s.files = after;
+        s.open_and_load();
+        CHECK_FALSE(s.has(url));
+        CHECK(s->figures().objects > 0);
+    }
+
     TEST_CASE("what lies in a segment that could not be begun anew stays purged") {
         // Reclaimed, but its file is as it was: a restart finds its records, and needs the journal.
         auto files = std::make_shared<memory_files>();
