@@ -33,7 +33,8 @@ fake_dns::fake_dns() {
     thread_ = std::thread{[this] { serve(); }};
 }
 
-// The port that the system picks for UDP may be another's over TCP: then another is picked.
+// The port that the system picks for TCP, which everybody uses, may be another's over UDP: then
+// another is picked.
 void fake_dns::open_ports() {
     for (int attempt = 0; attempt < 20; ++attempt) {
         fd_ = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -43,8 +44,8 @@ void fake_dns::open_ports() {
         local.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
         socklen_t size = sizeof local;
         auto* const at = reinterpret_cast<sockaddr*>(&local);
-        if (fd_ >= 0 && tcp_ >= 0 && ::bind(fd_, at, size) == 0 &&
-            ::getsockname(fd_, at, &size) == 0 && ::bind(tcp_, at, size) == 0 &&
+        if (fd_ >= 0 && tcp_ >= 0 && ::bind(tcp_, at, size) == 0 &&
+            ::getsockname(tcp_, at, &size) == 0 && ::bind(fd_, at, size) == 0 &&
             ::listen(tcp_, 16) == 0) {
             port_ = ntohs(local.sin_port);
             return;
