@@ -173,12 +173,10 @@ void log_tail::publish() {
             }
         }
     }
-    if (core_.settings.told != nullptr) {
-        // Of variants all that came with them is there now.
-        for (const auto& one : waiting_) {
-            if (one.entry.kind == record_kind::variants && !one.moved_from) {
-                tell_variants(core_, one.primary);
-            }
+    // Of variants all that came with them is there now.
+    for (const auto& one : waiting_) {
+        if (one.entry.kind == record_kind::variants && !one.moved_from) {
+            tell_variants(core_, one.primary);
         }
     }
     waiting_.clear();

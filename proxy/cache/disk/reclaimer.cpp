@@ -104,8 +104,10 @@ bool reclaimer::carry(log_tail& tail, const candidate& one) {
     if (!entry || tail.awaits(one.listed.key())) {
         return true;
     }
-    if (tail.awaits(refresh_key(one.listed.primary, one.listed.discriminator))) {
-        return false;  // with its newest head, once that is written
+    const bool has_head = one.listed.kind == record_kind::object ||
+                          one.listed.kind == record_kind::large;
+    if (has_head && tail.awaits(refresh_key(one.listed.primary, one.listed.discriminator))) {
+        return false;  // with the newest, once that is written
     }
     auto view = core_.segments.at(*number_);
     record_read read{{}, std::move(view), *entry, core_.store.store};
@@ -310,8 +312,7 @@ void reclaimer::drop(const footer_entry& one, const index_entry& entry) {
 
 // Of a variant its directory is told.
 void reclaimer::tell_gone(const footer_entry& one) {
-    if (core_.settings.told != nullptr && one.discriminator != 0 &&
-        one.kind != record_kind::extent) {
+    if (one.discriminator != 0 && one.kind != record_kind::extent) {
         tell_variants(core_, one.primary);
     }
 }

@@ -177,8 +177,9 @@ core::telling teller::tell_there(const placed& one) {
 }  // namespace
 
 void tell_variants(core& from, const filter::key_hash& primary) {
-    if (from.loading.load(std::memory_order_relaxed)) {
-        return;  // what there is is not known yet; all of it will be told
+    // While it loads, what there is is not known yet; all of it will be told.
+    if (from.settings.told == nullptr || from.loading.load(std::memory_order_relaxed)) {
+        return;
     }
     teller says{from};
     for (unsigned i = 0; i < attempts; ++i) {

@@ -23,7 +23,7 @@ void tell_contents(core& from, const std::atomic<bool>& stopping);
 
 /// A variant of `primary` has come, has gone, or was given a new end: says what holds now. Its last
 /// variant's going takes the directory along. A read for each variant: for the writer's thread.
-/// @pre from.settings.told
+/// Nothing, where nobody hears.
 void tell_variants(core& from, const filter::key_hash& primary);
 
 }  // namespace reprise::proxy::cache::disk

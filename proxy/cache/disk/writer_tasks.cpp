@@ -69,7 +69,7 @@ void writer::perform(const response_task& task) {
                               : std::nullopt;
         if (there && !of) {  // nor can anybody else, and its head is outdated
             (void)core_->erase(object, *there);
-            if (core_->settings.told != nullptr && discriminator != 0) {
+            if (discriminator != 0) {
                 tell_variants(*core_, task.primary);
             }
         }
@@ -217,7 +217,7 @@ std::optional<journal_fact> writer::drop(const drop_note& note) {
     core_->gone.note(key);
     if (entry) {
         (void)core_->erase(key, *entry);
-        if (core_->settings.told != nullptr && note.discriminator != 0) {
+        if (note.discriminator != 0) {
             tell_variants(*core_, note.primary);
         }
     }

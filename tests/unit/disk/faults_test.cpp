@@ -28,6 +28,20 @@ error_code failing(boost::system::errc::errc_t how) {
     return boost::system::errc::make_error_code(how);
 }
 
+void put_more(store& s, unsigned& next) {
+    const auto url = url_of(next++);
+    (void)s.put(url, object(url, 10'000));
+}
+
+/// Until every segment is in use: the first is begun anew next.
+void fill_up(store& s, const memory_files& files, unsigned& next) {
+    const auto last = "/store/" + segment_name(s->figures().segments - 1);
+    REQUIRE(eventually([&] {
+        put_more(s, next);
+        return !files.contents(last).empty();
+    }));
+}
+
 constexpr auto ready = tier_state::ready;
 
 bool is_ready(store& s) {
@@ -472,15 +486,7 @@ TEST_SUITE("disk/faults") {
         const auto url = url_of(0);
         s.put_surely(url, object(url, 100, 1));
         unsigned next = 1;
-        const auto put_more = [&] {
-            const auto more = url_of(next++);
-            (void)s.put(more, object(more, 10'000));
-        };
-        const auto last = "/store/" + segment_name(s->figures().segments - 1);
-        REQUIRE(eventually([&] {
-            put_more();
-            return !files->contents(last).empty();
-        }));
+        fill_up(s, *files, next);
         std::atomic<bool> met{false};
         files->set_hook([&](operation what, std::string_view path) {
             if (what == operation::write && path == "/store/s-00000000") {
@@ -490,7 +496,7 @@ TEST_SUITE("disk/faults") {
             return error_code{};
         });
         REQUIRE(eventually([&] {
-            put_more();
+            put_more(s, next);
             return met.load();
         }));
         REQUIRE(eventually([&] { return s->figures().state == tier_state::ready; }));
@@ -519,15 +525,7 @@ TEST_SUITE("disk/faults") {
         s->expire(key_of("http://soft/"), wall_now(), [&kept] { kept.set_value(); });
         REQUIRE(kept.get_future().wait_for(tests::patience) == std::future_status::ready);
         unsigned next = 0;
-        const auto put_more = [&] {
-            const auto url = url_of(next++);
-            (void)s.put(url, object(url, 10'000));
-        };
-        const auto last = "/store/" + segment_name(s->figures().segments - 1);
-        REQUIRE(eventually([&] {
-            put_more();
-            return !files->contents(last).empty();
-        }));
+        fill_up(s, *files, next);
         std::atomic<bool> met{false};
         std::atomic<bool> journal_fails{true};
         files->set_hook([&](operation what, std::string_view path) {
@@ -542,7 +540,7 @@ TEST_SUITE("disk/faults") {
                        : error_code{};
         });
         REQUIRE(eventually([&] {
-            put_more();
+            put_more(s, next);
             return met.load();
         }));
         s.invalidate("http://other/");  // the journal is written anew for it

@@ -84,6 +84,19 @@ struct listener final : contents_listener {
     std::atomic<bool> all_said{false};
 };
 
+struct told_to {
+    listener told;
+    std::shared_ptr<memory_files> memory = std::make_shared<memory_files>();
+};
+
+/// Open, and heard by a listener, which outlives it.
+struct told_store : told_to, store {
+    told_store() : store{memory} {
+        settings.told = &told;
+        open_and_load();
+    }
+};
+
 }  // namespace
 
 TEST_SUITE("disk/teller") {
@@ -156,19 +169,16 @@ TEST_SUITE("disk/teller") {
     }
 
     TEST_CASE("a newer head that a soft purge ends before it is written is not listed") {
-        listener told;
-        auto files = std::make_shared<memory_files>();
-        store s{files};
-        s.settings.told = &told;
-        s.open_and_load();
+        told_store s;
         const auto url = url_of(1);
         s.put_surely(url, object(url, 100));
         const auto current = s.find(url).response;
-        CHECK(eventually([&] { return told.is_listed(url); }));  // it is said once it can be found
+        CHECK(
+            eventually([&] { return s.told.is_listed(url); }));  // it is said once it can be found
         const auto updated = std::make_shared<stored_response>(*object(url, 100));
         std::atomic<bool> writing{false};
         std::atomic<bool> may_write{false};
-        files->set_hook([&](operation what, std::string_view) {
+        s.memory->set_hook([&](operation what, std::string_view) {
             if (what == operation::write) {
                 writing = true;
                 (void)eventually([&] { return may_write.load(); });
@@ -183,38 +193,31 @@ TEST_SUITE("disk/teller") {
         may_write = true;
         s.put_surely(url_of(2), object(url_of(2), 100));  // behind it
         CHECK(s.find(url).response->purged_softly);
-        CHECK_FALSE(told.is_listed(url));
+        CHECK_FALSE(s.told.is_listed(url));
         s.close();
     }
 
     TEST_CASE("a variant that is dropped while another is being written does not stay listed") {
-        listener told;
-        auto files = std::make_shared<memory_files>();
-        store s{files};
-        s.settings.told = &told;
-        s.open_and_load();
+        told_store s;
         const auto url = url_of(1);
         const auto fresh = variant(url, "1");
         REQUIRE(s.put(url, fresh));
-        REQUIRE(eventually([&] { return told.is_listed(url); }));
+        REQUIRE(eventually([&] { return s.told.is_listed(url); }));
         // The stale one is at the log's end already when its directory is read.
-        pause directory{*files, operation::read};
+        pause directory{*s.memory, operation::read};
         REQUIRE(s.put(url, variant(url, "2", 0s)));
         REQUIRE(eventually([&] { return directory.reached.load(); }));
         REQUIRE(s.put(url_of(2), object(url_of(2), 100)));  // before which is what is noted
         s->drop(key_of(url), *fresh);
         directory.go_on = true;
-        REQUIRE(eventually([&] { return told.is_listed(url_of(2)); }));
-        CHECK_FALSE(told.is_listed(url));
-        CHECK(told.heard(url));
+        REQUIRE(eventually([&] { return s.told.is_listed(url_of(2)); }));
+        CHECK_FALSE(s.told.is_listed(url));
+        CHECK(s.told.heard(url));
         s.close();
     }
 
     TEST_CASE("a newer head of what never was written is not said, and ends no other's") {
-        listener told;
-        store s{std::make_shared<memory_files>()};
-        s.settings.told = &told;
-        s.open_and_load();
+        told_store s;
         const auto url = url_of(1);
         const auto stale = object(url, 100);
         stale->freshness.lifetime = 0s;
@@ -228,28 +231,24 @@ TEST_SUITE("disk/teller") {
         REQUIRE(s->freshen(key_of(url), url, *late, *newer, s.mark(url)));
         const auto behind = url_of(2);
         s.put_surely(behind, object(behind, 100));
-        CHECK_FALSE(told.is_listed(url));
+        CHECK_FALSE(s.told.is_listed(url));
 
         late->disk_record = lost;
         REQUIRE(s->freshen(key_of(url), url, *late, *newer, s.mark(url)));
-        CHECK(eventually([&] { return told.is_listed(url); }));
+        CHECK(eventually([&] { return s.told.is_listed(url); }));
         // Nor is that head lost to one of what is not there any more.
         stale->disk_record = lost + 2'000'000;
         const auto older = object(url, 100);
         older->freshness.lifetime = 0s;
         REQUIRE(s->freshen(key_of(url), url, *stale, *older, s.mark(url)));
         s.put_surely(behind, object(behind, 200));
-        CHECK(told.is_listed(url));
+        CHECK(s.told.is_listed(url));
         CHECK(s.find(url).response->freshness.lifetime == 1h);
         s.close();
     }
 
     TEST_CASE("a soft purge while variants are read is not spoken over") {
-        listener told;
-        auto files = std::make_shared<memory_files>();
-        store s{files};
-        s.settings.told = &told;
-        s.open_and_load();
+        told_store s;
         int paused = 0;
         for (int nth = 1; nth <= 8; ++nth) {
             CAPTURE(nth);
@@ -260,10 +259,10 @@ TEST_SUITE("disk/teller") {
             REQUIRE(s.put(url, variant(url, "3")));
             const auto behind = url_of(100 + static_cast<std::uint64_t>(nth));
             REQUIRE(s.put(behind, object(behind, 100)));
-            REQUIRE(eventually([&] { return told.is_listed(behind); }));
-            REQUIRE(told.is_listed(url));
+            REQUIRE(eventually([&] { return s.told.is_listed(behind); }));
+            REQUIRE(s.told.is_listed(url));
             // Its going makes the writer read what is left: somewhere there the purge comes.
-            pause reading{*files, operation::read, nth};
+            pause reading{*s.memory, operation::read, nth};
             s->drop(key_of(url), *first);
             // Four reads at least: the variant, the directory, the two others.
             const auto limit = nth <= 4 ? tests::patience : tests::a_moment;
@@ -274,8 +273,8 @@ TEST_SUITE("disk/teller") {
             s->expire(key_of(url), wall_now(), [&kept] { kept.set_value(); });
             reading.go_on = true;
             REQUIRE(kept.get_future().wait_for(tests::patience) == std::future_status::ready);
-            CHECK_FALSE(told.is_listed(url));
-            files->set_hook({});
+            CHECK_FALSE(s.told.is_listed(url));
+            s.memory->set_hook({});
         }
         CHECK(paused >= 4);
         s.close();
