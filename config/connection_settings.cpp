@@ -88,12 +88,18 @@ object_table<timeout_options> timeouts_table() {
               time,
               live,
               "To connect to an origin, all its addresses together. Then 504."),
+        value("origin_upload",
+              &timeout_options::origin_upload,
+              time,
+              live,
+              "Without the origin taking any of a request's body. Longer waits for "
+              "origins that are busy. Then 504."),
         value("origin_head",
               &timeout_options::origin_head,
               time,
               live,
-              "From the request sent to the response's head. Longer waits for "
-              "origins that compute long. Then 504."),
+              "From the request sent, its body too, to the response's head. Longer waits "
+              "for origins that compute long. Then 504."),
         value("origin_body",
               &timeout_options::origin_body,
               time,
@@ -123,6 +129,13 @@ object_table<origin_options> origins_table() {
                       live,
                       "To one host and port, from one thread. More fetches more at "
                       "once from one origin and loads it as much more."),
+                value("connections_per_client",
+                      &origin_options::connections_per_client,
+                      small_count_between(1, 65535, "connections"),
+                      live,
+                      "Of those, how many one client address may use at once; access.fronts and "
+                      "peers are no one client. More lets one client take more of an origin from "
+                      "the others. Beyond it: 503."),
                 value("idle",
                       &origin_options::idle,
                       small_count_between(0, 65535, "connections"),

@@ -73,6 +73,7 @@ struct admin_options {
     std::string token_file;  ///< empty: whatever changes something is refused
     std::vector<std::string>
         host_names;  ///< further Host names that it answers, beside its address and localhost
+    unsigned connections_per_client = 32;  ///< by address; one more is closed at once
     bool operator==(const admin_options&) const = default;
 };
 
@@ -90,7 +91,7 @@ struct disk_options {
     byte_count size = 20ull << 30;       ///< what all files in it take at most
     byte_count max_object = 1ull << 30;  ///< a larger body is not stored there
     disk_write write = disk_write::admission;
-    double carry = 0.25;  ///< of the bytes written, at most this share is carried forward
+    double carry = 0.25;     ///< of the bytes written, at most this share is carried forward
     bool selective = false;  ///< what is asked for less than what it pushes out is not written
     bool operator==(const disk_options&) const = default;
 };
@@ -131,6 +132,7 @@ struct admission_options {
 struct access_options {
     std::vector<network> clients = private_networks();
     std::vector<network> purge_clients;  ///< may send PURGE; access.clients holds as well
+    std::vector<network> fronts;  ///< speak for many clients: no share of one client bounds them
     std::vector<std::uint16_t> connect_ports{443};
     std::vector<port_range> request_ports{{80, 80}, {443, 443}, {1024, 65535}};
     std::vector<destination> allow_destinations;
@@ -163,7 +165,9 @@ struct timeout_options {
     milliseconds client_body{
         30'000};  ///< without enough progress on a request's body, or reading our answer
     milliseconds origin_connect{10'000};
-    milliseconds origin_head{60'000};  ///< from the request sent to the response's head
+    milliseconds origin_upload{60'000};  ///< without the origin taking any of a request's body
+    milliseconds origin_head{
+        60'000};  ///< from the request sent, body and all, to the response's head
     milliseconds origin_body{60'000};  ///< between two pieces of a response's body
     milliseconds tunnel_idle{300'000};
     milliseconds drain{10'000};  ///< after SIGTERM
@@ -171,8 +175,9 @@ struct timeout_options {
 };
 
 struct origin_options {
-    unsigned connections = 128;  ///< to one host and port, from one thread
-    unsigned idle = 32;          ///< of those, kept open unused
+    unsigned connections = 1'024;           ///< to one host and port, from one thread
+    unsigned connections_per_client = 128;  ///< of those, for one client address
+    unsigned idle = 32;                     ///< of those, kept open unused
     milliseconds idle_timeout{30'000};
     bool operator==(const origin_options&) const = default;
 };
@@ -201,13 +206,14 @@ struct freshness_options {
     bool heuristic_errors = true;                    ///< of 404, 405, 414 and 501 too
     seconds negative{0};                             ///< of 404, 410 and 5xx that do not say
     seconds stale_on_error = std::chrono::hours{1};  ///< past its end, when nobody answers
+    bool stale_on_error_status = false;              ///< and when a 500, 502, 503 or 504 answers
     bool operator==(const freshness_options&) const = default;
 };
 
 enum class cookie_storing { explicit_lifetime, never };
 enum class caching_objective { requests, bytes };
 struct caching_options {
-    cookie_storing set_cookie = cookie_storing::explicit_lifetime;
+    cookie_storing set_cookie = cookie_storing::never;
     caching_objective objective = caching_objective::requests;
     bool operator==(const caching_options&) const = default;
 };
@@ -225,9 +231,9 @@ enum class peer_kind { sibling, parent };
 enum class peer_protocol { reprise, squid };
 /// One of `url` and `dns` is set.
 struct peer_options {
-    std::string name;  ///< never empty once loaded: that of dns where none was written
-    std::string url;   ///< "http://host:port" or https, normalised, the port always there
-    std::string dns;   ///< every address of this name is a sibling
+    std::string name;           ///< never empty once loaded: that of dns where none was written
+    std::string url;            ///< "http://host:port" or https, normalised, the port always there
+    std::string dns;            ///< every address of this name is a sibling
     std::uint16_t port = 3128;  ///< dns only
     peer_kind kind = peer_kind::sibling;
     peer_protocol protocol = peer_protocol::reprise;

@@ -84,6 +84,12 @@ object_table<admin_options> admin_table() {
               live,
               "Further Host names that it answers to, beside its address and "
               "localhost. Others get 421, so that no web page can rebind to it."),
+        value("connections_per_client",
+              &admin_options::connections_per_client,
+              small_count_between(1, 10'000, "connections"),
+              live,
+              "From one address to the admin listener. More serves several monitors behind one "
+              "address, and one of them can keep the others out."),
     }};
 }
 
@@ -154,6 +160,13 @@ object_table<access_options> access_table() {
               live,
               "The networks, among clients, that may send PURGE. Whoever can empties the cache of "
               "any site. The admin listener's /purge wants its token instead."),
+        value("fronts",
+              &access_options::fronts,
+              list_of(network_kind(), 0, 10'000),
+              live,
+              "The networks whose addresses speak for many clients each (load balancers, address "
+              "translation): limits.connections_per_client and origins.connections_per_client do "
+              "not bound them. Peers are such without being named."),
         value("connect_ports",
               &access_options::connect_ports,
               list_of(port(), 0, 1'000),
@@ -261,6 +274,13 @@ object_table<freshness_options> freshness_table() {
               "When the origin's name does not resolve, or it does not answer, a stored response "
               "that went stale less than this ago is sent all the same, unless it forbids that "
               "(RFC 9111 4.2.4). More outages go unnoticed; 0s: none."),
+        value("stale_on_error_status",
+              &freshness_options::stale_on_error_status,
+              yes_or_no(),
+              live,
+              "Whether stale_on_error holds too when the origin answers 500, 502, 503 or 504, "
+              "though the response did not say stale-if-error (RFC 5861 4). More failures go "
+              "unnoticed, those that were meant to be seen among them."),
     }};
 }
 
@@ -268,8 +288,8 @@ object_table<caching_options> caching_table() {
     return {{
         value("set_cookie",
               &caching_options::set_cookie,
-              one_of<cookie_storing>({{"explicit", cookie_storing::explicit_lifetime},
-                                      {"never", cookie_storing::never}}),
+              one_of<cookie_storing>({{"never", cookie_storing::never},
+                                      {"explicit", cookie_storing::explicit_lifetime}}),
               live,
               "Which responses with Set-Cookie may be stored: \"explicit\", those whose origin "
               "states a lifetime (RFC 9111 7.3); \"never\", none. An origin that states one "

@@ -44,9 +44,11 @@ enum class failure_code : std::uint8_t {
     tls_certificate,  ///< of a parent or sibling; its name, its dates, who signed it
     tls_failed,
     origin_connection_limit,
+    client_share_used,  ///< origins.connections_per_client
     origin_closed,  ///< before a whole response head
     origin_write_failed,
     // the response (502, 504)
+    origin_upload_timeout,
     origin_head_timeout,
     origin_body_timeout,
     bad_response,  ///< framing or syntax

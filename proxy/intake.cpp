@@ -114,6 +114,7 @@ outcome outcome_of(failure_code code) noexcept {
     case failure_code::port_refused:
     case failure_code::destination_refused:
     case failure_code::too_many_connections:
+    case failure_code::client_share_used:
     case failure_code::loop_detected:
     case failure_code::draining: return outcome::refused;
     default: break;

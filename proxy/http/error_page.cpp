@@ -59,6 +59,7 @@ unsigned retry_after(failure_code code) noexcept {
     switch (code) {
     case failure_code::too_many_connections:
     case failure_code::origin_connection_limit:
+    case failure_code::client_share_used:
     case failure_code::out_of_memory: return 1;
     case failure_code::draining: return 5;
     default: return 0;

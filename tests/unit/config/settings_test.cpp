@@ -77,10 +77,11 @@ TEST_SUITE("config/settings") {
         CHECK(admission == admission_choice{admission_policy::nth_hit, 5});
         CHECK(tls == tls_options{"/etc/reprise/cert.pem", "/etc/reprise/key.pem"});
 
-        const auto& [admin_address, token_file, host_names] = wanted.admin;
+        const auto& [admin_address, token_file, host_names, monitors] = wanted.admin;
         CHECK(admin_address == endpoint{"127.0.0.1", 3181});
         CHECK(token_file == "/run/reprise/token");
         CHECK(host_names == std::vector<std::string>{"proxy.example"});
+        CHECK(monitors == 7);
     }
 
     TEST_CASE("digest, peers and peering are read") {
@@ -141,14 +142,16 @@ TEST_SUITE("config/settings") {
         CHECK(state == "/var/lib/reprise/admission");
         CHECK(save_every == 1min);
         CHECK_FALSE(share);
-        const auto& [fraction, most, errors, negative, stale_on_error] = wanted.freshness;
+        const auto& [fraction, most, errors, negative, stale_on_error, on_status] =
+            wanted.freshness;
         CHECK(fraction == 0.2);
         CHECK(most == 12h);
         CHECK_FALSE(errors);
         CHECK(negative == 10s);
         CHECK(stale_on_error == 5min);
+        CHECK(on_status);
         const auto& [set_cookie, objective] = wanted.caching;
-        CHECK(set_cookie == cookie_storing::never);
+        CHECK(set_cookie == cookie_storing::explicit_lifetime);
         CHECK(objective == caching_objective::bytes);
         CHECK(wanted.targeted ==
               std::vector<std::string>{"Edge-Cache-Control", "CDN-Cache-Control"});
@@ -156,10 +159,11 @@ TEST_SUITE("config/settings") {
 
     TEST_CASE("access, log and forwarding are read") {
         const auto wanted = every_setting();
-        const auto& [clients, purgers, connect_ports, request_ports, allowed, denied] =
+        const auto& [clients, purgers, fronts, connect_ports, request_ports, allowed, denied] =
             wanted.access;
         CHECK(clients == std::vector{net("192.0.2.0/24")});
         CHECK(purgers == std::vector{net("192.0.2.7/32")});
+        CHECK(fronts == std::vector{net("192.0.2.8/32")});
         CHECK(connect_ports == std::vector<std::uint16_t>{443, 8443});
         CHECK(request_ports == std::vector<port_range>{{80, 80}, {8000, 8999}});
         CHECK(allowed ==
@@ -184,18 +188,20 @@ TEST_SUITE("config/settings") {
         CHECK(connections == 5000);
         CHECK(per_client == 50);
         CHECK(rate == 1000);
-        const auto& [c_head, c_idle, c_body, o_connect, o_head, o_body, tunnel, drain] =
+        const auto& [c_head, c_idle, c_body, o_connect, o_upload, o_head, o_body, tunnel, drain] =
             wanted.timeouts;
         CHECK(c_head == 1s);
         CHECK(c_idle == 2s);
         CHECK(c_body == 3s);
         CHECK(o_connect == 4s);
+        CHECK(o_upload == 8s);
         CHECK(o_head == 5s);
         CHECK(o_body == 6s);
         CHECK(tunnel == 7s);
         CHECK(drain == 500ms);
-        const auto& [at_once, idle, idle_timeout] = wanted.origins;
+        const auto& [at_once, per_address, idle, idle_timeout] = wanted.origins;
         CHECK(at_once == 64);
+        CHECK(per_address == 48);
         CHECK(idle == 16);
         CHECK(idle_timeout == 5s);
         const auto& [servers, hosts_file, min_ttl, max_ttl, negative_ttl, timeout] = wanted.dns;
