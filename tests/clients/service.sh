@@ -1,0 +1,107 @@
+#!/usr/bin/env bash
+# The program as its unit runs it: installed below /usr/local, as a user that owns nothing but what the unit makes, with
+# root's files as the unit hands them over. What README and the example show starts there, keeps what it says it keeps,
+# and ends well. The directories and addresses are this test's own, in namespaces.
+# shellcheck source=harness.sh
+. "$(dirname "$0")/harness.sh"
+needs cmake curl ip unshare setpriv mount
+: "${BUILD:?names the build}" "${SOURCE:?names the sources}"
+
+if [[ ${1:-} != inside ]]; then
+    if ! unshare --mount --net true 2>"$work/unshare.err"; then
+        echo "skipped: no namespaces here: $(head -n 1 "$work/unshare.err")"
+        exit 77
+    fi
+    DESTDIR=$work/root cmake --install "$BUILD" --prefix /usr/local --strip >"$work/install"
+    unshare --mount --net --propagation private "$0" inside "$work/root/usr/local"
+    exit
+fi
+
+mount --bind "$2" /usr/local
+for directory in /run /var/lib /var/cache /var/log; do
+    mount -t tmpfs -o mode=755 tmpfs "$directory"
+done
+ip link set lo up
+ip addr add 10.0.0.1/32 dev lo
+unit=/usr/local/lib/systemd/system/reprise.service
+settings=/usr/local/etc/reprise/reprise.json
+user=64321
+mkdir -p "${settings%/*}"
+
+# said NAME: its values in the unit.
+said() {
+    sed -n "s/^$1=//p" "$unit"
+}
+
+if command -v systemd-analyze >/dev/null; then
+    echo '{}' >"$settings"
+    check "systemd finds nothing wrong with the unit" "" "$(systemd-analyze verify --man=no "$unit" 2>&1)"
+fi
+
+# What systemd does before it starts the program.
+for kind in StateDirectory=/var/lib CacheDirectory=/var/cache LogsDirectory=/var/log; do
+    for name in $(said "${kind%=*}"); do
+        install -d -m 700 -o "$user" "${kind#*=}/$name"
+    done
+done
+credential=$(said LoadCredential)
+private=${credential#*:}
+install -d -m 700 "$private"
+head -c 64 /dev/urandom >"$private/fleet-secret"
+echo token-of-the-admin >"$private/token"
+chmod 600 "$private"/*
+for file in "$private"/*; do
+    install -D -m 400 -o "$user" "$file" "/run/credentials/reprise.service/${credential%%:*}_${file##*/}"
+done
+
+umask "$(said UMask)"
+as_service=(setpriv --reuid "$user" --regid "$user" --clear-groups --no-new-privs
+    --bounding-set=-all,+net_bind_service --pdeathsig KILL)
+
+# run_with NAME: checks, starts and ends the service with the settings that are there.
+run_with() {
+    local command status=0
+    read -ra command <<<"$(said ExecStartPre)"
+    "${as_service[@]}" "${command[@]}" >"$work/check.log" 2>&1 || fail "$1: $(<"$work/check.log")"
+    read -ra command <<<"$(said ExecStart)"
+    rm -f /var/lib/reprise/ports
+    "${as_service[@]}" "${command[@]}" --ports-file /var/lib/reprise/ports </dev/null >"$work/service.log" 2>&1 &
+    pid=$!
+    started+=("$pid")
+    await /var/lib/reprise/ports "$pid"
+    check "$1 starts" 200 "$(curl -sS --max-time 20 -o "$work/health" -w '%{http_code}' http://127.0.0.1:3180/healthz)"
+    kill -TERM "$pid"
+    wait "$pid" || status=$?
+    check "$1 ends well" 0 "$status"
+    check "$1 finds nothing that it can't read or write" "" "$(grep -E '\berror\b' "$work/service.log" || true)"
+}
+
+cp /usr/local/share/doc/*/example.json "$settings"
+run_with "the example"
+
+# Each example of README: lines set in by four, from a brace to an empty line.
+awk -v to="$work/readme" '
+    /^    \{/ { ++n; inside = 1 }
+    /^$/ { inside = 0 }
+    inside { print > (to n ".json") }' "$SOURCE/README.md"
+kinds=0
+for example in "$work"/readme*.json; do
+    cp "$example" "$settings"
+    run_with "README: $(head -c 60 "$example" | head -n 1)"
+    kinds=$((kinds + 1))
+done
+((kinds >= 3)) || fail "README has $kinds examples of settings"
+[[ -s /var/cache/reprise/store ]] || fail "no store was made where README says"
+[[ -s /var/lib/reprise/admission ]] || fail "what was seen was not kept where README says"
+
+# What the unit's own comment names.
+path_of() {
+    sed -n "s/^# *$1 *\(\/[^ ]*\)$/\1/p" "$unit"
+}
+cat >"$settings" <<END
+{ "disk": { "path": "$(path_of disk.path)" }, "log": { "access": "$(path_of log.access)" },
+  "admission": { "state": "$(path_of admission.state)" },
+  "admin": { "token_file": "/run/credentials/reprise.service/private_token" } }
+END
+run_with "what the unit names"
+[[ -f /var/log/reprise/access.log ]] || fail "no log was made where the unit says"
