@@ -90,7 +90,7 @@ std::optional<failure> exchange::read_request() {
     facts_ = in.facts;
     accelerator_ = in.accelerator;
     websocket_ = in.websocket;
-    keep_ = keeps && in.framed;
+    keep_ = keeps && in.framed && !in.last;
     return wrong;
 }
 

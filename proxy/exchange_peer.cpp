@@ -21,6 +21,7 @@ net::ip::address client_of(const session_state& session) {
 
 bool exchange::is_for_peers() const noexcept {
     return w_.peers && head_->target.starts_with('/') &&
+           head_->method != boost::beast::http::verb::connect &&
            listener().mode == config::listener_mode::forward &&
            peer::resource_at(head_->target) != peer::resource::none;
 }
@@ -28,7 +29,7 @@ bool exchange::is_for_peers() const noexcept {
 exchange::next exchange::answer_peer() {
     const auto framing = http::request_framing(*head_);
     keep_ = framing && framing->kind == http::body_kind::none &&
-            http::keep_alive(head_->version, head_->fields) &&
+            http::keep_alive(head_->version, head_->fields) && !http::asks_websocket(*head_) &&
             !w_.common.draining.load(std::memory_order_relaxed);
     if (!framing) {
         return answer_failure(framing.error());

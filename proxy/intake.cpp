@@ -12,6 +12,8 @@ using http::field_id;
 std::optional<failure> take_in(http::request_head& head,
                                const config::listener& listener,
                                intake& out) {
+    const bool upgrades = http::asks_websocket(head);
+    out.last = upgrades || head.method == verb::connect;
     const auto framing = http::request_framing(head);
     if (!framing) {
         return framing.error();
@@ -49,7 +51,8 @@ std::optional<failure> take_in(http::request_head& head,
             out.target = *with_host;
         }
     }
-    out.websocket = http::asks_websocket(head);
+    // A body would have to end before the other protocol begins: the upgrade is not asked for then.
+    out.websocket = upgrades && out.body.kind == http::body_kind::none;
     http::strip_hop_by_hop(head.fields);
     out.facts = cache::read_request_facts(
         head.method == verb::get, head.method == verb::head, head.fields);

@@ -25,6 +25,9 @@ struct intake {
     bool framed = false;  ///< where the next request begins is known
     bool accelerator = false;
     bool websocket = false;
+    /// Nothing behind it is read as a request: CONNECT, and what asks for another protocol. Whoever
+    /// sent it may have gone on in that protocol, with bytes of a third party's choice (RFC 9931).
+    bool last = false;
 
     /// Neither answered from the store nor stored: another method, a body, an upgrade.
     [[nodiscard]] bool passes() const noexcept {

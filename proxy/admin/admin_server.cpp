@@ -270,7 +270,10 @@ private:
         const auto& request = parser.get();
         auto response = answers_.answer(request, local, from_here);
         response.version(request.version());
-        const bool keep = request.keep_alive();
+        // Behind what asks for a tunnel or another protocol there may be anything but a request.
+        const bool last = request.method() == beast_http::verb::connect ||
+                          request.count(beast_http::field::upgrade) != 0;
+        const bool keep = request.keep_alive() && !last;
         const bool head = request.method() == beast_http::verb::head;
         stream.expires_after(limits_.request);
         co_return co_await send(stream, response, keep, head) && keep;

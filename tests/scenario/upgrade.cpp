@@ -111,6 +111,29 @@ TEST_SUITE("scenario/upgrade") {
         CHECK_FALSE(answer.has("X-Evil"));
     }
 
+    TEST_CASE("behind an upgrade that was refused nothing is read as a request") {
+        world w{basic_settings()};
+        w.origin.on("/ws", answer("403 Forbidden", "", "no"));
+        w.origin.on("/a", ok("", "hello"));
+        std::string body;
+        SUBCASE("a handshake") {}
+        SUBCASE("with a body: it is not asked for") {
+            body = "Content-Length: 4\r\n\r\nbody";
+        }
+        auto one = w.proxy.connect();
+        one.send("GET " + w.origin.url("/ws") + " HTTP/1.1\r\nHost: " + w.origin.authority() +
+                 "\r\n" + handshake + (body.empty() ? "\r\n" : body) + w.request("/a"));
+        const auto said = one.read();
+        CHECK(said.status == 403);
+        CHECK(said.body == "no");
+        CHECK(lower(said.get("Connection")) == "close");
+        const auto end = one.read_to_end();
+        CHECK(end.bytes == "");
+        CHECK(end.end == read_end::closed);
+        CHECK(w.origin.count("/a") == 0);
+        CHECK(w.origin.requests("/ws").at(0).has("Upgrade") == body.empty());
+    }
+
     TEST_CASE("HTTP/1.0 cannot upgrade, nor can a POST with a body") {
         world w{basic_settings()};
         w.origin.on("/a", ok("", "hello"));

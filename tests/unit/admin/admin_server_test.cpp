@@ -139,6 +139,21 @@ TEST_SUITE("admin/admin_server") {
         CHECK(body_of(ask(running, "GET /")).find("href=\"/metrics\"") != std::string::npos);
     }
 
+    TEST_CASE("what asks for a tunnel or another protocol is the connection's last request") {
+        const running_server running;
+        for (const std::string first : {"CONNECT 127.0.0.1:443 HTTP/1.1\r\nHost: ",
+                                        "GET /healthz HTTP/1.1\r\nConnection: upgrade\r\n"
+                                        "Upgrade: websocket\r\nHost: "}) {
+            CAPTURE(first);
+            client asking{running.port};
+            asking.send(first + running.host +
+                        "\r\n\r\nGET /metrics HTTP/1.1\r\nHost: " + running.host + "\r\n\r\n");
+            const auto all = asking.read_to_end();
+            CHECK(all.find("Connection: close\r\n") != std::string::npos);
+            CHECK(all.find("reprise_build_info") == std::string::npos);
+        }
+    }
+
     TEST_CASE("readyz says 503 and why while it drains") {
         running_server running;
         CHECK(has_status(ask(running, "GET /readyz"), 200));
