@@ -149,8 +149,7 @@ private:
     awaitable<bool> complete_parts();
     awaitable<bool> relay_gap(cache::fetch_reader& reader,
                               cache::stored_ptr kept,
-                              cache::head_ptr head,
-                              bool head_sent);
+                              cache::head_ptr head);
     awaitable<bool> serve_other(cache::fetch_reader& reader,
                                 cache::stored_ptr kept,
                                 cache::head_ptr head);

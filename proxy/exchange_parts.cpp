@@ -10,12 +10,13 @@
 // A request that stored parts answer but for a gap: the gap alone is fetched, under If-Range, and
 // goes out between what is held before and behind it (RFC 9111 3.4).
 //
-//     held before the gap    at once, when it is fresh; else once the origin's head has confirmed
-//     it the gap                as it comes held behind the gap    when all of the gap has come
-//
-// The origin may answer otherwise: with another representation, all of it, or an error. Before
-// anything has gone out that answer, or the answer to the client's own request, is the client's.
-// After that nothing can be put right: the connection is broken off, never ended as if complete.
+// Nothing goes out before the origin's head is here. That may be the gap, which confirms what is
+// held: then what is held before it, the gap as it comes, and what is held behind it. Or it may be
+// another representation, all of it, or an error: that answer, or the answer to the client's own
+// request, is the client's, whole. Sending what is held at once would save the origin's delay and
+// leave nothing to say but half an answer whenever the origin does not go along, for as long as the
+// part is fresh. A gap that breaks off in the middle does break the connection off, never ended as
+// if complete.
 
 namespace reprise::proxy {
 
@@ -43,18 +44,6 @@ awaitable<bool> exchange::complete_parts() {
 
     how_ = outcome::miss;
     reason_ = "partial";
-    sending_ = kept;
-    const bool head_sent = verdict_.at_once && plan.wanted.first < plan.gap.first;
-    if (head_sent) {
-        http::cache_status how;
-        how.forward = verdict_.forward;
-        compose_completed(*kept, how);
-        const bool sent = co_await send_rest();
-        if (!sent) {
-            finish(outcome::client_gone, status_, reason_);
-            co_return false;
-        }
-    }
     auto& report = s_.report;
     for (;;) {
         reader->next(report, batch);
@@ -68,11 +57,7 @@ awaitable<bool> exchange::complete_parts() {
         }
         case news::interim: continue;  // of a request that is ours (RFC 9110 15.2)
         case news::failed: {
-            auto why = std::move(report.why);
-            if (head_sent) {
-                error_ = why.detail;
-                co_return break_off(outcome::cut_short, facts_of(why.code).name);
-            }
+            const auto why = std::move(report.why);
             const auto after = answer_failed_fetch(why);
             co_return co_await finish_composed(after);
         }
@@ -92,25 +77,18 @@ awaitable<bool> exchange::complete_parts() {
     const auto total = kept->parts->total;
     const bool exact = !head->length || *head->length == plan.gap.size();
     if (exact && cache::fills_gap(plan, total, head->status, lines, wall_now())) {
-        co_return co_await relay_gap(*reader, kept, head, head_sent);
+        co_return co_await relay_gap(*reader, kept, head);
     }
-    const bool speaks_of_it = head->status == 200 || head->status == 206 || head->status == 416;
-    const bool same = !plan.validator.empty() &&
-                      cache::strong_validator_of(lines, wall_now()) == plan.validator;
-    if (speaks_of_it && !same) {
+    if (cache::ends_parts(plan, total, head->status, lines, wall_now())) {
         w_.common.store.drop(key_, url_, kept);
-    }
-    if (head_sent) {
-        co_return break_off(outcome::cut_short, "object-changed");
     }
     co_return co_await serve_other(*reader, kept, head);
 }
 
-// The client has had nothing, and what came does not fit what is held.
+// What came does not fit what is held.
 awaitable<bool> exchange::serve_other(cache::fetch_reader& reader,
                                       cache::stored_ptr kept,
                                       cache::head_ptr head) {
-    sending_ = nullptr;
     if (head->status == 206 || head->status == 304 || head->status == 416) {
         // An answer to our Range, not to the client's request: that is asked now.
         order_ = make_order();
@@ -134,7 +112,7 @@ awaitable<bool> exchange::serve_other(cache::fetch_reader& reader,
     co_return co_await relay_body(reader, head);
 }
 
-// Head, unless it has gone out, and everything held before the gap.
+// Head, and everything held before the gap.
 void exchange::compose_completed(const cache::stored_response& headed,
                                  const http::cache_status& how) {
     const auto& plan = verdict_.part;
@@ -166,18 +144,15 @@ cache::stored_ptr exchange::updated_by(const cache::stored_ptr& kept,
 
 awaitable<bool> exchange::relay_gap(cache::fetch_reader& reader,
                                     cache::stored_ptr kept,
-                                    cache::head_ptr head,
-                                    bool head_sent) {
+                                    cache::head_ptr head) {
     const auto plan = verdict_.part;
     s_.parts.clear();
-    if (!head_sent) {
-        http::cache_status how;
-        how.forward = verdict_.forward;
-        how.forward_status = head->status;
-        how.stored = head->stored;
-        sending_ = updated_by(kept, *head);
-        compose_completed(*sending_, how);
-    }
+    http::cache_status how;
+    how.forward = verdict_.forward;
+    how.forward_status = head->status;
+    how.stored = head->stored;
+    sending_ = updated_by(kept, *head);
+    compose_completed(*sending_, how);
     auto& report = s_.report;
     auto left = plan.gap.size();
     for (bool over = false; !over;) {

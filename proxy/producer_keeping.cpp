@@ -148,6 +148,10 @@ void producer::publish_head(const http::body_framing& framing) {
     const bool here = via == nullptr || !via->proxy_only;
     storable_ = o.may_store && here && head->verdict == http::storability::storable &&
                 !o.url.empty();
+    if (storable_ && !o.gap_range.empty() && (head_.status >= 500 || head_.status == 429)) {
+        storable_ = false;  // the parts stay, and so no answer to a request for what they lack
+        head->detail = "partial";
+    }
 
     std::size_t sights = 0;
     if (is_sight) {

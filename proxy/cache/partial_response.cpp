@@ -248,4 +248,22 @@ bool fills_gap(const part_plan& plan,
     return place && place->range == plan.gap && place->total == total;
 }
 
+bool ends_parts(const part_plan& plan,
+                std::uint64_t total,
+                unsigned status,
+                http::field_list fields,
+                wall_time now) {
+    if (status == 404 || status == 410 || status == 416) {
+        return true;
+    }
+    if (status < 200 || status > 299) {
+        return false;
+    }
+    if (plan.validator.empty() || strong_validator_of(fields, now) != plan.validator) {
+        return true;
+    }
+    const auto place = status == 206 ? part_place_of(fields) : std::nullopt;
+    return place && disagree(place->total, total);
+}
+
 }  // namespace reprise::proxy::cache

@@ -118,4 +118,14 @@ struct part_plan {
                              http::field_list fields,
                              wall_time now);
 
+/// What answered the request for the plan's gap, and does not fill it, says that the parts are no
+/// more: another representation, another length, a range that lies beyond it (416), or nothing
+/// there (404, 410). Every other answer says nothing of them: they stay (as what is stored whole
+/// stays where a validation is answered by an error).
+[[nodiscard]] bool ends_parts(const part_plan& plan,
+                              std::uint64_t total,
+                              unsigned status,
+                              http::field_list fields,
+                              wall_time now);
+
 }  // namespace reprise::proxy::cache

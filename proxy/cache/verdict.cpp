@@ -67,7 +67,7 @@ verdict ask_origin(rule why,
                    const request_facts& facts,
                    http::field_list fields,
                    wall_time now) {
-    verdict out{ruling::forward, why, forward_of(why), reuse, {}, false};
+    verdict out{ruling::forward, why, forward_of(why), reuse, {}};
     const bool parts = kept.what == lookup::present && kept.response->parts;
     if (parts) {
         out.part = plan_parts(*kept.response, facts.is_get ? "GET" : "HEAD", fields, now);
@@ -97,7 +97,6 @@ void judge_parts(verdict& out,
     if (serves(out.part.use)) {
         return;
     }
-    out.at_once = out.what != ruling::stale_behind && !out.part.validator.empty();
     out.why = rule::partial;
     out.forward = forward_of(out.why);
     if (facts.asked.only_if_cached) {
@@ -195,14 +194,14 @@ verdict judge(const found& kept,
               http::field_list fields,
               wall_time now) {
     if (!facts.is_get && !facts.is_head) {
-        return {ruling::forward, rule::method, forward_reason::method, {}, {}, false};
+        return {ruling::forward, rule::method, forward_reason::method, {}, {}};
     }
     if (kept.what != lookup::present) {
         const auto why = kept.what == lookup::absent ? rule::nothing_stored : rule::other_variant;
         return ask_origin(why, {}, kept, facts, fields, now);
     }
     const auto& stored = *kept.response;
-    verdict out{ruling::hit, rule::fresh, forward_reason::none, {}, {}, false};
+    verdict out{ruling::hit, rule::fresh, forward_reason::none, {}, {}};
     bool partial = false;
     if (!facts.has_directives && now < stored.reusable_until) {
         out.reuse.what = http::reuse::fresh;

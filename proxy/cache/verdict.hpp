@@ -76,8 +76,6 @@ struct verdict {
     http::reuse_verdict reuse;
     /// Where parts are stored: what they can do for this request.
     part_plan part{};
-    /// Of `complete`: what is held may go out before the origin has said that it still holds.
-    bool at_once = false;
 
     /// The stored response is the answer.
     [[nodiscard]] bool answers() const noexcept { return what <= ruling::stale_behind; }

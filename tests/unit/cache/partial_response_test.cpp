@@ -301,6 +301,32 @@ TEST_SUITE("cache/partial_response") {
         CHECK_FALSE(fills(206, "\"v1\"", "bytes 4-9/*"));
     }
 
+    TEST_CASE("what shows another object, or none, ends the parts, and an error leaves them") {
+        part_plan plan;
+        plan.use = part_use::gap;
+        plan.gap = {4, 9};
+        plan.validator = "\"v1\"";
+        const auto ends = [&](unsigned status, std::string_view etag, std::string_view range) {
+            const std::vector<http::field> lines{{field_id::etag, "ETag", etag},
+                                                 {field_id::content_range, "Content-Range", range}};
+            return ends_parts(plan, 26, status, lines, now);
+        };
+        for (const unsigned status : {404U, 410U, 416U}) {
+            CHECK(ends(status, "\"v1\"", ""));
+        }
+        for (const unsigned status : {301U, 304U, 400U, 403U, 429U, 500U, 503U}) {
+            CAPTURE(status);
+            CHECK_FALSE(ends(status, "\"v2\"", ""));
+        }
+        CHECK(ends(200, "\"v2\"", ""));
+        CHECK(ends(206, "W/\"v1\"", "bytes 4-9/26"));
+        CHECK(ends(206, "\"v1\"", "bytes 4-9/27"));
+        CHECK_FALSE(ends(200, "\"v1\"", ""));
+        CHECK_FALSE(ends(206, "\"v1\"", "bytes 4-8/26"));
+        CHECK_FALSE(ends(206, "\"v1\"", "bytes 4-9/*"));
+        CHECK_FALSE(ends(206, "\"v1\"", ""));
+    }
+
     TEST_CASE("parts are charged with every byte that they hold") {
         const auto one = part_of({.bytes = std::string(10'000, 'x'), .total = 30'000});
         CHECK(one->footprint() > 10'000);
