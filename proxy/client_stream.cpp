@@ -84,6 +84,7 @@ awaitable<bool> client_stream::send(std::vector<net::const_buffer>& parts,
         co_return !failed_;
     }
     patience_.guard_rate(bytes_per_second, timeout);
+    sending_ = true;
     while (!parts.empty()) {
         const auto [error, sent] = co_await socket_.async_write_some(parts, use_tuple);
         bytes_out_ += sent;
@@ -94,8 +95,16 @@ awaitable<bool> client_stream::send(std::vector<net::const_buffer>& parts,
         patience_.progress(sent);
         drop_front(parts, sent);
     }
+    sending_ = false;
     patience_.clear();
     co_return !failed_;
+}
+
+void client_stream::note_body_read(std::size_t bytes) noexcept {
+    note_read(bytes);
+    if (sending_) {
+        patience_.progress(bytes);
+    }
 }
 
 bool client_stream::client_left() {

@@ -51,6 +51,9 @@ public:
         input_.commit(bytes);
         bytes_in_ += bytes;
     }
+    /// The same of a request's body. Who sends is not gone, were it that it reads nothing of an
+    /// early answer until all is sent.
+    void note_body_read(std::size_t bytes) noexcept;
 
     /// Bytes that went through the socket without passing here (a tunnel's).
     void note_relayed(std::uint64_t in, std::uint64_t out) noexcept {
@@ -73,6 +76,7 @@ private:
     deadline patience_;
     std::shared_ptr<tls_link> link_;  // null: the client's own TCP connection
     bool failed_ = false;
+    bool sending_ = false;  // patience_ is for a send
     std::uint64_t bytes_in_ = 0;
     std::uint64_t bytes_out_ = 0;
 };

@@ -35,6 +35,7 @@ bool is_of_origin_unheard(failure_code code) noexcept {
     case failure_code::origin_connection_limit:
     case failure_code::origin_closed:
     case failure_code::origin_write_failed:
+    case failure_code::origin_upload_timeout:
     case failure_code::origin_head_timeout: return true;
     default: return false;
     }

@@ -163,6 +163,7 @@ private:
     awaitable<bool> resume_alone(cache::head_ptr head, std::uint64_t offset);
     awaitable<bool> tunnel_connect();
     awaitable<bool> tunnel_upgrade(fetch_order& order);
+    [[nodiscard]] std::shared_ptr<upload> begin_upload() const;
     awaitable<bool> finish_upload();
     awaitable<bool> wait_for_news();
     awaitable<bool> send_rest();

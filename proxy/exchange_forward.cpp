@@ -313,17 +313,10 @@ awaitable<bool> exchange::pass_through() {
     order_ = make_order();
     order_->own_range = facts_.has_range;
     order_->own_conditions = facts_.has_conditions;
-    const auto& options = settings_->options;
     const bool has_body = body_.kind == body_kind::chunked ||
                           (body_.kind == body_kind::length && body_.length > 0);
     if (has_body) {
-        const http::chunked_limits limits{options.limits.head_size, options.limits.fields};
-        upload_ = std::make_shared<upload>(s_.client,
-                                           body_,
-                                           limits,
-                                           options.limits.body_rate,
-                                           options.timeouts.client_body,
-                                           w_.timer);
+        upload_ = begin_upload();
         order_->body = upload_;
     }
     order_->into = std::make_shared<cache::fetch>(settings_->fetches);
@@ -333,8 +326,23 @@ awaitable<bool> exchange::pass_through() {
     bool released = false;
     const bool kept = co_await relay_fetch(*reader, false, released);
     reader.reset();
+    if (kept && upload_ && upload_->state() == upload::phase::running) {
+        // Answered in full before the body was here in full, and the origin reads on. A reply that
+        // ends with the connection has its end now; the producer says when the upload has to stop.
+        if (!keep_) {
+            error_code ignored;
+            s_.client.socket().shutdown(tcp_socket::shutdown_send, ignored);
+        }
+        co_await upload_->ended(upload::waiter::exchange);
+    }
     const bool body_over = co_await finish_upload();
     co_return kept&& body_over;
+}
+
+std::shared_ptr<upload> exchange::begin_upload() const {
+    const bool asks_first = http::has_token(head_->fields, field_id::expect, "100-continue") &&
+                            head_->version >= 11;
+    return std::make_shared<upload>(s_.client, body_, settings_->options, asks_first, w_.timer);
 }
 
 // What is left of a request's body after the reply: drained when it is little, else the connection
@@ -349,14 +357,7 @@ awaitable<bool> exchange::finish_upload() {
             s_.client.input().consume(head_bytes_.size());
             consumed_ = true;
         }
-        const auto& options = settings_->options;
-        const http::chunked_limits limits{options.limits.head_size, options.limits.fields};
-        upload_ = std::make_shared<upload>(s_.client,
-                                           body_,
-                                           limits,
-                                           options.limits.body_rate,
-                                           options.timeouts.client_body,
-                                           w_.timer);
+        upload_ = begin_upload();
     }
     if (upload_->state() == upload::phase::running) {
         upload_->stop();

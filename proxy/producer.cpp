@@ -101,6 +101,11 @@ awaitable<bool> producer::read_body_of_one(std::string& trailers) {
     http::chunked_decoder decoder{
         {.trailer_bytes = options.limits.head_size, .trailer_fields = options.limits.fields}};
     const auto cut_short = [&](std::string detail) {
+        if (stalled_) {
+            why_ = failure{
+                failure_code::origin_upload_timeout, false, "the origin stopped taking the body"};
+            return false;
+        }
         const bool late = patience_.expired();
         why_ = failure{late ? failure_code::origin_body_timeout : failure_code::response_cut_short,
                        false,
@@ -235,18 +240,33 @@ awaitable<bool> producer::read_body(std::string& trailers) {
 
 void producer::give_back() {
     const auto& framing = framing_;
-    const bool upload_whole = !order_->body || order_->body->state() == upload::phase::done;
-    if (upload_whole && framing.reusable && framing.kind != body_kind::until_close && keeps_) {
+    if (!answered_early_ && framing.reusable && framing.kind != body_kind::until_close && keeps_) {
         lease_.give_back();
     }
     control_->reading = nullptr;
     lease_.close();
 }
 
+// The response has come whole before the body has gone out whole. A server that accepts it reads
+// on, were it after a half close (RFC 9112 9.6). One that refuses it has no use for the rest, and a
+// client that asked first and had its answer need not send it (RFC 9110 10.1.1).
+bool producer::may_have_rest() const noexcept {
+    return head_.status / 100 == 2 && !order_->body->awaits_word();
+}
+
+// Behind the response: until the body has gone out, or the origin or the client ends it.
+awaitable<void> producer::finish_upload() {
+    if (upload_started_ && may_have_rest()) {
+        co_await order_->body->ended(upload::waiter::producer);
+    }
+    co_await settle_upload();
+}
+
 awaitable<void> producer::settle_upload() {
     if (!order_->body || !upload_started_) {
         co_return;
     }
+    taking_.clear();
     if (order_->body->state() == upload::phase::running) {
         order_->body->stop();
         control_->reading = nullptr;
@@ -277,6 +297,12 @@ awaitable<void> producer::fetch_once() {
                          "the origin switched to a protocol that was not asked for"});
             co_return;
         }
+        if (o.body && o.body->state() != upload::phase::done) {
+            fail(failure{failure_code::bad_response,
+                         false,
+                         "the origin switched protocols in the middle of the request"});
+            co_return;
+        }
         lease_.buffer().consume(head_.bytes);
         patience_.clear();
         control_->reading = nullptr;
@@ -295,6 +321,8 @@ awaitable<void> producer::fetch_once() {
     }
     framing_ = *framing;
     keeps_ = http::keep_alive(head_.version, head_.fields);
+    // Who answers before the whole request is there may take the rest for another one.
+    answered_early_ = o.body && o.body->state() != upload::phase::done;
     if (validate_ && head_.status == 304) {
         if (adopt_not_modified()) {
             lease_.buffer().consume(head_.bytes);
@@ -327,7 +355,6 @@ awaitable<void> producer::fetch_once() {
     }
     patience_.clear();
     end_asking(peer::asking_end::true_hit);
-    co_await settle_upload();
     record_sights();
     if (on_disk_) {
         finish_on_disk();
@@ -341,6 +368,7 @@ awaitable<void> producer::fetch_once() {
     }
     w_.counts.fetches_ended[static_cast<std::size_t>(fetch_end::finished)].add();
     into_.producer_finish(std::move(trailers));
+    co_await finish_upload();
     give_back();
 }
 

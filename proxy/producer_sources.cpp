@@ -11,6 +11,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include <algorithm>
 #include <utility>
 
 namespace reprise::proxy {
@@ -20,6 +21,12 @@ using http::body_kind;
 namespace {
 
 constexpr unsigned most_interim = 16;
+
+/// How often an upload is looked at: a wait for the origin is seen to end so much late.
+std::chrono::milliseconds look_every(const config::timeout_options& timeouts) noexcept {
+    constexpr std::chrono::milliseconds most{1'000};
+    return std::min({most, timeouts.origin_upload / 4, timeouts.origin_head / 4});
+}
 
 /// A connection that is being made while siblings are still asked.
 struct dialling {
@@ -273,6 +280,7 @@ awaitable<bool> producer::connect_and_send(bool fresh_only) {
     sent_at_ = steady_now();
     const auto wire = request_wire(validate_,
                                    parent() != nullptr ? next_hop::parent : next_hop::origin);
+    awaits_head_ = true;
     patience_.expire_after(timeouts.origin_head);
     const auto error = co_await write_all(lease_.socket(), net::buffer(wire));
     if (error) {
@@ -282,6 +290,7 @@ awaitable<bool> producer::connect_and_send(bool fresh_only) {
     w_.counts.bytes_to_origins.add(wire.size());
     if (o.body && !upload_started_ && !into_.abandoned() && !o.body->stopping()) {
         upload_started_ = true;
+        begin_upload();
         auto sending = upload::run(o.body, lease_.socket());
         // A body that the client broke off, or framed wrongly, must not wait for an origin that
         // waits for the rest of it: what reads the response is interrupted, and finds the reason in
@@ -297,8 +306,63 @@ awaitable<bool> producer::connect_and_send(bool fresh_only) {
     co_return true;
 }
 
+// The body's way out is not the origin's time to answer: that begins when the origin has all of it.
+// Until then it has timeouts.origin_upload to take something of what is there for it, which the
+// kernel says: what was given to the socket and is not acknowledged. A client that sends nothing is
+// the upload's to judge.
+void producer::begin_upload() {
+    const auto& timeouts = order_->now_settings->options.timeouts;
+    passed_on_ = unacknowledged_ = 0;
+    taken_at_ = steady_now();
+    taking_.expire_after(look_every(timeouts));
+    if (!order_->body->awaits_word()) {
+        patience_.clear();
+    }
+}
+
+void producer::look_at_upload() {
+    const auto& body = *order_->body;
+    const auto& timeouts = order_->now_settings->options.timeouts;
+    const auto now = steady_now();
+    const auto unacknowledged = lease_ ? not_acknowledged(lease_.socket()) : 0;
+    const bool moved = passed_on_ != body.passed_on() || unacknowledged_ != unacknowledged;
+    if (moved || unacknowledged == 0) {
+        taken_at_ = now;
+    }
+    passed_on_ = body.passed_on();
+    unacknowledged_ = unacknowledged;
+    if (w_.timer.stopped() || now - taken_at_ >= timeouts.origin_upload) {
+        stalled_ = true;
+        order_->body->stop();
+        interrupt();
+        return;
+    }
+    const auto state = body.state();
+    const bool going_out = state == upload::phase::untouched || state == upload::phase::running ||
+                           (state == upload::phase::done && unacknowledged > 0);
+    if (going_out) {
+        taking_.expire_after(look_every(timeouts));
+    } else {
+        await_head_anew();
+    }
+}
+
+void producer::await_head_anew() {
+    if (awaits_head_ && !body_is_going_out()) {
+        patience_.expire_after(order_->now_settings->options.timeouts.origin_head);
+    }
+}
+
+void producer::run_out_of_patience() {
+    if (awaits_head_ && body_is_going_out() && !w_.timer.stopped()) {
+        patience_.expire_at(steady_time::max());  // a client that asked first has begun to send
+    } else {
+        interrupt();
+    }
+}
+
 awaitable<std::size_t> producer::read_into(char* at, std::size_t room, error_code& error) {
-    if (patience_.expired() || into_.abandoned() || is_overtaken() ||
+    if (stalled_ || patience_.expired() || into_.abandoned() || is_overtaken() ||
         (order_->body && order_->body->broken_by_client())) {
         error = net::error::operation_aborted;
         co_return 0;
@@ -327,12 +391,18 @@ awaitable<producer::head_end> producer::read_head() {
             }
             if (parsed.state == http::head_state::done) {
                 if (head_.status >= 200 || head_.status == 101) {
+                    awaits_head_ = false;
                     co_return head_end::got;
                 }
                 if (++interim > most_interim) {
                     why_ = failure{failure_code::bad_response, false, "too many 1xx responses"};
                     co_return head_end::failed;
                 }
+                // It is at work (102), or about to be: bounded by how many of them may come.
+                if (head_.status == 100 && o.body) {
+                    o.body->go();
+                }
+                await_head_anew();
                 std::string passed;
                 http::append_response_fields(passed, head_, {.via = w_.common.pseudonym});
                 passed += "\r\n";
@@ -358,6 +428,10 @@ awaitable<producer::head_end> producer::read_head() {
         } else if (o.body && o.body->state() == upload::phase::client_failed) {
             why_ = failure{
                 failure_code::request_timeout, false, "the request's body did not arrive"};
+        } else if (stalled_) {
+            why_ = failure{failure_code::origin_upload_timeout,
+                           false,
+                           "the origin took nothing of the request's body in time"};
         } else if (patience_.expired()) {
             why_ = failure{failure_code::origin_head_timeout, false, "no response head in time"};
         } else if (into_.abandoned()) {

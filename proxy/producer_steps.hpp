@@ -32,7 +32,8 @@ public:
           into_{*order_->into},
           ready_{w.timer},
           control_{std::make_shared<stop_control>()},
-          patience_{w.timer, [this] { interrupt(); }} {}
+          patience_{w.timer, [this] { run_out_of_patience(); }},
+          taking_{w.timer, [this] { look_at_upload(); }} {}
 
     awaitable<void> run();
 
@@ -70,7 +71,18 @@ private:
     void end_asking(peer::asking_end how);
     [[nodiscard]] const filter::key_hash& peer_key();
     awaitable<void> fetch_once();
+    void begin_upload();
+    void look_at_upload();
+    void run_out_of_patience();
+    void await_head_anew();
+    /// A part of the request's body is still to come, or to be taken by the origin, and the client
+    /// does not wait for the origin's word.
+    [[nodiscard]] bool body_is_going_out() const noexcept {
+        return taking_.armed() && !order_->body->awaits_word();
+    }
+    [[nodiscard]] bool may_have_rest() const noexcept;
     awaitable<void> settle_upload();
+    awaitable<void> finish_upload();
     awaitable<bool> read_body(std::string& trailers);
     awaitable<bool> read_body_of_one(std::string& trailers);
     awaitable<bool> go_on_elsewhere();
@@ -117,6 +129,7 @@ private:
     wakeup ready_;
     std::shared_ptr<stop_control> control_;
     deadline patience_;
+    deadline taking_;  // when to look again whether the origin takes the request's body
     origin_lease lease_;
     http::response_head head_;
     http::body_framing framing_;
@@ -157,6 +170,12 @@ private:
     bool refused_ = false;    // storable, and admission said no
     unsigned probation_ = 0;  // how many uses would admit what waits on probation; 0: it does not
     bool upload_started_ = false;
+    bool awaits_head_ = false;          // patience_ is for the response's head
+    bool answered_early_ = false;       // the request's body was not out yet
+    bool stalled_ = false;              // timeouts.origin_upload is over
+    std::uint64_t passed_on_ = 0;       // when last looked at: given to the origin's socket,
+    std::uint64_t unacknowledged_ = 0;  // and of that not taken by the other side
+    steady_time taken_at_{};            // it took something, or had nothing to take
 };
 
 }  // namespace reprise::proxy

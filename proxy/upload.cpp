@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <utility>
 
 namespace reprise::proxy {
 
@@ -14,19 +15,19 @@ constexpr std::size_t piece_size = 64u << 10;
 
 upload::upload(client_stream& client,
                const http::body_framing& framing,
-               const http::chunked_limits& limits,
-               std::uint64_t bytes_per_second,
-               std::chrono::milliseconds timeout,
+               const config::options& options,
+               bool asks_first,
                deadlines& timer)
     : client_{client},
       executor_{client.socket().get_executor()},
       framing_{framing},
-      decoder_{limits},
-      bytes_per_second_{bytes_per_second},
-      timeout_{timeout},
+      decoder_{{options.limits.head_size, options.limits.fields}},
+      bytes_per_second_{options.limits.body_rate},
+      timeout_{options.timeouts.client_body},
       patience_{timer, [this] { cancel_.emit(net::cancellation_type::total); }},
       over_for_producer_{timer},
       over_for_exchange_{timer},
+      asks_first_{asks_first},
       left_{framing.kind == http::body_kind::length ? framing.length : 0} {}
 
 awaitable<bool> upload::fill() {
@@ -41,7 +42,8 @@ awaitable<bool> upload::fill() {
         co_return false;
     }
     if (got > 0) {
-        client_.note_read(got);
+        client_.note_body_read(got);
+        go();  // it does not wait any longer
         patience_.progress(got);
         co_return true;
     }
@@ -51,13 +53,20 @@ awaitable<bool> upload::fill() {
 // One loop for both uses: with an origin the body is sent on, without one it is dropped.
 awaitable<void> upload::pass(tcp_socket* origin, std::uint64_t most) {
     phase_ = phase::running;
-    patience_.guard_rate(bytes_per_second_, timeout_);
+    if (!client_.input().empty() || origin == nullptr) {
+        asks_first_ = false;
+    }
+    if (asks_first_) {
+        patience_.expire_at(steady_time::max());
+    } else {
+        begin_patience();
+    }
     // Waiting for the origin is no fault of the client's: its time begins anew after that, and only
     // then, or every piece of a slow drip would begin it anew.
     steady_time began{};
     const auto forgive_waiting = [&] {
         if (steady_now() - began > std::chrono::milliseconds{100}) {
-            patience_.guard_rate(bytes_per_second_, timeout_);
+            begin_patience();
         }
     };
     auto& input = client_.input();
@@ -98,8 +107,8 @@ awaitable<void> upload::pass(tcp_socket* origin, std::uint64_t most) {
                     break;
                 }
                 forgive_waiting();
+                passed_on_ += piece.size();
             }
-            sent_ += piece.size();
             continue;
         }
         const auto step = decoder_.feed(input.data().substr(0, piece_size));
@@ -131,8 +140,8 @@ awaitable<void> upload::pass(tcp_socket* origin, std::uint64_t most) {
                 break;
             }
             forgive_waiting();
+            passed_on_ += net::buffer_size(parts);
         }
-        sent_ += step.data.size();
         if (step.done) {
             end(phase::done);
             break;
@@ -145,6 +154,12 @@ awaitable<void> upload::pass(tcp_socket* origin, std::uint64_t most) {
 
 awaitable<void> upload::run(std::shared_ptr<upload> self, tcp_socket& origin) {
     co_await self->pass(&origin, ~std::uint64_t{0});
+}
+
+void upload::go() {
+    if (std::exchange(asks_first_, false) && phase_ == phase::running && !stopping_) {
+        begin_patience();
+    }
 }
 
 void upload::stop() {

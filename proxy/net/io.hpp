@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <tuple>
 
 namespace reprise::proxy {
@@ -30,6 +31,10 @@ template <class Buffers>
 
 /// Reads what is there now. Nothing there: 0 without an error. The end: net::error::eof.
 [[nodiscard]] std::size_t try_read(tcp_socket& socket, net::mutable_buffer into, error_code& error);
+
+/// Bytes given to the socket that the other side's machine has not acknowledged (of a socket pair:
+/// that its other end has not read, with the kernel's own cost). 0 when the kernel doesn't say.
+[[nodiscard]] std::uint64_t not_acknowledged(tcp_socket& socket) noexcept;
 
 /// Writes all, suspending only when the kernel will not take all at once. The memory that `buffers`
 /// point to outlives the call; the sequence itself (a const_buffer, or a std::array or std::vector

@@ -15,6 +15,36 @@ TEST_SUITE("scenario/request_bodies") {
         connection.send(ok("", std::to_string(request.body.size())));
     }
 
+    /// Bytes of a request's body that an origin's handler has read.
+    struct taken_bytes {
+        std::atomic<std::size_t> count{0};
+
+        void read(origin_connection& connection, std::size_t all) {
+            std::string got;
+            while (count < all && connection.goes_on()) {
+                got.clear();
+                const auto end = connection.read_some(got, std::chrono::milliseconds{20});
+                if (end == read_end::closed || end == read_end::reset) {
+                    return;
+                }
+                count += got.size();
+            }
+        }
+        [[nodiscard]] bool reach(std::size_t bytes) const {
+            return eventually([&] { return count >= bytes; });
+        }
+    };
+
+    json with_timeouts(const json& timeouts) {
+        auto settings = basic_settings();
+        settings["timeouts"].update(timeouts);
+        return settings;
+    }
+
+    std::string with_length(std::size_t bytes) {
+        return "Content-Length: " + std::to_string(bytes) + "\r\n";
+    }
+
     }  // namespace
 
     TEST_CASE("a body with a length arrives with that length") {
@@ -252,6 +282,264 @@ TEST_SUITE("scenario/request_bodies") {
             const auto answer = one.ask(w.request("/a"));
             CHECK(answer.status == 200);
             CHECK(answer.body == "hello");
+        }
+    }
+
+    TEST_CASE("a steady upload may take longer than timeouts.origin_head, however it is framed") {
+        using clock = std::chrono::steady_clock;
+        constexpr std::chrono::milliseconds head{250};
+        for (const bool chunked : {false, true}) {
+            CAPTURE(chunked);
+            taken_bytes taken;
+            world w{with_timeouts({{"origin_head", "250ms"}, {"origin_upload", "250ms"}})};
+            const std::string piece(kib, 'x');
+            constexpr std::size_t pieces = 64;
+            w.origin.on_head("/a", [&](origin_request&, origin_connection& connection) {
+                taken.read(connection, chunked ? pieces * chunk(piece).size() : pieces * kib);
+                connection.send(ok("", "thanks"));
+            });
+            auto one = w.proxy.connect();
+            one.send(absolute_request("POST",
+                                      w.origin.url("/a"),
+                                      chunked ? "Transfer-Encoding: chunked\r\n"
+                                              : with_length(pieces * kib)));
+            const auto began = clock::now();
+            for (std::size_t i = 0; i < pieces; ++i) {
+                REQUIRE(one.send(chunked ? chunk(piece) : piece));
+                REQUIRE(taken.reach((i + 1) * kib));
+                // The pieces are what lasts four times as long as the origin may be silent.
+                while (clock::now() < began + 4 * head * (i + 1) / pieces) {
+                    std::this_thread::yield();
+                }
+            }
+            if (chunked) {
+                one.send(chunk(""));
+            }
+            const auto answer = one.read("POST");
+            CHECK(answer.status == 200);
+            CHECK(answer.body == "thanks");
+        }
+    }
+
+    TEST_CASE("an origin that takes a body slowly is waited for, and then for its answer") {
+        // What is in the kernel's buffers is on its way, too: the origin has not had it.
+        taken_bytes taken;
+        world w{with_timeouts({{"origin_head", "300ms"}, {"origin_upload", "600ms"}})};
+        constexpr std::size_t all = 2 * mib;
+        auto& never = w.origin.make_gate();
+        w.origin.on_head("/a", [&](origin_request&, origin_connection& connection) {
+            std::string got;
+            while (taken.count < all && connection.goes_on()) {
+                got.clear();
+                (void)connection.read_some(got);
+                taken.count += got.size();
+                (void)never.wait(std::chrono::milliseconds{40});
+            }
+            connection.send(ok("", "thanks"));
+        });
+        auto one = w.proxy.connect();
+        one.send(absolute_request("POST", w.origin.url("/a"), with_length(all)));
+        REQUIRE(one.send(std::string(all, 'x')));
+        const auto answer = one.read("POST");
+        CHECK(answer.status == 200);
+        CHECK(taken.count == all);
+    }
+
+    TEST_CASE("an origin that takes nothing of a body is 504 after timeouts.origin_upload") {
+        world w{with_timeouts({{"origin_upload", "300ms"}})};
+        auto& done = w.origin.make_gate();
+        w.origin.on_head("/a", [&](origin_request&, origin_connection&) { done.wait(); });
+        auto one = w.proxy.connect();
+        const std::size_t length = 64 * mib;
+        one.send(absolute_request("POST", w.origin.url("/a"), with_length(length)));
+        std::thread sender{[&] {
+            const std::string piece(mib, 'x');
+            for (std::size_t sent = 0; sent < length && one.send(piece); sent += piece.size()) {
+            }
+        }};
+        const auto head = one.read_head("POST");
+        CHECK(head.status == 504);
+        CHECK(head.get("Proxy-Status").find("connection_write_timeout") != std::string::npos);
+        done.open();
+        one.connection().close_both_ways();
+        sender.join();
+    }
+
+    TEST_CASE("the body is out and the origin silent: 504 after timeouts.origin_head") {
+        world w{with_timeouts({{"origin_head", "250ms"}})};
+        auto& done = w.origin.make_gate();
+        w.origin.on("/a", [&](origin_request&, origin_connection&) { done.wait(); });
+        auto one = w.proxy.connect();
+        const auto answer = one.ask(absolute_request("POST", w.origin.url("/a"), "", "hello"));
+        CHECK(answer.status == 504);
+        CHECK(answer.get("Proxy-Status").find("connection_read_timeout") != std::string::npos);
+        done.open();
+    }
+
+    TEST_CASE("102 Processing begins the wait for the answer anew, a bounded number of times") {
+        world w{with_timeouts({{"origin_head", "400ms"}})};
+        auto& never = w.origin.make_gate();
+        w.origin.on("/slow", [&](origin_request&, origin_connection& connection) {
+            for (int i = 0; i < 5; ++i) {
+                (void)never.wait(std::chrono::milliseconds{200});
+                connection.send("HTTP/1.1 102 Processing\r\n\r\n");
+            }
+            connection.send(ok("", "done"));
+        });
+        w.origin.on("/endless", [&](origin_request&, origin_connection& connection) {
+            while (connection.goes_on() && connection.send("HTTP/1.1 102 Processing\r\n\r\n")) {
+                (void)never.wait(std::chrono::milliseconds{10});
+            }
+        });
+        auto one = w.proxy.connect();
+        const auto slow = one.ask(absolute_request("POST", w.origin.url("/slow"), "", "hello"));
+        CHECK(slow.status == 200);
+        CHECK(slow.interim.size() == 5);
+        CHECK(one.ask(absolute_request("POST", w.origin.url("/endless"), "", "x")).status == 502);
+    }
+
+    TEST_CASE("a client that waits for 100 Continue is not late while the origin thinks") {
+        world w{with_timeouts({{"client_body", "150ms"}})};
+        auto& never = w.origin.make_gate();
+        w.origin.on_head("/a", [&](origin_request& request, origin_connection& connection) {
+            (void)never.wait(std::chrono::milliseconds{600});
+            connection.send("HTTP/1.1 100 Continue\r\n\r\n");
+            connection.read_body(request);
+            echo_length(request, connection);
+        });
+        auto one = w.proxy.connect();
+        one.send(absolute_request(
+            "POST", w.origin.url("/a"), "Expect: 100-continue\r\nContent-Length: 5\r\n"));
+        CHECK(one.read_one_head().status == 100);
+        one.send("hello");
+        const auto answer = one.read("POST");
+        CHECK(answer.status == 200);
+        CHECK(answer.body == "5");
+    }
+
+    TEST_CASE("a client that was told to continue, and does not, is 408") {
+        world w{with_timeouts({{"client_body", "200ms"}})};
+        w.origin.on_head("/a", [&](origin_request& request, origin_connection& connection) {
+            connection.send("HTTP/1.1 100 Continue\r\n\r\n");
+            connection.read_body(request);
+        });
+        auto one = w.proxy.connect();
+        one.send(absolute_request(
+            "POST", w.origin.url("/a"), "Expect: 100-continue\r\nContent-Length: 5\r\n"));
+        CHECK(one.read_one_head().status == 100);
+        CHECK(one.read("POST").status == 408);
+    }
+
+    TEST_CASE("an origin that accepts early and reads on gets the whole body") {
+        for (const bool closes : {false, true}) {
+            CAPTURE(closes);
+            std::string got;
+            std::atomic<bool> whole{false};
+            world w{basic_settings()};
+            auto& answered = w.origin.make_gate();
+            w.origin.on_head("/early", [&](origin_request& request, origin_connection& connection) {
+                connection.send(ok(closes ? "Connection: close\r\n" : "", "soon"));
+                if (closes) {
+                    connection.finish_sending();
+                }
+                answered.wait();
+                connection.read_body(request);
+                got = request.body;
+                whole = request.body_complete;
+                if (closes) {
+                    connection.close();
+                }
+            });
+            w.origin.on("/b", ok("", "next"));
+            const auto body = patterned(3 * mib);
+            auto one = w.proxy.connect();
+            one.send(absolute_request("POST", w.origin.url("/early"), with_length(body.size())));
+            one.send(body.substr(0, 1000));
+            const auto early = one.read("POST");
+            CHECK(early.status == 200);
+            CHECK(early.body == "soon");
+            answered.open();
+            REQUIRE(one.send(body.substr(1000)));
+            CHECK(eventually([&] { return whole.load(); }));
+            CHECK(got == body);
+            // The client's connection goes on behind the body; the origin's is not trusted again.
+            CHECK(one.ask(w.request("/b")).body == "next");
+            CHECK(w.origin.requests("/b").at(0).connection != 0);
+        }
+    }
+
+    TEST_CASE("an early answer that ends with the connection is ended, and the body goes on") {
+        // An HTTP/1.0 client sees the end of such an answer by the end alone.
+        std::atomic<bool> whole{false};
+        world w{basic_settings()};
+        w.origin.on_head("/early", [&](origin_request& request, origin_connection& connection) {
+            connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" +
+                            chunk("soon") + chunk(""));
+            connection.read_body(request);
+            whole = request.body_complete;
+        });
+        auto one = w.proxy.connect();
+        one.send("POST " + w.origin.url("/early") + " HTTP/1.0\r\nContent-Length: 100000\r\n\r\n");
+        one.send(std::string(1000, 'x'));
+        const auto early = one.read("POST");
+        CHECK(early.complete());
+        CHECK(early.body == "soon");
+        one.send(std::string(99'000, 'x'));
+        CHECK(eventually([&] { return whole.load(); }));
+    }
+
+    TEST_CASE("a client that reads nothing until all is sent has its early answer") {
+        world w{with_timeouts({{"client_body", "300ms"}})};
+        taken_bytes taken;
+        constexpr std::size_t length = 40 * mib;
+        const auto large = patterned(20 * mib);
+        w.origin.on_head("/early", [&](origin_request&, origin_connection& connection) {
+            std::thread reads{[&] { taken.read(connection, length); }};
+            connection.send(ok("", large));
+            reads.join();
+        });
+        auto one = w.proxy.connect();
+        one.send(absolute_request("POST", w.origin.url("/early"), with_length(length)));
+        using clock = std::chrono::steady_clock;
+        const auto began = clock::now();
+        const std::string piece(mib, 'x');
+        for (std::size_t sent = 0; sent < length; sent += piece.size()) {
+            REQUIRE(one.send(piece));
+            while (clock::now() < began + std::chrono::milliseconds{30} * (sent / mib)) {
+                std::this_thread::yield();
+            }
+        }
+        const auto early = one.read("POST");
+        CHECK(early.status == 200);
+        CHECK(early.body == large);
+    }
+
+    TEST_CASE("behind an early answer, who stops taking or sending ends the upload") {
+        for (const bool origin_stalls : {true, false}) {
+            CAPTURE(origin_stalls);
+            world w{with_timeouts({{"origin_upload", "300ms"}, {"client_body", "300ms"}})};
+            auto& done = w.origin.make_gate();
+            w.origin.on_head("/early", [&](origin_request& request, origin_connection& connection) {
+                connection.send(ok("", "soon"));
+                if (origin_stalls) {
+                    done.wait();
+                } else {
+                    connection.read_body(request);
+                }
+                connection.close();
+            });
+            auto one = w.proxy.connect();
+            const std::size_t length = 64 * mib;
+            one.send(absolute_request("POST", w.origin.url("/early"), with_length(length)));
+            CHECK(one.read("POST").body == "soon");
+            if (origin_stalls) {
+                const std::string piece(mib, 'x');
+                for (std::size_t sent = 0; sent < length && one.send(piece); sent += piece.size()) {
+                }
+            }
+            CHECK(one.is_closed_by_proxy());
+            done.open();
+            CHECK(eventually([&] { return w.origin.open_connections() == 0; }));
         }
     }
 
