@@ -3,6 +3,8 @@
 #include "config/load.hpp"
 #include "config/reference.hpp"
 #include "proxy/admin/log.hpp"
+#include "proxy/net/listening.hpp"
+#include "proxy/obstacles.hpp"
 #include "proxy/server.hpp"
 
 #include <boost/asio/post.hpp>
@@ -29,16 +31,12 @@ config::loaded load_settings(const std::string& path) {
 
 // Who starts us with port 0 learns here what the system picked. Written whole or not at all.
 void write_ports(const std::string& path, const server& running) {
-    const auto text = [](const config::endpoint& where) {
-        const bool v6 = where.host.find(':') != std::string::npos;
-        return (v6 ? "[" + where.host + "]" : where.host) + ":" + std::to_string(where.port);
-    };
     nlohmann::json ports;
     ports["listeners"] = nlohmann::json::array();
     for (const auto& where : running.listening()) {
-        ports["listeners"].push_back(text(where));
+        ports["listeners"].push_back(to_text(where));
     }
-    ports["admin"] = running.admin() ? nlohmann::json(text(*running.admin())) : nlohmann::json();
+    ports["admin"] = running.admin() ? nlohmann::json(to_text(*running.admin())) : nlohmann::json();
     const auto temporary = path + ".new";
     {
         std::ofstream out{temporary};
@@ -61,7 +59,39 @@ void raise_descriptor_limit() {
     }
 }
 
+/// What --check-config says of files and addresses, and whether a start would fail by them.
+int tell(const std::vector<obstacle>& found, const std::string& of) {
+    bool ends = false;
+    for (const auto& one : found) {
+        std::string_view word;
+        switch (one.weight) {
+        case obstacle_weight::ends_start: ends = true; break;
+        case obstacle_weight::in_use: word = "now in use: "; break;
+        case obstacle_weight::harms: word = "warning: "; break;
+        }
+        std::cerr << of << ": " << word << to_string(one.what) << '\n';
+    }
+    if (!ends) {
+        std::cout << of
+                  << (found.empty() ? ": no mistakes\n" : ": no mistakes that end the start\n");
+    }
+    return ends ? 1 : 0;
+}
+
+/// All that ends the start, on standard error. False: nothing does.
+bool is_refused(const std::vector<obstacle>& found, const std::string& of) {
+    bool ends = false;
+    for (const auto& one : found) {
+        if (one.weight != obstacle_weight::harms) {
+            ends = true;
+            std::cerr << of << ": " << to_string(one.what) << '\n';
+        }
+    }
+    return ends;
+}
+
 int serve(const config::options& options,
+          const std::vector<obstacle>& harms,
           const std::string& config_path,
           const std::string& ports_file) {
     // Bodies are filled on one thread and let go on another. With an arena a thread, glibc would
@@ -77,6 +107,9 @@ int serve(const config::options& options,
     }
     ::pthread_sigmask(SIG_BLOCK, &ours, nullptr);
     const diagnostic_log diagnostics{options.log.level};
+    for (const auto& one : harms) {
+        log::warn("settings: ", to_string(one.what));
+    }
     ::signal(SIGPIPE, SIG_IGN);
     raise_descriptor_limit();
     server* running = nullptr;
@@ -175,7 +208,9 @@ int main(int argc, char** argv) {
     bool help_config = false;
     app.add_option(
         "--config", config_path, "file of settings (JSON with comments); without it, the defaults");
-    app.add_flag("--check-config", check, "check the settings and exit");
+    app.add_flag("--check-config",
+                 check,
+                 "check the settings, and the files and addresses that they name, and exit");
     app.add_flag("--help-config", help_config, "describe every setting and exit");
     app.add_option("--ports-file",
                    ports_file,
@@ -187,20 +222,20 @@ int main(int argc, char** argv) {
             std::cout << config::reference_text();
             return 0;
         }
+        const std::string settings = config_path.empty() ? "the defaults" : config_path;
         auto loaded = load_settings(config_path);
         if (const auto* wrong = std::get_if<std::vector<config::mistake>>(&loaded)) {
             for (const auto& one : *wrong) {
-                std::cerr << (config_path.empty() ? "settings" : config_path) << ": "
-                          << to_string(one) << '\n';
+                std::cerr << settings << ": " << to_string(one) << '\n';
             }
             return 1;
         }
+        const auto& options = std::get<config::options>(loaded);
+        const auto found = find_obstacles(options);
         if (check) {
-            (void)read_tls_files(std::get<config::options>(loaded));
-            std::cout << (config_path.empty() ? "the defaults" : config_path) << ": no mistakes\n";
-            return 0;
+            return tell(found, settings);
         }
-        return serve(std::get<config::options>(loaded), config_path, ports_file);
+        return is_refused(found, settings) ? 1 : serve(options, found, config_path, ports_file);
     } catch (const std::exception& what) {
         std::cerr << "reprise: " << what.what() << '\n';
         return 1;

@@ -4,6 +4,7 @@
 #include "proxy/admin/log.hpp"
 #include "proxy/digest_page.hpp"
 #include "proxy/explain.hpp"
+#include "proxy/net/listening.hpp"
 #include "proxy/purge.hpp"
 #include "proxy/session.hpp"
 
@@ -33,11 +34,6 @@ constexpr std::chrono::seconds reload_patience{5};
 std::size_t thread_count(const config::options& options) {
     return options.threads != 0 ? options.threads
                                 : std::max(1u, std::thread::hardware_concurrency());
-}
-
-std::string to_text(const config::endpoint& where) {
-    const bool v6 = where.host.find(':') != std::string::npos;
-    return (v6 ? "[" + where.host + "]" : where.host) + ":" + std::to_string(where.port);
 }
 
 acceptor listen_on(net::io_context& io, const config::endpoint& where) {
@@ -74,23 +70,10 @@ acceptor listen_on(net::io_context& io, const config::endpoint& where) {
 // SO_REUSEPORT lets a second process of the same user share our port silently: ask without it
 // first.
 void refuse_taken(net::io_context& io, const config::endpoint& where) {
-    if (where.port == 0) {
-        return;
-    }
-    error_code error;
-    const auto address = net::ip::make_address(where.host, error);
-    acceptor probe{io};
-    const tcp::endpoint endpoint{address, where.port};
-    probe.open(endpoint.protocol(), error);
-    probe.set_option(net::socket_base::reuse_address{true}, error);
-    if (address.is_v6()) {
-        probe.set_option(net::ip::v6_only{true}, error);
-    }
-    error.clear();
-    probe.bind(endpoint, error);
-    if (error) {
+    const auto failed = why_not_listen(io, where);
+    if (where.port != 0 && failed) {
         throw std::runtime_error{"listeners: cannot listen on " + to_text(where) + ": " +
-                                 error.message()};
+                                 failed.message()};
     }
 }
 

@@ -103,7 +103,7 @@ public:
         if (error) {
             return error;
         }
-        adopt(gate_from(options));
+        adopt(admin_gate{options});  // what is wrong with it was said before (obstacles.hpp)
         acceptor_.emplace(std::move(acceptor));
         spawn("accepting", accept());
         if (hooks_.tick) {

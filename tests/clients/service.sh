@@ -56,7 +56,7 @@ done
 
 umask "$(said UMask)"
 as_service=(setpriv --reuid "$user" --regid "$user" --clear-groups --no-new-privs
-    --bounding-set=-all,+net_bind_service --pdeathsig KILL)
+    '--bounding-set=-all,+net_bind_service' --pdeathsig KILL)
 
 # run_with NAME: checks, starts and ends the service with the settings that are there.
 run_with() {
@@ -105,3 +105,10 @@ cat >"$settings" <<END
 END
 run_with "what the unit names"
 [[ -f /var/log/reprise/access.log ]] || fail "no log was made where the unit says"
+
+# Root's own file is nobody else's, and the check says so to whom it concerns.
+echo "{ \"digest\": { \"secret_file\": \"$private/fleet-secret\" }, \"peers\": [{ \"name\": \"b\", \"url\": \"http://10.0.0.2:3128\" }] }" >"$settings"
+status=0
+"${as_service[@]}" /usr/local/bin/reprise --check-config --config "$settings" 2>"$work/refused.log" || status=$?
+check "the check refuses a secret that the service can't read" 1 "$status"
+check_matches "and says which" 'digest\.secret_file: .*Permission denied' "$(<"$work/refused.log")"

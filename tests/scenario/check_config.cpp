@@ -1,0 +1,216 @@
+// --check-config against the start: what ends the one is said by the other, by setting, all of it
+// at once; and looking changes nothing.
+
+#include "tests/scenario/world.hpp"
+#include "tests/support/certificates.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <set>
+#include <sys/stat.h>
+
+TEST_SUITE("scenario/check_config") {
+
+    using namespace reprise::tests;
+
+    namespace {
+
+    struct wrong_setting {
+        std::string setting;  ///< as it is to be named
+        std::function<void(json&, const temp_dir&)> write;
+        bool ends_start = true;
+    };
+
+    std::string write_private(const temp_dir& at, std::string_view name, std::string_view text) {
+        auto path = at.write(name, text);
+        ::chmod(path.c_str(), 0600);
+        return path;
+    }
+
+    const json one_peer = json::array({{{"name", "b"}, {"url", "http://127.0.0.1:9"}}});
+
+    std::vector<wrong_setting> wrong_settings() {
+        const auto secret = [](std::string_view content) {
+            return [content = std::string{content}](json& into, const temp_dir& at) {
+                into["digest"] = {{"secret_file", write_private(at, "secret", content)}};
+                into["peers"] = one_peer;
+            };
+        };
+        return {
+            {"digest.secret_file",
+             [](json& into, const temp_dir& at) {
+                 into["digest"] = {{"secret_file", at.file("absent")}};
+                 into["peers"] = one_peer;
+             }},
+            {"digest.secret_file", secret("too short")},
+            {"digest.secret_file", secret(std::string(5000, 'x'))},
+            {"digest.secret_file",
+             [](json& into, const temp_dir& at) {
+                 into["digest"] = {{"secret_file", at.path().string()}};
+                 into["peers"] = one_peer;
+             }},
+            {"digest.secret_file",
+             [](json& into, const temp_dir& at) {  // nobody reads it, without peers
+                 into["digest"] = {{"secret_file", at.file("absent")}};
+             },
+             false},
+            {"log.access",
+             [](json& into, const temp_dir& at) { into["log"]["access"] = at.file("none/log"); }},
+            {"log.access",
+             [](json& into, const temp_dir& at) { into["log"]["access"] = at.path().string(); }},
+            {"disk.path",
+             [](json& into, const temp_dir& at) {
+                 into["disk"] = {{"path", at.write("no-directory", "")}};
+             }},
+            {"disk.path",
+             [](json& into, const temp_dir& at) {
+                 into["disk"] = {{"path", at.write("no-directory", "") + "/below"}};
+             }},
+            {"disk.path",
+             [](json& into, const temp_dir& at) {
+                 std::filesystem::create_directories(at.path() / "store/lock");
+                 into["disk"] = {{"path", at.file("store")}};
+             }},
+            {"disk.path",
+             [](json& into, const temp_dir& at) {
+                 std::filesystem::create_directories(at.path() / "store/store");
+                 into["disk"] = {{"path", at.file("store")}};
+             }},
+            {"listeners[0].tls.certificate",
+             [](json& into, const temp_dir& at) {
+                 into["listeners"][0]["tls"] = {{"certificate", at.write("c", "no PEM")},
+                                                {"key", write_private(at, "k", "no PEM")}};
+             }},
+            {"listeners[0].tls.key",
+             [](json& into, const temp_dir& at) {
+                 const auto one = self_signed("DNS:a.example"), other = self_signed("DNS:b");
+                 into["listeners"][0]["tls"] = {{"certificate", at.write("c", one.certificate)},
+                                                {"key", write_private(at, "k", other.key)}};
+             }},
+            {"listeners[0].address",
+             [](json& into, const temp_dir&) {
+                 into["listeners"][0]["address"] = "192.0.2.1:0";  // none of this machine's
+             }},
+            {"admin.address",
+             [](json& into, const temp_dir&) { into["admin"]["address"] = "192.0.2.1:0"; }},
+            {"admission.state",
+             [](json& into, const temp_dir& at) {
+                 into["admission"] = {{"state", at.file("none/state")}};
+             },
+             false},
+            {"admission.state",
+             [](json& into, const temp_dir& at) {
+                 into["admission"] = {{"state", at.path().string()}};
+             },
+             false},
+            {"admin.token_file",
+             [](json& into, const temp_dir& at) { into["admin"]["token_file"] = at.file("none"); },
+             false},
+            {"admin.token_file",
+             [](json& into, const temp_dir& at) {
+                 into["admin"]["token_file"] = write_private(at, "token", "\n");
+             },
+             false},
+            {"admin.token_file",
+             [](json& into, const temp_dir& at) {
+                 const auto token = at.write("token", "for everybody");
+                 ::chmod(token.c_str(), 0644);
+                 into["admin"]["token_file"] = token;
+             },
+             false},
+            {"dns.hosts_file",
+             [](json& into, const temp_dir& at) {
+                 into["dns"] = {{"hosts_file", at.file("none")}};
+             },
+             false},
+        };
+    }
+
+    std::set<std::string> all_below(const temp_dir& at) {
+        std::set<std::string> out;
+        for (const auto& one : std::filesystem::recursive_directory_iterator{at.path()}) {
+            out.insert(one.path());
+        }
+        return out;
+    }
+
+    }  // namespace
+
+    TEST_CASE("whatever ends the start is said before, by its setting; what only harms warns") {
+        const auto all = wrong_settings();
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            CAPTURE(i);
+            CAPTURE(all[i].setting);
+            const temp_dir at;
+            auto settings = basic_settings();
+            all[i].write(settings, at);
+            const auto file = at.write("settings.json", settings.dump());
+            const auto before = all_below(at);
+            const auto checked = run_reprise({"--check-config", "--config", file});
+            CAPTURE(checked.errors);
+            CHECK(all_below(at) == before);
+            CHECK(checked.exit_status == (all[i].ends_start ? 1 : 0));
+            CHECK(checked.errors.find(file + (all[i].ends_start ? ": " : ": warning: ") +
+                                      all[i].setting + ": ") == 0);
+            CHECK((checked.output.find("no mistakes") != std::string::npos) == !all[i].ends_start);
+            if (all[i].ends_start) {
+                const auto started = run_reprise({"--config", file});
+                CHECK(started.exit_status == 1);
+                CHECK(started.errors == checked.errors);
+                CHECK(all_below(at) == before);
+            } else {
+                const proxy_process proxy{settings};
+                CHECK(proxy.errors().find("warning: settings: " + all[i].setting + ": ") !=
+                      std::string::npos);
+            }
+        }
+    }
+
+    TEST_CASE("all of it is said at once") {
+        const temp_dir at;
+        auto settings = basic_settings();
+        settings["listeners"][0]["tls"] = {{"certificate", at.file("none")},
+                                           {"key", at.file("none")}};
+        settings["disk"] = {{"path", at.write("no-directory", "")}};
+        settings["log"]["access"] = at.file("none/log");
+        settings["admission"] = {{"state", at.file("none/state")}};
+        settings["digest"] = {{"secret_file", at.file("none")}};
+        settings["peers"] = one_peer;
+        settings["admin"]["token_file"] = at.file("none");
+        const auto ran = run_reprise(
+            {"--check-config", "--config", at.write("settings.json", settings.dump())});
+        CHECK(ran.exit_status == 1);
+        for (const std::string name : {"listeners[0].tls.certificate",
+                                       "listeners[0].tls.key",
+                                       "admin.token_file",
+                                       "disk.path",
+                                       "admission.state",
+                                       "log.access",
+                                       "digest.secret_file"}) {
+            CAPTURE(name);
+            CHECK(ran.errors.find(name + ": ") != std::string::npos);
+        }
+        CHECK(std::count(ran.errors.begin(), ran.errors.end(), '\n') == 7);
+    }
+
+    // An operator checks a file before the running program is told to read it.
+    TEST_CASE("what the running program holds is no mistake in its own settings") {
+        auto settings = basic_settings();
+        const temp_dir at;
+        settings["disk"] = {{"path", at.file("store")}, {"size", "64MiB"}};
+        const proxy_process proxy{settings};
+        settings["listeners"][0]["address"] = "127.0.0.1:" + std::to_string(proxy.port());
+        settings["admin"]["address"] = "127.0.0.1:" + std::to_string(proxy.admin_port());
+        const auto file = at.write("settings.json", settings.dump());
+        const auto ran = run_reprise({"--check-config", "--config", file});
+        CAPTURE(ran.errors);
+        CHECK(ran.exit_status == 0);
+        for (const std::string name : {"listeners[0].address", "admin.address", "disk.path"}) {
+            CHECK(ran.errors.find(file + ": now in use: " + name) != std::string::npos);
+        }
+        CHECK(run_reprise({"--config", file}).exit_status == 1);
+        CHECK(proxy.stats().at("disk").at("state") != "off");  // its lock is still its own
+    }
+
+}  // TEST_SUITE
