@@ -359,6 +359,7 @@ exchange::next exchange::answer_local(std::string_view body,
     const auto date = http::format_date(wall_now());
     held_.assign(status == 200   ? "HTTP/1.1 200 OK"
                  : status == 404 ? "HTTP/1.1 404 Not Found"
+                 : status == 504 ? "HTTP/1.1 504 Gateway Timeout"
                                  : "HTTP/1.1 500 Internal Server Error");
     held_.append("\r\nDate: ").append(date.data(), date.size());
     if (!type.empty()) {

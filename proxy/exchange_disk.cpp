@@ -28,10 +28,10 @@ awaitable<bool> exchange::answer_kept_purge() {
         }
     }
     if (!kept->load()) {
-        purged_ = {500, std::string{purge_not_kept}};
+        purged_ = {purge_not_kept_status, std::string{purge_not_kept}};
     }
     const auto after = answer_local(
-        purged_.json, purged_.status == 500 ? "text/plain" : "application/json", purged_.status);
+        purged_.json, kept->load() ? "application/json" : "text/plain", purged_.status);
     co_return co_await finish_composed(after);
 }
 

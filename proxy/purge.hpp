@@ -50,9 +50,10 @@ struct read_purge {
 /// How long a purge waits for the disk to keep it, and what it says when that takes longer: it
 /// holds now, but a restart might not know of it.
 inline constexpr std::chrono::seconds purge_patience{5};
+inline constexpr unsigned purge_not_kept_status = 504;
 inline constexpr std::string_view purge_not_kept =
-    "the purge holds, but the disk has not kept it yet: after a crash what it met might be back; "
-    "ask again\n";
+    "the purge holds: nothing that it met is served from now on. But the disk has not kept it yet: "
+    "after a crash what it met might be back; ask again\n";
 
 struct purge_answer {
     unsigned status = 200;  ///< 404: of the URLs nothing was stored

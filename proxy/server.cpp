@@ -473,17 +473,17 @@ admin_response server::purge(const admin_request& asked) {
     if (!read.wrong.empty()) {
         return {.status = 400, .body = read.wrong + "\n"};
     }
-    auto answer = carry_out(common_, read.order, wall_now());
-    // The admin thread serves nobody else meanwhile; the clients' threads never wait for a disk.
-    const auto kept = std::make_shared<std::promise<void>>();
-    const auto waiting = kept->get_future();
-    common_.store.keep_purges([kept] { kept->set_value(); });
-    if (waiting.wait_for(purge_patience) != std::future_status::ready) {
-        return {.status = 500, .body = std::string{purge_not_kept}};
-    }
-    return {.status = answer.status,
+    auto done = carry_out(common_, read.order, wall_now());
+    auto wait = std::make_shared<admin_wait>();
+    wait->begin = [this](std::function<void()> kept) {
+        common_.store.keep_purges(std::move(kept));
+    };
+    wait->most = purge_patience;
+    wait->otherwise = {.status = purge_not_kept_status, .body = std::string{purge_not_kept}};
+    return {.status = done.status,
             .content_type = "application/json",
-            .body = std::move(answer.json)};
+            .body = std::move(done.json),
+            .wait = std::move(wait)};
 }
 
 bool server::stop(const std::function<bool()>& hurry) {

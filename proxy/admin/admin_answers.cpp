@@ -27,22 +27,6 @@ std::array<char, 29> http_date() noexcept {
     return http::format_date(wall_now());
 }
 
-admin_http_response make(admin_response from) {
-    admin_http_response response{beast_http::int_to_status(from.status), 11};
-    response.result(from.status);
-    response.set(beast_http::field::content_type, from.content_type);
-    // Figures are of the moment, and pages here are for the operator's own tab: nothing is cached,
-    // guessed at, framed, or lent to another site's page.
-    response.set(beast_http::field::cache_control, "no-store");
-    const auto date = http_date();
-    response.set(beast_http::field::date, boost::beast::string_view{date.data(), date.size()});
-    response.set("X-Content-Type-Options", "nosniff");
-    response.set("Content-Security-Policy", "default-src 'self'; frame-ancestors 'none'");
-    response.set("Cross-Origin-Resource-Policy", "same-origin");
-    response.body() = std::move(from.body);
-    return response;
-}
-
 // The target's authority, empty in origin-form; path and query in `rest`.
 struct split_target {
     std::string_view authority, path, query;
@@ -95,33 +79,55 @@ void admin_answers::add_route(admin_route route) {
     routes_.push_back(std::move(route));
 }
 
-admin_http_response admin_answers::plain(unsigned status, std::string_view text) {
-    return make({.status = status, .body = std::string{text} + "\n"});
+admin_http_response admin_answers::dressed(admin_response from) {
+    admin_http_response response{beast_http::int_to_status(from.status), 11};
+    response.result(from.status);
+    response.set(beast_http::field::content_type, from.content_type);
+    // Figures are of the moment, and pages here are for the operator's own tab: nothing is cached,
+    // guessed at, framed, or lent to another site's page.
+    response.set(beast_http::field::cache_control, "no-store");
+    const auto date = http_date();
+    response.set(beast_http::field::date, boost::beast::string_view{date.data(), date.size()});
+    response.set("X-Content-Type-Options", "nosniff");
+    response.set("Content-Security-Policy", "default-src 'self'; frame-ancestors 'none'");
+    response.set("Cross-Origin-Resource-Policy", "same-origin");
+    response.body() = std::move(from.body);
+    return response;
 }
 
-admin_http_response admin_answers::answer(const admin_http_request& request,
-                                          const boost::asio::ip::tcp::endpoint& local,
-                                          bool from_here) const {
+admin_http_response admin_answers::plain(unsigned status, std::string_view text) {
+    return dressed({.status = status, .body = std::string{text} + "\n"});
+}
+
+admin_answers::judged admin_answers::judge(const admin_http_request& request,
+                                           const boost::asio::ip::tcp::endpoint& local,
+                                           bool from_here) const {
+    const auto refused = [](unsigned status, std::string_view text) {
+        judged out;
+        out.refusal = plain(status, text);
+        return out;
+    };
     const auto target = split(view(request.target()));
     if (!target.valid) {
-        return plain(400, "the request's target must be a path");
+        return refused(400, "the request's target must be a path");
     }
     if (request.count(beast_http::field::host) > 1 ||
         request.count(beast_http::field::origin) > 1 ||
         request.count(beast_http::field::authorization) > 1) {
-        return plain(400, "a field that must stand alone is there twice");
+        return refused(400, "a field that must stand alone is there twice");
     }
     // RFC 9112 3.2.2: an absolute target's authority takes the place of Host.
     const auto host = target.authority.empty() ? value_of(request, beast_http::field::host)
                                                : target.authority;
     if (!gate_.is_own_host(host, local)) {
-        return plain(421,
-                     "this is Reprise's admin listener, and it does not answer to this Host name; "
-                     "admin.host_names can add names");
+        return refused(
+            421,
+            "this is Reprise's admin listener, and it does not answer to this Host name; "
+            "admin.host_names can add names");
     }
     if (gate_.is_cross_site(
             value_of(request, beast_http::field::origin), view(request["Sec-Fetch-Site"]), local)) {
-        return plain(403, "another site's page sent this request");
+        return refused(403, "another site's page sent this request");
     }
 
     const auto wanted = request.method() == beast_http::verb::head ? beast_http::verb::get
@@ -132,32 +138,50 @@ admin_http_response admin_answers::answer(const admin_http_request& request,
     if (route == routes_.end()) {
         auto allowed = allowed_methods(routes_, target.path);
         if (allowed.empty()) {
-            return plain(404, "no such page; / lists them all");
+            return refused(404, "no such page; / lists them all");
         }
-        auto response = plain(405, "this page wants another method: " + allowed);
-        response.set(beast_http::field::allow, allowed);
-        return response;
+        auto out = refused(405, "this page wants another method: " + allowed);
+        out.refusal.set(beast_http::field::allow, allowed);
+        return out;
     }
     if (route->needs_token || (route->token_from_afar && !from_here)) {
         switch (gate_.check_token(value_of(request, beast_http::field::authorization))) {
         case admin_gate::token_verdict::right: break;
-        case admin_gate::token_verdict::none_set: return plain(403, gate_.token_problem());
+        case admin_gate::token_verdict::none_set: return refused(403, gate_.token_problem());
         case admin_gate::token_verdict::wrong: {
-            auto response = plain(401, "this wants \"Authorization: Bearer ...\" with the token");
-            response.set(beast_http::field::www_authenticate, "Bearer realm=\"reprise\"");
-            return response;
+            auto out = refused(401, "this wants \"Authorization: Bearer ...\" with the token");
+            out.refusal.set(beast_http::field::www_authenticate, "Bearer realm=\"reprise\"");
+            return out;
         }
         }
     }
+    judged out;
+    out.route = &*route;
+    out.path = target.path;
+    out.query = target.query;
+    return out;
+}
+
+admin_response admin_answers::call(const admin_route& route, const admin_request& asked) {
     try {
-        const admin_request asked{request.method(), target.path, target.query, request.body()};
-        return make(route->handler(asked));
+        return route.handler(asked);
     } catch (const std::exception& thrown) {
-        log::error("admin: ", target.path, " failed: ", std::string_view{thrown.what()});
+        log::error("admin: ", asked.path, " failed: ", std::string_view{thrown.what()});
     } catch (...) {
-        log::error("admin: ", target.path, " failed");
+        log::error("admin: ", asked.path, " failed");
     }
-    return plain(500, "this failed; the log says more");
+    return {.status = 500, .body = "this failed; the log says more\n"};
+}
+
+admin_http_response admin_answers::answer(const admin_http_request& request,
+                                          const boost::asio::ip::tcp::endpoint& local,
+                                          bool from_here) const {
+    auto judgement = judge(request, local, from_here);
+    if (judgement.route == nullptr) {
+        return std::move(judgement.refusal);
+    }
+    const admin_request asked{request.method(), judgement.path, judgement.query, request.body()};
+    return dressed(call(*judgement.route, asked));
 }
 
 }  // namespace reprise::proxy

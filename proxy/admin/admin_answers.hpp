@@ -25,8 +25,21 @@ public:
 
     void set_gate(admin_gate gate) { gate_ = std::move(gate); }
 
-    /// Never throws for what a request or a handler does. The body is set for HEAD too: whoever
-    /// sends it leaves it out. `from_here`: the client's address is a loopback one.
+    /// Which handler is to answer, with what; or the answer, where none is.
+    struct judged {
+        const admin_route* route = nullptr;
+        std::string_view path, query;  ///< of the request
+        admin_http_response refusal;   ///< where there is no route
+    };
+    /// Never throws for what a request does. `from_here`: the client's address is a loopback one.
+    [[nodiscard]] judged judge(const admin_http_request& request,
+                               const boost::asio::ip::tcp::endpoint& local,
+                               bool from_here = false) const;
+    /// Never throws for what a handler does.
+    [[nodiscard]] static admin_response call(const admin_route& route, const admin_request& asked);
+    /// The body is set for HEAD too: whoever sends it leaves it out.
+    [[nodiscard]] static admin_http_response dressed(admin_response from);
+    /// The three in turn, waiting for nothing: admin_response::wait is passed over.
     [[nodiscard]] admin_http_response answer(const admin_http_request& request,
                                              const boost::asio::ip::tcp::endpoint& local,
                                              bool from_here = false) const;

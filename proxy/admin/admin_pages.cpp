@@ -62,16 +62,21 @@ admin_response reload_page(const std::vector<std::string>& mistakes) {
 }  // namespace
 
 void add_standard_routes(admin_answers& answers, const admin_hooks& hooks) {
-    const auto page = [&](const char* path, const char* about, auto handler) {
+    const auto page = [&](const char* path, const char* about, auto handler, bool at_once = false) {
         answers.add_route({.method = verb::get,
                            .path = path,
                            .needs_token = false,
                            .about = about,
-                           .handler = [handler](const admin_request&) { return handler(); }});
+                           .handler = [handler](const admin_request&) { return handler(); },
+                           .at_once = at_once});
     };
-    page("/", "this list", [&answers] { return index_page(answers.routes()); });
-    page("/healthz", "200 while the process lives", [] { return admin_response{.body = "ok\n"}; });
-    page("/readyz", "200 while it takes requests, 503 while it starts or drains", [&hooks] {
+    const auto page_at_once = [&](const char* path, const char* about, auto handler) {
+        page(path, about, handler, true);
+    };
+    page_at_once("/", "this list", [&answers] { return index_page(answers.routes()); });
+    page_at_once(
+        "/healthz", "200 while the process lives", [] { return admin_response{.body = "ok\n"}; });
+    page_at_once("/readyz", "200 while it takes requests, 503 while it starts or drains", [&hooks] {
         return readiness_page(hooks.ready());
     });
     page("/stats", "every figure, as JSON", [&hooks] { return stats_page(hooks.stats()); });

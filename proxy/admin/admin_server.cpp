@@ -3,6 +3,8 @@
 #include "proxy/admin/admin_answers.hpp"
 #include "proxy/admin/admin_pages.hpp"
 #include "proxy/admin/log.hpp"
+#include "proxy/clock.hpp"
+#include "proxy/net/side_thread.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -16,8 +18,12 @@
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
 
+#include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <exception>
+#include <list>
+#include <mutex>
 #include <optional>
 #include <pthread.h>
 #include <thread>
@@ -52,6 +58,52 @@ void log_exception(std::string_view where, const std::exception_ptr& thrown) noe
         log::error("admin: ", where, ": an unknown exception");
     }
 }
+
+// A client's address as it counts: the same whether it came by IPv4 or mapped into IPv6.
+net::ip::address address_of(const tcp::endpoint& peer) {
+    auto from = peer.address();
+    if (from.is_v6() && from.to_v6().is_v4_mapped()) {
+        from = net::ip::make_address_v4(net::ip::v4_mapped, from.to_v6());
+    }
+    return from;
+}
+
+// The way to the sockets' thread for whoever may outlive it.
+class mailbox {
+public:
+    explicit mailbox(net::io_context& to) : to_{&to} {}
+    /// Any thread. After close() nothing is done.
+    template <class Work>
+    void post(Work work) {
+        const std::lock_guard lock{guard_};
+        if (to_ != nullptr) {
+            net::post(*to_, std::move(work));
+        }
+    }
+    void close() noexcept {
+        const std::lock_guard lock{guard_};
+        to_ = nullptr;
+    }
+
+private:
+    std::mutex guard_;
+    net::io_context* to_;
+};
+
+// A request as a handler sees it, for as long as that takes.
+struct owned_request {
+    beast_http::verb method;
+    std::string path, query, body;
+    [[nodiscard]] admin_request view() const { return {method, path, query, body}; }
+};
+
+// What a connection's coroutine waits for; its alone, others have weak pointers.
+struct awaited_answer {
+    explicit awaited_answer(net::io_context& io) : timer{io} {}
+    net::steady_timer timer;
+    std::optional<admin_response> answer;
+    bool happened = false;  // what the answer was to wait for
+};
 
 // The status for what could not be read as a request; 0 when there is nobody to tell.
 unsigned status_of(const error_code& error) noexcept {
@@ -103,7 +155,7 @@ public:
         if (error) {
             return error;
         }
-        adopt(admin_gate{options});  // what is wrong with it was said before (obstacles.hpp)
+        adopt(admin_gate{options}, options);  // what is wrong with it was said before (obstacles.hpp)
         acceptor_.emplace(std::move(acceptor));
         spawn("accepting", accept());
         if (hooks_.tick) {
@@ -114,20 +166,22 @@ public:
     }
 
     void reconfigure(const config::admin_options& options) {
-        if (!io_) {
-            return;
-        }
-        net::post(*io_, [this, gate = gate_from(options)]() mutable { adopt(std::move(gate)); });
+        box_->post([this, gate = gate_from(options), options]() mutable {
+            adopt(std::move(gate), options);
+        });
     }
 
     void stop() noexcept {
         if (!io_) {
             return;
         }
+        stopping_ = true;
         io_->stop();
         if (thread_.joinable()) {
             thread_.join();
         }
+        box_->close();
+        desk_.finish();
         acceptor_.reset();
         io_.reset();  // ends the coroutines where they are, and their connections with them
     }
@@ -141,7 +195,10 @@ private:
         return gate;
     }
 
-    void adopt(admin_gate gate) { answers_.set_gate(std::move(gate)); }
+    void adopt(admin_gate gate, const config::admin_options& options) {
+        answers_.set_gate(std::move(gate));
+        of_client_ = options.connections_per_client;
+    }
 
     void run() noexcept {
         sigset_t all;
@@ -170,11 +227,17 @@ private:
             timer.expires_after(std::chrono::seconds{1});
             error_code error;
             co_await timer.async_wait(into(error));
-            try {
-                hooks_.tick();
-            } catch (...) {
-                log_exception("ticking", std::current_exception());
+            if (ticking_.exchange(true)) {
+                continue;  // the last one waits yet
             }
+            desk_.post([this] {
+                try {
+                    hooks_.tick();
+                } catch (...) {
+                    log_exception("ticking", std::current_exception());
+                }
+                ticking_ = false;
+            });
         }
     }
 
@@ -191,13 +254,87 @@ private:
                 co_await pause.async_wait(into(error));
                 continue;
             }
-            if (open_ >= limits_.connections) {
+            const auto peer = socket.remote_endpoint(error);
+            if (error) {
+                continue;  // gone already
+            }
+            const auto from = address_of(peer);
+            if (!make_room(from)) {
                 turn_away(socket);
                 continue;
             }
-            ++open_;
-            spawn("a connection", serve(std::move(socket)));
+            visitors_.emplace_front(std::move(socket), from);
+            spawn("a connection", serve(place{visitors_, visitors_.begin()}));
         }
+    }
+
+    // What a connection does just now, and since when.
+    enum class stage : std::uint8_t { reading, answering, sending, leaving };
+    struct visitor {
+        visitor(tcp::socket socket, const net::ip::address& address)
+            : stream{std::move(socket)},
+              from{address} {}
+        void begin(stage next) {
+            at = next;
+            since = steady_now();
+        }
+        beast::tcp_stream stream;
+        const net::ip::address from;
+        stage at = stage::reading;
+        steady_time since = steady_now();
+        bool sent_away = false;  // it has made room; its coroutine ends soon
+    };
+    // A visitor's, for as long as its coroutine lasts.
+    class place {
+    public:
+        place(std::list<visitor>& in, std::list<visitor>::iterator at) : in_{&in}, at_{at} {}
+        place(place&& other) noexcept : in_{std::exchange(other.in_, nullptr)}, at_{other.at_} {}
+        place& operator=(place&&) = delete;
+        ~place() {
+            if (in_ != nullptr) {
+                in_->erase(at_);
+            }
+        }
+        visitor* operator->() const { return &*at_; }
+        visitor& operator*() const { return *at_; }
+
+    private:
+        std::list<visitor>* in_;
+        std::list<visitor>::iterator at_;
+    };
+
+    // True when one more from there may come. Who has waited longest for its client goes for it;
+    // who waits for us never does.
+    bool make_room(const net::ip::address& from) {
+        std::size_t all = 0, own = 0;
+        for (const auto& one : visitors_) {
+            all += one.sent_away ? 0 : 1;
+            own += !one.sent_away && one.from == from ? 1 : 0;
+        }
+        const bool own_full = own >= of_client_;
+        if (!own_full && all < limits_.connections) {
+            return true;
+        }
+        // Leaving needs nobody; a half-sent answer is a greater loss than a half-read request.
+        const auto worth = [](const visitor& one) {
+            return one.at == stage::leaving ? 0 : one.at == stage::reading ? 1 : 2;
+        };
+        visitor* least = nullptr;
+        for (auto& one : visitors_) {
+            if (one.sent_away || one.at == stage::answering || (own_full && one.from != from)) {
+                continue;
+            }
+            if (least == nullptr ||
+                std::pair{worth(one), one.since} < std::pair{worth(*least), least->since}) {
+                least = &one;
+            }
+        }
+        if (least == nullptr) {
+            return false;
+        }
+        least->sent_away = true;
+        least->stream.close();
+        return true;
     }
 
     // One attempt at saying why, without waiting for it.
@@ -210,28 +347,20 @@ private:
         socket.write_some(net::buffer(busy), ignored);
     }
 
-    struct counted {
-        std::size_t& open;
-        ~counted() { --open; }
-    };
-
-    net::awaitable<void> serve(tcp::socket accepted) {
-        const counted count{open_};
+    net::awaitable<void> serve(place own) {
+        auto& stream = own->stream;
         error_code error;
-        const auto local = accepted.local_endpoint(error);
-        const auto peer = error ? tcp::endpoint{} : accepted.remote_endpoint(error);
-        auto from = peer.address();
-        if (from.is_v6() && from.to_v6().is_v4_mapped()) {
-            from = net::ip::make_address_v4(net::ip::v4_mapped, from.to_v6());
-        }
-        const bool from_here = from.is_loopback();
-        beast::tcp_stream stream{std::move(accepted)};
+        const auto local = stream.socket().local_endpoint(error);
         beast::flat_buffer buffer{limits_.head_bytes + limits_.body_bytes};
         bool more = !error;
-        while (more) {
-            more = co_await serve_one(stream, buffer, local, from_here);
+        for (bool first = true; more; first = false) {
+            more = co_await serve_one(*own, buffer, local, first);
+        }
+        if (own->sent_away) {
+            co_return;
         }
         // A FIN, and what was on its way to us is read: else the reset would overtake the answer.
+        own->begin(stage::leaving);
         stream.socket().shutdown(tcp::socket::shutdown_send, error);
         stream.expires_after(drained_for);
         buffer.clear();
@@ -241,13 +370,15 @@ private:
     }
 
     // Reads a request and answers it; false when the connection has to close.
-    net::awaitable<bool> serve_one(beast::tcp_stream& stream,
+    net::awaitable<bool> serve_one(visitor& own,
                                    beast::flat_buffer& buffer,
                                    const tcp::endpoint& local,
-                                   bool from_here) {
+                                   bool first) {
+        auto& stream = own.stream;
         error_code error;
+        own.begin(stage::reading);
         if (buffer.size() == 0) {
-            stream.expires_after(limits_.idle);
+            stream.expires_after(first ? limits_.request : limits_.idle);
             const auto room = buffer.prepare(4096);
             const auto bytes = co_await stream.async_read_some(room, into(error));
             if (error) {
@@ -267,17 +398,133 @@ private:
             }
             co_return false;
         }
-        const auto& request = parser.get();
-        auto response = answers_.answer(request, local, from_here);
+        auto request = parser.release();
+        own.begin(stage::answering);
+        stream.expires_never();
+        auto response = co_await answer(request, local, own.from.is_loopback());
         response.version(request.version());
         // Behind what asks for a tunnel or another protocol there may be anything but a request.
         const bool last = request.method() == beast_http::verb::connect ||
                           request.count(beast_http::field::upgrade) != 0;
         const bool keep = request.keep_alive() && !last;
         const bool head = request.method() == beast_http::verb::head;
+        own.begin(stage::sending);
         stream.expires_after(limits_.request);
-        co_return co_await send(stream, response, keep, head) && keep;
+        const bool sent = co_await send(stream, response, keep, head);
+        const bool goes_on = sent && keep;
+        co_return goes_on;
     }
+
+    net::awaitable<admin_http_response> answer(admin_http_request& request,
+                                               const tcp::endpoint& local,
+                                               bool from_here) {
+        auto judged = answers_.judge(request, local, from_here);
+        if (judged.route == nullptr) {
+            co_return std::move(judged.refusal);
+        }
+        auto asked = std::make_shared<owned_request>();
+        asked->method = request.method();
+        asked->path = judged.path;
+        asked->query = judged.query;
+        asked->body = std::move(request.body());
+        admin_response told;
+        if (judged.route->at_once) {
+            told = admin_answers::call(*judged.route, asked->view());
+        } else {
+            told = co_await call_aside(*judged.route, std::move(asked));
+        }
+        co_return admin_answers::dressed(std::move(told));
+    }
+
+    // True: what was waited for is there; false: it took too long.
+    template <class Condition>
+    static net::awaitable<bool> wait_for(std::shared_ptr<awaited_answer> slot,
+                                         std::chrono::milliseconds most,
+                                         Condition is_there) {
+        slot->timer.expires_after(most);
+        while (!is_there(*slot)) {
+            error_code woken;
+            co_await slot->timer.async_wait(into(woken));
+            if (!woken) {
+                co_return is_there(*slot);
+            }
+        }
+        co_return true;
+    }
+
+    // The handler's answer, made on its own thread, once it may be sent.
+    net::awaitable<admin_response> call_aside(const admin_route& route,
+                                              std::shared_ptr<const owned_request> asked) {
+        admin_response late;
+        if (calls_ >= limits_.calls) {
+            late.status = 503;
+            late.body = "busy: what was asked before takes long; nothing was done\n";
+            co_return late;
+        }
+        ++calls_;
+        const auto slot = std::make_shared<awaited_answer>(*io_);
+        post_call(route, std::move(asked), slot);
+        const bool answered = co_await wait_for(
+            slot, limits_.request, [](const awaited_answer& now) { return bool{now.answer}; });
+        if (!answered) {
+            late.status = 504;
+            late.body = "this takes long, or what was asked before does; it will be done yet\n";
+            co_return late;
+        }
+        auto told = std::move(*slot->answer);
+        if (const auto wait = std::exchange(told.wait, nullptr)) {
+            if (waits_ >= limits_.waits) {
+                co_return wait->otherwise;
+            }
+            const counted here{waits_};
+            const bool happened = co_await wait_for(
+                slot, wait->most, [](const awaited_answer& now) { return now.happened; });
+            if (!happened) {
+                co_return wait->otherwise;
+            }
+        }
+        co_return told;
+    }
+
+    void post_call(const admin_route& route,
+                   std::shared_ptr<const owned_request> asked,
+                   const std::weak_ptr<awaited_answer>& slot) {
+        desk_.post([this, &route, asked = std::move(asked), slot, box = box_] {
+            if (stopping_) {
+                return;
+            }
+            auto told = admin_answers::call(route, asked->view());
+            try {
+                if (told.wait) {
+                    told.wait->begin([slot, box] {
+                        box->post([slot] {
+                            if (const auto waiting = slot.lock()) {
+                                waiting->happened = true;
+                                waiting->timer.cancel();
+                            }
+                        });
+                    });
+                }
+                box->post([this, slot, told = std::move(told)]() mutable {
+                    --calls_;
+                    if (const auto waiting = slot.lock()) {
+                        waiting->answer = std::move(told);
+                        waiting->timer.cancel();
+                    }
+                });
+            } catch (...) {
+                log_exception("an answer", std::current_exception());
+            }
+        });
+    }
+
+    struct counted {
+        explicit counted(std::size_t& of) : count{of} { ++count; }
+        ~counted() { --count; }
+        counted(const counted&) = delete;
+        counted& operator=(const counted&) = delete;
+        std::size_t& count;
+    };
 
     // True when all of it was written.
     static net::awaitable<bool> send(beast::tcp_stream& stream,
@@ -299,9 +546,14 @@ private:
     admin_hooks hooks_;
     const admin_limits limits_;
     admin_answers answers_;
-    std::size_t open_ = 0;
+    unsigned of_client_ = 0;
+    std::size_t calls_ = 0, waits_ = 0;
+    std::list<visitor> visitors_;
+    std::atomic<bool> stopping_{false}, ticking_{false};
     std::thread thread_;
     std::optional<net::io_context> io_{std::in_place, 1};  // after what its coroutines use
+    const std::shared_ptr<mailbox> box_{std::make_shared<mailbox>(*io_)};
+    side_thread desk_{"admin work"};  // where handlers run
     std::optional<tcp::acceptor> acceptor_;
 };
 

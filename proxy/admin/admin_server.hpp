@@ -1,6 +1,15 @@
 #pragma once
-// The admin listener: a small HTTP server on a thread and an io_context of its own, so that drawing
-// up /stats or serving a slow reader never delays a client of the proxy.
+// The admin listener: a small HTTP server on threads of its own, so that drawing up /stats or
+// serving a slow reader never delays a client of the proxy.
+//
+// One thread has the sockets, and answers by itself only what can't have to wait (`at_once`):
+// /healthz and /readyz come whatever else is under way. The other handlers run on a second thread,
+// one at a time; one that hangs holds up these alone, and who waits for them is told so in time.
+// What a handler can't know yet (is a purge on disk?) is waited for on neither.
+//
+// Where connections are as many as may be, the one that has waited longest for its client makes
+// room for the next: nobody keeps others out by opening connections and saying nothing.
+//
 // It is a web server on loopback, which any page in the operator's browser can send requests to.
 // Therefore it answers only to its own Host names (a rebound name gets 421), refuses what another
 // site sends (403), and wants POST and a bearer token for whatever changes something.
@@ -27,14 +36,26 @@ struct admin_request {
     std::string_view body;
 };
 
+struct admin_wait;
+
 struct admin_response {
     unsigned status = 200;
     std::string content_type = "text/plain; charset=utf-8";
     std::string body;
+    std::shared_ptr<const admin_wait> wait = {};  ///< before it may be sent; null: at once
 };
 
-/// One row of the route table. GET answers HEAD too. Handlers run on the admin thread, one at a
-/// time; one that throws makes a 500 and a log line.
+/// What has to happen before a response may be sent.
+struct admin_wait {
+    /// Called on the handlers' thread. Has its argument called when it has happened: once at most,
+    /// on any thread, at any time, were it after the server's end.
+    std::function<void(std::function<void()> happened)> begin;
+    std::chrono::milliseconds most{0};  ///< so long is waited for it, and then
+    admin_response otherwise;           ///< this is sent; also where too many wait already
+};
+
+/// One row of the route table. GET answers HEAD too. Handlers run on a thread of their own, one at
+/// a time; one that throws makes a 500 and a log line.
 struct admin_route {
     boost::beast::http::verb method;
     std::string path;   ///< exact
@@ -43,11 +64,13 @@ struct admin_route {
     std::function<admin_response(const admin_request&)> handler;
     /// What tells of single URLs: from anywhere but loopback it wants the token.
     bool token_from_afar = false;
+    /// Answered between two reads of sockets: the handler waits for nothing, not even a lock.
+    bool at_once = false;
 };
 
-/// What the server asks of the rest of the program; called on the admin thread.
+/// What the server asks of the rest of the program; called on the handlers' thread.
 struct admin_hooks {
-    std::function<readiness()> ready;
+    std::function<readiness()> ready;  ///< on the sockets' thread: as for `at_once`
     std::function<stats_inputs()> stats;
     /// Loads the settings again: no mistakes, or every one of them.
     std::function<std::vector<std::string>()> reload;
@@ -58,9 +81,13 @@ struct admin_hooks {
 struct admin_limits {
     std::size_t head_bytes = 16 << 10;
     std::size_t body_bytes = 64 << 10;
-    std::size_t connections = 64;
-    std::chrono::milliseconds request{10'000};  ///< from its first byte, and again for the answer
-    std::chrono::milliseconds idle{60'000};     ///< between requests
+    std::size_t connections = 128;  ///< of all clients
+    std::size_t calls = 12;         ///< of handlers, waiting or under way
+    std::size_t waits = 12;         ///< of admin_wait, under way
+    /// From the connection's first moment or a request's first byte; again for the handler, and
+    /// again for sending its answer.
+    std::chrono::milliseconds request{10'000};
+    std::chrono::milliseconds idle{60'000};  ///< between requests
 };
 
 class admin_server {
@@ -75,7 +102,7 @@ public:
     /// Adds a row. @pre not started
     void add_route(admin_route route);
 
-    /// Listens and starts the thread; gives the address bound (port 0: the one the system picked).
+    /// Listens and starts the threads; gives the address bound (port 0: the one the system picked).
     /// Reads the token file: one that cannot be read, or is empty, is logged, and what needs a
     /// token is refused. @pre options.address has a value
     [[nodiscard]] boost::system::result<config::endpoint> start(
@@ -85,8 +112,8 @@ public:
     /// (POST /reload does, through its hook), and whoever calls start and stop.
     void reconfigure(const config::admin_options& options);
 
-    /// Closes the listener and all connections, waits for the thread. Idempotent; not from a
-    /// handler.
+    /// Closes the listener and all connections, waits for the threads: for as long as a handler
+    /// takes. Idempotent; not from a handler.
     void stop() noexcept;
 
 private:

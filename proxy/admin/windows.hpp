@@ -28,7 +28,8 @@ struct window_figures {
     [[nodiscard]] std::optional<double> byte_hit_ratio() const noexcept;
 };
 
-/// Threads: one (the admin server's, which ticks it and reads it). Memory: fixed, 5 KiB.
+/// Threads: one (that of the admin server's handlers, which ticks it and reads it). Memory: fixed,
+/// 5 KiB.
 class ratio_windows {
 public:
     static constexpr std::chrono::seconds every{5};

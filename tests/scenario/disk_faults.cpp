@@ -259,6 +259,37 @@ TEST_SUITE("scenario/disk_faults") {
         CHECK(eventually([&] { return is_hit(w.get(1, large)); }, 6 * patience));
     }
 
+    TEST_CASE("purges that wait for a disk that hangs hold up no page of the admin listener") {
+        faulty_world w;
+        w.proxy.reset();
+        w.settings["admin"]["token_file"] = w.directory.write("token", "t0ken\n");
+        w.start();
+        w.get(1, large);
+        w.wait_for_objects(1);
+        w.faults.set().delay_ms = 600'000;
+        std::vector<client> purging;
+        for (std::uint64_t key = 1; key <= 4; ++key) {
+            auto& one = purging.emplace_back(w.proxy->admin_port());
+            one.send("POST /purge?url=" + w.origin.url(faulty_world::path(key, large)) +
+                     " HTTP/1.1\r\nHost: 127.0.0.1:" + std::to_string(w.proxy->admin_port()) +
+                     "\r\nAuthorization: Bearer t0ken\r\nContent-Length: 0\r\n\r\n");
+        }
+        // All four are carried out before the first has been answered.
+        REQUIRE(eventually([&] { return figure(w.proxy->stats(), "/purges/by_kind/url") == 4; }));
+        CHECK(w.proxy->admin("/healthz").status == 200);
+        CHECK(w.proxy->admin("/readyz").status == 200);
+        CHECK(w.proxy->admin("/metrics").status == 200);
+        CHECK(w.proxy->ask("GET", w.origin.url(faulty_world::path(1, small))).status == 200);
+        for (auto& one : purging) {
+            const auto answer = one.read("POST");
+            CHECK(answer.status == 504);
+            CHECK(answer.body.find("the purge holds") == 0);
+        }
+        w.faults.heal();
+        CHECK(w.becomes("ready"));
+        CHECK_FALSE(is_hit(w.get(1, large)));
+    }
+
     TEST_CASE("a proxy whose disk does not answer can be stopped") {
         faulty_world w;
         w.get(1, large);

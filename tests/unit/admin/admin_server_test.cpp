@@ -9,9 +9,13 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <sys/socket.h>
 #include <thread>
@@ -64,6 +68,72 @@ struct running_server {
     admin_server server;
 };
 
+// One with a page that waits for something, /never, and one whose handler hangs, /hangs.
+struct slow_server {
+    explicit slow_server(const config::admin_options& options,
+                         admin_limits limits = {},
+                         std::chrono::milliseconds patience = 1h)
+        : most{patience},
+          server{{.ready = [] { return readiness::ready; },
+                  .stats = [] { return stats_inputs{}; },
+                  .reload = {},
+                  .tick = {}},
+                 limits} {
+        server.add_route({boost::beast::http::verb::get, "/never", false, "", [this](const auto&) {
+                              auto wait = std::make_shared<admin_wait>();
+                              wait->begin = [this](std::function<void()> call) {
+                                  const std::lock_guard lock{guard};
+                                  calls.push_back(std::move(call));
+                                  begun.notify_all();
+                              };
+                              wait->most = most;
+                              wait->otherwise = {.status = 504, .body = "it did not"};
+                              return admin_response{.body = "it happened", .wait = wait};
+                          }});
+        server.add_route({boost::beast::http::verb::get, "/hangs", false, "", [this](const auto&) {
+                              std::unique_lock lock{guard};
+                              ++hanging;
+                              begun.notify_all();
+                              begun.wait(lock, [this] { return free; });
+                              return admin_response{.body = "at last"};
+                          }});
+        const auto bound = server.start(options);
+        REQUIRE(bound.has_value());
+        port = bound->port;
+        host = "127.0.0.1:" + std::to_string(port);
+    }
+    ~slow_server() {
+        let_go();
+        server.stop();
+    }
+    void until_begun(std::size_t count) {
+        std::unique_lock lock{guard};
+        REQUIRE(begun.wait_for(lock, 20s, [&] { return calls.size() + hanging >= count; }));
+    }
+    void happen() {
+        const std::lock_guard lock{guard};
+        for (const auto& call : calls) {
+            call();
+            ++happened;
+        }
+    }
+    void let_go() {
+        const std::lock_guard lock{guard};
+        free = true;
+        begun.notify_all();
+    }
+
+    std::mutex guard;
+    std::condition_variable begun;
+    std::vector<std::function<void()>> calls;
+    std::size_t hanging = 0, happened = 0;
+    bool free = false;
+    std::atomic<std::chrono::milliseconds> most;
+    std::uint16_t port = 0;
+    std::string host;
+    admin_server server;
+};
+
 // A blocking client whose every read ends within ten seconds.
 struct client {
     explicit client(std::uint16_t port) : socket{io} {
@@ -102,9 +172,8 @@ struct client {
     net::ip::tcp::socket socket;
 };
 
-std::string ask(const running_server& running,
-                std::string_view line,
-                std::string_view fields = "") {
+template <class Server>
+std::string ask(const Server& running, std::string_view line, std::string_view fields = "") {
     client asking{running.port};
     asking.send(std::string{line} + " HTTP/1.1\r\nHost: " + running.host +
                 "\r\nConnection: close\r\n" + std::string{fields} + "\r\n");
@@ -241,25 +310,98 @@ TEST_SUITE("admin/admin_server") {
         CHECK(std::chrono::steady_clock::now() - before < 8s);
     }
 
-    TEST_CASE("connections beyond the limit are told so, and room comes back") {
-        const running_server running{any_port(), {.connections = 2}};
-        {
-            client first{running.port}, second{running.port};
-            // Served, so that both are known to be counted.
-            const auto request = "GET /healthz HTTP/1.1\r\nHost: " + running.host + "\r\n\r\n";
-            first.send(request);
-            second.send(request);
-            CHECK(first.read_until("ok\n").starts_with("HTTP/1.1 200"));
-            CHECK(second.read_until("ok\n").starts_with("HTTP/1.1 200"));
-            client third{running.port};
-            CHECK(has_status(third.read_to_end(), 503));
+    TEST_CASE("connections that say nothing, or half of it, make room for those that ask") {
+        for (const bool per_client : {false, true}) {
+            CAPTURE(per_client);
+            auto options = any_port();
+            options.connections_per_client = per_client ? 3 : 1000;
+            const running_server running{options, {.connections = 4}};
+            std::vector<std::unique_ptr<client>> silent;
+            for (int i = 0; i < 60; ++i) {
+                silent.push_back(std::make_unique<client>(running.port));
+                if (i % 2 == 0) {
+                    silent.back()->send("GET /healthz HT");
+                }
+            }
+            CHECK(has_status(ask(running, "GET /healthz"), 200));
+            CHECK(silent.front()->read_to_end().empty());
+            CHECK(has_status(ask(running, "GET /stats"), 200));
         }
+    }
+
+    TEST_CASE("connections that wait for us are not sent away; who comes too much is told so") {
+        slow_server running{any_port(), {.connections = 3}};
+        std::vector<std::unique_ptr<client>> waiting;
+        for (int i = 0; i < 3; ++i) {
+            waiting.push_back(std::make_unique<client>(running.port));
+            waiting.back()->send("GET /never HTTP/1.1\r\nHost: " + running.host + "\r\n\r\n");
+            running.until_begun(i + 1);
+        }
+        client fourth{running.port};
+        CHECK(has_status(fourth.read_to_end(), 503));
+        running.happen();
+        for (auto& one : waiting) {
+            CHECK(has_status(one->read_until("it happened"), 200));
+        }
+        CHECK(has_status(ask(running, "GET /healthz"), 200));
+    }
+
+    TEST_CASE("an answer that waits for something keeps nobody else waiting") {
+        slow_server running{any_port()};
+        std::vector<std::unique_ptr<client>> waiting;
+        for (int i = 0; i < 4; ++i) {
+            waiting.push_back(std::make_unique<client>(running.port));
+            waiting.back()->send("GET /never HTTP/1.1\r\nHost: " + running.host + "\r\n\r\n");
+        }
+        running.until_begun(4);
+        CHECK(has_status(ask(running, "GET /healthz"), 200));
+        CHECK(has_status(ask(running, "GET /stats"), 200));
+        CHECK(running.happened == 0);
+        running.happen();
+        for (auto& one : waiting) {
+            CHECK(has_status(one->read_until("it happened"), 200));
+        }
+    }
+
+    TEST_CASE("what does not happen in time, or too often at once, is answered otherwise") {
+        slow_server running{any_port(), {.waits = 1}, 50ms};
+        CHECK(body_of(ask(running, "GET /never")) == "it did not");
+        running.most = 1h;
+        client first{running.port};
+        first.send("GET /never HTTP/1.1\r\nHost: " + running.host + "\r\n\r\n");
+        running.until_begun(2);
+        CHECK(body_of(ask(running, "GET /never")) == "it did not");
+        running.happen();
+        CHECK(has_status(first.read_until("it happened"), 200));
+    }
+
+    TEST_CASE("a handler that hangs holds up no health check, and who waits for it is told") {
+        slow_server running{any_port(), {.calls = 2, .request = 300ms}};
+        client hanging{running.port};
+        hanging.send("GET /hangs HTTP/1.1\r\nHost: " + running.host + "\r\n\r\n");
+        running.until_begun(1);
+        CHECK(has_status(ask(running, "GET /healthz"), 200));
+        CHECK(has_status(ask(running, "GET /readyz"), 200));
+        CHECK(has_status(ask(running, "GET /"), 200));
+        CHECK(has_status(hanging.read_until("yet\n"), 504));
+        CHECK(has_status(ask(running, "GET /stats"), 504));
+        CHECK(has_status(ask(running, "GET /stats"), 503));  // as many wait as may
+        running.let_go();
         bool served = false;
         for (int i = 0; i < 500 && !served; ++i) {
-            served = has_status(ask(running, "GET /healthz"), 200);
-            std::this_thread::sleep_for(10ms);
+            served = has_status(ask(running, "GET /stats"), 200);
         }
         CHECK(served);
+    }
+
+    TEST_CASE("what is waited for may happen after the server's end") {
+        slow_server running{any_port()};
+        client one{running.port};
+        one.send("GET /never HTTP/1.1\r\nHost: " + running.host + "\r\n\r\n");
+        running.until_begun(1);
+        running.server.stop();
+        running.happen();
+        CHECK(one.read_to_end().empty());
     }
 
     TEST_CASE("it ticks") {
