@@ -238,9 +238,17 @@ awaitable<bool> producer::read_body(std::string& trailers) {
     co_return whole;
 }
 
+// What stands behind the answer on its connection is no answer to anything.
+bool producer::has_surplus(std::size_t answered) noexcept {
+    return framing_.kind != body_kind::until_close && lease_.buffer().size() > answered;
+}
+
 void producer::give_back() {
     const auto& framing = framing_;
-    if (!answered_early_ && framing.reusable && framing.kind != body_kind::until_close && keeps_) {
+    if (has_surplus(0)) {
+        lease_.note_surplus();
+    } else if (!answered_early_ && framing.reusable && framing.kind != body_kind::until_close &&
+               keeps_) {
         lease_.give_back();
     }
     control_->reading = nullptr;
@@ -323,12 +331,20 @@ awaitable<void> producer::fetch_once() {
     keeps_ = http::keep_alive(head_.version, head_.fields);
     // Who answers before the whole request is there may take the rest for another one.
     answered_early_ = o.body && o.body->state() != upload::phase::done;
+    // On a connection that has served before, surplus behind this answer may mean that surplus
+    // stood in front of it, and was taken for it. Bodies are asked again below.
+    const bool dubious = lease_.reused() && framing->kind == body_kind::none &&
+                         has_surplus(head_.bytes);
     if (validate_ && head_.status == 304) {
-        if (adopt_not_modified()) {
+        if (!dubious && adopt_not_modified()) {
             lease_.buffer().consume(head_.bytes);
+            lease_.note_kept(o.url);
             give_back();
             w_.counts.fetches_ended[static_cast<std::size_t>(fetch_end::finished)].add();
             co_return;
+        }
+        if (has_surplus(head_.bytes)) {
+            lease_.note_surplus();
         }
         lease_.close();
         control_->reading = nullptr;
@@ -340,7 +356,7 @@ awaitable<void> producer::fetch_once() {
             failure_code::response_cut_short, false, "the object changed while it was being sent"});
         co_return;
     }
-    if (o.described) {
+    if (o.described && !dubious) {
         adopt_head();
     }
     publish_head(*framing);
@@ -356,6 +372,12 @@ awaitable<void> producer::fetch_once() {
     patience_.clear();
     end_asking(peer::asking_end::true_hit);
     record_sights();
+    if (lease_.reused() && has_surplus(0)) {
+        on_disk_.reset();
+        into_.keep_no_more();
+    } else if (storable_ || o.described) {
+        lease_.note_kept(o.url);
+    }
     if (on_disk_) {
         finish_on_disk();
     } else if (into_.kept_whole()) {

@@ -386,6 +386,13 @@ awaitable<producer::head_end> producer::read_head() {
             any_byte_ = true;
             const auto parsed = http::parse_response_head(buffer.data(), head_, limits, resume);
             if (parsed.state == http::head_state::bad) {
+                if (lease_.reused()) {
+                    // Behind a good answer this is its rest, and no answer yet.
+                    lease_.note_surplus();
+                    if (interim == 0 && o.retryable) {
+                        co_return head_end::retry;
+                    }
+                }
                 why_ = failure{parsed.code, false, parsed.why};
                 co_return head_end::failed;
             }

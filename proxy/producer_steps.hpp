@@ -121,6 +121,7 @@ private:
     [[nodiscard]] std::shared_ptr<cache::stored_response> made_of_head(std::uint64_t bytes) const;
     void store_part(std::shared_ptr<cache::stored_response> added);
     void fail(failure why);
+    [[nodiscard]] bool has_surplus(std::size_t answered) noexcept;
     void give_back();
 
     worker& w_;

@@ -1,5 +1,6 @@
 #include "proxy/worker.hpp"
 
+#include "proxy/admin/log.hpp"
 #include "proxy/cache/disk/files.hpp"
 #include "proxy/cache/plan.hpp"
 #include "proxy/session.hpp"
@@ -117,6 +118,25 @@ worker::worker(std::size_t index, common_state& shared, settings_ptr initial)
         peers.emplace(*common.peers);
     }
     origins.set_trust(current->trust);
+    origins.set_distrusted(common.distrusted,
+                           [this](const origin_address& origin,
+                                  std::span<const std::string> kept,
+                                  bool anew) { disown(origin, kept, anew); });
+}
+
+// Which of the answers on that connection were shifted by one cannot be known any more.
+void worker::disown(const origin_address& origin, std::span<const std::string> kept, bool anew) {
+    if (anew) {
+        log::warn(origin.host,
+                  ":",
+                  origin.port,
+                  " sent more than its answer said: for an hour no connection to it is used twice");
+    }
+    for (const auto& url : kept) {
+        const auto key = filter::hash_of(url, common.admission.secret());
+        counts.store_invalidated.add(common.store.invalidate(key, url, wall_now()));
+        common.fetches.forget(key, url);
+    }
 }
 
 worker::~worker() = default;

@@ -24,6 +24,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 
@@ -60,6 +61,7 @@ struct common_state {
     cache::advisor advice;
     cache::collapse_table fetches;
     cache::uncacheable_keys uncacheable;
+    std::shared_ptr<distrusted_origins> distrusted = std::make_shared<distrusted_origins>();
     counters_registry counters;
     access_log access;
     client_census clients;
@@ -114,6 +116,7 @@ struct worker {
     deadline watch;
 
 private:
+    void disown(const origin_address& origin, std::span<const std::string> kept, bool anew);
     std::uint64_t request_id_;
 };
 

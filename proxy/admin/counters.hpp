@@ -114,6 +114,7 @@ struct basic_counters {
     Cell client_open{};     ///< now
     Cell origin_opened{};
     Cell origin_reused{};  ///< requests sent on a pooled connection
+    Cell origin_surplus{};  ///< connections with bytes behind an answer
     Cell origin_failed{};  ///< connection attempts without success, names' failures included
     Cell origin_open{};    ///< now, idle ones included
     Cell dns_queries{};    ///< sent; what the cache or the hosts file answered is in dns_cached
@@ -236,6 +237,7 @@ void for_each_cell(A& a, B& b, Each&& each) {
     each(a.client_open, b.client_open);
     each(a.origin_opened, b.origin_opened);
     each(a.origin_reused, b.origin_reused);
+    each(a.origin_surplus, b.origin_surplus);
     each(a.origin_failed, b.origin_failed);
     each(a.origin_open, b.origin_open);
     each(a.dns_queries, b.dns_queries);

@@ -44,6 +44,17 @@ const net::ip::address& origin_lease::address() const noexcept {
     return connection_->address;
 }
 
+void origin_lease::note_kept(std::string_view name) {
+    auto& mine = *connection_;
+    if (mine.reused) {
+        mine.kept[mine.kept_count++ % mine.kept.size()] = name;
+    }
+}
+
+void origin_lease::note_surplus() {
+    pool_->caught(*connection_);
+}
+
 void origin_lease::give_back() {
     if (connection_) {
         pool_->put_back(std::move(connection_));
@@ -86,6 +97,11 @@ void origin_pool::set_options(const config::origin_options& options) {
             mine.release_slot(*group);
         }
     }
+}
+
+void origin_pool::set_distrusted(std::shared_ptr<distrusted_origins> known, surplus_listener told) {
+    state_->distrusted = std::move(known);
+    state_->told = std::move(told);
 }
 
 void origin_pool::set_trust(tls_trust_ptr trust) {

@@ -3,13 +3,17 @@
 // The danger of a kept connection is what may be in it: bytes after the last answer would become
 // the next request's answer. So one comes back only by the word of an exchange that ended cleanly
 // (give_back), with nothing left in its buffer, and is looked at again before it is used: the end
-// or any byte in it, and it is closed.
+// or any byte in it, and it is closed. Bytes that come later than that look can't be told from the
+// next answer. So an origin that was caught once with some, wherever, is given a connection for
+// each request from then on, for an hour (distrusted_origins), and who has kept answers that came
+// on that connection behind another is told.
 
 #include "config/options.hpp"
 #include "proxy/clock.hpp"
 #include "proxy/failure.hpp"
 #include "proxy/net/asio.hpp"
 #include "proxy/net/deadlines.hpp"
+#include "proxy/net/distrusted_origins.hpp"
 #include "proxy/net/guard.hpp"
 #include "proxy/net/read_buffer.hpp"
 #include "proxy/net/resolver.hpp"
@@ -17,7 +21,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
+#include <string>
 #include <string_view>
 
 namespace reprise::proxy {
@@ -39,7 +46,14 @@ struct origin_figures {
     std::atomic<std::uint64_t> failures{0};  ///< of those, in vain (names included)
     std::atomic<std::uint64_t> reuses{0};    ///< exchanges that found a connection open
     std::atomic<std::uint64_t> stale{0};     ///< idle ones found ended or with surplus bytes
+    std::atomic<std::uint64_t> surplus{0};   ///< found with bytes behind an answer, used or idle
 };
+
+/// Hears of a connection with more on it than its answers said. `kept`: what answers were kept as
+/// that came on it behind another (origin_lease::note_kept), the last four of them at most; `anew`:
+/// the origin was trusted until now. May be called by any call of the pool and its leases.
+using surplus_listener =
+    std::function<void(const origin_address& origin, std::span<const std::string> kept, bool anew)>;
 
 namespace detail {
 struct pool_state;
@@ -62,6 +76,12 @@ public:
     [[nodiscard]] read_buffer& buffer() noexcept;
     [[nodiscard]] bool reused() const noexcept;
     [[nodiscard]] const net::ip::address& address() const noexcept;
+
+    /// The answer that came on it is kept under this name. Nothing is noted of a connection's
+    /// first.
+    void note_kept(std::string_view name);
+    /// It has, or had, more on it than its answers said. It is not used again.
+    void note_surplus();
 
     /// The exchange ended cleanly and the connection may serve another: the response was read to
     /// its end, the request written to its end, and neither side said close. Closes it all the same
@@ -120,6 +140,8 @@ public:
     /// For a reload; idle connections are judged by the new guard before they are used again.
     void set_guard(std::shared_ptr<const destination_guard> guard);
     void set_options(const config::origin_options& options);
+    /// What all pools know of origins, and who hears of more. Before the first connection.
+    void set_distrusted(std::shared_ptr<distrusted_origins> known, surplus_listener told);
     /// For connections from now on. Without it (null) none with TLS can be made.
     void set_trust(tls_trust_ptr trust);
 

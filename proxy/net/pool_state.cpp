@@ -1,5 +1,6 @@
 #include "proxy/net/pool_state.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <sys/socket.h>
 #include <utility>
@@ -9,11 +10,17 @@ namespace {
 
 constexpr std::size_t idle_buffer_bytes = 16 << 10;  // what an idle connection may keep
 
+enum class found : std::uint8_t { nothing, end, bytes };
+
 /// Nothing to read and no end: anything else on an idle connection makes it unusable.
-bool is_silent(tcp_socket& socket) {
+found look_into(tcp_socket& socket) {
     char byte = 0;
     const auto count = ::recv(socket.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    return count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+    if (count > 0) {
+        return found::bytes;
+    }
+    const bool silent = count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+    return silent ? found::nothing : found::end;
 }
 
 }  // namespace
@@ -78,11 +85,38 @@ bool pool_state::usable(pool_connection& each) {
         }
         each.judged_by = guard;
     }
-    if (!is_silent(each.socket)) {
+    const auto in_it = look_into(each.socket);
+    if (in_it == found::bytes) {
+        caught(each);
+    }
+    if (in_it != found::nothing) {
         add(figures.stale, 1);
         return false;
     }
-    return true;
+    return !distrusts(*each.group);
+}
+
+bool pool_state::distrusts(const pool_group& group) const noexcept {
+    return distrusted->any() && distrusted->has(group.name, steady_now());
+}
+
+void pool_state::caught(pool_connection& each) {
+    add(figures.surplus, 1);
+    const bool anew = distrusted->note(each.group->name, steady_now());
+    if (told) {
+        told(each.group->address,
+             std::span{each.kept}.first(std::min(each.kept_count, each.kept.size())),
+             anew);
+    }
+    each.kept_count = 0;
+}
+
+// One that nobody will look at again before it is used.
+void pool_state::discard_idle(connection_ptr connection) {
+    if (look_into(connection->socket) == found::bytes) {
+        caught(*connection);
+    }
+    discard(std::move(connection));
 }
 
 connection_ptr pool_state::take_idle(const origin_address& to) {
@@ -103,7 +137,10 @@ connection_ptr pool_state::take_idle(const origin_address& to) {
 
 void pool_state::put_back(connection_ptr connection) {
     auto& group = *connection->group;
-    if (stopped || !connection->buffer.empty() || group.open > options.connections) {
+    if (!connection->buffer.empty()) {
+        caught(*connection);
+    }
+    if (stopped || group.open > options.connections || distrusts(group)) {
         discard(std::move(connection));
         return;
     }
@@ -125,9 +162,9 @@ void pool_state::put_back(connection_ptr connection) {
         return;
     }
     if (group.idle.size() >= options.idle) {
-        discard(unlist(group, 0));
+        discard_idle(unlist(group, 0));
     } else if (idle_count >= origin_pool::most_idle) {
-        discard(unlist_oldest());
+        discard_idle(unlist_oldest());
     }
     connection->idle_since = steady_now();
     connection->insert_before(oldest_first);
@@ -171,7 +208,7 @@ void pool_state::close_expired() {
             sweep.expire_at(due);
             return;
         }
-        discard(unlist_oldest());
+        discard_idle(unlist_oldest());
     }
 }
 

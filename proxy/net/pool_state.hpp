@@ -12,6 +12,7 @@
 #include "proxy/net/origin_pool.hpp"
 #include "proxy/net/wakeup.hpp"
 
+#include <array>
 #include <list>
 #include <map>
 #include <string>
@@ -34,6 +35,10 @@ struct pool_connection : list_link {
     std::shared_ptr<const destination_guard> judged_by;
     steady_time idle_since{};
     bool reused = false;
+    // The last answers on it that were kept, by name, but for the first of all: nothing can have
+    // stood in front of that.
+    std::array<std::string, 4> kept;
+    std::size_t kept_count = 0;
 };
 using connection_ptr = std::unique_ptr<pool_connection>;
 
@@ -58,12 +63,14 @@ struct pool_waiter {
 struct pool_group {
     explicit pool_group(const origin_address& of)
         : host(of.host),
-          address{host, of.port, of.exempt, of.tls} {}
+          address{host, of.port, of.exempt, of.tls},
+          name(distrusted_origins::name_of(of.host, of.port, of.tls)) {}
     pool_group(const pool_group&) = delete;
     pool_group& operator=(const pool_group&) = delete;
 
     std::string host;
     origin_address address;  // its host is a view of the one above
+    std::uint64_t name;      // among the distrusted
     unsigned open = 0;
     std::vector<connection_ptr> idle;
     std::list<pool_waiter*> waiting;
@@ -86,6 +93,9 @@ struct pool_state {
     pool_group& group_for(const origin_address& to);
     connection_ptr take_idle(const origin_address& to);
     bool usable(pool_connection& each);
+    [[nodiscard]] bool distrusts(const pool_group& group) const noexcept;
+    void caught(pool_connection& each);
+    void discard_idle(connection_ptr connection);
     connection_ptr unlist(pool_group& group, std::size_t index);
     connection_ptr unlist_oldest();
     void put_back(connection_ptr connection);
@@ -105,6 +115,8 @@ struct pool_state {
     resolver& names;
     std::shared_ptr<const destination_guard> guard;
     tls_trust_ptr trust;
+    std::shared_ptr<distrusted_origins> distrusted = std::make_shared<distrusted_origins>();
+    surplus_listener told;
     config::origin_options options;
     origin_figures figures;
     list_link oldest_first;

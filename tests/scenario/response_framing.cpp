@@ -3,6 +3,7 @@
 
 #include "tests/scenario/world.hpp"
 
+#include <set>
 #include <vector>
 
 TEST_SUITE("scenario/response_framing") {
@@ -366,6 +367,96 @@ TEST_SUITE("scenario/response_framing") {
             CHECK(one.ask(w.request("/a")).body == "hello");
         }
         CHECK(w.origin.connections() == 1);
+    }
+
+    TEST_CASE("an origin that was caught with surplus bytes has no connection used twice") {
+        world w;
+        auto& go_on = w.origin.make_gate();
+        std::atomic<bool> said{false};
+        w.origin.on("/at-once", ok("", "hello") + "more");
+        w.origin.on("/closing", ok("Connection: close\r\n", "hello") + "more");
+        w.origin.on("/later", [&](origin_request&, origin_connection& connection) {
+            connection.send(ok("", "hello"));
+            go_on.wait();
+            connection.send("more");
+            said = true;
+        });
+        w.origin.on("/a", ok("Cache-Control: no-store\r\n", "mine"));
+        auto one = w.proxy.connect();
+        std::string how;
+        SUBCASE("at once") {
+            how = "/at-once";
+        }
+        SUBCASE("on a connection that is not to be used again") {
+            how = "/closing";
+        }
+        SUBCASE("while the connection is idle") {
+            how = "/later";
+        }
+        CHECK(one.ask(w.request(how)).body == "hello");
+        go_on.open();
+        REQUIRE((how != "/later" || eventually([&] { return said.load(); })));
+        std::set<unsigned> connections;
+        for (int i = 0; i < 8; ++i) {
+            CHECK((i % 2 == 0 ? w.get("/a") : one.ask(w.request("/a"))).body == "mine");
+        }
+        for (const auto& request : w.origin.requests("/a")) {
+            connections.insert(request.connection);
+        }
+        CHECK(connections.size() == 8);
+        CHECK(w.proxy.stats()["origins"]["surplus"] == 1);
+        CHECK(w.proxy.errors().find("sent more than its answer said") != std::string::npos);
+    }
+
+    TEST_CASE("what was answered where surplus bytes were seen later does not stay stored") {
+        world w;
+        auto& go_on = w.origin.make_gate();
+        std::atomic<bool> said{false};
+        const auto evil = ok("Cache-Control: max-age=1000\r\n", "evil");
+        const auto good = ok("Cache-Control: max-age=1000\r\n", "good");
+        w.origin.on("/first", ok("Cache-Control: no-store\r\n", "first"));
+        w.origin.on("/kept", [&](origin_request& request, origin_connection& connection) {
+            if (request.number == 0) {
+                connection.send(good);
+                return;
+            }
+            // The rest of "/first", a whole answer, which comes too late to be seen as that.
+            if (go_on.wait(std::chrono::milliseconds{0})) {
+                connection.send(evil + good);
+                return;
+            }
+            connection.send(evil);
+            go_on.wait();
+            connection.send(good);
+            said = true;
+        });
+        bool at_once = false;
+        SUBCASE("in one piece with it") {
+            at_once = true;
+            go_on.open();
+        }
+        SUBCASE("behind it") {}
+        auto one = w.proxy.connect();
+        CHECK(one.ask(w.request("/first")).body == "first");
+        CHECK(one.ask(w.request("/kept")).body == "evil");
+        go_on.open();
+        REQUIRE((at_once || eventually([&] { return said.load(); })));
+        CHECK(one.ask(w.request("/first")).body == "first");  // looks at the connection
+        CHECK(one.ask(w.request("/kept")).body == "good");
+        CHECK(is_hit(one.ask(w.request("/kept"))));
+    }
+
+    TEST_CASE("a GET that meets the rest of another answer is asked again") {
+        world w;
+        w.origin.on("/first", ok("Cache-Control: no-store\r\n", "first"));
+        w.origin.on("/next", [&](origin_request& request, origin_connection& connection) {
+            connection.send(request.number == 0 ? ok("", "next")
+                                                : "rest of the first" + ok("", "?"));
+        });
+        auto one = w.proxy.connect();
+        CHECK(one.ask(w.request("/first")).body == "first");
+        CHECK(one.ask(w.request("/next")).body == "next");
+        CHECK(w.origin.count("/next") == 2);
     }
 
 }  // TEST_SUITE

@@ -170,6 +170,61 @@ TEST_CASE("a connection whose buffer is not empty is closed instead of kept") {
     CHECK(bench.open() == 0);
 }
 
+TEST_CASE("who was caught with surplus bytes has no connection reused, by any pool, for an hour") {
+    pool_bench bench;
+    const auto known = std::make_shared<distrusted_origins>();
+    std::vector<std::string> kept;
+    int first = 0;
+    bench.pool.set_distrusted(
+        known, [&](const origin_address& who, std::span<const std::string> names, bool anew) {
+            CHECK(who.port == bench.port);
+            kept.assign(names.begin(), names.end());
+            first += anew ? 1 : 0;
+        });
+    const auto caught = [&] { return bench.pool.figures().surplus.load(); };
+    auto lease = bench.lease();
+    lease.note_kept("the first");
+    bench.await_accepted(1);
+    lease.give_back();
+    lease = bench.lease();
+    CHECK(lease.reused());
+    SUBCASE("in the buffer") {
+        static_cast<void>(lease.buffer().prepare(16));
+        lease.buffer().commit(1);
+        lease.give_back();
+        CHECK(kept.empty());
+    }
+    SUBCASE("while idle, found before the next use") {
+        lease.note_kept("a");
+        lease.note_kept("b");
+        net::write(bench.accepted[0], net::buffer("H", 1));
+        await_readable(bench, lease.socket());
+        lease.give_back();
+        CHECK(caught() == 0);
+        lease = bench.lease();
+        CHECK_FALSE(lease.reused());
+        lease.give_back();
+        CHECK(kept == std::vector<std::string>{"a", "b"});
+    }
+    SUBCASE("said by who used it; the last four are told of") {
+        for (const char* name : {"a", "b", "c", "d", "e"}) {
+            lease.note_kept(name);
+        }
+        lease.note_surplus();
+        lease.close();
+        CHECK(kept == std::vector<std::string>{"e", "b", "c", "d"});
+    }
+    CHECK(caught() == 1);
+    CHECK(first == 1);
+    for (int i = 0; i < 2; ++i) {
+        lease = bench.lease();
+        CHECK_FALSE(lease.reused());
+        lease.give_back();
+        CHECK(bench.idle() == 0);
+    }
+    CHECK(known->has(distrusted_origins::name_of("127.0.0.1", bench.port, false), steady_now()));
+}
+
 TEST_CASE("who wants a fresh connection gets one, though another is idle") {
     pool_bench bench;
     bench.lease().give_back();
