@@ -50,6 +50,10 @@ void origin_connection::finish_sending() {
     stream_.finish_sending();
 }
 
+bool origin_connection::has_ended() const {
+    return !open_ || stream_.has_ended();
+}
+
 bool origin_connection::goes_on() const {
     return !origin_.stopping_;
 }
@@ -191,6 +195,11 @@ void fake_origin::open_gates() {
     for (auto& one : gates_) {
         one.open();
     }
+}
+
+void fake_origin::otherwise_at_head(origin_handler handler) {
+    const std::lock_guard lock{mutex_};
+    fallback_ = {std::move(handler), true};
 }
 
 fake_origin::route fake_origin::route_of(const std::string& target) const {

@@ -58,6 +58,8 @@ public:
     /// True when the proxy ends this connection in time; what it still sends is dropped.
     [[nodiscard]] bool is_closed_by_proxy(std::chrono::milliseconds limit = patience);
     void finish_sending();
+    /// True once the connection broke, or the proxy has closed it and sends no more.
+    [[nodiscard]] bool has_ended() const;
     /// True while the origin is not being torn down.
     [[nodiscard]] bool goes_on() const;
 
@@ -100,6 +102,8 @@ public:
     void on_head(const std::string& path, origin_handler handler);
     /// Answers what has no handler; 404 at first.
     void otherwise(origin_handler handler);
+    /// The same, body unread.
+    void otherwise_at_head(origin_handler handler);
 
     [[nodiscard]] std::vector<origin_request> requests() const;
     /// Requests for `path`, with whatever query.

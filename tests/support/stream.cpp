@@ -223,6 +223,12 @@ read_end stream::read_some(std::string& into, milliseconds limit, std::size_t mo
     }
 }
 
+bool stream::has_ended() const noexcept {
+    char byte = 0;
+    const auto got = ::recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    return got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+}
+
 void stream::finish_sending() noexcept {
     ::shutdown(fd_, SHUT_WR);
 }

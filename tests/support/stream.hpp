@@ -51,6 +51,9 @@ public:
                                      std::chrono::milliseconds limit = patience,
                                      std::size_t most = 64 << 10);
 
+    /// True once the connection broke, or the other side has closed it and all it sent was read.
+    [[nodiscard]] bool has_ended() const noexcept;
+
     /// Nothing more will be sent (FIN); reading goes on.
     void finish_sending() noexcept;
     /// Ends the connection with RST.
