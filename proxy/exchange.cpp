@@ -33,6 +33,7 @@ bool is_of_origin_unheard(failure_code code) noexcept {
     case failure_code::tls_certificate:
     case failure_code::tls_failed:
     case failure_code::origin_connection_limit:
+    case failure_code::client_share_used:
     case failure_code::origin_closed:
     case failure_code::origin_write_failed:
     case failure_code::origin_upload_timeout:

@@ -41,6 +41,7 @@ struct session_state {
     wakeup arrived;  ///< news from a fetch, or the client's leaving
     std::size_t listener;
     std::string client_address;  ///< numeric
+    address_bytes client_at{};   ///< the same
     std::uint16_t client_port = 0;
     bool client_refused = false;  ///< by access.clients
     bool client_gone = false;     ///< seen by the watch
@@ -168,6 +169,7 @@ private:
     awaitable<bool> wait_for_news();
     awaitable<bool> send_rest();
     awaitable<bool> finish_composed(next after);
+    [[nodiscard]] bool has_used_its_share() const;
     [[nodiscard]] bool may_follow(const cache::fetched_head& head, wall_time now) const;
     void note_late_sight(cache::fetch& joined);
     [[nodiscard]] bool may_share(const cache::stored_response& fresh) const;

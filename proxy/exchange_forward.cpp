@@ -1,3 +1,4 @@
+#include "proxy/body_beginning.hpp"
 #include "proxy/exchange.hpp"
 #include "proxy/http/chunked.hpp"
 #include "proxy/http/conditional.hpp"
@@ -157,6 +158,9 @@ std::shared_ptr<fetch_order> exchange::make_order() {
         o.connect_port = target_.port;
     }
     o.client_address = s_.client_address;
+    if (!w_.speaks_for_many(s_.client_at)) {
+        o.charged_to = s_.client_at;
+    }
     o.asked = facts_.asked;
     o.key = key_;
     o.url = url_;
@@ -262,7 +266,10 @@ awaitable<bool> exchange::serve_from_fetch() {
                 }
             } else {
                 order_->into = place.reader->source();
-                order_->listed = true;
+                order_->listed = !has_used_its_share();
+                if (!order_->listed) {
+                    w_.common.fetches.remove(key_, order_->into);
+                }
                 order_->pending_sights = place.pending_sights;
                 start_producer(w_, order_);
                 lead.started = true;
@@ -318,6 +325,17 @@ awaitable<bool> exchange::pass_through() {
     if (has_body) {
         upload_ = begin_upload();
         order_->body = upload_;
+        if (!http::has_token(head_->fields, field_id::expect, "100-continue")) {
+            const auto& limits = settings_->options.limits;
+            body_beginning beginning{body_, {limits.head_size, limits.fields}};
+            const auto until = started_ + body_beginning::patience;
+            const bool stays = co_await await_beginning(s_.client, std::move(beginning), until);
+            if (!stays) {
+                keep_ = false;
+                finish(outcome::client_gone, 0, "");
+                co_return false;
+            }
+        }
     }
     order_->into = std::make_shared<cache::fetch>(settings_->fetches);
     bool head_known = false;
@@ -389,6 +407,28 @@ awaitable<bool> exchange::wait_for_news() {
     s_.waiting = false;
     --w_.watched;
     co_return signalled && !s_.client_gone;
+}
+
+// What this client asks for waits until it has done with what it asked for before: nobody else is
+// to wait with it.
+bool exchange::has_used_its_share() const {
+    const auto& o = *order_;
+    if (!o.charged_to || !w_.origins.any_used_up()) {
+        return false;
+    }
+    const auto is_used_up = [&](const origin_address& to) {
+        return w_.origins.is_used_up(to, o.charged_to);
+    };
+    if (is_used_up({o.connect_host, o.connect_port, o.exempt, false})) {
+        return true;
+    }
+    if (!o.may_use_parents) {
+        return false;
+    }
+    const auto& parents = w_.peers->book->parents;
+    return std::any_of(parents.begin(), parents.end(), [&](const peer::known_peer& one) {
+        return is_used_up({one.host, one.port, true, one.https});
+    });
 }
 
 // A follower is judged as if the head were a stored response's (RFC 9111 4): what could not answer
@@ -517,6 +557,10 @@ awaitable<bool> exchange::relay_fetch(cache::fetch_reader& reader, bool follows,
         }
         case news::failed: {
             auto why = std::move(report.why);
+            if (follows && why.code == failure_code::client_share_used) {
+                released = true;  // it is another client's share
+                co_return true;
+            }
             if (why.code == failure_code::bad_request) {
                 keep_ = false;
             }

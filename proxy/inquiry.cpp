@@ -158,21 +158,23 @@ awaitable<void> inquiry::run() {
     }
 }
 
-// None: it was not asked, since all our connections to it are in use.
+// None: it was not asked, since all our connections to it, or this client's, are in use.
 awaitable<std::optional<asking_end>> inquiry::ask(const peer::known_peer& one) {
     const auto until = steady_now() + one.timeout;
     const origin_address to{one.host, one.port, true, one.https};
     for (const bool fresh_only : {false, true}) {
-        asking_->lease = fresh_only ? origin_lease{} : w_.origins.try_acquire(to);
+        asking_->lease = fresh_only ? origin_lease{}
+                                    : w_.origins.try_acquire(to, asked_.charged_to);
         if (!asking_->lease) {
-            auto leased = co_await w_.origins.acquire(to, fresh_only, until);
+            auto leased = co_await w_.origins.acquire(to, fresh_only, until, asked_.charged_to);
             if (late_ || abandoned_) {
                 if (leased) {
                     leased->give_back();
                 }
                 co_return asking_end::timed_out;
             }
-            if (!leased && leased.error().code == failure_code::origin_connection_limit) {
+            if (!leased && (leased.error().code == failure_code::origin_connection_limit ||
+                            leased.error().code == failure_code::client_share_used)) {
                 co_return std::nullopt;
             }
             if (!leased) {

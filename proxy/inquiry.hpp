@@ -43,6 +43,7 @@ public:
         std::string wire;      ///< the request's head, the same for all
         filter::key_hash key;  ///< in the store
         std::string url;       ///< and its text
+        share_holder charged_to;
         http::head_limits limits;
     };
     struct answer {

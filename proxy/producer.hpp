@@ -39,6 +39,7 @@ struct fetch_order {
     bool may_ask_siblings = false;  ///< for all of it, or what the client's Range says
     bool may_use_parents = false;
     std::string client_address;
+    share_holder charged_to;  ///< of the connections that it takes
     http::request_directives asked;
 
     filter::key_hash key;

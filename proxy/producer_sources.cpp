@@ -34,10 +34,14 @@ struct dialling {
     bool unwanted = false;
 };
 
-awaitable<attempt<origin_lease>> dial_for(
-    worker& w, std::string host, origin_address to, bool fresh_only, steady_time until) {
+awaitable<attempt<origin_lease>> dial_for(worker& w,
+                                          std::string host,
+                                          origin_address to,
+                                          bool fresh_only,
+                                          steady_time until,
+                                          share_holder holder) {
     to.host = host;
-    co_return co_await w.origins.acquire(to, fresh_only, until);
+    co_return co_await w.origins.acquire(to, fresh_only, until, holder);
 }
 
 }  // namespace
@@ -113,6 +117,7 @@ void producer::ask_siblings() {
                                .wire = request_wire(false, next_hop::sibling),
                                .key = o.key,
                                .url = o.url,
+                               .charged_to = o.charged_to,
                                .limits = o.now_settings->response_limits};
     // An answer ends the reading of a slower source.
     auto told = [signal = ready_.handle(), control = control_](const inquiry& one) {
@@ -186,13 +191,14 @@ const peer::known_peer* producer::parent() const noexcept {
     return parent_at_ < parents_.size() ? &book_->parents[parents_[parent_at_]] : nullptr;
 }
 
-// The parent in hand has failed at what began then; that all its connections are in use (why_) is
-// no failure of its. False: it was the origin itself.
+// The parent in hand has failed at what began then; that all its connections, or this client's, are
+// in use (why_) is no failure of its. False: it was the origin itself.
 bool producer::try_next_parent(steady_time begun) {
     if (parent() == nullptr) {
         return false;
     }
-    if (why_.code != failure_code::origin_connection_limit) {
+    if (why_.code != failure_code::origin_connection_limit &&
+        why_.code != failure_code::client_share_used) {
         book_->choice->failed(parents_[parent_at_], begun, steady_now());
     }
     ++parent_at_;
@@ -207,13 +213,13 @@ awaitable<attempt<origin_lease>> producer::acquire(bool fresh_only, steady_time 
                         ? origin_address{via->host, via->port, true, via->https}
                         : origin_address{o.connect_host, o.connect_port, o.exempt, false};
     if (!fresh_only) {
-        auto kept = w_.origins.try_acquire(to);
+        auto kept = w_.origins.try_acquire(to, o.charged_to);
         if (kept) {
             co_return std::move(kept);
         }
     }
     if (!inquiry_) {
-        co_return co_await w_.origins.acquire(to, fresh_only, until);
+        co_return co_await w_.origins.acquire(to, fresh_only, until, o.charged_to);
     }
     const auto made = std::make_shared<dialling>();
     auto on_end = [made, signal = ready_.handle()](std::exception_ptr broken,
@@ -227,7 +233,7 @@ awaitable<attempt<origin_lease>> producer::acquire(bool fresh_only, steady_time 
         }
         signal.notify();
     };
-    auto work = dial_for(w_, std::string{to.host}, to, fresh_only, until);
+    auto work = dial_for(w_, std::string{to.host}, to, fresh_only, until, o.charged_to);
     net::co_spawn(w_.io, std::move(work), std::move(on_end));
     while (!made->result && !is_overtaken()) {
         const bool signalled = co_await ready_.wait(steady_time::max());

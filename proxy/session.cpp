@@ -15,7 +15,9 @@ constexpr std::uint64_t linger_most = 256u << 10;
 
 census_place::census_place(worker& w, const address_bytes& client) : client_{client} {
     const auto& limits = w.current->options.limits;
-    if (w.common.clients.enter(client, limits.connections_per_client, limits.client_connections)) {
+    const auto most = w.speaks_for_many(client) ? limits.client_connections
+                                                : limits.connections_per_client;
+    if (w.common.clients.enter(client, most, limits.client_connections)) {
         of_ = &w.common.clients;
     }
 }
@@ -135,6 +137,7 @@ awaitable<void> session::run() {
     auto& w = state_.w;
     auto& client = state_.client;
     const auto address = canonical(client_.address());
+    state_.client_at = address;
     state_.client_address = to_address(address).to_string();
     state_.client_port = client_.port();
     const auto current = w.current;

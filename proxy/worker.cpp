@@ -3,11 +3,11 @@
 #include "proxy/admin/log.hpp"
 #include "proxy/cache/disk/files.hpp"
 #include "proxy/cache/plan.hpp"
+#include "proxy/net/access.hpp"
 #include "proxy/session.hpp"
 
 #include <algorithm>
 #include <cstring>
-#include <functional>
 #include <openssl/rand.h>
 #include <stdexcept>
 #include <string_view>
@@ -58,12 +58,6 @@ const filter::hash_secret* attach_disk(cache::tiers& store,
 }
 
 }  // namespace
-
-std::size_t client_census::hash_of_address::operator()(
-    const address_bytes& address) const noexcept {
-    return std::hash<std::string_view>{}(
-        {reinterpret_cast<const char*>(address.data()), address.size()});
-}
 
 bool client_census::enter(const address_bytes& client, unsigned most_of_client, unsigned most) {
     const std::lock_guard lock{guard_};
@@ -146,6 +140,11 @@ void worker::adopt(settings_ptr next) {
     origins.set_guard(current->guard);
     origins.set_options(current->options.origins);
     origins.set_trust(current->trust);
+}
+
+bool worker::speaks_for_many(const address_bytes& client) const {
+    return is_in(current->options.access.fronts, client) ||
+           (peers && peers->book->is_peer(to_address(client)));
 }
 
 void worker::drain() {

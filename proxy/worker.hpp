@@ -38,11 +38,8 @@ public:
     void leave(const address_bytes& client);
 
 private:
-    struct hash_of_address {
-        std::size_t operator()(const address_bytes& address) const noexcept;
-    };
     std::mutex guard_;
-    std::unordered_map<address_bytes, unsigned, hash_of_address> by_client_;
+    std::unordered_map<address_bytes, unsigned, address_hash> by_client_;
     unsigned all_ = 0;
 };
 
@@ -100,6 +97,10 @@ struct worker {
     /// Sessions that wait for an origin and cannot notice that their client left: looked at a few
     /// times a second.
     void watch_clients();
+
+    /// A peer's address, or one of access.fronts: it is no one client, and no share of one client
+    /// bounds it.
+    [[nodiscard]] bool speaks_for_many(const address_bytes& client) const;
 
     [[nodiscard]] std::uint64_t next_request_id() noexcept { return ++request_id_; }
 

@@ -1,17 +1,18 @@
 #include "proxy/net/access.hpp"
 
-#include "proxy/net/address.hpp"
-
 #include <algorithm>
 
 namespace reprise::proxy {
 
+bool is_in(const std::vector<config::network>& networks, const address_bytes& address) noexcept {
+    return std::any_of(networks.begin(), networks.end(), [&](const config::network& each) {
+        return contains(each, address);
+    });
+}
+
 bool client_allowed(const std::vector<config::network>& allowed,
                     const net::ip::address& client) noexcept {
-    const auto bytes = canonical(client);
-    return std::any_of(allowed.begin(), allowed.end(), [&](const config::network& each) {
-        return contains(each, bytes);
-    });
+    return is_in(allowed, canonical(client));
 }
 
 }  // namespace reprise::proxy

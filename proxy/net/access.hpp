@@ -1,7 +1,9 @@
 #pragma once
-// Who may ask: the networks of access.clients.
+// What a client's address says of it: whether it may ask (access.clients), and whether it speaks
+// for many (access.fronts).
 
 #include "config/options.hpp"
+#include "proxy/net/address.hpp"
 #include "proxy/net/asio.hpp"
 
 #include <vector>
@@ -12,5 +14,9 @@ namespace reprise::proxy {
 /// list allows nobody. O(networks), no allocation.
 [[nodiscard]] bool client_allowed(const std::vector<config::network>& allowed,
                                   const net::ip::address& client) noexcept;
+
+/// True when one of the networks holds the address. O(networks), no allocation.
+[[nodiscard]] bool is_in(const std::vector<config::network>& networks,
+                         const address_bytes& address) noexcept;
 
 }  // namespace reprise::proxy

@@ -7,7 +7,9 @@
 #include "proxy/net/asio.hpp"
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -16,6 +18,14 @@ namespace reprise::proxy {
 
 /// 16 bytes, IPv4 in its mapped form (::ffff:a.b.c.d), as config::network holds them.
 using address_bytes = std::array<std::uint8_t, 16>;
+
+/// For tables by address.
+struct address_hash {
+    [[nodiscard]] std::size_t operator()(const address_bytes& address) const noexcept {
+        return std::hash<std::string_view>{}(
+            {reinterpret_cast<const char*>(address.data()), address.size()});
+    }
+};
 
 [[nodiscard]] address_bytes canonical(const net::ip::address& address) noexcept;
 

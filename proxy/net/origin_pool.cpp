@@ -88,15 +88,7 @@ void origin_pool::set_guard(std::shared_ptr<const destination_guard> guard) {
 }
 
 void origin_pool::set_options(const config::origin_options& options) {
-    auto& mine = *state_;
-    mine.options = options;
-    mine.close_expired();
-    for (auto& [key, group] : mine.groups) {
-        while (!group->waiting.empty() && group->open < options.connections) {
-            ++group->open;
-            mine.release_slot(*group);
-        }
-    }
+    state_->adopt(options);
 }
 
 void origin_pool::set_distrusted(std::shared_ptr<distrusted_origins> known, surplus_listener told) {
@@ -112,19 +104,36 @@ const origin_figures& origin_pool::figures() const noexcept {
     return state_->figures;
 }
 
-origin_lease origin_pool::try_acquire(const origin_address& to) {
-    if (auto connection = state_->take_idle(to)) {
+origin_lease origin_pool::try_acquire(const origin_address& to, const share_holder& holder) {
+    if (auto connection = state_->take_idle(to, holder)) {
         return {state_, std::move(connection)};
     }
     return {};
 }
 
+bool origin_pool::any_used_up() const noexcept {
+    return state_->used_up > 0;
+}
+
+bool origin_pool::is_used_up(const origin_address& to, const share_holder& holder) const {
+    if (!holder || !any_used_up()) {
+        return false;
+    }
+    const auto group = state_->groups.find(to);
+    if (group == state_->groups.end()) {
+        return false;
+    }
+    const auto share = group->second->shares.find(*holder);
+    return share != group->second->shares.end() && !state_->has_room(&share->second);
+}
+
 awaitable<attempt<origin_lease>> origin_pool::acquire(origin_address to,
                                                       bool fresh_only,
-                                                      steady_time until) {
+                                                      steady_time until,
+                                                      share_holder holder) {
     const auto mine = state_;  // the pool may go while we wait
     if (!fresh_only) {
-        if (auto connection = mine->take_idle(to)) {
+        if (auto connection = mine->take_idle(to, holder)) {
             co_return origin_lease{mine, std::move(connection)};
         }
     }
@@ -135,15 +144,19 @@ awaitable<attempt<origin_lease>> origin_pool::acquire(origin_address to,
     const std::string name{to.host};
     to.host = name;
     auto& group = mine->group_for(to);
+    auto* const share = mine->share_of(group, holder);
 
     // Each way to a slot: a free one, that of an idle connection we may not use, or our turn.
-    if (group.open < mine->options.connections) {
+    const bool may_have = mine->has_room(share);
+    if (may_have && group.open < mine->options.connections) {
         ++group.open;
-    } else if (!group.idle.empty()) {
+        mine->charge(share);
+    } else if (may_have && !group.idle.empty()) {
         mine->close_keeping_slot(mine->unlist(group, 0));
+        mine->charge(share);
     } else {
         using handed = pool_waiter::handed;
-        pool_waiter me{*mine, group, mine->timer, fresh_only};
+        pool_waiter me{*mine, group, share, mine->timer, fresh_only};
         while (me.has == handed::nothing && !mine->stopped) {
             const bool signalled = co_await me.freed.wait(until);
             if (!signalled) {
@@ -154,11 +167,15 @@ awaitable<attempt<origin_lease>> origin_pool::acquire(origin_address to,
             co_return stopping;
         }
         if (me.has == handed::nothing) {
-            co_return failure{failure_code::origin_connection_limit,
+            const bool own = !mine->has_room(share);
+            const auto most = own ? mine->options.connections_per_client
+                                  : mine->options.connections;
+            co_return failure{own ? failure_code::client_share_used
+                                  : failure_code::origin_connection_limit,
                               true,
-                              "all " + std::to_string(mine->options.connections) +
-                                  " connections to " + name + ':' + std::to_string(to.port) +
-                                  " are in use"};
+                              "all " + std::to_string(most) + " connections" +
+                                  (own ? " of one client to " : " to ") + name + ':' +
+                                  std::to_string(to.port) + " are in use"};
         }
         if (std::exchange(me.has, handed::taken) == handed::connection) {
             if (mine->usable(*me.connection)) {
@@ -170,7 +187,7 @@ awaitable<attempt<origin_lease>> origin_pool::acquire(origin_address to,
         }
     }
 
-    pool_slot slot{*mine, group};
+    pool_slot slot{*mine, group, share};
     const auto judge = mine->guard;
     mine->add(mine->figures.dials, 1);
     auto socket = co_await dial(mine->names, judge, name, to.port, to.exempt, until);
@@ -196,6 +213,7 @@ awaitable<attempt<origin_lease>> origin_pool::acquire(origin_address to,
     }
     auto connection = std::make_unique<pool_connection>(std::move(*socket), peer.address(), group);
     slot.hand_over();
+    connection->share = share;
     connection->judged_by = judge;
     mine->add(mine->figures.open, 1);
     co_return origin_lease{mine, std::move(connection)};

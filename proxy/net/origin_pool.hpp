@@ -11,6 +11,7 @@
 #include "config/options.hpp"
 #include "proxy/clock.hpp"
 #include "proxy/failure.hpp"
+#include "proxy/net/address.hpp"
 #include "proxy/net/asio.hpp"
 #include "proxy/net/deadlines.hpp"
 #include "proxy/net/distrusted_origins.hpp"
@@ -23,6 +24,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,6 +39,10 @@ struct origin_address {
     bool tls = false;     ///< encrypted, and its certificate valid for `host`
     auto operator<=>(const origin_address&) const = default;
 };
+
+/// Whose share of the connections to an origin one is taken from: a client's address. None:
+/// nobody's, since whoever asks speaks for many (peers, access.fronts) or for the proxy itself.
+using share_holder = std::optional<address_bytes>;
 
 /// Counted by the pool's thread, read by any.
 struct origin_figures {
@@ -56,6 +62,7 @@ using surplus_listener =
     std::function<void(const origin_address& origin, std::span<const std::string> kept, bool anew)>;
 
 namespace detail {
+struct pool_share;
 struct pool_state;
 struct pool_connection;
 }  // namespace detail
@@ -99,8 +106,10 @@ private:
 };
 
 /// One for each thread; nothing but the figures is read by others. Connections to one
-/// origin_address are alike; at most origins.connections of them are open at once and
-/// who comes then waits in turn.
+/// origin_address are alike; at most origins.connections of them are open at once, and at most
+/// origins.connections_per_client in use for one holder. Who comes then waits: holders have their
+/// turns one after the other, each its own requests in the order in which they came, so that nobody
+/// waits for the sake of how many another has in line.
 class origin_pool {
 public:
     /// Idle connections of all hosts together; the longest unused is closed for a new one.
@@ -114,15 +123,17 @@ public:
     origin_pool(const origin_pool&) = delete;
     origin_pool& operator=(const origin_pool&) = delete;
 
-    /// An idle connection (the most recently used) or a new one, or, at the limit, the next that
-    /// comes free before `until`: else origin_connection_limit. The errors of dial and connect_tls
-    /// otherwise. What is leased speaks plain in either case: TLS is behind it (tls.hpp).
+    /// An idle connection (the most recently used) or a new one, or, at a limit, one that comes
+    /// free before `until`: else origin_connection_limit or client_share_used. The errors of dial
+    /// and connect_tls otherwise. What is leased speaks plain in either case: TLS is behind it
+    /// (tls.hpp).
     /// @param to          its host must live until the call is awaited
     /// @param fresh_only  never an idle one: for a retry after a reused connection failed, and for
     ///                    requests that can't be sent twice
     [[nodiscard]] awaitable<attempt<origin_lease>> acquire(origin_address to,
                                                            bool fresh_only,
-                                                           steady_time until);
+                                                           steady_time until,
+                                                           share_holder holder = {});
     [[nodiscard]] awaitable<attempt<origin_lease>> acquire(std::string_view host,
                                                            std::uint16_t port,
                                                            bool exempt,
@@ -131,11 +142,18 @@ public:
         return acquire(origin_address{host, port, exempt}, fresh_only, until);
     }
 
-    /// An idle connection if there is one, else an empty lease: spares the coroutine.
-    [[nodiscard]] origin_lease try_acquire(const origin_address& to);
+    /// An idle connection if there is one and the holder may have it, else an empty lease: spares
+    /// the coroutine.
+    [[nodiscard]] origin_lease try_acquire(const origin_address& to,
+                                           const share_holder& holder = {});
     [[nodiscard]] origin_lease try_acquire(std::string_view host, std::uint16_t port, bool exempt) {
         return try_acquire(origin_address{host, port, exempt});
     }
+
+    /// Some holder has used up its share of some origin: only then is is_used_up worth a look-up.
+    [[nodiscard]] bool any_used_up() const noexcept;
+    /// What this holder asks for there now has to wait for its own.
+    [[nodiscard]] bool is_used_up(const origin_address& to, const share_holder& holder) const;
 
     /// For a reload; idle connections are judged by the new guard before they are used again.
     void set_guard(std::shared_ptr<const destination_guard> guard);

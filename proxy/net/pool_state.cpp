@@ -9,6 +9,7 @@ namespace reprise::proxy::detail {
 namespace {
 
 constexpr std::size_t idle_buffer_bytes = 16 << 10;  // what an idle connection may keep
+constexpr std::size_t most_unused_shares = 64;       // in a group: spares their making anew
 
 enum class found : std::uint8_t { nothing, end, bytes };
 
@@ -25,21 +26,33 @@ found look_into(tcp_socket& socket) {
 
 }  // namespace
 
-pool_waiter::pool_waiter(pool_state& in, pool_group& at, deadlines& timer, bool fresh)
+pool_waiter::pool_waiter(
+    pool_state& in, pool_group& at, pool_share* of, deadlines& timer, bool fresh)
     : pool(in),
       group(at),
+      share(of != nullptr ? *of : own),
+      place(share.waiting.insert(share.waiting.end(), this)),
       fresh_only(fresh),
       freed(timer) {
-    group.waiting.push_back(this);
+    ++group.waiting;
+    pool.join_line(group, share);
 }
 
 pool_waiter::~pool_waiter() {
     switch (has) {
     case handed::nothing:
-        group.waiting.remove(this);
+        share.waiting.erase(place);
+        --group.waiting;
+        if (share.waiting.empty()) {
+            pool.leave_line(group, share);
+        }
+        pool.forget_if_unused(group, charged());
         pool.forget_if_unused(group);
         break;
-    case handed::slot: pool.release_slot(group); break;
+    case handed::slot:
+        pool.discharge(group, charged());
+        pool.release_slot(group);
+        break;
     case handed::connection: pool.discard(std::move(connection)); break;
     case handed::taken: break;
     }
@@ -57,8 +70,92 @@ pool_group& pool_state::group_for(const origin_address& to) {
 }
 
 void pool_state::forget_if_unused(pool_group& group) {
-    if (group.open == 0 && group.waiting.empty()) {
+    if (group.open == 0 && group.waiting == 0) {
         groups.erase(groups.find(group.address));
+    }
+}
+
+void pool_state::forget_if_unused(pool_group& group, pool_share* share) {
+    if (share != nullptr && share->in_use == 0 && share->waiting.empty() &&
+        group.shares.size() > most_unused_shares) {
+        group.shares.erase(address_bytes{share->holder});
+    }
+}
+
+pool_share* pool_state::share_of(pool_group& group, const share_holder& holder) {
+    if (!holder) {
+        return nullptr;
+    }
+    auto& share = group.shares[*holder];
+    share.holder = *holder;
+    return &share;
+}
+
+void pool_state::charge(pool_share* share) {
+    if (share != nullptr && ++share->in_use == options.connections_per_client) {
+        ++used_up;
+    }
+}
+
+// Whoever discharges has a slot or a connection to give away, which goes to the first in line.
+void pool_state::discharge(pool_group& group, pool_share* share) {
+    if (share == nullptr) {
+        return;
+    }
+    if (share->in_use-- == options.connections_per_client) {
+        --used_up;
+    }
+    join_line(group, *share);
+    forget_if_unused(group, share);
+}
+
+void pool_state::join_line(pool_group& group, pool_share& share) {
+    if (!share.place && !share.waiting.empty() && has_room(&share)) {
+        share.place = group.line.insert(group.line.end(), &share);
+    }
+}
+
+void pool_state::leave_line(pool_group& group, pool_share& share) {
+    if (share.place) {
+        group.line.erase(*share.place);
+        share.place.reset();
+    }
+}
+
+// Null: nobody waits who may have more. The limit may be lower than when they joined the line.
+pool_waiter* pool_state::first_in_line(pool_group& group) {
+    while (!group.line.empty()) {
+        auto& share = *group.line.front();
+        if (has_room(&share)) {
+            return share.waiting.front();
+        }
+        leave_line(group, share);
+    }
+    return nullptr;
+}
+
+// It is handed something, and waits no more; those behind it in its share go behind the others.
+void pool_state::take_turn(pool_waiter& of) {
+    of.share.waiting.erase(of.place);
+    --of.group.waiting;
+    charge(of.charged());
+    leave_line(of.group, of.share);
+    join_line(of.group, of.share);
+}
+
+void pool_state::adopt(const config::origin_options& next) {
+    options = next;
+    close_expired();
+    used_up = 0;
+    for (auto& [key, group] : groups) {
+        for (auto& [holder, share] : group->shares) {
+            used_up += has_room(&share) ? 0 : 1;
+            join_line(*group, share);
+        }
+        while (group->open < options.connections && first_in_line(*group) != nullptr) {
+            ++group->open;
+            release_slot(*group);
+        }
     }
 }
 
@@ -119,12 +216,18 @@ void pool_state::discard_idle(connection_ptr connection) {
     discard(std::move(connection));
 }
 
-connection_ptr pool_state::take_idle(const origin_address& to) {
+connection_ptr pool_state::take_idle(const origin_address& to, const share_holder& holder) {
     auto found = groups.find(to);
     while (found != groups.end() && !found->second->idle.empty()) {
         auto& group = *found->second;
+        auto* share = share_of(group, holder);
+        if (!has_room(share)) {
+            return nullptr;
+        }
         auto connection = unlist(group, group.idle.size() - 1);
         if (usable(*connection)) {
+            charge(share);
+            connection->share = share;
             connection->reused = true;
             add(figures.reuses, 1);
             return connection;
@@ -145,16 +248,17 @@ void pool_state::put_back(connection_ptr connection) {
         return;
     }
     connection->buffer.release(idle_buffer_bytes);
-    if (!group.waiting.empty()) {
-        auto& first = *group.waiting.front();
-        if (first.fresh_only) {
+    discharge(group, std::exchange(connection->share, nullptr));
+    if (auto* first = first_in_line(group)) {
+        if (first->fresh_only) {
             discard(std::move(connection));  // its slot goes to the one who waits
             return;
         }
-        group.waiting.pop_front();
-        first.has = pool_waiter::handed::connection;
-        first.connection = std::move(connection);
-        first.freed.notify();
+        take_turn(*first);
+        connection->share = first->charged();
+        first->has = pool_waiter::handed::connection;
+        first->connection = std::move(connection);
+        first->freed.notify();
         return;
     }
     if (options.idle == 0) {
@@ -183,17 +287,20 @@ void pool_state::close_keeping_slot(connection_ptr connection) {
 
 void pool_state::discard(connection_ptr connection) {
     auto& group = *connection->group;
+    auto* share = connection->share;
     close_keeping_slot(std::move(connection));
+    discharge(group, share);
     release_slot(group);
 }
 
 void pool_state::release_slot(pool_group& group) {
-    if (!group.waiting.empty() && group.open <= options.connections) {
-        auto& first = *group.waiting.front();
-        group.waiting.pop_front();
-        first.has = pool_waiter::handed::slot;
-        first.freed.notify();
-        return;
+    if (group.open <= options.connections) {
+        if (auto* first = first_in_line(group)) {
+            take_turn(*first);
+            first->has = pool_waiter::handed::slot;
+            first->freed.notify();
+            return;
+        }
     }
     --group.open;
     forget_if_unused(group);
@@ -220,15 +327,24 @@ void pool_state::stop() {
     while (!oldest_first.alone()) {
         discard(unlist_oldest());
     }
-    for (auto& [key, group] : groups) {
-        for (auto* each : group->waiting) {
+    const auto wake = [](const pool_share& share) {
+        for (auto* each : share.waiting) {
             each->freed.notify();  // it sees `stopped` and leaves the line itself
+        }
+    };
+    for (auto& [key, group] : groups) {
+        for (const auto* share : group->line) {
+            wake(*share);
+        }
+        for (const auto& [holder, share] : group->shares) {
+            wake(share);
         }
     }
 }
 
 pool_slot::~pool_slot() {
     if (group_ != nullptr) {
+        pool_.discharge(*group_, share_);
         pool_.release_slot(*group_);
     }
 }

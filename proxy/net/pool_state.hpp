@@ -7,6 +7,11 @@
 // to the first who waits, never both. Idle connections are in two orders at once: their group's,
 // the last used at the end, and the pool's, the longest unused first, which both the idle timeout
 // and the bound on all idle connections take from the front.
+//
+// A share is what one holder has of a group: charged with a slot from before its dial until the
+// connection is given back or closed (idle ones are nobody's). Who waits is listed with its share.
+// A share is in the group's line while somebody waits in it and it may have one more; what comes
+// free goes to the first waiter of the first share, which then goes behind the others.
 
 #include "proxy/net/list_link.hpp"
 #include "proxy/net/origin_pool.hpp"
@@ -16,11 +21,20 @@
 #include <list>
 #include <map>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace reprise::proxy::detail {
 
 struct pool_group;
+struct pool_waiter;
+
+struct pool_share {
+    address_bytes holder{};
+    unsigned in_use = 0;
+    std::list<pool_waiter*> waiting;
+    std::optional<std::list<pool_share*>::iterator> place;  // in the group's line
+};
 
 struct pool_connection : list_link {
     pool_connection(tcp_socket from, net::ip::address to, pool_group& in)
@@ -32,6 +46,7 @@ struct pool_connection : list_link {
     read_buffer buffer;
     net::ip::address address;
     pool_group* group;
+    pool_share* share = nullptr;  // null: idle, or nobody's
     std::shared_ptr<const destination_guard> judged_by;
     steady_time idle_since{};
     bool reused = false;
@@ -47,13 +62,19 @@ using connection_ptr = std::unique_ptr<pool_connection>;
 struct pool_waiter {
     enum class handed : std::uint8_t { nothing, slot, connection, taken };
 
-    pool_waiter(pool_state& in, pool_group& at, deadlines& timer, bool fresh);
+    /// @param of  null: who speaks for many, each of whose requests has turns of its own
+    pool_waiter(pool_state& in, pool_group& at, pool_share* of, deadlines& timer, bool fresh);
     ~pool_waiter();
     pool_waiter(const pool_waiter&) = delete;
     pool_waiter& operator=(const pool_waiter&) = delete;
 
+    [[nodiscard]] pool_share* charged() noexcept { return &share == &own ? nullptr : &share; }
+
     pool_state& pool;
     pool_group& group;
+    pool_share own;
+    pool_share& share;
+    std::list<pool_waiter*>::iterator place;  // while it has nothing
     bool fresh_only;
     handed has = handed::nothing;
     connection_ptr connection;
@@ -73,7 +94,9 @@ struct pool_group {
     std::uint64_t name;      // among the distrusted
     unsigned open = 0;
     std::vector<connection_ptr> idle;
-    std::list<pool_waiter*> waiting;
+    std::unordered_map<address_bytes, pool_share, address_hash> shares;
+    std::list<pool_share*> line;
+    std::size_t waiting = 0;  // in all shares
 };
 
 struct pool_state {
@@ -91,7 +114,19 @@ struct pool_state {
     std::map<origin_address, std::unique_ptr<pool_group>> groups;
 
     pool_group& group_for(const origin_address& to);
-    connection_ptr take_idle(const origin_address& to);
+    connection_ptr take_idle(const origin_address& to, const share_holder& holder);
+    pool_share* share_of(pool_group& group, const share_holder& holder);
+    [[nodiscard]] bool has_room(const pool_share* share) const {
+        return share == nullptr || share->in_use < options.connections_per_client;
+    }
+    void charge(pool_share* share);
+    void discharge(pool_group& group, pool_share* share);
+    void join_line(pool_group& group, pool_share& share);
+    void leave_line(pool_group& group, pool_share& share);
+    pool_waiter* first_in_line(pool_group& group);
+    void take_turn(pool_waiter& of);
+    void forget_if_unused(pool_group& group, pool_share* share);
+    void adopt(const config::origin_options& next);
     bool usable(pool_connection& each);
     [[nodiscard]] bool distrusts(const pool_group& group) const noexcept;
     void caught(pool_connection& each);
@@ -121,6 +156,7 @@ struct pool_state {
     origin_figures figures;
     list_link oldest_first;
     std::size_t idle_count = 0;
+    std::size_t used_up = 0;  // shares that may have no more
     deadline sweep;
     bool stopped = false;
 };
@@ -128,7 +164,10 @@ struct pool_state {
 /// A slot without a connection, while one is dialled.
 class pool_slot {
 public:
-    pool_slot(pool_state& in, pool_group& of) : pool_(in), group_(&of) {}
+    pool_slot(pool_state& in, pool_group& of, pool_share* charged)
+        : pool_(in),
+          group_(&of),
+          share_(charged) {}
     ~pool_slot();
     pool_slot(const pool_slot&) = delete;
     pool_slot& operator=(const pool_slot&) = delete;
@@ -139,6 +178,7 @@ public:
 private:
     pool_state& pool_;
     pool_group* group_;
+    pool_share* share_;
 };
 
 }  // namespace reprise::proxy::detail

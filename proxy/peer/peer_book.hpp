@@ -43,6 +43,10 @@ struct peer_book {
     std::vector<peer_address> addresses;
 
     [[nodiscard]] bool is_peer(const net::ip::address& client, bool squid) const noexcept;
+    /// Of either kind.
+    [[nodiscard]] bool is_peer(const net::ip::address& client) const noexcept {
+        return is_peer(client, false) || is_peer(client, true);
+    }
 };
 
 /// The book of these settings, siblings as `followed` and addressed as `addresses` say. Slots are

@@ -5,6 +5,8 @@
 
 #include <deque>
 #include <memory>
+#include <random>
+#include <vector>
 
 using namespace reprise::proxy;
 using namespace reprise;
@@ -92,6 +94,20 @@ awaitable<void> acquire_into(pool_bench& bench,
                              std::optional<attempt<origin_lease>>& result) {
     auto got = co_await bench.pool.acquire("127.0.0.1", bench.port, false, fresh_only, until);
     result.emplace(std::move(got));
+}
+
+/// As a client: `last` is the end of its address.
+share_holder client_at(unsigned char last) {
+    return canonical(net::ip::address_v4{{192, 0, 2, last}});
+}
+
+awaitable<void> acquire_as(pool_bench& bench,
+                           share_holder holder,
+                           steady_time until,
+                           std::deque<std::pair<share_holder, attempt<origin_lease>>>& served) {
+    const origin_address to{"127.0.0.1", bench.port};
+    auto got = co_await bench.pool.acquire(to, false, until, holder);
+    served.emplace_back(holder, std::move(got));
 }
 
 /// Until the kernel has brought what the origin did to our side.
@@ -334,6 +350,170 @@ TEST_CASE("a higher limit lets those in who wait") {
     bench.run_until([&] { return next.has_value(); });
     REQUIRE((next && next->has_value()));
     CHECK(bench.open() == 2);
+}
+
+TEST_CASE("one client has at most its share, and what it waits for is its own") {
+    pool_bench bench{{.connections = 8, .connections_per_client = 2}};
+    std::deque<std::pair<share_holder, attempt<origin_lease>>> served;
+    for (int i = 0; i < 3; ++i) {
+        bench.start(acquire_as(bench, client_at(1), late(), served));
+    }
+    bench.run_until([&] { return served.size() == 2; });
+    CHECK(bench.open() == 2);
+    const origin_address to{"127.0.0.1", bench.port};
+    CHECK(bench.pool.any_used_up());
+    CHECK(bench.pool.is_used_up(to, client_at(1)));
+    CHECK_FALSE(bench.pool.is_used_up(to, client_at(2)));
+    CHECK_FALSE(bench.pool.is_used_up(to, {}));
+
+    SUBCASE("another client, and who is no one client, need not wait") {
+        bench.start(acquire_as(bench, client_at(2), late(), served));
+        for (int i = 0; i < 4; ++i) {
+            bench.start(acquire_as(bench, {}, late(), served));
+        }
+        bench.run_until([&] { return served.size() == 7; });
+        CHECK(served.size() == 7);
+        CHECK(bench.open() == 7);
+    }
+    SUBCASE("one of its own that is given back is the next one's") {
+        served[0].second->give_back();
+        bench.run_until([&] { return served.size() == 3; });
+        REQUIRE(served.size() == 3);
+        REQUIRE(served[2].second.has_value());
+        CHECK(served[2].second->reused());
+        CHECK(bench.open() == 2);
+    }
+    SUBCASE("one of its own that is closed makes room for the next") {
+        served[0].second->close();
+        bench.run_until([&] { return served.size() == 3; });
+        REQUIRE(served.size() == 3);
+        CHECK(served[2].second.has_value());
+        CHECK(bench.open() == 2);
+    }
+    SUBCASE("a larger share lets in who waits") {
+        bench.pool.set_options({.connections = 8, .connections_per_client = 3});
+        bench.run_until([&] { return served.size() == 3; });
+        CHECK(served.size() == 3);
+        CHECK(bench.pool.is_used_up(to, client_at(1)));
+    }
+    SUBCASE("stopping fails who waits") {
+        bench.pool.stop();
+        bench.run_until([&] { return served.size() == 3; });
+        REQUIRE(served.size() == 3);
+        REQUIRE(served[2].second.has_error());
+        CHECK(served[2].second.error().code == failure_code::draining);
+    }
+    SUBCASE("an idle connection is not for who has its share") {
+        bench.start(acquire_as(bench, client_at(2), late(), served));
+        bench.run_until([&] { return served.size() == 3; });
+        served[2].second->give_back();
+        CHECK(bench.idle() == 1);
+        CHECK_FALSE(bench.pool.try_acquire(to, client_at(1)));
+        CHECK(bench.pool.try_acquire(to, client_at(2)));
+    }
+}
+
+TEST_CASE("waiting for one's own share ends with the deadline, and says so") {
+    pool_bench bench{{.connections = 8, .connections_per_client = 1}};
+    std::deque<std::pair<share_holder, attempt<origin_lease>>> served;
+    bench.start(acquire_as(bench, client_at(1), late(), served));
+    bench.start(acquire_as(bench, client_at(1), steady_now() + 20ms, served));
+    bench.run_until([&] { return served.size() == 2; });
+    REQUIRE(served.size() == 2);
+    REQUIRE(served[1].second.has_error());
+    CHECK(served[1].second.error().code == failure_code::client_share_used);
+    served[0].second->give_back();
+    CHECK_FALSE(bench.pool.any_used_up());
+    CHECK(bench.idle() == 1);
+    bench.start(acquire_as(bench, client_at(1), late(), served));
+    bench.run_until([&] { return served.size() == 3; });
+    REQUIRE(served.size() == 3);
+    CHECK(served[2].second.has_value());
+}
+
+TEST_CASE("clients that wait have their turns one after the other") {
+    pool_bench bench{{.connections = 1, .connections_per_client = 1}};
+    std::deque<std::pair<share_holder, attempt<origin_lease>>> served;
+    auto held = bench.lease();
+    for (int i = 0; i < 3; ++i) {
+        bench.start(acquire_as(bench, client_at(1), late(), served));
+    }
+    bench.start(acquire_as(bench, client_at(2), late(), served));
+    for (int i = 0; i < 2; ++i) {
+        bench.start(acquire_as(bench, {}, late(), served));  // of many clients: each has its turn
+    }
+    bench.run_for(5ms);
+    held.give_back();
+    std::vector<share_holder> order;
+    for (std::size_t i = 0; i < 6; ++i) {
+        bench.run_until([&] { return served.size() > i; });
+        REQUIRE(served.size() == i + 1);
+        REQUIRE(served[i].second.has_value());
+        order.push_back(served[i].first);
+        i % 2 == 0 ? served[i].second->give_back() : served[i].second->close();
+    }
+    CHECK(order == std::vector<share_holder>{
+                       client_at(1), client_at(2), {}, {}, client_at(1), client_at(1)});
+}
+
+TEST_CASE("whatever clients do, the pool knows in the end that nothing is in use") {
+    std::mt19937 random{7};
+    const auto below = [&](unsigned most) { return static_cast<unsigned>(random() % most); };
+    for (unsigned seed = 1; seed <= 20; ++seed) {
+        CAPTURE(seed);
+        random.seed(seed);
+        pool_bench bench{{.connections = 3, .connections_per_client = 2, .idle = 2}};
+        std::deque<std::pair<share_holder, attempt<origin_lease>>> served;
+        unsigned begun = 0;
+        const auto let_go = [&] {
+            if (served.empty()) {
+                return;
+            }
+            auto one = std::move(served.front());
+            served.pop_front();
+            if (one.second.has_value() && below(2) == 0) {
+                one.second->give_back();
+            }
+        };
+        unsigned ended = 0;
+        for (int step = 0; step < 60; ++step) {
+            const auto had = served.size();
+            switch (below(4)) {
+            case 0:
+            case 1: {
+                const auto who = static_cast<unsigned char>(below(3));
+                const auto until = below(4) == 0 ? steady_now() + 1ms : late();
+                bench.start(
+                    acquire_as(bench, who == 0 ? share_holder{} : client_at(who), until, served));
+                ++begun;
+                break;
+            }
+            case 2:
+                ended += had > 0 ? 1 : 0;
+                let_go();
+                break;
+            default:
+                bench.pool.set_options({.connections = 1 + below(4),
+                                        .connections_per_client = 1 + below(3),
+                                        .idle = below(3)});
+            }
+            bench.run_for(1ms);
+        }
+        while (ended < begun) {
+            bench.run_until([&] { return !served.empty(); });
+            REQUIRE_FALSE(served.empty());
+            ++ended;
+            let_go();
+        }
+        CHECK(bench.open() == bench.idle());
+        CHECK_FALSE(bench.pool.any_used_up());
+        bench.pool.set_options({.connections = 2, .connections_per_client = 2});
+        for (int i = 0; i < 2; ++i) {
+            bench.start(acquire_as(bench, client_at(1), late(), served));
+        }
+        bench.run_until([&] { return served.size() == 2; });
+        CHECK(served.size() == 2);
+    }
 }
 
 TEST_CASE("no more than the limit stays idle, the longest unused going first") {
