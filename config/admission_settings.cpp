@@ -67,14 +67,15 @@ row<admission_options> auto_or_object(std::string_view name,
             here.wrong(from, "must be \"auto\", or an object: { ... }");
         }
     };
-    made.compare = [member, table](const admission_options& before,
-                                   const admission_options& after,
-                                   const std::string& path,
-                                   std::vector<std::string>& differing) {
-        if ((before.*member).automatic != (after.*member).automatic) {
-            differing.push_back(path);
+    made.keep = [member, table](const admission_options& before,
+                                admission_options& next,
+                                const std::string& path,
+                                std::vector<std::string>& kept) {
+        if ((before.*member).automatic != (next.*member).automatic) {
+            next.*member = before.*member;
+            kept.push_back(path);
         } else {
-            compare_objects(table, before.*member, after.*member, path, differing);
+            keep_in_object(table, before.*member, next.*member, path, kept);
         }
     };
     made.describe = [member, table, why](const admission_options& standard,

@@ -4,10 +4,15 @@
 
 namespace reprise::config {
 
+std::vector<std::string> keep_until_restart(const options& before, options& next) {
+    std::vector<std::string> kept;
+    keep_in_object(settings_table(), before, next, "", kept);
+    return kept;
+}
+
 std::vector<std::string> needs_restart(const options& before, const options& after) {
-    std::vector<std::string> differing;
-    compare_objects(settings_table(), before, after, "", differing);
-    return differing;
+    auto next = after;
+    return keep_until_restart(before, next);
 }
 
 }  // namespace reprise::config

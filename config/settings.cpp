@@ -298,7 +298,7 @@ object_table<caching_options> caching_table() {
               &caching_options::objective,
               one_of<caching_objective>(
                   {{"requests", caching_objective::requests}, {"bytes", caching_objective::bytes}}),
-              live,
+              restart,
               "What advice and admission.policy \"auto\" weigh: how many requests are hits, "
               "which clients feel, or how many bytes are, which links do."),
     }};

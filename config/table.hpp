@@ -1,8 +1,8 @@
 #pragma once
 // Rows that join a setting's name to a member of the options, and all that is done with rows.
-// A table describes one JSON object and the struct it becomes. Reading, checking, telling what
-// changed and describing are one walk each over the rows, so a new row is known to all four.
-// Tables nest: a row may be an object with a table of its own, or a list of such objects.
+// A table describes one JSON object and the struct it becomes. Reading, checking, keeping what
+// wants a restart and describing are one walk each over the rows, so a new row is known to all
+// four. Tables nest: a row may be an object with a table of its own, or a list of such objects.
 
 #include "config/json.hpp"
 #include "config/kinds.hpp"
@@ -68,11 +68,9 @@ struct row {
     bool required = false;
     std::string_view standard_in_words{};  ///< where JSON has no word for the default; else empty
     std::function<void(const json_value& from, T& into, const place& here)> read;
-    std::function<void(const T& before,
-                       const T& after,
-                       const std::string& path,
-                       std::vector<std::string>& differing)>
-        compare;  ///< adds what differs and wants a restart
+    std::function<void(
+        const T& before, T& next, const std::string& path, std::vector<std::string>& kept)>
+        keep;  ///< puts back into `next` what differs and wants a restart, and names it
     std::function<void(const T& standard, const std::string& path, std::vector<setting>& out)>
         describe;
 };
@@ -142,14 +140,13 @@ void read_object(const object_table<T>& table, const json_value& from, T& into, 
 }
 
 template <class T>
-void compare_objects(const object_table<T>& table,
-                     const T& before,
-                     const T& after,
-                     const std::string& path,
-                     std::vector<std::string>& differing) {
+void keep_in_object(const object_table<T>& table,
+                    const T& before,
+                    T& next,
+                    const std::string& path,
+                    std::vector<std::string>& kept) {
     for (const auto& one : table.rows) {
-        one.compare(
-            before, after, (path.empty() ? "" : path + '.') + std::string{one.name}, differing);
+        one.keep(before, next, (path.empty() ? "" : path + '.') + std::string{one.name}, kept);
     }
 }
 
@@ -183,13 +180,14 @@ row<T> value(std::string_view name,
             std::invoke(member, into) = std::move(*found);
         }
     };
-    made.compare = [member, changes](const T& before,
-                                     const T& after,
-                                     const std::string& path,
-                                     std::vector<std::string>& differing) {
+    made.keep = [member, changes](const T& before,
+                                  T& next,
+                                  const std::string& path,
+                                  std::vector<std::string>& kept) {
         if (changes == change::restart &&
-            std::invoke(member, before) != std::invoke(member, after)) {
-            differing.push_back(path);
+            std::invoke(member, before) != std::invoke(member, next)) {
+            std::invoke(member, next) = std::invoke(member, before);
+            kept.push_back(path);
         }
     };
     made.describe = [member, of, changes, why](
@@ -240,12 +238,11 @@ row<T> object(std::string_view name,
     made.read = [member, table](const json_value& from, T& into, const place& here) {
         read_object(table, from, into.*member, here);
     };
-    made.compare = [member, table](const T& before,
-                                   const T& after,
-                                   const std::string& path,
-                                   std::vector<std::string>& differing) {
-        compare_objects(table, before.*member, after.*member, path, differing);
-    };
+    made.keep =
+        [member,
+         table](const T& before, T& next, const std::string& path, std::vector<std::string>& kept) {
+            keep_in_object(table, before.*member, next.*member, path, kept);
+        };
     made.describe = [member, table, why](
                         const T& standard, const std::string& path, std::vector<setting>& out) {
         out.push_back({path, "object", "", "{}", false, "", change::live, why});
@@ -265,7 +262,7 @@ row<T> optional_object(std::string_view name,
     made.read = [member, table](const json_value& from, T& into, const place& here) {
         read_object(table, from, (into.*member).emplace(), here);
     };
-    made.compare = [](const T&, const T&, const std::string&, std::vector<std::string>&) {};
+    made.keep = [](const T&, T&, const std::string&, std::vector<std::string>&) {};
     made.describe = [table, why](const T&, const std::string& path, std::vector<setting>& out) {
         out.push_back({path, "object", "", "", false, "", change::live, why});
         describe_object(table, Inner{}, path, out);
@@ -296,20 +293,21 @@ row<T> objects(std::string_view name,
             read_object(table, from.items[i], list.emplace_back(), here.element(i));
         }
     };
-    made.compare = [member, table, changes](const T& before,
-                                            const T& after,
-                                            const std::string& path,
-                                            std::vector<std::string>& differing) {
+    made.keep = [member, table, changes](const T& before,
+                                         T& next,
+                                         const std::string& path,
+                                         std::vector<std::string>& kept) {
         const auto& was = before.*member;
-        const auto& is = after.*member;
+        auto& is = next.*member;
         if (was.size() != is.size()) {
             if (changes == change::restart) {
-                differing.push_back(path);
+                is = was;
+                kept.push_back(path);
             }
             return;
         }
         for (std::size_t i = 0; i < was.size(); ++i) {
-            compare_objects(table, was[i], is[i], path + '[' + std::to_string(i) + ']', differing);
+            keep_in_object(table, was[i], is[i], path + '[' + std::to_string(i) + ']', kept);
         }
     };
     made.describe = [member, table, least, most, changes, why](

@@ -284,29 +284,12 @@ bool server::wait_for_workers() {
 std::vector<std::string> server::take_over(config::options next) {
     const std::lock_guard lock{settings_guard_};
     const auto& before = settings_->options;
-    auto wants_restart = config::needs_restart(before, next);
+    auto wants_restart = config::keep_until_restart(before, next);
     if (cache::filter_settings(next).layers > common_.admission.settings().layers) {
         wants_restart.emplace_back(
             "admission hits (the filter counts no further than at its start)");
     }
-    // What is built into running things keeps its value.
-    if (next.listeners.size() != before.listeners.size()) {
-        next.listeners = before.listeners;
-    }
-    for (std::size_t i = 0; i < next.listeners.size(); ++i) {
-        next.listeners[i].address = before.listeners[i].address;
-        next.listeners[i].mode = before.listeners[i].mode;
-        next.listeners[i].upstream = before.listeners[i].upstream;
-    }
     auto files = read_tls_files(next);  // before anything is changed: it may throw
-    next.admin.address = before.admin.address;
-    next.threads = before.threads;
-    next.memory.policy = before.memory.policy;
-    next.admission.remember = before.admission.remember;
-    next.admission.false_positive_rate = before.admission.false_positive_rate;
-    next.admission.state = before.admission.state;
-    next.dns = before.dns;
-    next.forwarding.pseudonym = before.forwarding.pseudonym;
     set_log_level(next.log.level);
     if (const auto error = common_.access.retarget(next.log)) {
         log::error("log.access: cannot open ",
@@ -322,8 +305,6 @@ std::vector<std::string> server::take_over(config::options next) {
     common_.store.memory().set_probation(common_.admission.probation());
     common_.advice.adopt(next, common_.admission, steady_now());
     admin_->reconfigure(next.admin);
-    next.digest = before.digest;
-    next.admission.share = before.admission.share;
     if (common_.peers) {
         net::post(workers_.front()->w.io, [this, next] { common_.peers->adopt(next); });
     } else if (!next.peers.empty()) {

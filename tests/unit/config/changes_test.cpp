@@ -1,4 +1,5 @@
 #include "config/changes.hpp"
+#include "config/settings.hpp"
 #include "tests/unit/config/loading.hpp"
 
 using namespace reprise::config;
@@ -10,6 +11,13 @@ std::vector<std::string> changes_to(std::string_view text) {
 }
 using names = std::vector<std::string>;
 
+/// Each setting, with its value in place of its default.
+std::vector<setting> described(const options& of) {
+    std::vector<setting> all;
+    describe_object(settings_table(), of, "", all);
+    return all;
+}
+
 }  // namespace
 
 TEST_SUITE("config/changes") {
@@ -20,7 +28,7 @@ TEST_SUITE("config/changes") {
     TEST_CASE("what can change live is not named") {
         CHECK(changes_to(R"({
             "admin": {"token_file": "/x", "host_names": ["a"]},
-            "memory": {"size": "1GiB", "max_object": "1MiB"}, "caching": {"objective": "bytes"},
+            "memory": {"size": "1GiB", "max_object": "1MiB"}, "caching": {"set_cookie": "explicit"},
             "collapsing": {"window": "1MiB", "finish": "1MiB"},
             "admission": {"policy": "always", "probation": "5%", "rules": [{"url": "*", "policy": "never"}]},
             "access": {"clients": [], "purge_clients": ["::1"], "connect_ports": [], "request_ports": [],
@@ -54,11 +62,48 @@ TEST_SUITE("config/changes") {
                     "dns.negative_ttl",
                     "dns.timeout",
                     "forwarding.pseudonym",
+                    "caching.objective",
                     "digest.false_positive_rate",
                     "digest.publish_after_change",
                     "digest.publish_after",
                     "digest.secret_file",
                     "digest.squid"});
+    }
+
+    TEST_CASE("a reload puts back every setting that wants a restart, and no other") {
+        const options before;
+        const auto wanted = good(text_of("tests/unit/config/every_setting.json"));
+        auto next = wanted;
+        CHECK(keep_until_restart(before, next) == needs_restart(before, wanted));
+        CHECK(needs_restart(before, next) == names{});
+        CHECK(needs_restart(next, wanted) == needs_restart(before, wanted));
+        CHECK(next.listeners == before.listeners);
+        CHECK(next.disk == before.disk);
+        CHECK(next.dns == before.dns);
+        CHECK(next.digest == before.digest);
+        CHECK(next.caching.objective == before.caching.objective);
+        // What is said of each, row by row.
+        const auto was = described(before);
+        const auto is = described(next);
+        const auto would_be = described(wanted);
+        REQUIRE(was.size() == is.size());
+        REQUIRE(is.size() == would_be.size());
+        unsigned differing = 0;
+        for (std::size_t i = 0; i < is.size(); ++i) {
+            CAPTURE(is[i].path);
+            const bool waits = is[i].changes == change::restart;
+            CHECK(is[i].standard == (waits ? was[i] : would_be[i]).standard);
+            differing += waits && was[i].standard != would_be[i].standard;
+        }
+        CHECK(differing > 20);
+    }
+
+    TEST_CASE("of as many listeners what can change live does, and the rest does not") {
+        const options before;
+        auto next = good(R"({"listeners": [{"address": "127.0.0.1:1", "admission": "never"}]})");
+        CHECK(keep_until_restart(before, next) == names{"listeners[0].address"});
+        CHECK(next.listeners[0].address == before.listeners[0].address);
+        CHECK(next.listeners[0].admission.has_value());
     }
 
     TEST_CASE("of two bounds on what is remembered the one that differs is named") {
