@@ -172,6 +172,7 @@ private:
     [[nodiscard]] bool has_used_its_share() const;
     [[nodiscard]] bool may_follow(const cache::fetched_head& head, wall_time now) const;
     void note_late_sight(cache::fetch& joined);
+    [[nodiscard]] bool is_stored(const cache::fetched_head& head, const cache::fetch& source) const;
     [[nodiscard]] bool may_share(const cache::stored_response& fresh) const;
     void compose_head(const cache::fetched_head& head, const http::cache_status& how);
     void append_connection(std::string& out);

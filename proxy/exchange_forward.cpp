@@ -457,6 +457,13 @@ void exchange::note_late_sight(cache::fetch& joined) {
     }
 }
 
+// Whether it may be said to be stored: since the head came, a late sight may have admitted it, or
+// it may have proved to be too much for memory.
+bool exchange::is_stored(const cache::fetched_head& head, const cache::fetch& source) const {
+    return head.length && source.kept_whole() &&
+           (head.stored || w_.common.store.reserve().could_grow_to(*head.length));
+}
+
 // What a 304 made of a stored response may serve a follower too; age is not asked, since it was
 // validated just now.
 bool exchange::may_share(const cache::stored_response& fresh) const {
@@ -524,7 +531,7 @@ awaitable<bool> exchange::relay_fetch(cache::fetch_reader& reader, bool follows,
                               : verdict_.forward;
             how.forward_status = head->status;
             how.collapsed = follows;
-            how.stored = head->stored || (follows && reader.source()->kept_whole());
+            how.stored = is_stored(*head, *reader.source());
             const bool negative = head->freshness.source == http::lifetime_source::negative;
             how.detail = !how.stored || head->probation
                              ? head->detail

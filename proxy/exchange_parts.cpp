@@ -105,7 +105,7 @@ awaitable<bool> exchange::serve_other(cache::fetch_reader& reader,
     http::cache_status how;
     how.forward = verdict_.forward;
     how.forward_status = head->status;
-    how.stored = head->stored;
+    how.stored = is_stored(*head, *reader.source());
     how.detail = how.stored ? std::string_view{} : head->detail;
     reason_ = how.detail;
     compose_head(*head, how);
@@ -150,7 +150,7 @@ awaitable<bool> exchange::relay_gap(cache::fetch_reader& reader,
     http::cache_status how;
     how.forward = verdict_.forward;
     how.forward_status = head->status;
-    how.stored = head->stored;
+    how.stored = is_stored(*head, *reader.source());
     sending_ = updated_by(kept, *head);
     compose_completed(*sending_, how);
     auto& report = s_.report;

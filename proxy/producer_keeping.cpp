@@ -15,6 +15,7 @@ using http::body_kind;
 
 namespace {
 constexpr std::chrono::seconds uncacheable_for{120};
+constexpr std::uint64_t room_ahead = 64u << 10;  // of the bytes that have come; one read is no more
 }  // namespace
 
 // `sights` requests wait for this response: each is one, and the second may admit. The filter is
@@ -201,30 +202,36 @@ void producer::publish_head(const http::body_framing& framing) {
     }
 }
 
-// What is admitted goes to memory, or to disk alone where memory does not take it.
+// What is admitted goes to memory, or to disk alone where memory does not take it. It is said to be
+// stored (RFC 9211 2.6: "the cache stored the response") where nothing that is known now stands
+// against it; what is written to disk as it arrives may yet come faster than the disk takes it.
 void producer::find_place(cache::fetched_head& head) {
-    const auto& settings = *order_->now_settings;
-    if (head.length && held_already_ + *head.length > settings.options.memory.max_object) {
+    const auto& options = order_->now_settings->options;
+    if (head.length && held_already_ + *head.length > options.memory.max_object) {
         begin_on_disk(head.length);
-        head.stored = on_disk_ != nullptr;
-        head.detail = head.stored ? std::string_view{} : "too-large";
+        head.detail = on_disk_ ? "to-disk" : "too-large";
     } else if (head.length && !w_.common.store.takes(order_->key, order_->url, *head.length)) {
         if (w_.common.store.offers_unused_to_disk()) {
             begin_on_disk(head.length);
         }
-        head.stored = on_disk_ != nullptr;
-        head.detail = head.stored ? std::string_view{} : "no-room";
-    } else if (!room_.grow_to(head.length
-                                  ? *head.length
-                                  : std::min<std::uint64_t>(settings.fetches.window, 64u << 10))) {
+        head.detail = on_disk_ ? "to-disk" : "no-room";
+    } else if (!promise_room(head.length)) {
         // As when it proves too long for memory later.
         begin_on_disk(head.length);
-        head.stored = on_disk_ != nullptr && head.length.has_value();
-        head.detail = on_disk_ ? std::string_view{} : "no-room";
+        head.detail = on_disk_ ? "to-disk" : "no-room";
     } else {
         // Of unknown length it may yet prove too long: then nothing is claimed.
         head.stored = into_.keep_whole() && head.length.has_value();
     }
+}
+
+// Whether memory has room for all of it as things are; it is taken as the bytes come, a little
+// ahead, so that a body which does not come keeps out no other.
+bool producer::promise_room(std::optional<std::uint64_t> length) {
+    if (length) {
+        return room_.could_grow_to(*length) && room_.grow_to(std::min(*length, room_ahead));
+    }
+    return room_.grow_to(std::min(order_->now_settings->fetches.window, room_ahead));
 }
 
 // What is not admitted waits for its next request, on probation or not at all.
@@ -248,12 +255,10 @@ void producer::keep_on_probation(cache::fetched_head& head) {
     if (!ruling_.may_wait || head.status == 206) {
         return;
     }
-    const auto window = order_->now_settings->fetches.window;
     if (head.length && *head.length > options.memory.max_object) {
         return;
     }
-    if (!room_.grow_to(head.length ? *head.length : std::min<std::uint64_t>(window, 64u << 10)) ||
-        !into_.keep_whole()) {
+    if (!promise_room(head.length) || !into_.keep_whole()) {
         return;
     }
     probation_ = ruling_.uses_to_admit;
@@ -274,9 +279,10 @@ void producer::keep_while_there_is_room() {
         return;
     }
     if (published_->length) {
+        const auto next = std::min(*published_->length, into_.received() + room_ahead);
         // A late sight may have admitted it without a promise of room.
         if (held_already_ + *published_->length > order_->now_settings->options.memory.max_object ||
-            !room_.grow_to(*published_->length)) {
+            !room_.grow_to(next)) {
             leave_memory();
         }
         return;

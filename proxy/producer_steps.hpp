@@ -106,6 +106,7 @@ private:
         const http::body_framing& framing) const;
     void publish_head(const http::body_framing& framing);
     void find_place(cache::fetched_head& head);
+    [[nodiscard]] bool promise_room(std::optional<std::uint64_t> length);
     void refuse(cache::fetched_head& head);
     void note_sights(std::size_t sights);
     void record_sights();

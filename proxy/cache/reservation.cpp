@@ -6,6 +6,19 @@ namespace reprise::proxy::cache {
 
 namespace {
 constexpr auto relaxed = std::memory_order_relaxed;
+
+// Of a store of this capacity, while `promised` is promised, `own` of it to who wants `bytes`.
+bool may_have(std::uint64_t capacity,
+              std::uint64_t promised,
+              std::uint64_t own,
+              std::uint64_t bytes) noexcept {
+    const auto most = capacity / 4;
+    const auto more = bytes - own;
+    if (promised > most || more > most - promised) {
+        return false;
+    }
+    return bytes / reservation::share <= most - promised - more;
+}
 }  // namespace
 
 reservation& reservation::operator=(reservation&& other) noexcept {
@@ -26,16 +39,23 @@ bool reservation::grow_to(std::uint64_t bytes) {
     }
     // What is refused is counted at no moment: another thread would make room for it.
     const auto more = bytes - bytes_;
-    const auto most = store_->capacity_.load(relaxed) / 4;
+    const auto capacity = store_->capacity_.load(relaxed);
     auto promised = store_->reserved_.load(relaxed);
     do {
-        if (promised > most || more > most - promised) {
+        if (!may_have(capacity, promised, bytes_, bytes)) {
             return false;
         }
     } while (!store_->reserved_.compare_exchange_weak(promised, promised + more, relaxed));
     bytes_ = bytes;
     store_->make_room();
     return true;
+}
+
+bool reservation::could_grow_to(std::uint64_t bytes) const noexcept {
+    return store_ != nullptr &&
+           (bytes <= bytes_ ||
+            may_have(
+                store_->capacity_.load(relaxed), store_->reserved_.load(relaxed), bytes_, bytes));
 }
 
 void reservation::reset() noexcept {

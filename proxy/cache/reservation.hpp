@@ -10,6 +10,12 @@ class response_store;
 
 /// Bytes promised to a fetch that is being stored, counted in the budget while the body arrives;
 /// given back when destroyed.
+///
+/// Who promises for what has not come yet lets a body that never comes keep out others: so a
+/// promise follows the bytes, a little ahead. All promises together take at most a quarter of the
+/// store, and each at most `share` times what they leave of that: however many stall, something is
+/// left for the next, and what is small finds room in it (as switches share their buffers among
+/// queues: Choudhury and Hahne 1998).
 class reservation {
 public:
     reservation() = default;
@@ -21,9 +27,13 @@ public:
     reservation& operator=(const reservation&) = delete;
     ~reservation() { reset(); }
 
+    static constexpr std::uint64_t share = 4;
+
     /// Raises the promise to `bytes` in all. False, and nothing changes, when the store has no room
     /// for it.
     [[nodiscard]] bool grow_to(std::uint64_t bytes);
+    /// What grow_to would answer now.
+    [[nodiscard]] bool could_grow_to(std::uint64_t bytes) const noexcept;
     void reset() noexcept;
 
 private:

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <deque>
+#include <numeric>
 #include <string>
 #include <thread>
 #include <vector>
@@ -446,18 +448,44 @@ TEST_CASE("at most a quarter of the capacity is ever promised") {
     auto two = store.reserve();
     CHECK(!one.grow_to(250'001));
     CHECK(store.figures().reserved == 0);
-    CHECK(one.grow_to(200'000));
+    CHECK(one.grow_to(199'999));
     CHECK(!two.grow_to(50'001));
-    CHECK(two.grow_to(50'000));
+    CHECK(two.could_grow_to(40'000));
+    CHECK(!two.could_grow_to(40'004));
+    CHECK(two.grow_to(40'000));
     CHECK(!one.grow_to(200'001));
-    CHECK(store.figures().reserved == 250'000);
+    CHECK(store.figures().reserved == 239'999);
     one.reset();
-    CHECK(two.grow_to(250'000));
+    CHECK(two.grow_to(200'000));
     two.reset();
     two.reset();
     CHECK(store.figures().reserved == 0);
     CHECK(!one.grow_to(~std::uint64_t{0}));
     CHECK(store.figures().reserved == 0);
+}
+
+TEST_CASE("however many take all that they can get, a small body finds room") {
+    response_store store{64u << 20};
+    std::deque<reservation> greedy;
+    for (int i = 0; i < 256; ++i) {
+        greedy.push_back(store.reserve());
+    }
+    // Each a little more in its turn, until none of them gets any more.
+    std::vector<std::uint64_t> has(greedy.size());
+    for (bool any = true; any;) {
+        any = false;
+        for (std::size_t i = 0; i < greedy.size(); ++i) {
+            const bool grew = greedy[i].grow_to(has[i] + 4096);
+            has[i] += grew ? 4096 : 0;
+            any = any || grew;
+        }
+    }
+    CHECK(std::accumulate(has.begin(), has.end(), std::uint64_t{0}) == store.figures().reserved);
+    auto small = store.reserve();
+    CHECK(small.grow_to(8 << 10));
+    greedy.resize(9);
+    auto larger = store.reserve();
+    CHECK(larger.grow_to(1 << 20));
 }
 
 TEST_CASE("threads that put, find, freshen and drop at once leave an exact account") {
