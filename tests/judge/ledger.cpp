@@ -108,6 +108,12 @@ bool ledger::failing(const std::string& path,
     });
 }
 
+bool ledger::is_running(const std::string& path, unsigned version, steady::time_point at) const {
+    return any_of(path, at, at, [&](const auto& one) {
+        return one.version == version && one.begun <= at && one.ended >= at;
+    });
+}
+
 void ledger::promise(const std::string& path, const version_floor& what) {
     const std::lock_guard lock{guard_};
     auto& floors = entries_[path].floors;

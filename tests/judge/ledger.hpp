@@ -76,6 +76,11 @@ public:
                                steady::time_point from,
                                steady::time_point until) const;
 
+    /// An exchange that answers with this version had not ended at `at`.
+    [[nodiscard]] bool is_running(const std::string& path,
+                                  unsigned version,
+                                  steady::time_point at) const;
+
     /// The earliest Date that came with this version; 0: none.
     [[nodiscard]] std::int64_t first_date(const std::string& path, unsigned version) const;
 

@@ -74,6 +74,11 @@ bool court::judge_get(const wish& asked,
         findings_.judged("status " + std::to_string(got.status));
         return true;
     }
+    if (const auto cookie = got.fields.get("Set-Cookie");
+        !cookie.empty() && !cookies_.give(cookie)) {
+        findings_.wrong(where_, kind::cookie, of.words(cookie + " is another client's"));
+        return false;
+    }
     if (!judge_body(of) || !judge_end(of) || !judge_age(of)) {
         return false;
     }
@@ -251,6 +256,9 @@ bool court::judge_age(hearing& of) const {
                         of.words("a reload got version " + std::to_string(of.version) +
                                  ", which was no longer current"));
         return false;
+    }
+    if (ledger_.is_running(path, of.version, got.begun)) {
+        return true;  // it may have joined that fetch
     }
     // Ages are whole seconds, rounded by either side.
     const auto most = seconds{std::max(of.what.lifetime, 0) + of.what.while_revalidate + 3};

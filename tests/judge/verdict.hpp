@@ -8,6 +8,8 @@
 #include "tests/judge/ledger.hpp"
 
 #include <atomic>
+#include <mutex>
+#include <set>
 
 namespace reprise::tests::judge {
 
@@ -25,11 +27,30 @@ struct allowance {
     bool old = false;             ///< a version that is no longer fresh
 };
 
+/// Which cookies clients were given: each is one client's.
+class cookie_jar {
+public:
+    /// False: somebody has it already.
+    [[nodiscard]] bool give(const std::string& cookie) {
+        const std::lock_guard lock{guard_};
+        return given_.insert(cookie).second;
+    }
+
+private:
+    std::mutex guard_;
+    std::set<std::string> given_;
+};
+
 class court {
 public:
-    court(const ledger& what, findings& into, const found_in& where, milliseconds client_body)
+    court(const ledger& what,
+          findings& into,
+          cookie_jar& cookies,
+          const found_in& where,
+          milliseconds client_body)
         : ledger_{what},
           findings_{into},
+          cookies_{cookies},
           where_{where},
           client_body_{client_body} {}
 
@@ -54,6 +75,7 @@ private:
 
     const ledger& ledger_;
     findings& findings_;
+    cookie_jar& cookies_;
     const found_in& where_;
     milliseconds client_body_;
 };

@@ -97,7 +97,7 @@ answer_seen world::get(const wish& what, const allowance& beyond) {
 
 answer_seen world::get(asker& by, const wish& what, const allowance& beyond) {
     auto got = by.ask(what);
-    const court judge{record, into_, where_, client_body_};
+    const court judge{record, into_, cookies_, where_, client_body_};
     if (judge.judge_get(what, got, beyond, end_.how)) {
         note_kept(what, got);
     }
@@ -126,7 +126,7 @@ answer_seen world::unsafe(wish what, const allowance& beyond) {
     const auto before = record.current(what.path);
     asker one{place_};
     auto got = one.ask(what);
-    const court judge{record, into_, where_, client_body_};
+    const court judge{record, into_, cookies_, where_, client_body_};
     const bool good = judge.judge_unsafe(what, got, beyond, end_.how);
     if (good && got.status / 100 == 2 && got.end == answer_end::whole) {
         record.promise(what.path,
@@ -150,7 +150,7 @@ std::vector<answer_seen> world::all(const std::vector<wish>& together, const all
     return out;
 }
 
-void world::purge(const std::string& path) {
+void world::purge(const std::string& path, const allowance& beyond) {
     const auto version = record.change(path);
     asker one{place_};
     const wish what{.method = "PURGE", .path = path};
@@ -162,7 +162,9 @@ void world::purge(const std::string& path) {
                         .why = "was current when a purge was answered before",
                         .date = 0});
         judged("purge");
-    } else if (end_.how == program_end::way::none) {
+    } else if (end_.how == program_end::way::none &&
+               std::find(beyond.statuses.begin(), beyond.statuses.end(), got.status) ==
+                   beyond.statuses.end()) {
         wrong(kind::failed, "PURGE " + path + ": " + got.start_line);
     }
 }

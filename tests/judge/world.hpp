@@ -52,7 +52,7 @@ public:
     /// All of them at once, each in a thread of its own; at the end of the slowest.
     std::vector<answer_seen> all(const std::vector<wish>& together, const allowance& beyond = {});
     /// The origin has a new version, and nothing older may be shown once the purge is answered.
-    void purge(const std::string& path);
+    void purge(const std::string& path, const allowance& beyond = {});
 
     void wrong(const char* kind, const std::string& words) { into_.wrong(where_, kind, words); }
     void judged(const std::string& what) { into_.judged(what); }
@@ -74,6 +74,7 @@ private:
     std::string name_;
     std::unique_ptr<proxy_process> program_;
     program_end end_;
+    cookie_jar cookies_;
     milliseconds client_body_{30'000};
     proxy_place place_;
 };

@@ -21,6 +21,8 @@ const std::vector<world_kind>& all_worlds() {
         {"accelerator", "one upstream, two schemes", play_accelerator},
         {"strangers", "one client holds an origin's connections", play_strangers},
         {"stalled", "announced bodies that do not come", play_stalled_answers},
+        {"mixture", "everything at once, in memory", play_mixture},
+        {"disk", "the same with a disk that fails, and ends of the program", play_disk},
     };
     return all;
 }

@@ -25,5 +25,6 @@ void play_accelerator(world& w);
 void play_strangers(world& w);
 void play_stalled_answers(world& w);
 void play_mixture(world& w);
+void play_disk(world& w);
 
 }  // namespace reprise::tests::judge
