@@ -115,8 +115,7 @@ void play_recency(world& w) {
 void play_late_answers_on_disk(world& w) {
     while (w.goes_on()) {
         const temp_dir files;
-        const auto settings = with_disk(
-            w.settings(), files, w.one_in(2) ? "admission" : "eviction", "64MiB");
+        const auto settings = with_disk(w.settings(), files, "admission", "64MiB");
         w.start(settings);
         std::vector<std::string> paths;
         for (int i = 0; i < 4; ++i) {
