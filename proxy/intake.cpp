@@ -76,10 +76,8 @@ std::string_view key_text(const http::target& target,
 
 bool denies_host(const settings& now, const http::target& target) {
     auto host = http::connect_host(target);
-    boost::system::error_code no_address;
-    const auto literal = net::ip::make_address(host, no_address);
-    if (!no_address) {
-        return now.guard->check(host, literal, target.port) == destination_verdict::denied;
+    if (const auto literal = read_numeric_host(host)) {
+        return now.guard->check(host, *literal, target.port) == destination_verdict::denied;
     }
     // A name says nothing of addresses: only rules that name hosts are asked.
     if (host.ends_with('.')) {
@@ -105,6 +103,9 @@ std::optional<failure> judge_destination(const settings& now,
     const auto port = request.target.port;
     if (!request.accelerator && !port_allowed(now.options.access.request_ports, port)) {
         return failure{failure_code::port_refused, false, "port " + std::to_string(port)};
+    }
+    if (!request.accelerator) {
+        return judge_literal(*now.guard, request.target.host, port);
     }
     return std::nullopt;
 }

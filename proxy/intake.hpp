@@ -52,7 +52,9 @@ struct intake {
 /// store either.
 [[nodiscard]] bool denies_host(const settings& now, const http::target& target);
 
-/// What stands against asking the origin: this proxy's own Via, access.request_ports.
+/// What stands against asking the origin, whoever connects to it: this proxy's own Via,
+/// access.request_ports, an address in the URL that the guard refuses. Where a name leads is judged
+/// when it is known (dial.hpp).
 [[nodiscard]] std::optional<failure> judge_destination(const settings& now,
                                                        const intake& request,
                                                        http::field_list fields,

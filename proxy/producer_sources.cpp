@@ -95,6 +95,21 @@ std::string producer::request_wire(bool validate, next_hop to) const {
     return wire;
 }
 
+// A peer connects from where it stands, and judges by its own settings if it does at all. What this
+// machine knows by itself to be refused is left to no peer: the dial refuses it, and says why.
+// Where a name leads that servers must be asked for is the peer's business.
+bool producer::may_leave_to_peers() {
+    const auto& o = *order_;
+    const auto& guard = *o.now_settings->guard;
+    if (judge_literal(guard, o.connect_host, o.connect_port)) {
+        return false;
+    }
+    const auto local = w_.names.local(o.connect_host);
+    return !local || std::any_of(local->begin(), local->end(), [&](const auto& address) {
+        return guard.check(o.connect_host, address, o.connect_port) == destination_verdict::allowed;
+    });
+}
+
 const filter::key_hash& producer::peer_key() {
     if (!peer_key_) {
         peer_key_ = w_.common.peers->key_of(order_->url);
@@ -466,7 +481,7 @@ awaitable<producer::head_end> producer::read_head() {
 awaitable<bool> producer::get_head() {
     auto& o = *order_;
     sibling_ = nullptr;
-    if (w_.peers && (o.may_ask_siblings || o.may_use_parents)) {
+    if (w_.peers && (o.may_ask_siblings || o.may_use_parents) && may_leave_to_peers()) {
         book_ = w_.peers->book;
         if (o.may_ask_siblings) {
             ask_siblings();

@@ -58,6 +58,7 @@ private:
     }
 
     awaitable<bool> get_head();
+    bool may_leave_to_peers();
     void ask_siblings();
     awaitable<bool> wait_for_siblings(steady_time until);
     void adopt_sibling();

@@ -1,6 +1,7 @@
 #include "proxy/net/address.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <string>
 
 namespace reprise::proxy {
@@ -10,8 +11,15 @@ constexpr address_bytes mapped_prefix{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 constexpr address_bytes translated_prefix{0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 constexpr address_bytes nat64_prefix{0x00, 0x64, 0xff, 0x9b};
 constexpr address_bytes local_nat64_prefix{0x00, 0x64, 0xff, 0x9b, 0x00, 0x01};
-constexpr address_bytes aws_metadata_v6{
-    0xfd, 0x00, 0x0e, 0xc2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x02, 0x54};
+constexpr address_bytes teredo_prefix{0x20, 0x01, 0x00, 0x00};
+constexpr address_bytes discard_prefix{0x01, 0x00};
+constexpr address_bytes dummy_prefix{0x01, 0x00, 0, 0, 0, 0, 0x00, 0x01};
+constexpr std::array metadata_v6{
+    address_bytes{0xfd, 0x00, 0x0e, 0xc2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x02, 0x54},  // AWS
+    address_bytes{0xfd, 0x00, 0x0e, 0xc2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x00, 0x23},  // its EKS
+    address_bytes{0xfd, 0x20, 0x00, 0xce, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x02, 0x54},  // Google
+    address_bytes{0xfd, 0x00, 0x00, 0x42, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x00, 0x42},  // Scaleway
+};
 
 bool starts_with(const address_bytes& bytes, const address_bytes& prefix, std::size_t length) {
     return std::equal(
@@ -41,8 +49,11 @@ address_kind kind_of_ipv4(std::uint8_t a, std::uint8_t b, std::uint8_t c, std::u
     const auto is = [=](unsigned w, unsigned x, unsigned y, unsigned z) {
         return a == w && b == x && c == y && d == z;
     };
-    // Metadata before link-local: two of them lie in 169.254.0.0/16 and deserve their own name.
-    if (is(169, 254, 169, 254) || is(169, 254, 170, 2) || is(100, 100, 100, 200)) {
+    // Metadata before the networks that some of them lie in: they deserve their own name. In order:
+    // nearly all clouds, AWS's containers and its EKS, Scaleway, Tencent, Alibaba, Azure, Oracle.
+    if (is(169, 254, 169, 254) || is(169, 254, 170, 2) || is(169, 254, 170, 23) ||
+        is(169, 254, 42, 42) || is(169, 254, 0, 23) || is(100, 100, 100, 200) ||
+        is(168, 63, 129, 16) || is(192, 0, 0, 192)) {
         return address_kind::metadata;
     }
     if (a == 0) {
@@ -60,7 +71,27 @@ address_kind kind_of_ipv4(std::uint8_t a, std::uint8_t b, std::uint8_t c, std::u
     if (is(255, 255, 255, 255)) {
         return address_kind::broadcast;
     }
+    if (a >= 240 || (a == 192 && b == 0 && c == 0)) {
+        return address_kind::reserved;
+    }
     return address_kind::ordinary;
+}
+
+// One part of an IPv4 address as inet_aton(3) reads it: decimal, 0x hexadecimal, 0 octal.
+std::optional<std::uint64_t> read_part(std::string_view text) {
+    int base = 10;
+    if (text.size() > 1 && text[0] == '0') {
+        const bool is_hex = text[1] == 'x' || text[1] == 'X';
+        base = is_hex ? 16 : 8;
+        text.remove_prefix(is_hex ? 2 : 1);
+        if (text.empty()) {
+            return 0;  // "0x"
+        }
+    }
+    std::uint64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+    return error == std::errc{} && end == text.data() + text.size() ? std::optional{value}
+                                                                    : std::nullopt;
 }
 
 }  // namespace
@@ -79,6 +110,12 @@ net::ip::address to_address(const address_bytes& bytes) noexcept {
             net::ip::address_v4::bytes_type{{bytes[12], bytes[13], bytes[14], bytes[15]}}};
     }
     return net::ip::address_v6{bytes};
+}
+
+std::string endpoint_text(const net::ip::address& address, std::uint16_t port) {
+    const auto plain = to_address(canonical(address));
+    const auto host = plain.to_string();
+    return (plain.is_v6() ? '[' + host + ']' : host) + ':' + std::to_string(port);
 }
 
 bool contains(const config::network& network, const address_bytes& bytes) noexcept {
@@ -120,6 +157,13 @@ address_forms forms_of(const address_bytes& bytes) noexcept {
         embedded_at(7, 9, 10, 11);    // a /56
         embedded_at(9, 10, 11, 12);   // a /64
         embedded_at(12, 13, 14, 15);  // a /96
+    } else if (starts_with(bytes, teredo_prefix, 4)) {
+        embedded_at(4, 5, 6, 7);  // its server
+        const auto inverted = [&](std::size_t at) { return static_cast<std::uint8_t>(~bytes[at]); };
+        add(forms, mapped(inverted(12), inverted(13), inverted(14), inverted(15)));
+    }
+    if ((bytes[8] & 0xfd) == 0 && bytes[9] == 0 && bytes[10] == 0x5e && bytes[11] == 0xfe) {
+        embedded_at(12, 13, 14, 15);  // ISATAP, whatever the prefix
     }
     return forms;
 }
@@ -133,6 +177,7 @@ std::string_view to_string(address_kind kind) noexcept {
     case address_kind::multicast: return "a multicast address";
     case address_kind::broadcast: return "the broadcast address";
     case address_kind::metadata: return "a cloud metadata address";
+    case address_kind::reserved: return "a reserved address";
     }
     return "?";
 }
@@ -141,7 +186,7 @@ address_kind kind_of(const address_bytes& bytes) noexcept {
     if (is_ipv4(bytes)) {
         return kind_of_ipv4(bytes[12], bytes[13], bytes[14], bytes[15]);
     }
-    if (bytes == aws_metadata_v6) {
+    if (std::find(metadata_v6.begin(), metadata_v6.end(), bytes) != metadata_v6.end()) {
         return address_kind::metadata;
     }
     constexpr address_bytes zeros{};
@@ -158,6 +203,10 @@ address_kind kind_of(const address_bytes& bytes) noexcept {
     }
     if (bytes[0] == 0xff) {
         return address_kind::multicast;
+    }
+    if (starts_with(bytes, discard_prefix, 8) || starts_with(bytes, dummy_prefix, 8) ||
+        (bytes[0] == 0x5f && bytes[1] == 0)) {
+        return address_kind::reserved;
     }
     return address_kind::ordinary;
 }
@@ -182,6 +231,37 @@ std::optional<net::ip::address> parse_numeric_host(std::string_view host) {
         return std::nullopt;
     }
     return to_address(canonical(address));
+}
+
+std::optional<net::ip::address> read_numeric_host(std::string_view host) {
+    if (host.ends_with('.')) {
+        host.remove_suffix(1);
+    }
+    if (const auto plain = parse_numeric_host(host)) {
+        return plain;
+    }
+    if (host.empty() || host.front() < '0' || host.front() > '9') {
+        return std::nullopt;
+    }
+    // One to four parts, the last of which fills what the others leave of 32 bits.
+    std::uint64_t address = 0;
+    for (unsigned left = 32;;) {
+        const auto dot = host.find('.');
+        const auto part = read_part(host.substr(0, dot));
+        const bool is_last = dot == std::string_view::npos;
+        if (!part || *part >> (is_last ? left : 8u) != 0) {
+            return std::nullopt;
+        }
+        left -= is_last ? left : 8u;
+        address |= *part << left;
+        if (is_last) {
+            return net::ip::address_v4{static_cast<std::uint32_t>(address)};
+        }
+        if (left == 0) {
+            return std::nullopt;
+        }
+        host.remove_prefix(dot + 1);
+    }
 }
 
 }  // namespace reprise::proxy

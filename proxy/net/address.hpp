@@ -12,6 +12,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace reprise::proxy {
@@ -32,11 +33,14 @@ struct address_hash {
 /// The other way: a mapped form becomes an IPv4 address. No scope.
 [[nodiscard]] net::ip::address to_address(const address_bytes& bytes) noexcept;
 
+/// "192.0.2.1:80", "[2001:db8::1]:80"; mapped forms as IPv4, without a scope: one text for each.
+[[nodiscard]] std::string endpoint_text(const net::ip::address& address, std::uint16_t port);
+
 [[nodiscard]] bool contains(const config::network& network, const address_bytes& bytes) noexcept;
 
 /// The address and every IPv4 address that may be meant by it, in canonical form, without repeats.
 struct address_forms {
-    std::array<address_bytes, 5> bytes{};
+    std::array<address_bytes, 6> bytes{};
     std::size_t count = 0;
 
     [[nodiscard]] const address_bytes* begin() const noexcept { return bytes.data(); }
@@ -45,8 +49,11 @@ struct address_forms {
 
 /// First the address itself (mapped forms as IPv4), then what is embedded in it:
 /// IPv4-compatible ::a.b.c.d (RFC 4291 2.5.5.1), IPv4-translated ::ffff:0:a.b.c.d (RFC 2765), 6to4
-/// 2002::/16 (RFC 3056), NAT64 64:ff9b::/96 (RFC 6052) and 64:ff9b:1::/48 (RFC 8215). The operator
-/// of the last one picks the prefix length, so each place that RFC 6052 2.2 allows is read.
+/// 2002::/16 (RFC 3056), NAT64 64:ff9b::/96 (RFC 6052) and 64:ff9b:1::/48 (RFC 8215), Teredo
+/// 2001::/32 (RFC 4380: server and client), ISATAP's ::0:5efe:a.b.c.d under any prefix (RFC 5214).
+/// The operator of 64:ff9b:1::/48 picks the prefix length, so each place that RFC 6052 2.2 allows
+/// is read. What a network picked a prefix of its own for (NAT64, 6rd) nobody can tell from the
+/// address.
 [[nodiscard]] address_forms forms_of(const address_bytes& bytes) noexcept;
 
 /// What an address is for. `ordinary` has the private networks too.
@@ -58,6 +65,10 @@ enum class address_kind : std::uint8_t {
     multicast,    ///< 224.0.0.0/4 and ff00::/8
     broadcast,    ///< 255.255.255.255
     metadata,     ///< where clouds hand out credentials
+    /// In IANA's special-purpose registries, and no host's: 192.0.0.0/24, 240.0.0.0/4, 100::/64,
+    /// 100:0:0:1::/64, 5f00::/16. Networks for documentation and benchmarks, which laboratories
+    /// use, are ordinary.
+    reserved,
 };
 [[nodiscard]] std::string_view to_string(address_kind kind) noexcept;
 
@@ -67,5 +78,9 @@ enum class address_kind : std::uint8_t {
 /// A numeric host as it stands in a URL: IPv4 as four decimal numbers, IPv6 with or without
 /// brackets; no scope. Anything else (also 127.1, 0x7f000001, 017700000001) is none.
 [[nodiscard]] std::optional<net::ip::address> parse_numeric_host(std::string_view host);
+
+/// The same, and what recipients less strict than we would make of a name: a final dot, and IPv4 as
+/// inet_aton(3) reads it (127.1, 0x7f000001, 017700000001). For judging what others will resolve.
+[[nodiscard]] std::optional<net::ip::address> read_numeric_host(std::string_view host);
 
 }  // namespace reprise::proxy

@@ -15,9 +15,7 @@ namespace {
 constexpr std::chrono::milliseconds attempt_delay{250};  // RFC 8305 5
 
 std::string shown(const tcp::endpoint& target) {
-    const auto host = target.address().to_string();
-    const auto port = std::to_string(target.port());
-    return target.address().is_v6() ? '[' + host + "]:" + port : host + ':' + port;
+    return endpoint_text(target.address(), target.port());
 }
 
 failure_code code_of(const error_code& error) {
@@ -71,13 +69,7 @@ attempt<std::vector<tcp::endpoint>> permitted(const resolution& found,
         if (verdict == destination_verdict::allowed) {
             targets.emplace_back(each, port);
         } else if (!refused) {
-            const auto target = shown({each, port});
-            refused = failure{failure_code::destination_refused,
-                              false,
-                              verdict == destination_verdict::denied
-                                  ? target + " is refused by access.deny_destinations"
-                                  : target + " is " + std::string{to_string(verdict)} +
-                                        "; access.allow_destinations can make an exception"};
+            refused = refusal_of({each, port}, verdict);
         }
     }
     if (targets.empty() && refused) {

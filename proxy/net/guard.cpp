@@ -60,6 +60,7 @@ destination_verdict verdict_of(address_kind kind) {
     case address_kind::multicast: return destination_verdict::multicast;
     case address_kind::broadcast: return destination_verdict::broadcast;
     case address_kind::metadata: return destination_verdict::metadata;
+    case address_kind::reserved: return destination_verdict::reserved;
     }
     return destination_verdict::denied;
 }
@@ -91,6 +92,7 @@ std::string_view to_string(destination_verdict verdict) noexcept {
     case destination_verdict::multicast: return to_string(address_kind::multicast);
     case destination_verdict::broadcast: return to_string(address_kind::broadcast);
     case destination_verdict::metadata: return to_string(address_kind::metadata);
+    case destination_verdict::reserved: return to_string(address_kind::reserved);
     case destination_verdict::own_address: return "an address of this machine";
     case destination_verdict::denied: return "denied";
     }
@@ -138,6 +140,38 @@ destination_verdict destination_guard::check(std::string_view host_as_named,
         }
     }
     return destination_verdict::allowed;
+}
+
+bool destination_guard::is_here(const net::ip::address& address) const noexcept {
+    const auto bytes = canonical(address);
+    const auto kind = kind_of(bytes);
+    return kind == address_kind::loopback || kind == address_kind::unspecified ||
+           std::binary_search(own_.begin(), own_.end(), bytes);
+}
+
+failure refusal_of(const tcp::endpoint& target, destination_verdict verdict) {
+    auto why = endpoint_text(target.address(), target.port());
+    if (verdict == destination_verdict::denied) {
+        why += " is refused by access.deny_destinations";
+    } else {
+        why.append(" is ").append(to_string(verdict));
+        why += "; access.allow_destinations can make an exception";
+    }
+    return {failure_code::destination_refused, false, std::move(why)};
+}
+
+std::optional<failure> judge_literal(const destination_guard& guard,
+                                     std::string_view host,
+                                     std::uint16_t port) {
+    const auto literal = read_numeric_host(host);
+    if (!literal) {
+        return std::nullopt;
+    }
+    const auto verdict = guard.check(host, *literal, port);
+    if (verdict == destination_verdict::allowed) {
+        return std::nullopt;
+    }
+    return refusal_of({*literal, port}, verdict);
 }
 
 std::vector<net::ip::address> local_addresses() {

@@ -5,11 +5,13 @@
 // there.
 
 #include "config/options.hpp"
+#include "proxy/failure.hpp"
 #include "proxy/net/address.hpp"
 #include "proxy/net/asio.hpp"
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,6 +27,7 @@ enum class destination_verdict : std::uint8_t {
     multicast,
     broadcast,
     metadata,
+    reserved,
     own_address,  ///< an address of this machine
     denied,       ///< access.deny_destinations
 };
@@ -57,11 +60,25 @@ public:
                                             std::uint16_t port,
                                             bool exempt = false) const noexcept;
 
+    /// Whether a connection to it ends on this machine. O(log own addresses).
+    [[nodiscard]] bool is_here(const net::ip::address& address) const noexcept;
+
 private:
     std::vector<config::destination> allow_;
     std::vector<config::destination> deny_;
     std::vector<address_bytes> own_;  // sorted
 };
+
+/// destination_refused, with the address, what it is and the setting that decides.
+[[nodiscard]] failure refusal_of(const tcp::endpoint& target, destination_verdict verdict);
+
+/// What stands against a host that is an address by itself, in whatever spelling a recipient might
+/// read one (read_numeric_host), before anybody is chosen to connect to it: where a parent does,
+/// the address connected to is the parent's, and nobody judges the destination but us. None: it may
+/// be reached, or is a name.
+[[nodiscard]] std::optional<failure> judge_literal(const destination_guard& guard,
+                                                   std::string_view host,
+                                                   std::uint16_t port);
 
 /// The addresses of this machine's interfaces, and their broadcast addresses (getifaddrs). Asks the
 /// kernel, some tens of microseconds. Empty when the kernel won't tell.

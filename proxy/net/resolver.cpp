@@ -74,6 +74,10 @@ bool is_localhost(std::string_view name) {
            (name.size() > suffix.size() && name.substr(name.size() - suffix.size()) == suffix);
 }
 
+std::vector<net::ip::address> loopback_addresses() {
+    return {net::ip::address_v6::loopback(), net::ip::address_v4::loopback()};
+}
+
 resolved as_resolved(std::vector<net::ip::address> addresses, steady_time valid_until) {
     return std::make_shared<const resolution>(resolution{std::move(addresses), valid_until});
 }
@@ -149,8 +153,7 @@ std::optional<asked_answer> resolver::state::known(const std::string& name, stea
         return as_resolved(*listed, now + hosts_file::check_every);
     }
     if (is_localhost(name)) {
-        return as_resolved({net::ip::address_v6::loopback(), net::ip::address_v4::loopback()},
-                           steady_time::max());
+        return as_resolved(loopback_addresses(), steady_time::max());
     }
     if (stopped) {
         return failed(failure_code::dns_error, name, "the proxy is shutting down");
@@ -334,6 +337,17 @@ std::uint64_t resolver::failures() const noexcept {
 
 std::optional<attempt<resolved>> resolver::known(std::string_view host) {
     return state_->known(name_key(host), steady_now());
+}
+
+std::optional<std::vector<net::ip::address>> resolver::local(std::string_view host) {
+    const auto name = name_key(host);
+    if (const auto numeric = parse_numeric_host(name)) {
+        return std::vector{*numeric};
+    }
+    if (const auto* listed = state_->hosts.find(name, steady_now())) {
+        return *listed;
+    }
+    return is_localhost(name) ? std::optional{loopback_addresses()} : std::nullopt;
 }
 
 void resolver::reconfigure(const config::dns_options& options) {

@@ -56,6 +56,10 @@ public:
     /// server must be asked. Spares the coroutine.
     [[nodiscard]] std::optional<attempt<resolved>> known(std::string_view host);
 
+    /// The addresses that this machine gives a host by itself: numeric, the hosts file's,
+    /// localhost's. None: name servers are asked.
+    [[nodiscard]] std::optional<std::vector<net::ip::address>> local(std::string_view host);
+
     /// New settings: questions under way end by the old ones; the cache is emptied.
     void reconfigure(const config::dns_options& options);
 

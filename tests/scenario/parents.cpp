@@ -56,6 +56,59 @@ TEST_SUITE("scenario/parents") {
         CHECK(eventually([&] { return logged() == 81; }));
     }
 
+    TEST_CASE("what this machine knows to be refused goes to no parent") {
+        // The parent would connect from where it stands: to its own loopback, to the metadata of
+        // its cloud, or back to this machine.
+        strangers f{0};
+        fake_origin parent;
+        parent.otherwise([](origin_request& request, origin_connection& connection) {
+            connection.send(ok("Cache-Control: no-store\r\n", "parent: " + request.target));
+        });
+        const temp_dir directory;
+        directory.write("hosts", "127.0.0.1 here.test\n10.9.8.7 there.test\n");
+        auto settings = node_settings();
+        settings["access"].erase("allow_destinations");
+        settings["access"]["deny_destinations"] = {"denied.test", "10.1.0.0/16"};
+        settings["dns"]["hosts_file"] = directory.file("hosts");
+        f.add(settings);
+        f.tell(0, json::array({parent_at("p", parent.port())}));
+        REQUIRE(eventually([&] { return f[0].stats()["parents"]["up"].contains("p"); }));
+        for (const std::string host : {"127.0.0.1:8080",
+                                       "127.0.0.1.:8080",
+                                       "127.1",
+                                       "2130706433",
+                                       "0x7f.1:8080",
+                                       "[::1]",
+                                       "[::ffff:127.0.0.1]",
+                                       "0.0.0.0",
+                                       "169.254.169.254",
+                                       "169.254.43518",
+                                       "[fd00:ec2::254]",
+                                       "localhost:8080",
+                                       "LOCALHOST.",
+                                       "a.localhost",
+                                       "here.test",
+                                       "denied.test",
+                                       "10.1.2.3",
+                                       "10.1.2.3.",
+                                       "10.66051"}) {
+            CAPTURE(host);
+            const auto url = "http://" + host + "/a";
+            CHECK(f[0].get(url).status == 403);
+            CHECK(f[0].ask("POST", url, "Content-Length: 0\r\n").status == 403);
+            CHECK(f[0].get(url,
+                           "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: "
+                           "13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n")
+                      .status == 403);
+        }
+        CHECK(parent.requests().empty());
+        for (const std::string host : {"10.2.0.1", "there.test", "only-the-parent-knows.test"}) {
+            CAPTURE(host);
+            const auto url = "http://" + host + "/a";
+            CHECK(f[0].get(url).body == "parent: " + url);
+        }
+    }
+
     TEST_CASE("a parent that is down is gone around, all of them to the origin") {
         strangers f{3};
         f.serve_everything("Cache-Control: no-store\r\n");

@@ -47,6 +47,17 @@ TEST_CASE("every IPv4 address embedded in an IPv6 one is found") {
     CHECK(forms("::ffff:0:127.0.0.1").at(1) == "127.0.0.1");
     CHECK(forms("2002:7f00:1::5").at(1) == "127.0.0.1");
     CHECK(forms("64:ff9b::a9fe:a9fe").at(1) == "169.254.169.254");
+    // Teredo: the server as it is, the client inverted.
+    CHECK(forms("2001:0:7f00:1:0:0:5601:5601") ==
+          texts{"2001:0:7f00:1::5601:5601", "127.0.0.1", "169.254.169.254"});
+    CHECK(forms("2001:1::5601:5601") == texts{"2001:1::5601:5601"});
+    // ISATAP, of a private and of a global address, under any prefix.
+    CHECK(forms("2001:db8::5efe:7f00:1").at(1) == "127.0.0.1");
+    CHECK(forms("fd00::200:5efe:a9fe:a9fe").at(1) == "169.254.169.254");
+    CHECK(forms("fd00::100:5efe:a9fe:a9fe").size() == 1);
+    // As many as there can be at once.
+    CHECK(forms("64:ff9b:1:7f00:0:5efe:a00:1").size() == 5);
+    CHECK(forms("2001:0:a00:1:0:5efe:a00:2").size() == 4);
 }
 
 TEST_CASE("a local NAT64 prefix is read at every length that RFC 6052 allows") {
@@ -71,6 +82,14 @@ TEST_CASE("addresses are told apart by what they are for") {
         {"224.0.0.1", address_kind::multicast},      {"239.255.255.255", address_kind::multicast},
         {"ff02::1", address_kind::multicast},        {"255.255.255.255", address_kind::broadcast},
         {"169.254.169.254", address_kind::metadata}, {"169.254.170.2", address_kind::metadata},
+        {"169.254.170.23", address_kind::metadata},  {"168.63.129.16", address_kind::metadata},
+        {"192.0.0.192", address_kind::metadata},     {"fd20:ce::254", address_kind::metadata},
+        {"fd00:ec2::23", address_kind::metadata},    {"fd00:42::42", address_kind::metadata},
+        {"168.63.129.17", address_kind::ordinary},   {"192.0.0.8", address_kind::reserved},
+        {"192.0.1.0", address_kind::ordinary},       {"240.0.0.0", address_kind::reserved},
+        {"255.255.255.254", address_kind::reserved}, {"100::1", address_kind::reserved},
+        {"100:0:0:1::1", address_kind::reserved},    {"100:0:0:2::1", address_kind::ordinary},
+        {"5f00::1", address_kind::reserved},         {"198.18.0.1", address_kind::ordinary},
         {"100.100.100.200", address_kind::metadata}, {"fd00:ec2::254", address_kind::metadata},
         {"10.0.0.1", address_kind::ordinary},        {"fd00::1", address_kind::ordinary},
         {"8.8.8.8", address_kind::ordinary},         {"2001:db8::1", address_kind::ordinary},
@@ -92,6 +111,46 @@ TEST_CASE("a network holds the addresses that share its prefix") {
     CHECK(contains(network{bytes_of("::1"), 128}, bytes_of("::1")));
     CHECK(!contains(network{bytes_of("::1"), 128}, bytes_of("::2")));
     CHECK(contains(network{bytes_of("::1"), 200}, bytes_of("::1")));
+}
+
+TEST_CASE("what others may read as an address is read in every spelling") {
+    for (const auto* loopback : {"127.0.0.1",
+                                 "127.0.0.1.",
+                                 "127.1",
+                                 "127.0.1",
+                                 "2130706433",
+                                 "0x7f000001",
+                                 "0X7F.1",
+                                 "0x7f.0x0.0.0x1.",
+                                 "017700000001",
+                                 "0177.0.0.01",
+                                 "[::ffff:127.0.0.1]"}) {
+        CAPTURE(loopback);
+        CHECK(read_numeric_host(loopback) == ip("127.0.0.1"));
+    }
+    CHECK(read_numeric_host("0") == ip("0.0.0.0"));
+    CHECK(read_numeric_host("0x") == ip("0.0.0.0"));
+    CHECK(read_numeric_host("4294967295") == ip("255.255.255.255"));
+    CHECK(read_numeric_host("10.16777215") == ip("10.255.255.255"));
+    for (const auto* name : {"",
+                             ".",
+                             "4294967296",
+                             "18446744073709551617",
+                             "10.16777216",
+                             "256.1",
+                             "1.2.3.4.5",
+                             "1.2.3.256",
+                             "08",
+                             "0x7g",
+                             "1..2",
+                             "127.0.0.1..",
+                             "1.example",
+                             "3com.example",
+                             "cafe",
+                             "-1"}) {
+        CAPTURE(name);
+        CHECK(!read_numeric_host(name));
+    }
 }
 
 TEST_CASE("numeric hosts are read in their one plain spelling") {

@@ -66,6 +66,15 @@ TEST_CASE("what only this machine can reach is refused in every form") {
         {"64:ff9b::169.254.169.254", verdict::metadata},
         {"100.100.100.200", verdict::metadata},
         {"fd00:ec2::254", verdict::metadata},
+        {"168.63.129.16", verdict::metadata},
+        {"192.0.0.192", verdict::metadata},
+        {"fd20:ce::254", verdict::metadata},
+        {"fd00:ec2::23", verdict::metadata},
+        {"2001:0:808:808::5601:5601", verdict::metadata},
+        {"2001:0:7f00:1::f7f7:f7f7", verdict::loopback},
+        {"fd00::5efe:10.0.0.5", verdict::own_address},
+        {"192.0.0.1", verdict::reserved},
+        {"64:ff9b::f000:1", verdict::reserved},
         {"10.0.0.5", verdict::own_address},
         {"::ffff:10.0.0.5", verdict::own_address},
         {"2002:0a00:0005::1", verdict::own_address},
@@ -110,6 +119,22 @@ TEST_CASE("a configured upstream passes whatever the rules say") {
     const auto guard = guard_with({}, {network("127.0.0.0", 104)});
     CHECK(guard.check("127.0.0.1", ip("127.0.0.1"), 80, true) == verdict::allowed);
     CHECK(guard.check("127.0.0.1", ip("127.0.0.1"), 80, false) == verdict::denied);
+}
+
+TEST_CASE("a host that is an address is judged as one, however it is spelt") {
+    const auto guard = guard_with({network("127.0.0.0", 104, 8080)}, {host("127.0.0.9")});
+    const auto refused = judge_literal(guard, "0x7f.1", 80);
+    REQUIRE(refused);
+    CHECK(refused->code == failure_code::destination_refused);
+    CHECK(refused->detail ==
+          "127.0.0.1:80 is a loopback address; access.allow_destinations can make an exception");
+    CHECK(judge_literal(guard, "[64:ff9b::a9fe:a9fe]", 80));
+    CHECK(judge_literal(guard, "10.0.0.5.", 80));
+    CHECK_FALSE(judge_literal(guard, "127.1", 8080));
+    CHECK_FALSE(judge_literal(guard, "10.0.0.6", 80));
+    // Names are judged by where they lead.
+    CHECK_FALSE(judge_literal(guard, "localhost", 80));
+    CHECK_FALSE(judge_literal(guard, "1.example", 80));
 }
 
 TEST_CASE("this machine's addresses have loopback among them") {

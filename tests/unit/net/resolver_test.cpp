@@ -257,6 +257,17 @@ TEST_CASE("the hosts file comes before the server") {
     test.options.hosts_file = path.string();
     resolver names{test.timer, test.options};
     CHECK(texts(test.ask(names, "listed.test")) == list{"192.0.2.77"});
+    const auto here = [&](std::string_view host) {
+        list out;
+        for (const auto& address : names.local(host).value_or(std::vector<net::ip::address>{})) {
+            out.push_back(address.to_string());
+        }
+        return out;
+    };
+    CHECK(here("LISTED.test.") == list{"192.0.2.77"});
+    CHECK(here("a.localhost") == list{"::1", "127.0.0.1"});
+    CHECK(here("192.0.2.5") == list{"192.0.2.5"});
+    CHECK(here("other.test") == list{});
     CHECK(names.asked() == 0);
     std::filesystem::remove(path);
 }
