@@ -43,6 +43,7 @@ struct session_state {
     std::string client_address;  ///< numeric
     address_bytes client_at{};   ///< the same
     std::uint16_t client_port = 0;
+    std::optional<tcp::endpoint> reached_at;  ///< our end, where `client`'s socket does not know it
     bool client_refused = false;  ///< by access.clients
     bool client_gone = false;     ///< seen by the watch
     bool waiting = false;         ///< the watch looks at this session
@@ -162,6 +163,7 @@ private:
     awaitable<bool> relay_fetch(cache::fetch_reader& reader, bool follows, bool& released);
     awaitable<bool> relay_body(cache::fetch_reader& reader, cache::head_ptr head);
     awaitable<bool> resume_alone(cache::head_ptr head, std::uint64_t offset);
+    [[nodiscard]] std::optional<failure> judge_far_end(const tcp::endpoint& far) const;
     awaitable<bool> tunnel_connect();
     awaitable<bool> tunnel_upgrade(fetch_order& order);
     [[nodiscard]] std::shared_ptr<upload> begin_upload() const;

@@ -17,6 +17,12 @@ net::ip::address client_of(const session_state& session) {
     return net::ip::make_address(session.client_address, numeric);
 }
 
+// Our end of the client's own connection.
+tcp::endpoint reached_at(session_state& session) {
+    error_code gone;
+    return session.reached_at ? *session.reached_at : session.client.socket().local_endpoint(gone);
+}
+
 }  // namespace
 
 bool exchange::is_for_peers() const noexcept {
@@ -43,7 +49,8 @@ exchange::next exchange::answer_peer() {
 
 exchange::next exchange::tell_peer() {
     const auto client = client_of(s_);
-    to_peer_ = w_.common.peers->answer(*head_, client, *w_.peers->book, !keep_, wall_now());
+    to_peer_ = w_.common.peers->answer(
+        *head_, client, reached_at(s_), *w_.peers->book, !keep_, wall_now());
     facts_.is_head = head_->method == boost::beast::http::verb::head;
     how_ = outcome::local;
     status_ = to_peer_.status;

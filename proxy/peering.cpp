@@ -79,7 +79,7 @@ peering::peering(const config::options& options, std::string node, wall_time now
       publish_after_{options.digest.publish_after},
       source_{peer::plan_of(options.digest), secret_, random_word} {
     if (secret_.has_file()) {
-        checker_ = std::make_unique<peer::signature_checker>(secret_);
+        checker_ = std::make_unique<peer::signature_checker>(secret_, now);
     }
     if (shares_seen(options)) {
         seen_ = std::make_unique<cache::sights>(std::make_unique<filter::admission_filter>(
@@ -211,6 +211,7 @@ bool peering::should_wait(const http::request_head& request,
 
 peer::resource_answer peering::answer(const http::request_head& request,
                                       const net::ip::address& client,
+                                      const tcp::endpoint& reached_at,
                                       const peer::peer_book& book,
                                       bool close,
                                       wall_time now) {
@@ -231,6 +232,7 @@ peer::resource_answer peering::answer(const http::request_head& request,
         };
         who.signature = checker_->check(
             {.method = request.method_text, .target = request.target, .host = value_of("Host")},
+            {.endpoint = endpoint_text(reached_at.address(), reached_at.port()), .name = node_},
             value_of(peer::signature_field),
             now);
     }

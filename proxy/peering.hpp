@@ -94,9 +94,11 @@ public:
                                    bool refused,
                                    const peer::peer_book& book,
                                    steady_time now) const;
-    /// The answer to a request for one of peer/resource's resources, counted.
+    /// The answer to a request for one of peer/resource's resources, counted. `reached_at`: our end
+    /// of the connection.
     [[nodiscard]] peer::resource_answer answer(const http::request_head& request,
                                                const net::ip::address& client,
+                                               const tcp::endpoint& reached_at,
                                                const peer::peer_book& book,
                                                bool close,
                                                wall_time now);

@@ -51,7 +51,10 @@ session::~session() {
     w.counts.client_open.subtract();
 }
 
-void session::is_behind(std::shared_ptr<tls_link> link, census_place place) {
+void session::is_behind(std::shared_ptr<tls_link> link,
+                        const tcp::endpoint& here,
+                        census_place place) {
+    state_.reached_at = here;
     state_.client.is_behind(std::move(link));
     place_among_clients_ = std::move(place);
 }
@@ -221,6 +224,8 @@ awaitable<void> run_tls_session(worker& w,
     const auto& options = current->options;
     const tls_pace pace{options.limits.body_rate, options.timeouts.client_body};
     const auto until = steady_now() + options.timeouts.client_head;
+    error_code gone;
+    const auto here = socket.local_endpoint(gone);
     auto secured = co_await accept_tls(
         std::move(socket), std::move(identity), pace, w.timer, until);
     if (!secured) {
@@ -234,7 +239,7 @@ awaitable<void> run_tls_session(worker& w,
     }
     const auto link = secured->link;
     session one{w, std::move(secured->plain), listener, client};
-    one.is_behind(link, std::move(place));
+    one.is_behind(link, here, std::move(place));
     co_await one.run();
     // It counts as open until its last bytes are on their way, so that a drain waits for them.
     one.abort();

@@ -37,8 +37,9 @@ public:
     session(const session&) = delete;
     session& operator=(const session&) = delete;
 
-    /// Before run(): `socket` is the plain end of `link`, and the client has its place already.
-    void is_behind(std::shared_ptr<tls_link> link, census_place place);
+    /// Before run(): `socket` is the plain end of `link`, the client reached `here`, and it has its
+    /// place already.
+    void is_behind(std::shared_ptr<tls_link> link, const tcp::endpoint& here, census_place place);
 
     [[nodiscard]] awaitable<void> run();
 

@@ -33,6 +33,7 @@ std::string followed::authority() const {
 }
 
 std::string digest_request(const followed& of,
+                           const net::ip::address& at,
                            std::string_view path,
                            const digest_follower::question& question,
                            const fleet_secret& secret,
@@ -46,7 +47,8 @@ std::string digest_request(const followed& of,
     const auto host = of.authority();
     std::string wire = "GET " + target + " HTTP/1.1\r\n";
     http::append_field_line(wire, "Host", host);
-    if (!node.empty()) {
+    // To a Reprise none: what has one was passed on for somebody (resource.hpp).
+    if (of.squid && !node.empty()) {
         http::append_field_line(wire, "Via", "1.1 " + std::string{node});
     }
     if (of.squid) {
@@ -56,8 +58,11 @@ std::string digest_request(const followed& of,
         http::append_field_line(wire, "If-None-Match", question.none_match);
     }
     if (!of.squid && secret.has_file()) {
-        const auto value = sign(
-            secret, {.method = "GET", .target = target, .host = host}, now, nonce_of(random));
+        const auto value = sign(secret,
+                                {.method = "GET", .target = target, .host = host},
+                                endpoint_text(at, of.port),
+                                now,
+                                nonce_of(random));
         http::append_field_line(wire, signature_field, value);
     }
     wire += "\r\n";
@@ -236,6 +241,7 @@ awaitable<std::optional<got_response>> digest_fetcher::fetch(shared& all, one& s
         sibling.patience.expire_at(until);
         const bool reused = sibling.lease.reused();
         const auto wire = digest_request(of,
+                                         sibling.lease.address(),
                                          path,
                                          question,
                                          all.context.secret,

@@ -1,14 +1,20 @@
 #pragma once
-// Who asks: a request for a digest is signed with the fleet's secret.
+// Who asks whom: a request for a digest is signed with the fleet's secret.
 //
-// The field Reprise-Signature says when it was signed, a nonce, and the HMAC-SHA256 of version,
-// method, target, Host, time and nonce, each on a line:
+// The field Reprise-Signature says when it was signed, a nonce, the address and port that its sender
+// is connected to, and the HMAC-SHA256 of version, method, target, Host, time, nonce and that
+// destination, each on a line:
 //
-//     Reprise-Signature: v=1;t=1763668089;n=<32 hex digits>;s=<64 hex digits>
+//     Reprise-Signature: v=2;t=1763668089;n=<32 hex digits>;d=192.0.2.7:3128;s=<64 hex digits>
 //
 // None of the parts can hold a line end, so no two requests have one text. What is overheard can be
-// sent again only within the window of time, and then the nonce is known already. It shows who
-// asked, and protects nothing of the answer: that is TLS's.
+// sent again only within the window of time; then the nonce is known already where it was sent to,
+// and anywhere else the destination is not that of the connection it comes by. Where addresses are
+// translated in between (NAT, a published port, a TLS terminator) no node can tell by addresses that
+// it was meant: there the request's Host must be the name that this node goes by
+// (forwarding.pseudonym), with or without a port.
+//
+// It shows who asked whom, and protects nothing of the answer: that is TLS's.
 
 #include "proxy/clock.hpp"
 #include "proxy/peer/secret.hpp"
@@ -32,11 +38,19 @@ struct signed_parts {
     std::string_view method, target, host;
 };
 
+/// By what the receiver of a request knows that it was meant.
+struct receiver {
+    std::string_view endpoint;  ///< its end of the connection (endpoint_text)
+    std::string_view name;      ///< what it goes by, where addresses are translated; empty: nothing
+};
+
 using nonce = std::array<std::byte, 16>;
 
-/// The field's value. @pre secret.has_file(); `fresh` is random, used for no other request
+/// The field's value. `destination`: the other end of the connection (endpoint_text).
+/// @pre secret.has_file(); `fresh` is random, used for no other request
 [[nodiscard]] std::string sign(const fleet_secret& secret,
                                const signed_parts& parts,
+                               std::string_view destination,
                                wall_time now,
                                const nonce& fresh);
 
@@ -45,7 +59,8 @@ enum class signature_verdict : std::uint8_t {
     missing,
     malformed,
     wrong,        ///< another secret, or another request
-    out_of_time,  ///< signed too long ago, or in the future: clocks differ
+    elsewhere,    ///< meant for another node
+    out_of_time,  ///< signed too long ago, before this start, or in the future: clocks differ
     replayed,
     too_many,  ///< more good signatures within the window than are remembered
 };
@@ -58,14 +73,17 @@ class signature_checker {
 public:
     static constexpr std::size_t most_nonces = 1 << 16;
 
+    /// `since`: nonces of what was signed before are not known; it is refused.
     /// @pre secret.has_file()
     explicit signature_checker(fleet_secret secret,
+                               wall_time since = {},
                                std::chrono::seconds window = std::chrono::seconds{60},
                                std::size_t most = most_nonces);
 
     /// Judges and, when good, remembers the nonce. `value` is the field's, empty for none. The
     /// comparison takes the same time wherever two signatures differ.
     [[nodiscard]] signature_verdict check(const signed_parts& parts,
+                                          const receiver& here,
                                           std::string_view value,
                                           wall_time now);
 
@@ -79,6 +97,7 @@ private:
     };
 
     fleet_secret secret_;
+    wall_time since_;
     std::chrono::seconds window_;
     std::size_t most_;
     std::mutex guard_;

@@ -83,7 +83,7 @@ void try_request(std::string_view bytes, std::uint8_t standing) {
 void try_signature(std::string_view bytes) {
     static const auto secret = *fleet_secret::from_content(std::string(32, 's'));
     signature_checker checker{secret};
-    const auto verdict = checker.check({"GET", "/", "h"}, bytes, now);
+    const auto verdict = checker.check({"GET", "/", "h"}, {"192.0.2.1:80", "h"}, bytes, now);
     must(verdict != signature_verdict::good && to_string(verdict) != "?");
 }
 

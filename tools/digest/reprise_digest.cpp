@@ -34,6 +34,7 @@
 #include <cstdio>
 #include <exception>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <optional>
 #include <random>
@@ -81,14 +82,17 @@ asio::awaitable<std::vector<std::byte>> ask(Stream& stream, const std::string& r
     co_return bytes_of(answer.get().body());
 }
 
-asio::awaitable<std::vector<std::byte>> ask(const peer::followed& from,
-                                            const std::string& request) {
+// `request` is made for the address that the connection leads to.
+asio::awaitable<std::vector<std::byte>> ask(
+    const peer::followed& from,
+    const std::function<std::string(const asio::ip::address&)>& request_to) {
     const auto executor = co_await asio::this_coro::executor;
     tcp::resolver names{executor};
     const auto places = co_await names.async_resolve(
         from.host, std::to_string(from.port), use_awaitable);
     tcp::socket socket{executor};
     co_await asio::async_connect(socket, places, use_awaitable);
+    const auto request = request_to(socket.remote_endpoint().address());
     if (!from.https) {
         co_return co_await ask(socket, request);
     }
@@ -124,15 +128,16 @@ std::vector<std::byte> fetch(const std::string& url,
                       : wanted.seen ? peer::seen_path
                                     : peer::digest_path;
     std::random_device device;
-    const auto request = peer::digest_request(
-        from, path, {}, secret, "reprise-digest", reprise::proxy::wall_now(), [&device] {
-            return std::uint64_t{device()} << 32 | device();
-        });
+    const auto random = [&device] { return std::uint64_t{device()} << 32 | device(); };
+    const auto request_to = [&](const asio::ip::address& at) {
+        return peer::digest_request(
+            from, at, path, {}, secret, "reprise-digest", reprise::proxy::wall_now(), random);
+    };
     std::optional<std::vector<std::byte>> answer;
     std::exception_ptr failed;
     asio::io_context io;
     asio::co_spawn(io,
-                   ask(from, request),
+                   ask(from, request_to),
                    [&](const std::exception_ptr& thrown, std::vector<std::byte> bytes) {
                        failed = thrown;
                        answer = std::move(bytes);

@@ -112,6 +112,7 @@ std::string as_reprise(const http::request_head& head,
         const auto* const host = http::find(head.fields, "Host");
         const auto* const value = http::find(head.fields, signature_field);
         who.signature = checker->check({head.method_text, head.target, host->value},
+                                       {.endpoint = host->value, .name = ""},  // a literal's
                                        value == nullptr ? std::string_view{} : value->value,
                                        wall_now());
     }
@@ -186,23 +187,29 @@ TEST_SUITE("peer/digest_fetch") {
         of.host = "::1";
         of.port = 3128;
         const wall_time now{1'763'668'089'000ms};
-        const auto wire = digest_request(
-            of, digest_path, {.query = "since=1-2", .none_match = "\"1-2\""}, secret, "a", now, [] {
-                return 7;
-            });
+        const auto wire = digest_request(of,
+                                         net::ip::make_address("::1"),
+                                         digest_path,
+                                         {.query = "since=1-2", .none_match = "\"1-2\""},
+                                         secret,
+                                         "a",
+                                         now,
+                                         [] { return 7; });
         CHECK(wire.starts_with("GET /.well-known/reprise/digest?since=1-2 HTTP/1.1\r\n"
-                               "Host: [::1]:3128\r\nVia: 1.1 a\r\nIf-None-Match: \"1-2\"\r\n"
-                               "Reprise-Signature: v=1;"));
+                               "Host: [::1]:3128\r\nIf-None-Match: \"1-2\"\r\n"
+                               "Reprise-Signature: v=2;"));
         CHECK(wire.ends_with("\r\n\r\n"));
         http::request_head head;
         REQUIRE(http::parse_request_head(wire, head, {}).state == http::head_state::done);
         signature_checker checker{secret};
         CHECK(checker.check({"GET", head.target, "[::1]:3128"},
+                            {"[::1]:3128", ""},
                             http::find(head.fields, signature_field)->value,
                             now) == signature_verdict::good);
         of.squid = true;
         const auto squid = digest_request(
-            of, squid_digest_path, {}, secret, "a", now, [] { return 7; });
+            of, {}, squid_digest_path, {}, secret, "a", now, [] { return 7; });
+        CHECK(squid.find("Via: 1.1 a\r\n") != std::string::npos);
         CHECK(squid.find("Reprise-Signature") == std::string::npos);
         CHECK(squid.find("Accept: application/cache-digest\r\n") != std::string::npos);
     }
