@@ -10,6 +10,22 @@
 
 namespace reprise::proxy {
 
+// A tunnel has no Via: its client would be taken for this proxy where that is known by its address,
+// by a peer or by our own listeners, and be told, or purge, what is not for him.
+std::optional<failure> exchange::judge_far_end(const tcp::endpoint& far) const {
+    const auto& own = w_.common.own_ports;
+    const bool is_own = std::find(own.begin(), own.end(), far.port()) != own.end() &&
+                        settings_->guard->is_here(far.address());
+    if (!is_own && !(w_.peers && w_.peers->book->is_listener(far.address(), far.port()))) {
+        return std::nullopt;
+    }
+    return failure{failure_code::destination_refused,
+                   false,
+                   endpoint_text(far.address(), far.port()) +
+                       (is_own ? " is a listener of this proxy" : " is a peer's") +
+                       ": no tunnel leads there"};
+}
+
 awaitable<bool> exchange::tunnel_connect() {
     std::optional<failure> refused;
     if (facts_.has_via && http::via_has(head_->fields, w_.common.pseudonym)) {
@@ -24,9 +40,13 @@ awaitable<bool> exchange::tunnel_connect() {
         auto dialled = co_await dial(
             w_.names, settings_->guard, http::connect_host(target_), target_.port, false, until);
         if (dialled) {
-            origin.emplace(std::move(*dialled));
+            error_code gone;
+            refused = judge_far_end(dialled->remote_endpoint(gone));
         } else {
             refused = dialled.error();
+        }
+        if (!refused) {
+            origin.emplace(std::move(*dialled));
         }
     }
     if (refused) {
@@ -38,7 +58,7 @@ awaitable<bool> exchange::tunnel_connect() {
     }
     error_code ignored;
     const auto peer = origin->remote_endpoint(ignored);
-    origin_ = peer.address().to_string() + ":" + std::to_string(peer.port());
+    origin_ = endpoint_text(peer.address(), peer.port());
     held_ = "HTTP/1.1 200 Connection established\r\n\r\n";
     s_.parts.clear();
     s_.parts.emplace_back(held_.data(), held_.size());

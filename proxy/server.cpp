@@ -152,6 +152,7 @@ void server::start() {
             where.port = one->listeners.back().local_endpoint().port();
         }
         bound_.push_back(where);
+        common_.own_ports.push_back(where.port);
     }
     for (auto& one : workers_) {
         for (std::size_t index = 0; index < one->listeners.size(); ++index) {
@@ -229,6 +230,7 @@ void server::start() {
                                      to_text(*options.admin.address) + ": " + at.error().message()};
         }
         admin_bound_ = *at;
+        common_.own_ports.push_back(at->port);
     }
     running_ = true;
     for (auto& one : workers_) {

@@ -27,6 +27,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 namespace reprise::proxy {
 
@@ -66,6 +67,8 @@ struct common_state {
     /// thread.
     std::atomic<std::uint64_t> purged_urls{0}, purged_url_responses{0};
     std::atomic<bool> draining{false};
+    /// Of all listeners, the admin's too: written before any thread runs.
+    std::vector<std::uint16_t> own_ports;
 };
 
 /// One thread's view of the peers.

@@ -125,6 +125,14 @@ admin_answers::judged admin_answers::judge(const admin_http_request& request,
             "this is Reprise's admin listener, and it does not answer to this Host name; "
             "admin.host_names can add names");
     }
+    // Whoever may use a proxy on this machine would be "from here" by it, and see by its address
+    // what he is not to see: this one where loopback is allowed as a destination, or a sibling.
+    if (request.count(beast_http::field::via) != 0) {
+        return refused(
+            403,
+            "this came through a proxy (it has a Via), and the admin listener answers who "
+            "speaks to it directly");
+    }
     if (gate_.is_cross_site(
             value_of(request, beast_http::field::origin), view(request["Sec-Fetch-Site"]), local)) {
         return refused(403, "another site's page sent this request");

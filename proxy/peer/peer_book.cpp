@@ -30,6 +30,14 @@ bool peer_book::is_peer(const net::ip::address& client, bool squid) const noexce
     });
 }
 
+bool peer_book::is_listener(const net::ip::address& at, std::uint16_t port) const noexcept {
+    const auto on_port = [port](const known_peer& one) { return one.port == port; };
+    const auto is_on_port = [&](const auto& one) { return one && on_port(*one); };
+    const bool port_is_one = std::any_of(siblings.begin(), siblings.end(), is_on_port) ||
+                             std::any_of(parents.begin(), parents.end(), on_port);
+    return port_is_one && is_peer(at);
+}
+
 std::shared_ptr<const peer_book> make_book(std::span<const config::peer_options> peers,
                                            std::span<const followed> siblings,
                                            std::vector<peer_address> addresses,

@@ -47,6 +47,8 @@ struct peer_book {
     [[nodiscard]] bool is_peer(const net::ip::address& client) const noexcept {
         return is_peer(client, false) || is_peer(client, true);
     }
+    /// Whether a peer listens there: one of their addresses and one of their ports.
+    [[nodiscard]] bool is_listener(const net::ip::address& at, std::uint16_t port) const noexcept;
 };
 
 /// The book of these settings, siblings as `followed` and addressed as `addresses` say. Slots are

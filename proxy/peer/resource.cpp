@@ -79,10 +79,21 @@ std::optional<filter::digest_generation> since_in(std::string_view target) {
     return std::nullopt;
 }
 
+bool is_forwarded_for(const http::field& line) noexcept {
+    return line.id == field_id::forwarded || http::iequals(line.name, "X-Forwarded-For");
+}
+
+// "1.1 host (squid/5.7)", or "(squid)" where it does not tell its version.
+bool is_squids_via(std::string_view value) noexcept {
+    const auto comment = value.find('(');
+    return value.find(',') == value.npos && comment != value.npos &&
+           http::iequals(value.substr(comment, 6), "(squid");
+}
+
 decision decide_reprise(const http::request_head& request,
                         const asker& who,
                         const std::shared_ptr<const published>& newest) {
-    if (!who.is_reprise) {
+    if (!who.is_reprise || (!who.signing && was_passed_on(request, false))) {
         return {.what = answered::not_a_peer};
     }
     if (who.signing && who.signature != signature_verdict::good) {
@@ -103,11 +114,11 @@ decision decide_reprise(const http::request_head& request,
     return {.what = answered::whole, .of = newest, .body = newest->whole};
 }
 
-decision decide_squid(const asker& who, const offered& what) {
+decision decide_squid(const http::request_head& request, const asker& who, const offered& what) {
     if (!what.serves_squid) {
         return {.what = answered::no_resource};
     }
-    if (!who.is_squid) {
+    if (!who.is_squid || was_passed_on(request, true)) {
         return {.what = answered::not_a_peer};
     }
     if (!what.squid) {
@@ -134,6 +145,26 @@ resource resource_at(std::string_view target) noexcept {
         return resource::squid_digest;
     }
     return path == squid_netdb_path ? resource::squid_netdb : resource::none;
+}
+
+bool was_passed_on(const http::request_head& request, bool as_squid) noexcept {
+    unsigned vias = 0;
+    for (const auto& line : request.fields) {
+        const bool is_via = line.id == field_id::via;
+        if (!is_via && !is_forwarded_for(line)) {
+            continue;
+        }
+        if (!as_squid || line.id == field_id::forwarded) {
+            return true;
+        }
+        const bool its_own = is_via ? ++vias == 1 && is_squids_via(line.value)
+                                    : line.value == "::" || line.value == "0.0.0.0" ||
+                                          line.value == "unknown";
+        if (!its_own) {
+            return true;
+        }
+    }
+    return false;
 }
 
 std::string_view to_string(answered what) noexcept {
@@ -163,7 +194,7 @@ resource_answer answer(const http::request_head& request,
     } else if (which == resource::digest || which == resource::seen) {
         made = decide_reprise(request, who, which == resource::digest ? what.digest : what.seen);
     } else if (which == resource::squid_digest) {
-        made = decide_squid(who, what);
+        made = decide_squid(request, who, what);
     }
 
     resource_answer out;

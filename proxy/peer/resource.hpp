@@ -10,6 +10,13 @@
 // there is a secret, its signature; Squid's wants a listed Squid. Who is none gets 403 and learns
 // no more than that.
 //
+// A peer is also a proxy: what its clients ask comes from its address too. Its own question for a
+// digest can be told from what it passes on. A Reprise's has no Via, no Forwarded and no
+// X-Forwarded-For, and what any forward listener of ours passes on has a Via; where there is a
+// secret the signature tells more, and they are not looked at. A Squid's has at most one Via, its
+// own with "(squid" in its comment, and an X-Forwarded-For that names nobody ("::"). Bytes in a
+// tunnel cannot be told: nobody's CONNECT leads to a peer (exchange_tunnel.cpp).
+//
 //     If-None-Match: "<generation>"   304 when that is the newest
 //     ?since=<generation>             a delta, where it is known from there and shorter; else whole
 //
@@ -39,6 +46,10 @@ inline constexpr std::string_view node_field = "Reprise-Node";
 enum class resource : std::uint8_t { none, digest, seen, squid_digest, squid_netdb };
 /// Of an origin-form target, its query not considered.
 [[nodiscard]] resource resource_at(std::string_view target) noexcept;
+
+/// Whether a forward proxy passed `request` on for a client, or may have: as a Reprise, or as a
+/// Squid, asks for itself (above) it does not.
+[[nodiscard]] bool was_passed_on(const http::request_head& request, bool as_squid) noexcept;
 
 /// Who asks, as the caller knows it.
 struct asker {

@@ -27,6 +27,19 @@ TEST_SUITE("scenario/admin") {
 
     }  // namespace
 
+    TEST_CASE("no page of the admin listener is had through a proxy") {
+        const proxy_process proxy{basic_settings()};  // loopback is allowed as a destination
+        const auto there = "http://127.0.0.1:" + std::to_string(proxy.admin_port());
+        for (const std::string page :
+             {"/stats", "/metrics", "/explain?url=http://a/", "/", "/healthz"}) {
+            CAPTURE(page);
+            CHECK(proxy.admin(page).status == 200);
+            const auto got = proxy.get(there + page);
+            CHECK(got.status == 403);
+            CHECK(got.body.find("proxy") != std::string::npos);
+        }
+    }
+
     TEST_CASE("/healthz and /readyz say that it serves") {
         const proxy_process proxy;
         CHECK(proxy.admin("/healthz").status == 200);

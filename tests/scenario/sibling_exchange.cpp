@@ -67,6 +67,81 @@ TEST_SUITE("scenario/sibling_exchange") {
         }
     }
 
+    TEST_CASE("what one node was asked with a signature is refused by another") {
+        const temp_dir directory;
+        auto settings = node_settings();
+        settings["digest"]["secret_file"] = secret_in(directory, 'a');
+        fleet f{2, settings};
+        fake_origin listed;  // a peer's address, without the secret
+        listed.otherwise([](origin_request&, origin_connection& connection) {
+            connection.send(answer("404 Not Found", "", ""));
+        });
+        f.tell(1, json::array({peer_at("n0", f[0].port()), peer_at("listed", listed.port())}));
+        REQUIRE(eventually([&] { return listed.count("/.well-known/reprise/digest") > 0; }));
+        const auto asked = listed.requests("/.well-known/reprise/digest").front();
+        const auto signature = asked.get("Reprise-Signature");
+        REQUIRE(signature.starts_with("v=2;"));
+        CHECK_FALSE(asked.has("Via"));
+        for (const auto& host : {asked.get("Host"), "127.0.0.1:" + std::to_string(f[0].port())}) {
+            CAPTURE(host);
+            client thief{f[0].port()};
+            CHECK(thief
+                      .ask("GET " + asked.target + " HTTP/1.1\r\nHost: " + host +
+                           "\r\nReprise-Signature: " + signature + "\r\n\r\n")
+                      .status == 403);
+        }
+        // Nor does it help to say that it is meant for this one.
+        auto moved = signature;
+        const auto here = "d=127.0.0.1:" + std::to_string(f[0].port());
+        const auto at = moved.find(";d=") + 1;
+        moved.replace(at, moved.find(';', at) - at, here);
+        client thief{f[0].port()};
+        CHECK(thief
+                  .ask("GET " + asked.target + " HTTP/1.1\r\nHost: " + asked.get("Host") +
+                       "\r\nReprise-Signature: " + moved + "\r\n\r\n")
+                  .status == 403);
+    }
+
+    TEST_CASE("what a node's client asks of a peer is not told as to the node") {
+        fleet f{2};
+        f.serve_everything();
+        CHECK(f[0].get(f.origin.url("/a")).status == 200);
+        CHECK(f.holds(1, "n0", 1));  // the node itself is told
+        const auto there = "127.0.0.1:" + std::to_string(f[0].port());
+        for (const std::string path : {"/.well-known/reprise/digest",
+                                       "/.well-known/reprise/seen",
+                                       "/squid-internal-periodic/store_digest"}) {
+            CAPTURE(path);
+            const auto got = f[1].get("http://" + there + path);
+            CHECK(got.status >= 400);
+            CHECK_FALSE(got.has("ETag"));
+            CHECK(got.get("Content-Type") != "application/octet-stream");
+        }
+        CHECK(f[1].get("http://" + there + "/.well-known/reprise/digest").status == 403);
+    }
+
+    TEST_CASE("no tunnel leads to a peer, nor to a listener of one's own") {
+        // There a client would be taken for the node: told digests, allowed to purge.
+        fleet f{2};
+        auto& [node, settings] = f.nodes.at(1);
+        fake_origin other;
+        settings["access"]["connect_ports"] = {
+            f[0].port(), node.port(), node.admin_port(), other.port()};
+        f.meet();
+        const auto connects = [&, &through = node](const std::string& authority) {
+            auto one = through.connect();
+            one.send("CONNECT " + authority + " HTTP/1.1\r\nHost: x\r\n\r\n");
+            return one.read("CONNECT").status;
+        };
+        REQUIRE(eventually(
+            [&] { return connects("127.0.0.1:" + std::to_string(other.port())) == 200; }));
+        for (const auto port : {f[0].port(), node.port(), node.admin_port()}) {
+            CAPTURE(port);
+            CHECK(connects("127.0.0.1:" + std::to_string(port)) == 403);
+            CHECK(connects("localhost:" + std::to_string(port)) == 403);
+        }
+    }
+
     TEST_CASE("a digest that is none is refused by name, and the next good one is taken") {
         fleet f{2};
         f.serve_everything();

@@ -57,6 +57,49 @@ std::string bare(const std::string& etag) {
 }  // namespace
 
 TEST_SUITE("peer/resource") {
+    TEST_CASE("what a peer passes on for its clients is not the peer's own question") {
+        const shelf s;
+        const asker squid{.is_squid = true};
+        auto what = s.offer();
+        what.squid = std::make_shared<std::vector<std::byte>>(600);
+        what.serves_squid = true;
+        const std::string own = "Via: 1.1 lab-a.invalid (squid/5.7)\r\n";
+        for (const std::string lines : {"Via: 1.1 reprise-abc\r\n",
+                                        "Via: 1.1 other, 1.1 reprise-abc\r\n",
+                                        "via: 1.0 x\r\n",
+                                        "Forwarded: for=10.0.0.9\r\n",
+                                        "X-Forwarded-For: 10.0.0.9\r\n"}) {
+            CAPTURE(lines);
+            for (const auto path : {digest_path, seen_path}) {
+                const auto got = ask(get(std::string{path}, lines), peer, what);
+                CHECK(got.status == 403);
+                CHECK_FALSE(got.body);
+            }
+            // Who has signed it asks for himself, whatever stands in between.
+            CHECK(ask(get(std::string{digest_path}, lines),
+                      {.is_reprise = true, .signing = true, .signature = signature_verdict::good},
+                      what)
+                      .status == 200);
+            CHECK(ask(get(std::string{squid_digest_path}, lines), squid, what).status == 403);
+            CHECK(ask(get(std::string{squid_digest_path}, own + lines), squid, what).status == 403);
+        }
+        for (const std::string lines : {"Via: 1.1 x (squid/5.7), 1.1 reprise-abc\r\n",
+                                        "Via: 1.1 a (squid)\r\nVia: 1.1 b (squid)\r\n",
+                                        "X-Forwarded-For: ::, 10.0.0.9\r\n",
+                                        "X-Forwarded-For: ::\r\nX-Forwarded-For: 10.0.0.9\r\n"}) {
+            CAPTURE(lines);
+            CHECK(ask(get(std::string{squid_digest_path}, lines), squid, what).status == 403);
+        }
+        // As a real one asks, in its several settings.
+        for (const auto& lines : {own + "X-Forwarded-For: ::\r\n",
+                                        own + "X-Forwarded-For: unknown\r\n",
+                                        std::string{"Via: 1.1 a (squid)\r\n"},
+                                        std::string{}}) {
+            CAPTURE(lines);
+            CHECK(ask(get(std::string{squid_digest_path}, lines), squid, what).status == 200);
+        }
+    }
+
     TEST_CASE("paths are known, with a query and without; nothing else is") {
         CHECK(resource_at("/.well-known/reprise/digest") == resource::digest);
         CHECK(resource_at("/.well-known/reprise/seen?since=1-2") == resource::seen);
