@@ -213,8 +213,8 @@ object_table<log_options> log_table() {
               &log_options::query_values,
               yes_or_no(),
               live,
-              "Whether the values in a URL's query are logged as they are. Signed "
-              "URLs are credentials, and a log is read by many."),
+              "Whether the values in a URL's query and in its path's parameters (;name=value) are "
+              "logged as they are. Signed URLs are credentials, and a log is read by many."),
     }};
 }
 

@@ -20,8 +20,9 @@ void append_printable(std::string& out, std::string_view text);
 /// Appends `text` for the inside of an HTML element or quoted attribute.
 void append_html_escaped(std::string& out, std::string_view text);
 
-/// Appends `url` without its user information and fragment; of its query the names are kept and the
-/// values replaced by "*" (a part without "=" is taken for a value), unless `query_values`.
+/// Appends `url` without its user information and fragment; of its query, and of the parameters that
+/// segments of its path have behind ";", the names are kept and the values replaced by "*" (a part
+/// without "=" is taken for a value), unless `query_values`.
 /// Understands absolute-form, origin-form and CONNECT's authority-form, well-formed or not.
 void append_redacted_url(std::string& out, std::string_view url, bool query_values);
 

@@ -239,7 +239,9 @@ attempt<bool> expects_continue(const request_head& head, const body_framing& bod
             continue;
         }
         if (!iequals(line.value, "100-continue")) {
-            return failure{failure_code::unsupported_expectation, false, std::string{line.value}};
+            // Details are logged, field values are not.
+            return failure{
+                failure_code::unsupported_expectation, false, "an Expect other than 100-continue"};
         }
         expects = true;
     }

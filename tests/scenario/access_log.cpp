@@ -56,6 +56,26 @@ TEST_SUITE("scenario/access_log") {
         CHECK(w.proxy.errors().find("sesame") == std::string::npos);
     }
 
+    TEST_CASE("what stands in a path's parameters is redacted as query values are") {
+        world w{basic_settings()};
+        w.origin.otherwise([](origin_request&, origin_connection& connection) {
+            connection.send(ok("", "hello"));
+        });
+        CHECK(w.get("/shop;jsessionid=sesame/cart;user=me?x=sesame").status == 200);
+        const auto line = w.proxy.logged("/shop");
+        REQUIRE(line.is_object());
+        CHECK(line["url"] == w.origin.url("/shop;jsessionid=*/cart;user=*?x=*"));
+        CHECK(w.proxy.get("http://user;word=sesame:sesame@" + w.origin.authority() + "/named")
+                  .status == 400);
+        CHECK(w.proxy.logged("/named")["url"] == w.origin.url("/named"));
+        // Not in any field of any line: not in the words for people either.
+        CHECK(w.get("/a;b=sesame", "Expect: sesame=sesame\r\n").status == 417);
+        CHECK(w.get("/last").status == 200);
+        CHECK(w.proxy.logged("/last").is_object());
+        CHECK(w.proxy.output().find("sesame") == std::string::npos);
+        CHECK(w.proxy.errors().find("sesame") == std::string::npos);
+    }
+
     TEST_CASE("query values are logged when log.query_values says so") {
         auto settings = basic_settings();
         settings["log"]["query_values"] = true;
