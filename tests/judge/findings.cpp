@@ -14,11 +14,13 @@ void findings::wrong(const found_in& where, const std::string& kind, const std::
     const std::lock_guard lock{guard_};
     const auto name = where.world + ": " + kind;
     ++wrong_[name];
-    if (++told_[name] <= enough) {
-        std::printf("wrong: %s: %s (seed %llu): %s\n",
+    if (++told_[name] <= enough && loud_) {
+        std::printf("wrong: %s: %s (seed %llu%s%s): %s\n",
                     where.world.c_str(),
                     kind.c_str(),
                     static_cast<unsigned long long>(where.seed),
+                    where.circumstances.empty() ? "" : ", ",
+                    where.circumstances.c_str(),
                     words.c_str());
         std::fflush(stdout);
     }

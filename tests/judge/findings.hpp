@@ -13,10 +13,14 @@ namespace reprise::tests::judge {
 struct found_in {
     std::string world;
     std::uint64_t seed = 0;
+    std::string circumstances{};
 };
 
 class findings {
 public:
+    enum loudness { loudly, quietly };
+    explicit findings(loudness how = loudly) : loud_{how == loudly} {}
+
     /// Something that no rule allows. `kind` is a few words, the same for the same kind of defect.
     void wrong(const found_in& where, const std::string& kind, const std::string& words);
     /// An answer was judged, or a promise looked at, and found right.
@@ -32,6 +36,7 @@ private:
     using counts = std::map<std::string, std::uint64_t>;
     void note(counts& in, const std::string& kind);
 
+    bool loud_;
     mutable std::mutex guard_;
     counts judged_, excused_, wrong_;
     std::map<std::string, std::uint64_t> told_;

@@ -54,6 +54,8 @@ public:
     /// The origin has a new version, and nothing older may be shown once the purge is answered.
     void purge(const std::string& path, const allowance& beyond = {});
 
+    /// What findings say of the circumstances from now on. Not while clients ask.
+    void circumstances(const std::string& words) { where_.circumstances = words; }
     void wrong(const char* kind, const std::string& words) { into_.wrong(where_, kind, words); }
     void judged(const std::string& what) { into_.judged(what); }
 
@@ -64,6 +66,8 @@ public:
     [[nodiscard]] json settings() const;
 
 private:
+    /// Spoils a copy of the answer, and sees whether the court would have found it.
+    void try_the_court(const wish& what, const answer_seen& got, const allowance& beyond);
     void note_kept(const wish& what, const answer_seen& got);
 
     findings& into_;
@@ -71,6 +75,7 @@ private:
     steady::time_point until_;
     std::mt19937_64 dice_;
     unsigned made_ = 0;
+    std::atomic<unsigned> asked_{0};
     std::string name_;
     std::unique_ptr<proxy_process> program_;
     program_end end_;

@@ -160,6 +160,9 @@ void play_disk(world& w) {
                 beyond.statuses = {503, 504};  // to a purge that the journal can't take
             }
             const bool killed = w.one_in(2);
+            const char* const told[] = {"slow disk", "EIO", "ENOSPC"};
+            w.circumstances(std::string{trouble <= 2 ? told[trouble] : "well"} + ", life " +
+                            std::to_string(life));
             round_of(w, paths, milliseconds{1'500}, false, beyond, [&] {
                 disk.heal();
                 killed ? w.kill() : w.stop();

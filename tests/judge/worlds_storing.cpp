@@ -251,6 +251,7 @@ void play_surplus(world& w) {
         for (auto& one : threads) {
             one.join();
         }
+        wait(milliseconds{200});  // every request may take a port of its own
     }
 }
 

@@ -215,6 +215,16 @@ void fake_origin::accept_all() {
             continue;
         }
         const std::lock_guard lock{mutex_};
+        // A thread that has ended keeps its stack until it is joined: tens of thousands are too many.
+        constexpr std::size_t enough = 64;
+        if (connections_.size() >= enough) {
+            std::erase_if(connections_, [](auto& one) {
+                if (one.done_) {
+                    one.thread_.join();
+                }
+                return one.done_;
+            });
+        }
         connections_.push_back(origin_connection{*this, std::move(connection), accepted_++});
         auto& kept = connections_.back();
         kept.thread_ = std::thread{[this, &kept] { serve(kept); }};
