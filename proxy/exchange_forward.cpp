@@ -507,6 +507,11 @@ awaitable<bool> exchange::relay_fetch(cache::fetch_reader& reader, bool follows,
                 released = true;
                 co_return true;
             }
+            if (follows && !reader.source()->serves_others()) {
+                order_->may_store = false;  // the fetch that it leaves is stored, if one is
+                released = true;
+                co_return true;
+            }
             const auto head = report.head;
             origin_ = head->origin;
             origin_time_ = head->origin_time;
@@ -515,6 +520,7 @@ awaitable<bool> exchange::relay_fetch(cache::fetch_reader& reader, bool follows,
                 invalidate_after(head->status, *head);
             }
             if (is_server_error(head->status) && may_stand_in(false, wall_now())) {
+                reader.leave();
                 const auto after = answer_stale("origin-error");
                 co_return co_await finish_composed(after);
             }

@@ -351,7 +351,7 @@ awaitable<void> producer::fetch_once() {
         refetch_ = unconditional_ = true;
         co_return;
     }
-    if (!o.resume_etag.empty() && head_.status != 206) {
+    if (!o.resume_etag.empty() && head_.status != 206 && head_.status != 200) {
         fail(failure{
             failure_code::response_cut_short, false, "the object changed while it was being sent"});
         co_return;

@@ -145,7 +145,8 @@ void producer::publish_head(const http::body_framing& framing) {
         may_store_part(head->length)) {
         head->verdict = as_whole;
     }
-    const bool is_sight = o.is_get && as_whole == http::storability::storable && !o.url.empty();
+    const bool is_sight = o.is_get && o.resume_etag.empty() &&
+                          as_whole == http::storability::storable && !o.url.empty();
     const bool here = via == nullptr || !via->proxy_only;
     storable_ = o.may_store && here && head->verdict == http::storability::storable &&
                 !o.url.empty();

@@ -24,6 +24,16 @@ std::vector<http::field> lines_of(const fetched_head& head) {
     return lines;
 }
 
+bool can_be_resumed(const fetched_head& head) noexcept {
+    return head.status == 200 && !head.strong_etag.empty();
+}
+
+// Several blocks in the smallest window: the block at either end is not counted.
+fetch::fetch(const fetch_limits& limits)
+    : limits_{limits},
+      block_size_{static_cast<std::size_t>(
+          std::clamp<std::uint64_t>(limits.window / 4, smallest_block, largest_block))} {}
+
 fetch::~fetch() = default;
 
 void fetch::notify_readers() {
@@ -43,6 +53,29 @@ std::uint64_t fetch::fastest() const {
         }
     }
     return offset;
+}
+
+bool fetch::is_behind(const fetch_reader& reader) const {
+    return !reader.fell_out_ && reader.offset_ < end_ &&
+           end_ - reader.offset_ + block_size_ > limits_.window;
+}
+
+bool fetch::holds_up() const {
+    return !whole_ && head_ && head_->has_body && !can_be_resumed(*head_) &&
+           !(head_->length && *head_->length + block_size_ <= limits_.window);
+}
+
+bool fetch::must_wait() const {
+    if (abandoned_ || !is_read()) {
+        return false;
+    }
+    if (end_ >= fastest() + limits_.read_ahead) {
+        return true;
+    }
+    return readers_.size() > 1 && holds_up() &&
+           std::any_of(readers_.begin(), readers_.end(), [&](const auto* reader) {
+               return is_behind(*reader);
+           });
 }
 
 bool fetch::is_read() const {
@@ -75,13 +108,12 @@ void fetch::let_go() {
 }
 
 void fetch::drop_those_behind() {
-    if (whole_ || readers_.size() < 2) {
+    if (whole_ || readers_.size() < 2 || holds_up()) {
         return;
     }
     const auto front = fastest();
     for (auto* reader : readers_) {
-        const bool behind = end_ - reader->offset_ + largest_block > limits_.window;
-        if (!reader->fell_out_ && behind && reader->offset_ < front) {
+        if (is_behind(*reader) && reader->offset_ < front) {
             reader->fell_out_ = true;
             if (reader->waiting_) {
                 reader->waiting_ = false;
@@ -221,10 +253,10 @@ std::pair<char*, std::size_t> fetch::producer_space(std::size_t want) {
     }
     // A declared length tells the size of the last block exactly, so that a stored body wastes
     // nothing; without one, blocks double from small to large.
-    std::size_t size = std::clamp<std::size_t>(end_, smallest_block, largest_block);
+    std::size_t size = std::clamp<std::size_t>(end_, smallest_block, block_size_);
     if (head_ && head_->length) {
         size = static_cast<std::size_t>(std::clamp<std::uint64_t>(
-            *head_->length - std::min(end_, *head_->length), 1, largest_block));
+            *head_->length - std::min(end_, *head_->length), 1, block_size_));
     }
     slices_.push_back(slice{block::make(size), 0, 0});
     return {slices_.back().memory->data(), std::min(want, size)};
@@ -253,7 +285,7 @@ void fetch::producer_append(std::string_view bytes) {
 
 bool fetch::producer_must_pause() {
     const std::lock_guard lock{guard_};
-    pausing_ = !abandoned_ && is_read() && end_ >= fastest() + limits_.read_ahead;
+    pausing_ = must_wait();
     return pausing_;
 }
 
@@ -326,12 +358,20 @@ std::unique_ptr<fetch_reader> fetch::join(const std::shared_ptr<fetch>& source,
     auto reader = std::make_unique<fetch_reader>(source, std::move(sleeper));
     const std::lock_guard lock{source->guard_};
     if (source->abandoned_ || source->base_ != 0 || source->phase_ > phase::streaming) {
-        return nullptr;  // the reader was never listed: leaving is harmless, see ~fetch_reader
+        return nullptr;  // the reader was never listed: leaving is harmless
+    }
+    if (source->pausing_ && source->holds_up()) {
+        return nullptr;
     }
     head_known = source->head_ != nullptr;
     source->readers_.push_back(reader.get());
     reader->listed_ = true;
     return reader;
+}
+
+bool fetch::serves_others() const {
+    const std::lock_guard lock{guard_};
+    return !holds_up() || !head_->length;
 }
 
 void fetch::leave(fetch_reader& reader) {
@@ -373,7 +413,11 @@ fetch_reader::fetch_reader(std::shared_ptr<fetch> source, wakeup::signal sleeper
       sleeper_{std::move(sleeper)} {}
 
 fetch_reader::~fetch_reader() {
-    if (listed_) {
+    leave();
+}
+
+void fetch_reader::leave() {
+    if (std::exchange(listed_, false)) {
         source_->leave(*this);
     }
 }
@@ -425,7 +469,7 @@ void fetch_reader::next(report& into, std::size_t most) {
         }
         into.what = news::data;
         f.let_go();
-        if (f.pausing_ && f.end_ < f.fastest() + f.limits_.read_ahead) {
+        if (f.pausing_ && !f.must_wait()) {
             f.pausing_ = false;
             f.sleeper_.notify();
         }

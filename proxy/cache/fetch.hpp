@@ -6,11 +6,22 @@
 // head, the body as it arrives, and how it ended. Blocks are shared, not copied; those that every
 // reader has passed are let go unless the fetch is being stored.
 //
-// Pace       the producer stays at most `read_ahead` bytes in front of the *fastest* reader, so a
-//            reader that stalls holds up nobody. Where readers share a fetch at most `window` bytes
-//            are held for those behind; one that is further behind than that has fallen out: it is
-//            told, counts no more, and its session goes on alone or ends. What is being stored is
-//            held whole, and nobody falls out of it.
+// Pace       the producer stays at most `read_ahead` bytes in front of the *fastest* reader. Where
+//            readers share a fetch at most `window` bytes are held for those behind. What is being
+//            stored in memory is held whole, and nobody falls behind.
+// Behind     what becomes of a reader that is `window` behind depends on what else it could do:
+//            - can_be_resumed(head): it has fallen out. It is told, counts no more, and its session
+//              goes on alone, from where it is or, when it has had nothing, from the beginning. So
+//              a slow reader holds up nobody.
+//            - otherwise what it has had can be continued by nothing but this fetch, and nobody is
+//              to be cut because another is faster: the producer waits for it. Its session ends,
+//              and the wait with it, when it takes less than limits.body_rate.
+// Sharing    that a slow reader holds up others is bounded by not sharing where it could: what can
+//            be resumed by nobody, is held whole by nobody and is said to be longer than the window
+//            is its first reader's alone (serves_others()), and others fetch for themselves. Of
+//            unknown length it is shared, but nobody joins while its producer waits for readers:
+//            so one that stalls at the beginning has it to itself, and only readers that began
+//            together, of a body that proves longer than the window, go at the slowest's pace.
 // First bytes are kept until `first_bytes` have passed, so that a late request may still join from
 //            the start.
 // Giving up  when the last reader that has not fallen out leaves: a fetch that is being stored goes
@@ -68,6 +79,9 @@ struct fetched_head {
 };
 using head_ptr = std::shared_ptr<const fetched_head>;
 
+/// True when a reader that has had a part of this body can have the rest by a request of its own.
+[[nodiscard]] bool can_be_resumed(const fetched_head& head) noexcept;
+
 /// Its field lines: views into head.head.
 [[nodiscard]] std::vector<http::field> lines_of(const fetched_head& head);
 
@@ -82,7 +96,7 @@ class fetch_reader;
 
 class fetch {
 public:
-    explicit fetch(const fetch_limits& limits) : limits_{limits} {}
+    explicit fetch(const fetch_limits& limits);
     ~fetch();
     fetch(const fetch&) = delete;
     fetch& operator=(const fetch&) = delete;
@@ -149,12 +163,15 @@ public:
 
     // ---- who may join ----
 
-    /// Registers a reader at the first byte. Null when the first bytes are gone or the fetch is
-    /// over or abandoned. `head_known`: the head was there already, so the caller notes its own
+    /// Registers a reader at the first byte. Null when the first bytes are gone, the fetch is over
+    /// or abandoned, or the newcomer might have to share the fate of readers that hold it up.
+    /// `head_known`: the head was there already, so the caller notes its own
     /// sight.
     [[nodiscard]] static std::unique_ptr<fetch_reader> join(const std::shared_ptr<fetch>& source,
                                                             wakeup::signal sleeper,
                                                             bool& head_known);
+    /// False when the head is known and readers beside the first had better fetch for themselves.
+    [[nodiscard]] bool serves_others() const;
 
 private:
     friend class fetch_reader;
@@ -163,12 +180,16 @@ private:
     void notify_readers();     // with guard_ held
     void let_go();             // with guard_ held: drops blocks that nobody needs
     void drop_those_behind();  // with guard_ held
-    [[nodiscard]] std::uint64_t fastest() const;  // with guard_ held
-    [[nodiscard]] bool is_read() const;           // with guard_ held: by a reader still served
-    [[nodiscard]] bool is_wanted() const;         // with guard_ held: read, or to be kept
+    [[nodiscard]] std::uint64_t fastest() const;                     // with guard_ held
+    [[nodiscard]] bool is_behind(const fetch_reader& reader) const;  // with guard_ held
+    [[nodiscard]] bool holds_up() const;   // with guard_ held: whoever is behind holds up the rest
+    [[nodiscard]] bool must_wait() const;  // with guard_ held: the producer, for readers
+    [[nodiscard]] bool is_read() const;    // with guard_ held: by a reader still served
+    [[nodiscard]] bool is_wanted() const;  // with guard_ held: read, or to be kept
     void leave(fetch_reader& reader);
 
     const fetch_limits limits_;
+    const std::size_t block_size_;  // the largest
     mutable std::mutex guard_;
     phase phase_ = phase::waiting;
     head_ptr head_;
@@ -225,6 +246,9 @@ public:
     /// sleeper is notified once something is. Earlier slices count as passed.
     void next(report& into, std::size_t most);
 
+    /// Wants nothing more: neither holds the fetch nor paces it from now on. next() is over.
+    void leave();
+
     [[nodiscard]] std::uint64_t offset() const noexcept { return offset_; }
     [[nodiscard]] const std::shared_ptr<fetch>& source() const noexcept { return source_; }
 
@@ -232,7 +256,7 @@ private:
     friend class fetch;
     std::shared_ptr<fetch> source_;
     wakeup::signal sleeper_;
-    bool listed_ = false;  // set once, before anybody else sees this reader
+    bool listed_ = false;  // from before anybody else sees this reader until it leaves
     // Guarded by source_->guard_:
     std::uint64_t offset_ = 0;
     std::size_t interim_seen_ = 0;

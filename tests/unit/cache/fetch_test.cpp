@@ -20,6 +20,7 @@ using cache::test::client;
 using cache::test::head_of;
 using cache::test::news;
 using cache::test::pattern;
+using cache::test::resumable_head_of;
 
 namespace {
 
@@ -285,7 +286,7 @@ TEST_CASE("a stalled reader of a shared fetch falls out when the window has pass
     const auto source = begun();
     client fast{source};
     client stalled{source};
-    source->producer_head(head_of());
+    source->producer_head(resumable_head_of());
     stalled.step();
     while (source->received() < 2 * small.window) {
         produce(*source, 8 * kib);
@@ -296,6 +297,177 @@ TEST_CASE("a stalled reader of a shared fetch falls out when the window has pass
     CHECK(stalled.drain() == news::fell_out);
     CHECK(stalled.reader->offset() == 0);
     CHECK(fast.bytes == pattern(static_cast<std::size_t>(source->received())));
+}
+
+TEST_CASE("the producer waits for a reader that could go on nowhere else") {
+    test_loop loop;
+    wakeup ready{loop.timer};
+    const auto source = begun();
+    source->producer_is(ready.handle(), [] {});
+    client fast{source};
+    client slow{source};
+    source->producer_head(head_of());
+    fast.step();
+    slow.step();
+    while (!source->producer_must_pause()) {
+        produce(*source, 8 * kib);
+        fast.drain();
+    }
+    CHECK(source->received() <= small.window);
+    CHECK(source->received() > small.window / 2);
+    CHECK(fast.drain() == news::nothing);
+    CHECK(!ready.take());
+    SUBCASE("until it has read on") {
+        const auto held = source->received();
+        while (!ready.take()) {
+            REQUIRE(slow.step(1'000) == news::data);
+        }
+        CHECK(slow.bytes.size() < held / 2);
+        CHECK(!source->producer_must_pause());
+        while (source->received() < 10 * small.window) {
+            if (source->producer_must_pause()) {
+                REQUIRE(slow.step(5'000) == news::data);
+            } else {
+                produce(*source, 8 * kib);
+                fast.drain();
+            }
+        }
+        slow.drain();
+        CHECK(slow.bytes == fast.bytes);
+    }
+    SUBCASE("or leaves") {
+        slow.leave();
+        CHECK(ready.take());
+        CHECK(!source->producer_must_pause());
+    }
+    SUBCASE("and the other way round, were it the one that began") {
+        fast.leave();
+        CHECK(ready.take());
+        CHECK(!source->abandoned());
+        slow.drain();
+        CHECK(slow.bytes == pattern(static_cast<std::size_t>(source->received())));
+    }
+}
+
+TEST_CASE("what is kept no more waits for those behind, if they could go on nowhere else") {
+    const auto source = begun();
+    client fast{source};
+    client stalled{source};
+    REQUIRE(source->keep_whole());
+    source->producer_head(head_of());
+    while (source->received() < 2 * small.window) {
+        REQUIRE(!source->producer_must_pause());
+        produce(*source, 8 * kib);
+        fast.drain();
+    }
+    source->keep_no_more();
+    CHECK(source->producer_must_pause());
+    stalled.drain();
+    CHECK(stalled.bytes == fast.bytes);
+    CHECK(!source->producer_must_pause());
+}
+
+TEST_CASE("a reader that has fallen out with nothing read says so before its first byte") {
+    const auto source = begun();
+    client fast{source};
+    client late{source};
+    source->producer_head(resumable_head_of());
+    while (source->received() < 2 * small.window) {
+        produce(*source, 8 * kib);
+        fast.drain();
+    }
+    CHECK(late.step() == news::head);
+    CHECK(late.step() == news::fell_out);
+    CHECK(late.reader->offset() == 0);
+}
+
+TEST_CASE("a fetch that only its first reader should have says so when its head is known") {
+    const auto source = begun();
+    client first{source};
+    client second{source};
+    CHECK(source->serves_others());
+    SUBCASE("longer than the window, and nobody could go on without it") {
+        source->producer_head(head_of(small.window));
+        CHECK(!source->serves_others());
+    }
+    SUBCASE("unless it fits") {
+        source->producer_head(head_of(small.window / 2));
+        CHECK(source->serves_others());
+    }
+    SUBCASE("or can be resumed") {
+        source->producer_head(resumable_head_of(small.window));
+        CHECK(source->serves_others());
+    }
+    SUBCASE("or is held whole") {
+        REQUIRE(source->keep_whole());
+        source->producer_head(head_of(small.window));
+        CHECK(source->serves_others());
+    }
+    SUBCASE("or nobody knows how long it will be") {
+        source->producer_head(head_of());
+        CHECK(source->serves_others());
+    }
+}
+
+TEST_CASE("nobody joins a fetch that waits for its readers and might be held up by them") {
+    const auto source = begun();
+    client stalled{source};
+    std::optional<std::uint64_t> length;
+    bool joins = false;
+    SUBCASE("of unknown length") {}
+    SUBCASE("but one that fits the window") {
+        length = small.window / 2;
+        joins = true;
+    }
+    source->producer_head(head_of(length));
+    produce(*source, small.read_ahead);
+    CHECK(client{source}.reader);  // it does not wait yet
+    REQUIRE(source->producer_must_pause());
+    CHECK((client{source}.reader != nullptr) == joins);
+    stalled.drain();
+    CHECK(client{source}.reader);
+}
+
+TEST_CASE("a reader that left is waited for no more, and is told nothing") {
+    const auto source = begun();
+    client fast{source};
+    client other{source};
+    source->producer_head(head_of());
+    while (!source->producer_must_pause()) {
+        produce(*source, 8 * kib);
+        fast.drain();
+    }
+    other.reader->leave();
+    CHECK(!source->producer_must_pause());
+    CHECK(source->readers() == 1);
+    other.reader->leave();
+    CHECK(source->readers() == 1);
+}
+
+TEST_CASE("the smallest window holds no more than it says, and keeps readers together") {
+    constexpr fetch_limits tiny{
+        .window = 52 * kib, .read_ahead = 16 * kib, .first_bytes = 16 * kib, .finish = 0};
+    const auto source = begun(tiny);
+    client fast{source};
+    client slow{source};
+    source->producer_head(head_of());
+    std::size_t most = 0;
+    while (source->received() < 20 * tiny.window) {
+        if (source->producer_must_pause()) {
+            fast.drain();
+            REQUIRE(slow.step(3'000) != news::fell_out);
+            continue;
+        }
+        const auto [at, room] = source->producer_space(64 * kib);
+        const auto piece = pattern(room, static_cast<std::size_t>(source->received()));
+        std::memcpy(at, piece.data(), room);
+        source->producer_commit(room);
+        fast.drain();
+        most = std::max(most, static_cast<std::size_t>(source->received()) - slow.bytes.size());
+    }
+    slow.drain();
+    CHECK(slow.bytes == fast.bytes);
+    CHECK(most <= tiny.window);
 }
 
 TEST_CASE("a slow reader within the window gets every byte") {
@@ -329,7 +501,7 @@ TEST_CASE("nobody falls out of what is kept whole, until it is kept no more") {
     client stalled{source};
     REQUIRE(source->keep_whole());
     CHECK(source->kept_whole());
-    source->producer_head(head_of());
+    source->producer_head(resumable_head_of());
     while (source->received() < 4 * small.window) {
         produce(*source, 8 * kib);
         fast.drain();
@@ -457,7 +629,7 @@ TEST_CASE("a reader that fell out neither holds the fetch nor paces it") {
     source->producer_is({}, [&] { ++stops; });
     client fast{source};
     client stalled{source};
-    source->producer_head(head_of());
+    source->producer_head(resumable_head_of());
     stalled.step();
     while (source->received() < 2 * small.window) {
         produce(*source, 8 * kib);

@@ -25,6 +25,13 @@ inline std::shared_ptr<fetched_head> head_of(std::optional<std::uint64_t> length
     return head;
 }
 
+/// The same with a strong ETag: its readers can go on by requests of their own.
+inline std::shared_ptr<fetched_head> resumable_head_of(std::optional<std::uint64_t> length = {}) {
+    auto head = head_of(length);
+    head->strong_etag = "\"v1\"";
+    return head;
+}
+
 /// A body in which no two places look alike, so that lost, doubled and swapped bytes show.
 inline std::string pattern(std::size_t bytes, std::size_t from = 0) {
     std::string text(bytes, '\0');

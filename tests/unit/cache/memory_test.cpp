@@ -137,7 +137,7 @@ TEST_CASE("a fetch holds at most its window, the blocks at both ends and a littl
         const std::string piece(cut, 'x');
         const auto before = allocated.load();
         const auto source = std::make_shared<fetch>(limits);
-        source->producer_head(head_of());
+        source->producer_head(cache::test::resumable_head_of());
         bool head_known = false;
         const auto fast = fetch::join(source, {}, head_known);
         const auto slow = fetch::join(source, {}, head_known);
