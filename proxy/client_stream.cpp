@@ -6,11 +6,23 @@ namespace reprise::proxy {
 
 client_stream::client_stream(tcp_socket socket, deadlines& timer)
     : socket_{std::move(socket)},
-      patience_{timer, [this] {
+      patience_{timer,
+                [this] {
                     error_code ignored;
                     socket_.cancel(ignored);
-                }} {
+                }},
+      // Who sends is not gone, were it that it reads nothing of an early answer until all is sent.
+      taking_{timer,
+              [this] { return acknowledged() + bytes_in_; },
+              [this] {
+                  error_code ignored;
+                  socket_.cancel(ignored);
+              }} {
     prepare_socket(socket_);
+}
+
+client_stream::~client_stream() {
+    close();
 }
 
 awaitable<client_stream::read_end> client_stream::read(std::size_t most) {
@@ -83,28 +95,46 @@ awaitable<bool> client_stream::send(std::vector<net::const_buffer>& parts,
     if (send_now(parts)) {
         co_return !failed_;
     }
-    patience_.guard_rate(bytes_per_second, timeout);
-    sending_ = true;
+    taking_.begin(bytes_per_second, timeout);
     while (!parts.empty()) {
         const auto [error, sent] = co_await socket_.async_write_some(parts, use_tuple);
         bytes_out_ += sent;
-        if (error || patience_.expired()) {
+        if (error || taking_.expired()) {
             failed_ = true;
             break;
         }
-        patience_.progress(sent);
         drop_front(parts, sent);
     }
-    sending_ = false;
-    patience_.clear();
+    taking_.end();
     co_return !failed_;
 }
 
-void client_stream::note_body_read(std::size_t bytes) noexcept {
-    note_read(bytes);
-    if (sending_) {
-        patience_.progress(bytes);
+std::uint64_t client_stream::acknowledged() noexcept {
+    return link_ ? link_->acknowledged() : bytes_out_ - not_acknowledged(socket_);
+}
+
+void client_stream::reply_is_whole() noexcept {
+    whole_until_ = bytes_out_;
+    if (resets_) {
+        resets_ = false;
+        set_reset_on_close(socket_, false);
     }
+}
+
+void client_stream::reply_ends_by_closing() noexcept {
+    if (!link_) {  // whose own socket is set so as long as it has not said the end
+        resets_ = true;
+        set_reset_on_close(socket_, true);
+    }
+}
+
+void client_stream::close() noexcept {
+    if (reply_under_way() && socket_.is_open()) {
+        break_off();
+        return;
+    }
+    error_code ignored;
+    socket_.close(ignored);
 }
 
 bool client_stream::client_left() {
@@ -121,8 +151,10 @@ void client_stream::break_off() noexcept {
     if (link_) {
         link_->break_off();
     }
+    if (socket_.is_open()) {
+        set_reset_on_close(socket_, true);
+    }
     error_code ignored;
-    socket_.set_option(net::socket_base::linger{true, 0}, ignored);
     socket_.close(ignored);
 }
 

@@ -280,7 +280,7 @@ exchange::next exchange::send_composed() {
         how_ = outcome::client_gone;
         keep_ = false;
     }
-    finish(how_, status_, reason_);
+    finish_whole();
     return keep_ ? next::keep : next::close;
 }
 
@@ -325,7 +325,7 @@ exchange::next exchange::answer_failure(const failure& why) {
     status_ = facts.status;
     reason_ = facts.name;
     error_ = why.detail;
-    s_.parts.clear();
+    compose_anew();
     s_.parts.emplace_back(held_.data(), held_.size());
     const auto after = send_composed();
     if (after == next::keep && body_unread()) {
@@ -377,7 +377,7 @@ exchange::next exchange::answer_local(std::string_view body,
     held_.append("\r\n").append(body);
     how_ = outcome::local;
     status_ = status;
-    s_.parts.clear();
+    compose_anew();
     s_.parts.emplace_back(held_.data(), held_.size());
     return send_composed();
 }
@@ -397,8 +397,14 @@ void exchange::refuse_head(session_state& state, const failure& why, steady_time
                              .cache_status = {},
                              .head = false,
                              .close = true});
-    error_code ignored;
-    const auto sent = try_write(state.client.socket(), net::buffer(page), ignored);
+    const auto before = state.client.bytes_out();
+    state.parts.clear();
+    state.parts.emplace_back(page.data(), page.size());
+    if (state.client.send_now(state.parts)) {
+        state.client.reply_is_whole();
+    }
+    state.parts.clear();
+    const auto sent = state.client.bytes_out() - before;
     note_request(w.counts, outcome::client_error, facts.status);
     w.counts.bytes_to_clients.add(sent);
     if (w.common.access.enabled()) {
@@ -421,6 +427,15 @@ void exchange::first_byte() {
     if (!first_byte_) {
         first_byte_ = steady_now() - started_;
     }
+}
+
+// The reply has gone out to its end, unless the client is gone: with what follows it the connection
+// may go on, or end.
+void exchange::finish_whole() {
+    if (!s_.client.failed()) {
+        s_.client.reply_is_whole();
+    }
+    finish(how_, status_, reason_);
 }
 
 // What other settings would have done with this request, if a stored response may answer it. A part

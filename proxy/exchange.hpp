@@ -162,6 +162,8 @@ private:
     awaitable<bool> pass_through();
     awaitable<bool> relay_fetch(cache::fetch_reader& reader, bool follows, bool& released);
     awaitable<bool> relay_body(cache::fetch_reader& reader, cache::head_ptr head);
+    awaitable<bool> go_on_alone(cache::head_ptr head, std::uint64_t offset, std::string_view why);
+    awaitable<bool> ask_alone();
     awaitable<bool> resume_alone(cache::head_ptr head, std::uint64_t offset);
     [[nodiscard]] std::optional<failure> judge_far_end(const tcp::endpoint& far) const;
     awaitable<bool> tunnel_connect();
@@ -176,6 +178,7 @@ private:
     void note_late_sight(cache::fetch& joined);
     [[nodiscard]] bool is_stored(const cache::fetched_head& head, const cache::fetch& source) const;
     [[nodiscard]] bool may_share(const cache::stored_response& fresh) const;
+    void compose_anew();
     void compose_head(const cache::fetched_head& head, const http::cache_status& how);
     void append_connection(std::string& out);
     void invalidate_after(unsigned status, const cache::fetched_head& head);
@@ -183,6 +186,7 @@ private:
     void first_byte();
     void tell_advisor(outcome how, unsigned status, std::uint64_t sent, steady_time now);
     void finish(outcome how, unsigned status, std::string_view reason);
+    void finish_whole();
 
     session_state& s_;
     worker& w_;

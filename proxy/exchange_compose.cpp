@@ -33,6 +33,16 @@ void exchange::append_connection(std::string& out) {
     }
 }
 
+// A reply begins, in place of what was composed before. Only where nothing of that has gone out:
+// nobody may read a second head, or a body without one, as the answer to the next request.
+void exchange::compose_anew() {
+    s_.parts.clear();
+    if (s_.client.reply_under_way()) {
+        keep_ = false;
+        s_.client.break_off();
+    }
+}
+
 // What a reply adds to a stored head, into tail; parts are empty then.
 void exchange::compose_reply_fields(const cache::stored_response& stored,
                                     wall_time now,
@@ -45,7 +55,7 @@ void exchange::compose_reply_fields(const cache::stored_response& stored,
     tail.append("\r\n");
     append_connection(tail);
     tail.append("\r\n");
-    s_.parts.clear();
+    compose_anew();
 }
 
 // A 206's head, of a stored whole or of parts.

@@ -60,7 +60,6 @@ awaitable<bool> exchange::send_outside() {
     const auto reader = std::move(outside_);
     const auto stored = sending_;
     std::vector<cache::slice> pieces;
-    bool head_unsent = true;
     while (reader->offset() < outside_end_) {
         pieces.clear();
         const auto what = reader->next(outside_end_, batch, pieces);
@@ -75,7 +74,7 @@ awaitable<bool> exchange::send_outside() {
             (void)w_.common.store.drop(key_, url_, stored);
         }
         if (what != cache::outside_reader::news::data) {
-            if (head_unsent) {
+            if (!s_.client.reply_under_way()) {
                 s_.parts.clear();
                 sending_ = nullptr;
                 stored_ = {};
@@ -85,9 +84,7 @@ awaitable<bool> exchange::send_outside() {
             if (status_ != 200) {
                 co_return break_off(outcome::cut_short, "disk");
             }
-            const bool whole = co_await resume_from_origin(*stored, *reader);
-            finish(whole ? how_ : outcome::cut_short, status_, whole ? reason_ : "disk");
-            co_return whole;
+            co_return co_await resume_from_origin(*stored, *reader);
         }
         std::size_t size = 0;
         for (const auto& piece : pieces) {
@@ -97,14 +94,12 @@ awaitable<bool> exchange::send_outside() {
         w_.counts.body_bytes_from_store.add(size);
         w_.counts.body_bytes_to_clients.add(size);
         const bool sent = co_await send_rest();
-        s_.parts.clear();
-        head_unsent = false;
         if (!sent) {
             finish(outcome::client_gone, status_, reason_);
             co_return false;
         }
     }
-    finish(how_, status_, reason_);
+    finish_whole();
     co_return true;
 }
 
@@ -120,7 +115,7 @@ awaitable<bool> exchange::resume_from_origin(const cache::stored_response& store
         head->strong_etag = etag->value;
     }
     const cache::head_ptr known = std::move(head);
-    co_return co_await resume_alone(known, reader.offset());
+    co_return co_await go_on_alone(known, reader.offset(), "disk");
 }
 
 }  // namespace reprise::proxy

@@ -66,7 +66,7 @@ awaitable<bool> exchange::run() {
     switch (path_) {
     case path::finish_sending: {
         keep = co_await send_rest();
-        finish(how_, status_, reason_);
+        finish_whole();
         if (keep && keep_ && body_unread()) {
             keep = co_await finish_upload();
         }
@@ -108,7 +108,7 @@ awaitable<bool> exchange::finish_composed(next after) {
         co_return co_await send_outside();
     }
     const bool sent = co_await send_rest();
-    finish(how_, status_, reason_);
+    finish_whole();
     co_return sent;
 }
 
@@ -305,6 +305,17 @@ awaitable<bool> exchange::fetch_alone() {
     co_return co_await relay_fetch(*reader, false, released);
 }
 
+// The same for one that shared a fetch, or had a stored response, and has had nothing of it yet.
+awaitable<bool> exchange::ask_alone() {
+    order_ = make_order();
+    prepare_storing(*order_);
+    order_->validating = nullptr;
+    order_->own_range = facts_.has_range;
+    order_->own_conditions = facts_.has_conditions;
+    sending_ = nullptr;
+    co_return co_await fetch_alone();
+}
+
 awaitable<bool> exchange::pass_through() {
     auto refused = judge_destination();
     if (!refused && facts_.asked.only_if_cached) {
@@ -313,7 +324,7 @@ awaitable<bool> exchange::pass_through() {
     if (refused) {
         if (answer_failure(*refused) == next::wait) {
             co_await send_rest();
-            finish(how_, status_, reason_);
+            finish_whole();
         }
         co_return co_await finish_upload();
     }
@@ -491,13 +502,14 @@ awaitable<bool> exchange::relay_fetch(cache::fetch_reader& reader, bool follows,
             // Not for followers: whether they may share the response is not known before its head.
             if (head_->version == 11 && !follows) {
                 held_ = std::move(report.interim);
-                s_.parts.clear();
+                compose_anew();
                 s_.parts.emplace_back(held_.data(), held_.size());
                 const bool sent = co_await send_rest();
                 if (!sent) {
                     finish(outcome::client_gone, 0, "");
                     co_return false;
                 }
+                s_.client.reply_is_whole();
                 first_byte_.reset();
             }
             break;

@@ -146,7 +146,6 @@ awaitable<bool> exchange::relay_gap(cache::fetch_reader& reader,
                                     cache::stored_ptr kept,
                                     cache::head_ptr head) {
     const auto plan = verdict_.part;
-    s_.parts.clear();
     http::cache_status how;
     how.forward = verdict_.forward;
     how.forward_status = head->status;
@@ -208,15 +207,15 @@ awaitable<bool> exchange::relay_gap(cache::fetch_reader& reader,
             co_return false;
         }
     }
-    finish(how_, status_, reason_);
+    finish_whole();
     co_return true;
 }
 
 // The client must not take what it has for the whole of it.
 bool exchange::break_off(outcome how, std::string_view reason) {
-    s_.parts.clear();
     keep_ = false;
     s_.client.break_off();
+    s_.parts.clear();
     finish(how, status_, reason);
     return false;
 }

@@ -58,7 +58,7 @@ exchange::next exchange::tell_peer() {
     if (to_peer_.handed_out) {
         to_peer_.handed_out->fetched.store(true, std::memory_order_relaxed);
     }
-    s_.parts.clear();
+    compose_anew();
     s_.parts.emplace_back(to_peer_.head.data(), to_peer_.head.size());
     if (to_peer_.body) {
         const auto size = to_peer_.first > 0 ? to_peer_.first : to_peer_.body->size();
@@ -108,16 +108,20 @@ bool exchange::is_squids_question() const noexcept {
 }
 
 awaitable<bool> exchange::send_paced() {
-    const bool begun = co_await send_rest();
-    if (begun) {
+    bool sent = co_await send_rest();
+    if (sent) {
         net::steady_timer timer{w_.io};
         timer.expires_after(to_peer_.pause);
         (void)co_await timer.async_wait(use_tuple);
         const auto& body = *to_peer_.body;
         s_.parts.emplace_back(body.data() + to_peer_.first, body.size() - to_peer_.first);
-        (void)co_await send_rest();
+        sent = co_await send_rest();
     }
-    finish(how_, status_, reason_);
+    if (sent) {
+        finish_whole();
+    } else {
+        finish(how_, status_, reason_);
+    }
     co_return !s_.client.failed();
 }
 

@@ -2,6 +2,10 @@
 #include "proxy/http/chunked.hpp"
 #include "proxy/http/forwarding.hpp"
 
+#include <algorithm>
+#include <optional>
+#include <utility>
+
 // A fetch's head and body on their way to the client, and what goes on alone behind them.
 
 namespace reprise::proxy {
@@ -19,6 +23,24 @@ std::size_t size_of(const cache::fetch_reader::report& report) noexcept {
         size += slice.size;
     }
     return size;
+}
+
+// Drops the first `bytes` of what came, or all of it; how many were dropped.
+std::uint64_t drop_front(cache::fetch_reader::report& report, std::uint64_t bytes) {
+    std::uint64_t dropped = 0;
+    auto slice = report.slices.begin();
+    for (; slice != report.slices.end() && dropped < bytes; ++slice) {
+        const auto some = static_cast<std::size_t>(
+            std::min<std::uint64_t>(slice->size, bytes - dropped));
+        dropped += some;
+        slice->begin += some;
+        slice->size -= some;
+        if (slice->size > 0) {
+            break;
+        }
+    }
+    report.slices.erase(report.slices.begin(), slice);
+    return dropped;
 }
 
 // A piece of the body, in a chunk of its own where there is a line for it, which must stay as it is
@@ -87,8 +109,11 @@ void exchange::compose_head(const cache::fetched_head& head, const http::cache_s
     tail.append("\r\n");
     append_connection(tail);
     tail.append("\r\n");
-    s_.parts.clear();
+    compose_anew();
     s_.parts.emplace_back(tail.data(), tail.size());
+    if (framing.kind == body_kind::until_close) {
+        s_.client.reply_ends_by_closing();
+    }
 }
 
 awaitable<bool> exchange::relay_body(cache::fetch_reader& reader, cache::head_ptr head) {
@@ -101,7 +126,6 @@ awaitable<bool> exchange::relay_body(cache::fetch_reader& reader, cache::head_pt
             w_.counts.body_bytes_from_collapsing.add(body);
         }
     };
-    bool head_unsent = true;
     for (;;) {
         reader.next(report, batch);
         if (head->has_body && head->length) {
@@ -112,7 +136,6 @@ awaitable<bool> exchange::relay_body(cache::fetch_reader& reader, cache::head_pt
         case news::nothing: {
             if (!s_.parts.empty()) {
                 const bool sent = co_await send_rest();
-                head_unsent = false;
                 if (!sent) {
                     note_body();
                     finish(outcome::client_gone, status_, reason_);
@@ -148,7 +171,7 @@ awaitable<bool> exchange::relay_body(cache::fetch_reader& reader, cache::head_pt
         }
         case news::failed: {
             error_ = report.why.detail;
-            if (head_unsent) {
+            if (!s_.client.reply_under_way()) {
                 // Nothing has gone out: an honest error instead of half a response.
                 auto why = std::move(report.why);
                 const auto after = answer_failure(why);
@@ -162,10 +185,8 @@ awaitable<bool> exchange::relay_body(cache::fetch_reader& reader, cache::head_pt
             co_return false;
         }
         case news::fell_out: {
-            const bool whole = co_await resume_alone(head, reader.offset());
             note_body();
-            finish(whole ? how_ : outcome::cut_short, status_, whole ? reason_ : "fell-behind");
-            co_return whole;
+            co_return co_await go_on_alone(head, reader.offset(), "fell-behind");
         }
         case news::interim: continue;  // too late for it
         case news::head:
@@ -174,7 +195,6 @@ awaitable<bool> exchange::relay_body(cache::fetch_reader& reader, cache::head_pt
         }
         if (!s_.parts.empty()) {
             const bool sent = co_await send_rest();
-            head_unsent = false;
             if (!sent) {
                 note_body();
                 finish(outcome::client_gone, status_, reason_);
@@ -183,22 +203,44 @@ awaitable<bool> exchange::relay_body(cache::fetch_reader& reader, cache::head_pt
         }
         if (over) {
             note_body();
-            finish(how_, status_, reason_);
+            finish_whole();
             co_return true;
         }
     }
 }
 
-// This client fell out of a shared fetch: it goes on with a range request of its own, under the
-// strong ETag of what it has had so far (RFC 9110 13.1.5). Without one, what was sent cannot be
-// continued and the connection breaks.
+// What this client was served from serves it no longer: it fell out of a shared fetch, or the disk
+// fails. Its answer so far is the head and `offset` bytes of body, of which something may be
+// composed and not out yet. A client that has had nothing has an answer of its own instead.
+awaitable<bool> exchange::go_on_alone(cache::head_ptr head,
+                                      std::uint64_t offset,
+                                      std::string_view why) {
+    if (!s_.client.reply_under_way()) {
+        w_.counts.collapsed_released.add();
+        co_return co_await ask_alone();
+    }
+    bool whole = co_await send_rest();
+    if (whole) {
+        whole = co_await resume_alone(std::move(head), offset);
+    }
+    if (whole) {
+        finish_whole();
+    } else {
+        finish(outcome::cut_short, status_, why);
+    }
+    co_return whole;
+}
+
+// With a range request of its own, under the strong ETag of what it has had so far (RFC 9110
+// 13.1.5). An origin that sends all of the same representation instead is as good. Without an ETag
+// what was sent cannot be continued and the connection breaks.
 awaitable<bool> exchange::resume_alone(cache::head_ptr head, std::uint64_t offset) {
     const auto break_off = [this] {
         keep_ = false;
         s_.client.break_off();
         return false;
     };
-    if (head->strong_etag.empty() || head->status != 200) {
+    if (!cache::can_be_resumed(*head)) {
         co_return break_off();
     }
     auto order = make_order();
@@ -210,7 +252,8 @@ awaitable<bool> exchange::resume_alone(cache::head_ptr head, std::uint64_t offse
     start_producer(w_, order);
     auto& report = s_.report;
     std::string chunk_line;
-    std::uint64_t left = 0;
+    std::uint64_t skip = 0;             // of what comes: this client has it
+    std::optional<std::uint64_t> left;  // to come; none: nobody said
     for (;;) {
         reader->next(report, batch);
         if (report.what == news::nothing) {
@@ -223,29 +266,43 @@ awaitable<bool> exchange::resume_alone(cache::head_ptr head, std::uint64_t offse
         if (report.what == news::head) {
             // Another representation, or another part of it, must not be spliced in; nor may it
             // bring a byte more or less than this client was promised.
-            const auto& part = *report.head;
-            const bool same = part.status == 206 && part.strong_etag == head->strong_etag &&
-                              part.range_total != 0 && part.range_first == offset &&
-                              part.range_last + 1 == part.range_total &&
-                              (!head->length || *head->length == part.range_total) &&
-                              (!part.length || *part.length == part.range_total - offset);
-            left = part.range_total - offset;
+            const auto& rest = *report.head;
+            bool same = rest.strong_etag == head->strong_etag;
+            if (rest.status == 206) {
+                same = same && rest.range_total != 0 && rest.range_first == offset &&
+                       rest.range_last + 1 == rest.range_total &&
+                       (!head->length || *head->length == rest.range_total) &&
+                       (!rest.length || *rest.length == rest.range_total - offset);
+                left = rest.range_total - offset;
+            } else {
+                const auto total = head->length ? head->length : rest.length;
+                same = same && rest.status == 200 && (!total || *total >= offset) &&
+                       (!head->length || !rest.length || *head->length == *rest.length);
+                skip = offset;
+                left = total;
+            }
             if (!same) {
                 co_return break_off();
             }
             continue;
         }
-        s_.parts.clear();
         if (report.what == news::data) {
-            const auto size = size_of(report);
-            if (size > left) {
-                co_return break_off();
+            if (left) {
+                const auto came = size_of(report);
+                if (came > *left) {
+                    co_return break_off();
+                }
+                *left -= came;
             }
-            left -= size;
+            skip -= drop_front(report, skip);
+            const auto size = size_of(report);
+            if (size == 0) {
+                continue;
+            }
             w_.counts.body_bytes_to_clients.add(size);
             append_piece(report, size, chunked_reply_ ? &chunk_line : nullptr, s_.parts);
         } else if (report.what == news::end) {
-            if (left != 0) {
+            if (left.value_or(0) != 0 || skip != 0) {
                 co_return break_off();
             }
             if (chunked_reply_) {

@@ -10,6 +10,15 @@
 
 namespace reprise::proxy {
 
+namespace {
+
+relay_owner relay_owner_of(client_stream& client) {
+    return {.acknowledged = [&client] { return client.acknowledged(); },
+            .break_off = [&client] { client.break_off(); }};
+}
+
+}  // namespace
+
 // A tunnel has no Via: its client would be taken for this proxy where that is known by its address,
 // by a peer or by our own listeners, and be told, or purge, what is not for him.
 std::optional<failure> exchange::judge_far_end(const tcp::endpoint& far) const {
@@ -52,7 +61,7 @@ awaitable<bool> exchange::tunnel_connect() {
     if (refused) {
         if (answer_failure(*refused) == next::wait) {
             co_await send_rest();
-            finish(how_, status_, reason_);
+            finish_whole();
         }
         co_return keep_ && !s_.client.failed();
     }
@@ -60,22 +69,27 @@ awaitable<bool> exchange::tunnel_connect() {
     const auto peer = origin->remote_endpoint(ignored);
     origin_ = endpoint_text(peer.address(), peer.port());
     held_ = "HTTP/1.1 200 Connection established\r\n\r\n";
-    s_.parts.clear();
+    compose_anew();
     s_.parts.emplace_back(held_.data(), held_.size());
     status_ = 200;
     const bool sent = co_await send_rest();
     if (sent) {
         const std::string early{s_.client.input().data().substr(head_bytes_.size())};
+        const auto owner = relay_owner_of(s_.client);
         const auto end = co_await relay(s_.client.socket(),
                                         *origin,
                                         early,
                                         "",
                                         settings_->options.timeouts.tunnel_idle,
-                                        w_.timer);
+                                        w_.timer,
+                                        owner);
         w_.counts.bytes_to_origins.add(end.a_to_b);
         w_.counts.bytes_from_origins.add(end.b_to_a);
         s_.client.note_relayed(end.a_to_b - std::min<std::uint64_t>(end.a_to_b, early.size()),
                                end.b_to_a);
+        if (end.end == relay_end::finished) {
+            s_.client.reply_is_whole();
+        }
     }
     keep_ = false;
     finish(outcome::tunnel, 200, "");
@@ -84,7 +98,7 @@ awaitable<bool> exchange::tunnel_connect() {
 
 awaitable<bool> exchange::tunnel_upgrade(fetch_order& order) {
     held_ = order.upgrade_bytes;
-    s_.parts.clear();
+    compose_anew();
     s_.parts.emplace_back(held_.data(), held_.size());
     status_ = 101;
     const bool sent = co_await send_rest();
@@ -95,16 +109,21 @@ awaitable<bool> exchange::tunnel_upgrade(fetch_order& order) {
         const std::string from_client{s_.client.input().data()};
         const std::string from_origin{lease.buffer().data()};
         s_.client.input().clear();
+        const auto owner = relay_owner_of(s_.client);
         const auto end = co_await relay(s_.client.socket(),
                                         lease.socket(),
                                         from_client,
                                         from_origin,
                                         settings_->options.timeouts.tunnel_idle,
-                                        w_.timer);
+                                        w_.timer,
+                                        owner);
         w_.counts.bytes_to_origins.add(end.a_to_b);
         w_.counts.bytes_from_origins.add(end.b_to_a);
         s_.client.note_relayed(end.a_to_b - std::min<std::uint64_t>(end.a_to_b, from_client.size()),
                                end.b_to_a);
+        if (end.end == relay_end::finished) {
+            s_.client.reply_is_whole();
+        }
     }
     finish(outcome::tunnel, 101, "");
     co_return false;

@@ -5,6 +5,7 @@
 #include "proxy/digest_page.hpp"
 #include "proxy/explain.hpp"
 #include "proxy/net/listening.hpp"
+#include "proxy/net/pace.hpp"
 #include "proxy/purge.hpp"
 #include "proxy/session.hpp"
 
@@ -60,6 +61,7 @@ acceptor listen_on(net::io_context& io, const config::endpoint& where) {
     if (address.is_v6()) {
         listener.set_option(net::ip::v6_only{true}, error);
     }
+    keep_little_unsent(listener.native_handle());
     listener.bind(endpoint, error);
     if (error) {
         throw failed("listen on", error);

@@ -66,8 +66,7 @@ void session::end_if_idle() {
 }
 
 void session::abort() {
-    error_code ignored;
-    state_.client.socket().close(ignored);
+    state_.client.close();
     state_.client_gone = true;
     state_.arrived.notify();
 }
@@ -119,6 +118,10 @@ session::head_state session::look_for_head(bool first) {
 awaitable<void> session::linger() {
     auto& client = state_.client;
     if (client.failed() || !client.socket().is_open()) {
+        co_return;
+    }
+    if (client.reply_under_way()) {
+        client.break_off();
         co_return;
     }
     error_code ignored;
@@ -196,6 +199,7 @@ awaitable<void> session::run() {
         } else {
             keep = next == exchange::next::keep;
         }
+        keep = keep && !client.reply_under_way();
     }
     co_await linger();
 }

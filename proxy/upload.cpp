@@ -42,7 +42,7 @@ awaitable<bool> upload::fill() {
         co_return false;
     }
     if (got > 0) {
-        client_.note_body_read(got);
+        client_.note_read(got);
         go();  // it does not wait any longer
         patience_.progress(got);
         co_return true;

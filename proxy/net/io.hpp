@@ -36,6 +36,10 @@ template <class Buffers>
 /// that its other end has not read, with the kernel's own cost). 0 when the kernel doesn't say.
 [[nodiscard]] std::uint64_t not_acknowledged(tcp_socket& socket) noexcept;
 
+/// From now on closing the socket is a reset, whoever closes it, the kernel of a process that dies
+/// too; or it is an end again. (Asio's own option is undone by a socket's destructor.)
+void set_reset_on_close(tcp_socket& socket, bool on) noexcept;
+
 /// Writes all, suspending only when the kernel will not take all at once. The memory that `buffers`
 /// point to outlives the call; the sequence itself (a const_buffer, or a std::array or std::vector
 /// of them) is copied. No deadline of its own: the caller's closes the socket.

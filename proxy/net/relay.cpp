@@ -1,10 +1,12 @@
 #include "proxy/net/relay.hpp"
 
 #include "proxy/net/io.hpp"
+#include "proxy/net/pace.hpp"
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
 #include <array>
+#include <utility>
 #include <vector>
 
 namespace reprise::proxy {
@@ -22,34 +24,50 @@ std::array<char, scratch_bytes>& scratch() {
 struct tunnel {
     tcp_socket& a;
     tcp_socket& b;
-    deadline quiet;
-    std::chrono::milliseconds idle;
+    relay_owner owner;
+    relay_result& result;
+    pace_guard quiet;
     bool broken = false;
 
-    tunnel(tcp_socket& first, tcp_socket& second, deadlines& timer, std::chrono::milliseconds wait)
+    tunnel(tcp_socket& first,
+           tcp_socket& second,
+           deadlines& timer,
+           relay_owner of_a,
+           relay_result& into)
         : a(first),
           b(second),
-          quiet(timer, [this] { close(); }),
-          idle(wait) {}
+          owner(std::move(of_a)),
+          result(into),
+          quiet(
+              timer, [this] { return moved(); }, [this] { break_off(); }) {}
 
+    std::uint64_t moved() {
+        const auto taken_by_a = owner.acknowledged ? owner.acknowledged()
+                                                   : result.b_to_a - not_acknowledged(a);
+        return result.a_to_b + result.b_to_a + taken_by_a + result.a_to_b - not_acknowledged(b);
+    }
     void close() {
         error_code ignored;
         a.close(ignored);
         b.close(ignored);
     }
     void break_off() {
-        broken = true;
-        close();
-    }
-    void note_progress() {
-        if (!quiet.expired()) {
-            quiet.expire_after(idle);
+        if (!std::exchange(broken, true)) {
+            if (owner.break_off) {
+                owner.break_off();
+            }
+            for (auto* side : {&a, &b}) {
+                if (side->is_open()) {
+                    set_reset_on_close(*side, true);
+                }
+            }
         }
+        close();
     }
 };
 
 /// Hands everything to the kernel, piece by piece so that a slow receiver counts as progress.
-awaitable<bool> push(tunnel& whole, tcp_socket& to, std::string_view bytes, std::uint64_t& moved) {
+awaitable<bool> push(tcp_socket& to, std::string_view bytes, std::uint64_t& moved) {
     while (!bytes.empty()) {
         const auto [error, count] = co_await to.async_write_some(net::buffer(bytes), use_tuple);
         if (error) {
@@ -57,7 +75,6 @@ awaitable<bool> push(tunnel& whole, tcp_socket& to, std::string_view bytes, std:
         }
         moved += count;
         bytes.remove_prefix(count);
-        whole.note_progress();
     }
     co_return true;
 }
@@ -65,7 +82,7 @@ awaitable<bool> push(tunnel& whole, tcp_socket& to, std::string_view bytes, std:
 /// One direction, until its source ends or either side breaks off.
 awaitable<void> pump(
     tunnel& whole, tcp_socket& from, tcp_socket& to, std::string_view first, std::uint64_t& moved) {
-    const bool sent = co_await push(whole, to, first, moved);
+    const bool sent = co_await push(to, first, moved);
     if (!sent) {
         whole.break_off();
         co_return;
@@ -82,7 +99,6 @@ awaitable<void> pump(
             co_return;
         }
         if (count > 0) {
-            whole.note_progress();
             const auto taken = try_write(to, net::buffer(scratch().data(), count), error);
             if (error) {
                 whole.break_off();
@@ -92,7 +108,7 @@ awaitable<void> pump(
             if (taken < count) {
                 const std::vector<char> rest(scratch().data() + taken, scratch().data() + count);
                 const std::string_view left{rest.data(), rest.size()};
-                const bool pushed = co_await push(whole, to, left, moved);
+                const bool pushed = co_await push(to, left, moved);
                 if (!pushed) {
                     whole.break_off();
                     co_return;
@@ -118,15 +134,17 @@ awaitable<relay_result> relay(tcp_socket& a,
                               std::string_view from_a,
                               std::string_view from_b,
                               std::chrono::milliseconds idle,
-                              deadlines& timer) {
+                              deadlines& timer,
+                              relay_owner owner) {
     using namespace net::experimental::awaitable_operators;
     relay_result result;
-    tunnel whole{a, b, timer, idle};
+    tunnel whole{a, b, timer, std::move(owner), result};
     prepare_socket(a);
     prepare_socket(b);
-    whole.quiet.expire_after(idle);
+    keep_little_unsent(b.native_handle());
+    whole.quiet.begin(0, idle);
     co_await (pump(whole, a, b, from_a, result.a_to_b) && pump(whole, b, a, from_b, result.b_to_a));
-    whole.quiet.clear();
+    whole.quiet.end();
     whole.close();
     result.end = whole.quiet.expired() ? relay_end::timed_out
                  : whole.broken        ? relay_end::reset

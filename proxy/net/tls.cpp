@@ -97,7 +97,8 @@ tls_link::tls_link(ssl_ptr ssl, tcp_socket outer, tls_pace pace, deadlines& time
       outer_(std::move(outer)),
       inner_(timer.io()),
       pace_(pace),
-      stalled_(timer, [this] { break_off(); }),
+      stalled_(
+          timer, [this] { return acknowledged(); }, [this] { break_off(); }),
       stopping_(timer, [this] { break_off(); }),
       done_(timer) {}
 
@@ -130,6 +131,7 @@ tcp_socket tls_link::start(const std::shared_ptr<tls_link>& self) {
     }
     prepare_socket(given);
     prepare_socket(me.inner_);
+    set_reset_on_close(me.outer_, true);  // until say_end
     me.given_ = ends[1];
     me.given_cookie_ = cookie_of(ends[1]);
     if (me.given_cookie_ == 0) {  // without it a truncated end could not be told from a whole one
@@ -176,11 +178,12 @@ void tls_link::close() noexcept {
 }
 
 void tls_link::break_off() noexcept {
-    if (!closed_) {
-        error_code ignored;
-        outer_.set_option(net::socket_base::linger{true, 0}, ignored);
-        close();
-    }
+    close();
+}
+
+std::uint64_t tls_link::acknowledged() noexcept {
+    const auto written = BIO_number_written(SSL_get_wbio(ssl_.get()));
+    return closed_ ? written : written - not_acknowledged(outer_);
 }
 
 // The kernel tells one end of a pair of a reset when the other is closed with something unread. So
@@ -233,12 +236,11 @@ awaitable<bool> tls_link::wait_inner() {
 
 // What OpenSSL did not take at once. It wants the same bytes again, wherever they are now.
 awaitable<bool> tls_link::send_rest(std::string_view bytes) {
-    stalled_.guard_rate(pace_.bytes_per_second, pace_.timeout);
+    stalled_.begin(pace_.bytes_per_second, pace_.timeout);
     while (!bytes.empty()) {
         const auto done = encrypt(bytes);
         if (done.end == step_end::moved) {
             bytes.remove_prefix(done.bytes);
-            stalled_.progress(done.bytes);
             continue;
         }
         if (done.end == step_end::end || done.end == step_end::cut) {
@@ -249,12 +251,12 @@ awaitable<bool> tls_link::send_rest(std::string_view bytes) {
             co_return false;
         }
     }
-    stalled_.clear();
+    stalled_.end();
     co_return true;
 }
 
 awaitable<bool> tls_link::say_end() {
-    stalled_.guard_rate(pace_.bytes_per_second, pace_.timeout);
+    stalled_.begin(pace_.bytes_per_second, pace_.timeout);
     for (;;) {
         ERR_clear_error();
         const int result = SSL_shutdown(ssl_.get());
@@ -274,7 +276,8 @@ awaitable<bool> tls_link::say_end() {
             co_return false;
         }
     }
-    stalled_.clear();
+    stalled_.end();
+    set_reset_on_close(outer_, false);
     error_code ignored;
     outer_.shutdown(tcp_socket::shutdown_send, ignored);
     co_return true;

@@ -10,12 +10,14 @@
 //
 // Ends are kept apart as TCP keeps them. What a plain socket calls the end (0 bytes) is TLS's
 // close_notify, in both directions and each on its own; a connection that ends without one, which
-// anybody on the way can bring about, is read as connection_reset, after the bytes before it.
+// anybody on the way can bring about, is read as connection_reset, after the bytes before it. The
+// TCP connection ends by a reset, even if the process dies, unless a close_notify was sent.
 
 #include "proxy/clock.hpp"
 #include "proxy/failure.hpp"
 #include "proxy/net/asio.hpp"
 #include "proxy/net/deadlines.hpp"
+#include "proxy/net/pace.hpp"
 #include "proxy/net/tls_context.hpp"
 #include "proxy/net/wakeup.hpp"
 
@@ -27,7 +29,7 @@
 
 namespace reprise::proxy {
 
-/// What the other side must keep up to be written to: deadline::guard_rate's arguments.
+/// What the other side must acknowledge to be written to: pace_guard::begin's arguments.
 struct tls_pace {
     std::uint64_t bytes_per_second = 0;
     std::chrono::milliseconds timeout{60'000};
@@ -53,6 +55,9 @@ public:
     /// Ends it now, so that the other side cannot take what it got for the whole: a reset, without
     /// a close_notify.
     void break_off() noexcept;
+
+    /// Bytes that the other side's machine has acknowledged, TLS's own included.
+    [[nodiscard]] std::uint64_t acknowledged() noexcept;
 
     /// Until it has ended. One at a time may wait, and must hold the link meanwhile.
     [[nodiscard]] awaitable<void> ended();
@@ -84,8 +89,8 @@ private:
     tcp_socket outer_;
     tcp_socket inner_;
     tls_pace pace_;
-    deadline stalled_;   // the other side does not take what it is sent
-    deadline stopping_;  // never comes but with deadlines::stop
+    pace_guard stalled_;  // the other side does not take what it is sent
+    deadline stopping_;   // never comes but with deadlines::stop
     wakeup done_;
     int given_ = -1;                  // the descriptor given out, as long as it has
     std::uint64_t given_cookie_ = 0;  // this mark
