@@ -71,10 +71,16 @@ void world::stop() {
 
 void world::kill() {
     end_.how = program_end::way::killed;
-    const auto when = steady::now();
+    killed_ = steady::now();
     program_->kill();
     program_.reset();
-    record.forget_since(when - seconds{2});
+}
+
+// What was answered within the last moments need not be on disk; what a hit showed may have been in
+// memory alone, and an older copy on disk.
+void world::forget_what_may_be_lost() {
+    record.forget_since(killed_ - seconds{2});
+    record.forget_kept();
 }
 
 bool world::goes_on() const {

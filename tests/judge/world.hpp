@@ -34,6 +34,9 @@ public:
     /// SIGTERM; how it ended is judged.
     void stop();
     void kill();
+    /// After a kill, when no client asks any more: what need not have outlived it is owed no
+    /// longer.
+    void forget_what_may_be_lost();
     [[nodiscard]] proxy_process& program() { return *program_; }
     [[nodiscard]] proxy_place& place() { return place_; }
 
@@ -79,6 +82,7 @@ private:
     std::string name_;
     std::unique_ptr<proxy_process> program_;
     program_end end_;
+    steady::time_point killed_{};
     cookie_jar cookies_;
     milliseconds client_body_{30'000};
     proxy_place place_;

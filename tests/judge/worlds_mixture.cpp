@@ -167,8 +167,10 @@ void play_disk(world& w) {
                 disk.heal();
                 killed ? w.kill() : w.stop();
             });
-            if (killed || trouble <= 2) {
-                w.record.forget_kept();
+            if (killed) {
+                w.forget_what_may_be_lost();
+            } else if (trouble <= 2) {
+                w.record.forget_kept();  // what could not be written, even that it is outdated
             }
         }
     }

@@ -180,7 +180,7 @@ void play_restarts(world& w) {
         }
         if (w.one_in(4)) {
             w.kill();
-            w.record.forget_kept();
+            w.forget_what_may_be_lost();
         } else {
             w.stop();
         }
