@@ -335,6 +335,15 @@ head_result parse(std::string_view bytes,
     return {.state = head_state::need_more, .resume = bytes.size()};
 }
 
+// RFC 9110 8.6, 9112 6.1: a 1xx frames nothing. Where one does, one recipient takes what follows
+// for its body and another for the final response.
+bool frames_a_body(field_list fields) noexcept {
+    return std::any_of(fields.begin(), fields.end(), [](const field& line) {
+        return line.id == field_id::transfer_encoding ||
+               (line.id == field_id::content_length && line.value != "0");
+    });
+}
+
 }  // namespace
 
 head_result parse_request_head(std::string_view bytes,
@@ -348,7 +357,13 @@ head_result parse_response_head(std::string_view bytes,
                                 response_head& out,
                                 const head_limits& limits,
                                 std::size_t resume) {
-    return parse(bytes, out, limits, resume);
+    const auto read = parse(bytes, out, limits, resume);
+    if (read.state == head_state::done && out.status < 200 && frames_a_body(out.fields)) {
+        return {.state = head_state::bad,
+                .code = failure_code::bad_response,
+                .why = "a 1xx response with a body"};
+    }
+    return read;
 }
 
 const char* parse_field_lines(std::string_view bytes, std::vector<field>& out, unsigned most) {

@@ -235,6 +235,30 @@ TEST_CASE("a response is held to the same grammar, as the origin's fault") {
     }
 }
 
+TEST_CASE("an interim response that frames a body is refused") {
+    // What follows would be its body to one recipient and the final response to another.
+    const auto read = [](const std::string& status, const std::string& line) {
+        response_head head;
+        return parse_response_head("HTTP/1.1 " + status + "\r\n" + line + "\r\n", head, {});
+    };
+    for (const std::string status :
+         {"100 Continue", "103 Early Hints", "101 Switching Protocols"}) {
+        CAPTURE(status);
+        CHECK(read(status, "").state == head_state::done);
+        CHECK(read(status, "Content-Length: 0\r\n").state == head_state::done);
+        for (const std::string line : {"Content-Length: 5\r\n",
+                                       "Content-Length: 0, 5\r\n",
+                                       "Content-Length: x\r\n",
+                                       "Transfer-Encoding: chunked\r\n"}) {
+            CAPTURE(line);
+            const auto refused = read(status, line);
+            CHECK(refused.state == head_state::bad);
+            CHECK(refused.code == failure_code::bad_response);
+        }
+    }
+    CHECK(read("204 No Content", "Content-Length: 5\r\n").state == head_state::done);
+}
+
 TEST_CASE("up to four empty lines before a request are skipped, and counted as its bytes") {
     const std::string_view bytes = "\r\n\r\n\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n";
     request_head head;
