@@ -42,6 +42,12 @@ bool is_of_origin_unheard(failure_code code) noexcept {
     }
 }
 
+// Of a head that cannot be read. Whoever sent HEAD takes a body for the next answer.
+bool asks_head(std::string_view bytes) noexcept {
+    bytes.remove_prefix(std::min(bytes.find_first_not_of("\r\n"), bytes.size()));
+    return bytes.starts_with("HEAD ");
+}
+
 }  // namespace
 
 session_state::session_state(worker& in, tcp_socket socket, std::size_t listener_index)
@@ -319,7 +325,7 @@ exchange::next exchange::answer_failure(const failure& why) {
                              .accept = accept != nullptr ? accept->value : std::string_view{},
                              .date = std::string_view{date.data(), date.size()},
                              .cache_status = status,
-                             .head = facts_.is_head,
+                             .head = head_->method == verb::head,  // facts_ may be unread
                              .close = !keep_});
     how_ = outcome_of(why.code);
     status_ = facts.status;
@@ -395,7 +401,7 @@ void exchange::refuse_head(session_state& state, const failure& why, steady_time
                              .accept = {},
                              .date = std::string_view{date.data(), date.size()},
                              .cache_status = {},
-                             .head = false,
+                             .head = asks_head(state.client.input().data()),
                              .close = true});
     const auto before = state.client.bytes_out();
     state.parts.clear();

@@ -93,6 +93,28 @@ TEST_SUITE("scenario/errors") {
         }
     }
 
+    TEST_CASE("nor has that to a HEAD that was refused before it was understood") {
+        world w{basic_settings()};
+        for (const std::string fields : {"Host: a, b\r\n",
+                                         "Host: a\r\nHost: b\r\n",
+                                         "Host: a\r\nContent-Length: x\r\n",
+                                         "Host: a\r\nExpect: more\r\n",
+                                         "Host: a\r\nno field\r\n",
+                                         "Host: a\r\nX : y\r\n"}) {
+            CAPTURE(fields);
+            auto one = w.proxy.connect();
+            one.send("HEAD " + w.origin.url("/a") + " HTTP/1.1\r\n" + fields + "\r\n");
+            const auto answer = one.read("HEAD");
+            CHECK(answer.status >= 400);
+            CHECK(answer.get("Content-Length") != "0");
+            CHECK(one.read_to_end(a_moment).bytes.empty());
+        }
+        auto one = w.proxy.connect();
+        one.send("HEAD ftp://x/ HTTP/1.1\r\nHost: x\r\n\r\n");
+        CHECK(one.read("HEAD").status == 501);
+        CHECK(one.ask(w.request("/a")).status == 404);
+    }
+
     TEST_CASE("an error is never stored, whatever was asked") {
         world w;
         w.origin.on("/a",
