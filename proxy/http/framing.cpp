@@ -3,6 +3,7 @@
 #include "proxy/http/forwarding.hpp"
 #include "proxy/http/target.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 #include <string>
@@ -45,6 +46,16 @@ framing_fields read(field_list fields) noexcept {
         }
     }
     return out;
+}
+
+std::string_view trimmed(std::string_view text) noexcept {
+    while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) {
+        text.remove_prefix(1);
+    }
+    while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) {
+        text.remove_suffix(1);
+    }
+    return text;
 }
 
 enum class coding : std::uint8_t { chunked, malformed, other };
@@ -99,26 +110,27 @@ const char* check_coding(const framing_fields& said, unsigned version, coding& r
     return nullptr;
 }
 
-// Content-Length of a response, where equal values count as one (RFC 9112 6.3, 5).
+// Content-Length of a response, where equal values count as one (RFC 9112 6.3, 5). A member that is
+// empty may be the rest of a value that another recipient reads: refused.
 bool merge_lengths(field_list fields, std::uint64_t& out) noexcept {
     bool first = true;
-    bool good = true;
     for (const auto& line : fields) {
         if (line.id != field_id::content_length) {
             continue;
         }
-        unsigned members = 0;
-        for_each_member(line.value, [&](std::string_view member) {
+        for (std::size_t begin = 0; begin <= line.value.size();) {
+            const auto comma = std::min(line.value.find(',', begin), line.value.size());
+            const auto member = trimmed(line.value.substr(begin, comma - begin));
             std::uint64_t value = 0;
-            good = good && parse_content_length(member, value) && (first || value == out);
+            if (!parse_content_length(member, value) || (!first && value != out)) {
+                return false;
+            }
             out = value;
             first = false;
-            ++members;
-            return good;
-        });
-        good = good && members != 0;
+            begin = comma + 1;
+        }
     }
-    return good;
+    return true;
 }
 
 const char* check_host(const framing_fields& said, unsigned version) noexcept {

@@ -43,8 +43,8 @@ struct body_framing {
 /// The body of a response to a request with this method (RFC 9112 6.3).
 ///
 /// Refused as bad_response: the same, except that equal Content-Length values, on several lines or
-/// in a list, are taken as one. No body: to HEAD, in 1xx, 204 and 304, whatever the fields say, and
-/// 2xx to CONNECT.
+/// in a list without empty members, are taken as one. No body: to HEAD, in 1xx, 204 and 304,
+/// whatever the fields say, and 2xx to CONNECT.
 [[nodiscard]] attempt<body_framing> response_framing(const response_head& head,
                                                      boost::beast::http::verb request_method);
 

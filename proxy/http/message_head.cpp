@@ -206,8 +206,8 @@ position scan_status_line(const char* p, const char* end, response_head& out) no
         return refuse("a status that is not three digits");
     }
     out.status = static_cast<unsigned>((p[1] - '0') * 100 + (p[2] - '0') * 10 + (p[3] - '0'));
-    if (out.status < 100) {
-        return refuse("a status below 100");
+    if (out.status < 100 || out.status > 599) {
+        return refuse("a status that is not from 100 to 599");
     }
     p += 4;
     out.reason = {};

@@ -459,4 +459,22 @@ TEST_SUITE("scenario/response_framing") {
         CHECK(w.origin.count("/next") == 2);
     }
 
+    TEST_CASE("a status that is none, and a length with a hole in it, are 502") {
+        world w;
+        w.origin.on("/b", ok("", "next"));
+        for (const char* raw : {"HTTP/1.1 099 Low\r\nContent-Length: 5\r\n\r\nhello",
+                                "HTTP/1.1 600 High\r\nContent-Length: 5\r\n\r\nhello",
+                                "HTTP/1.1 999 Higher\r\nContent-Length: 5\r\n\r\nhello",
+                                "HTTP/1.1 200 OK\r\nContent-Length: 5,\r\n\r\nhello",
+                                "HTTP/1.1 200 OK\r\nContent-Length: ,5\r\n\r\nhello",
+                                "HTTP/1.1 304 Not Modified\r\nContent-Length: 5,\r\n\r\n"}) {
+            CAPTURE(raw);
+            w.origin.on("/a", raw);
+            CHECK(w.get("/a").status == 502);
+            CHECK(w.get("/b").body == "next");
+        }
+        w.origin.on("/a", std::string{"HTTP/1.1 599 Last\r\nContent-Length: 5, 5\r\n\r\nhello"});
+        CHECK(w.get("/a").status == 599);
+    }
+
 }  // TEST_SUITE

@@ -190,6 +190,26 @@ TEST_CASE("a response framed badly is the origin's fault") {
 TEST_CASE("equal Content-Length values in a response count as one") {
     CHECK(answered("Content-Length: 5\r\nContent-Length: 5\r\n")->length == 5);
     CHECK(answered("Content-Length: 5, 5\r\n")->length == 5);
+    for (const char* lines : {"Content-Length: 5,\r\n",
+                              "Content-Length: ,5\r\n",
+                              "Content-Length: 5,,5\r\n",
+                              "Content-Length: 5, 5 ,\r\n",
+                              "Content-Length: 5\r\nContent-Length: \r\n",
+                              "Content-Length:\r\n",
+                              "Content-Length: ,\r\n",
+                              "Content-Length: \"5\"\r\n",
+                              "Content-Length: \"5,5\"\r\n",
+                              "Content-Length: 5, 6\r\n",
+                              "Content-Length: 5\r\nContent-Length: 5,\r\n",
+                              "Transfer-Encoding: chunked,\r\n",
+                              "Transfer-Encoding: ,chunked\r\n",
+                              "Transfer-Encoding: \r\n",
+                              "Transfer-Encoding: ,\r\n"}) {
+        CAPTURE(lines);
+        const auto got = answered(lines);
+        REQUIRE(got.has_error());
+        CHECK(got.error().code == failure_code::bad_response);
+    }
 }
 
 TEST_CASE("to HEAD and in a 304 there is a stated length but no body") {

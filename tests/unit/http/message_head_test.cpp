@@ -76,6 +76,22 @@ TEST_CASE("a head without field lines is whole") {
     CHECK(head.bytes == 18);
 }
 
+TEST_CASE("a status is three digits, from 100 to 599") {
+    response_head head;
+    for (const char* status : {"100", "199", "200", "599"}) {
+        CAPTURE(status);
+        const auto bytes = std::string{"HTTP/1.1 "} + status + " x\r\n\r\n";
+        CHECK(parse_response_head(bytes, head, {}).state == head_state::done);
+    }
+    for (const char* status : {"000", "099", "600", "799", "999", "20", "2000", "2x0", "-20"}) {
+        CAPTURE(status);
+        const auto bytes = std::string{"HTTP/1.1 "} + status + " x\r\n\r\n";
+        const auto result = parse_response_head(bytes, head, {});
+        CHECK(result.state == head_state::bad);
+        CHECK(result.code == failure_code::bad_response);
+    }
+}
+
 TEST_CASE("a response is read, with and without a phrase") {
     response_head head;
     REQUIRE(parse_response_head("HTTP/1.1 404 Not \xe9 Found\r\nA: b\r\n\r\n", head, {}).state ==
