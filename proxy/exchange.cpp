@@ -151,7 +151,7 @@ exchange::next exchange::begin() {
         verdict_.forward = http::forward_reason::method;
         return next::wait;
     }
-    if (look_up(wall_now())) {
+    if (look_up(resident_at(wall_now(), started_))) {
         if (auto* disk = w_.common.store.disk()) {
             disk->note_request(key_);
         }
@@ -209,7 +209,7 @@ bool exchange::adopt_from_disk() {
     if (stored_.what == cache::lookup::present) {
         w_.common.store.promote(key_, url_, stored_.response, uses, asked);
     }
-    return answer_from_store(wall_now());
+    return answer_from_store(resident_now());
 }
 
 // Judges what is stored. True when that is the answer: the reply is composed.
@@ -248,7 +248,7 @@ bool exchange::may_stand_in(bool disconnected, wall_time now) const {
 }
 
 exchange::next exchange::answer_stale(std::string_view detail) {
-    const auto now = wall_now();
+    const auto now = resident_now();
     how_ = outcome::stale;
     reason_ = detail;
     sending_ = stored_.response;
@@ -263,7 +263,7 @@ exchange::next exchange::answer_stale(std::string_view detail) {
 // RFC 9111 4.2.4: without an answer from the origin this cache is disconnected from it.
 exchange::next exchange::answer_failed_fetch(const failure& why) {
     const bool disconnected = is_of_origin_unheard(why.code);
-    if (may_stand_in(disconnected, wall_now())) {
+    if (may_stand_in(disconnected, resident_now())) {
         error_ = why.detail;
         note_failure(w_.counts, why.code);
         return answer_stale("origin-failed");

@@ -186,7 +186,7 @@ void exchange::compose_stored(const cache::stored_response& stored,
             }
             if (asked.answer == http::range_answer::unsatisfiable) {
                 status_ = 416;
-                const auto date = http::format_date(now);
+                const auto date = http::format_date(wall_now());
                 const auto length = stored.parts ? stored.parts->total : stored.size();
                 held_.assign("HTTP/1.1 416 Range Not Satisfiable\r\nContent-Range: ");
                 http::append_unsatisfied_range(held_, length);

@@ -78,7 +78,7 @@ awaitable<bool> exchange::send_outside() {
                 s_.parts.clear();
                 sending_ = nullptr;
                 stored_ = {};
-                verdict_ = cache::judge(stored_, facts_, head_->fields, wall_now());
+                verdict_ = cache::judge(stored_, facts_, head_->fields, resident_now());
                 co_return co_await serve_from_fetch();
             }
             if (status_ != 200) {

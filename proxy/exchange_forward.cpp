@@ -250,7 +250,7 @@ awaitable<bool> exchange::serve_from_fetch() {
                               http::judge_reuse(again.response->directives,
                                                 again.response->freshness,
                                                 facts_.asked,
-                                                wall_now())
+                                                resident_now())
                                       .what == http::reuse::fresh;
             if (came) {
                 // Who has joined meanwhile is served from the store too.
@@ -259,7 +259,7 @@ awaitable<bool> exchange::serve_from_fetch() {
                 place.reader.reset();
                 w_.common.fetches.remove(key_, into);
                 lead.started = true;
-                if (look_up(wall_now())) {
+                if (look_up(resident_now())) {
                     how_ = outcome::collapsed;
                     const auto after = send_composed();
                     co_return co_await finish_composed(after);
@@ -515,7 +515,7 @@ awaitable<bool> exchange::relay_fetch(cache::fetch_reader& reader, bool follows,
             break;
         }
         case news::head: {
-            if (follows && !may_follow(*report.head, wall_now())) {
+            if (follows && !may_follow(*report.head, resident_now())) {
                 released = true;
                 co_return true;
             }
@@ -531,7 +531,7 @@ awaitable<bool> exchange::relay_fetch(cache::fetch_reader& reader, bool follows,
             if (!is_safe(head_->method)) {
                 invalidate_after(head->status, *head);
             }
-            if (is_server_error(head->status) && may_stand_in(false, wall_now())) {
+            if (is_server_error(head->status) && may_stand_in(false, resident_now())) {
                 reader.leave();
                 const auto after = answer_stale("origin-error");
                 co_return co_await finish_composed(after);
@@ -560,7 +560,7 @@ awaitable<bool> exchange::relay_fetch(cache::fetch_reader& reader, bool follows,
             co_return co_await relay_body(reader, head);
         }
         case news::validated: {
-            const auto now = wall_now();
+            const auto now = resident_now();
             const auto fresh = report.fresh;
             if (follows && !may_share(*fresh)) {
                 released = true;

@@ -116,7 +116,7 @@ awaitable<bool> exchange::serve_other(cache::fetch_reader& reader,
 void exchange::compose_completed(const cache::stored_response& headed,
                                  const http::cache_status& how) {
     const auto& plan = verdict_.part;
-    compose_reply_fields(headed, wall_now(), how);
+    compose_reply_fields(headed, resident_now(), how);
     if (plan.ranged) {
         compose_part_head(headed, plan.wanted);
     } else {

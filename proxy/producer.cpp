@@ -295,6 +295,7 @@ awaitable<void> producer::fetch_once() {
         co_return;
     }
     response_time_ = wall_now();
+    came_at_ = resident_now();
     if (head_.status == 101) {
         const bool to_websocket = http::has_token(
                                       head_.fields, http::field_id::upgrade, "websocket") &&

@@ -1,5 +1,6 @@
 // What is stored already, freshened by what came: a 304, or the answer to a HEAD.
 
+#include "proxy/cache/recency.hpp"
 #include "proxy/http/conditional.hpp"
 #include "proxy/http/date.hpp"
 #include "proxy/http/forwarding.hpp"
@@ -58,6 +59,8 @@ std::shared_ptr<cache::stored_response> producer::freshened(const cache::stored_
     next->directives = directives;
     next->reusable_until = stored.parts ? wall_time::min()
                                         : http::reusable_until(directives, next->freshness);
+    next->freshness.response_time = came_at_;
+    next->asked_at = asked_at_;
     next->content = stored.content;
     next->parts = stored.parts;
     next->outside = stored.outside;
@@ -88,7 +91,12 @@ void producer::put_freshened(const cache::stored_ptr& current,
             w_.counts.store_refreshed.add();
         }
     } else {
-        // The 304 took the leave to store back, or chooses variants anew.
+        // The 304 took the leave to store back, or chooses variants anew. Nothing of what is more
+        // recent than it.
+        const auto kept = w_.common.store.variant_of(o.key, o.url, *current);
+        if (kept && kept != current && cache::is_outdated_by(*next, *kept)) {
+            return;
+        }
         const auto& others = w_.common.store.memory().invalidated();
         auto asked = w_.common.store.mark(o.key);
         const bool is_purged = others.since(o.key, begun_at_.count);
@@ -128,7 +136,7 @@ bool producer::adopt_not_modified() {
     }
     put_freshened(o.validating, next);
     if (o.is_get) {
-        (void)w_.common.admission.note(o.key, o.admission, response_time_);
+        (void)w_.common.admission.note(o.key, o.admission, came_at_);
     }
     into_.producer_validated(next);
     return true;

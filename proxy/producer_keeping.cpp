@@ -39,10 +39,10 @@ void producer::note_sights(std::size_t sights) {
 void producer::record_sights() {
     auto left = into_.add_sights(0);
     if (left > 0 && order_->may_use_parents && w_.common.peers->shares()) {
-        w_.common.peers->note_seen(peer_key(), response_time_);
+        w_.common.peers->note_seen(peer_key(), came_at_);
     }
     for (; left > 0; --left) {
-        (void)w_.common.admission.note(order_->key, order_->admission, response_time_);
+        (void)w_.common.admission.note(order_->key, order_->admission, came_at_);
     }
 }
 
@@ -78,6 +78,8 @@ std::shared_ptr<cache::fetched_head> producer::made_for_readers(
                                          request_time_,
                                          response_time_,
                                          o.now_settings->freshness);
+    head->freshness.response_time = came_at_;
+    head->asked_at = asked_at_;
     head->vary = http::read_vary(fields);
     if (!head->vary.empty()) {
         head->selecting = http::selecting_values(head->vary, o.request->head.fields);
@@ -170,7 +172,7 @@ void producer::publish_head(const http::body_framing& framing) {
     }
     if (o.behind && head->verdict != http::storability::storable && head_.status < 500) {
         // What replaces it may not be kept. It must not go on standing in for that.
-        (void)w_.common.store.drop(o.key, o.url, o.behind);
+        (void)w_.common.store.drop(o.key, o.url, asked);
     }
     if (head->verdict != http::storability::storable) {
         head->detail = http::to_string(head->verdict);
@@ -403,7 +405,7 @@ void producer::finish_on_disk() {
     const auto bytes = into_.received();
     const auto stored = made_of_head(bytes);
     describe(*stored);
-    if (on_disk_->finish(*stored)) {
+    if (w_.common.store.finish_on_disk(*on_disk_, order_->key, order_->url, *stored)) {
         w_.counts.stored_objects.add();
         w_.counts.stored_bytes.add(bytes);
     }
@@ -455,6 +457,7 @@ void producer::store_body() {
 void producer::store_part(std::shared_ptr<cache::stored_response> added) {
     auto& o = *order_;
     const auto& now = *o.now_settings;
+    stored.asked_at = published_->asked_at;
     const cache::combining_rules rules{now.options.memory.max_object,
                                        now.response_limits.bytes,
                                        now.response_limits.fields,

@@ -173,6 +173,7 @@ void producer::adopt_sibling() {
     head_ = std::move(won->head);
     request_time_ = won->asked_at;
     sent_at_ = won->sent_at;
+    asked_at_ = resident_at(request_time_, sent_at_);
     sibling_ = std::move(won->from);
     sibling_slot_ = won->slot;
     sibling_took_ = won->took;
@@ -298,6 +299,7 @@ awaitable<bool> producer::connect_and_send(bool fresh_only) {
     }
     control_->reading = &lease_.socket();
     request_time_ = wall_now();
+    asked_at_ = resident_now();
     sent_at_ = steady_now();
     const auto wire = request_wire(validate_,
                                    parent() != nullptr ? next_hop::parent : next_hop::origin);

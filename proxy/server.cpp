@@ -126,7 +126,7 @@ server::server(config::options options,
     : version_{std::move(version)},
       reload_{std::move(reload)},
       settings_{make_settings(std::move(options))},
-      common_{settings_->options, thread_count(settings_->options), wall_now()},
+      common_{settings_->options, thread_count(settings_->options), resident_now()},
       started_{steady_now()},
       windows_{started_},
       next_save_{started_ + settings_->options.admission.save_every},
@@ -190,7 +190,8 @@ void server::start() {
                                 "listener=",
                        .handler =
                            [this](const admin_request& asked) {
-                               auto told = explain(common_, *current(), asked.query, wall_now());
+                               auto told = explain(
+                                   common_, *current(), asked.query, resident_now());
                                return admin_response{.status = told.status,
                                                      .content_type = "application/json",
                                                      .body = std::move(told.json)};
@@ -324,9 +325,9 @@ void server::housekeep() {
     common_.store.memory().tick(now);
     {
         const std::lock_guard lock{settings_guard_};
-        common_.admission.housekeep(eviction_age(), wall_now());
+        common_.admission.housekeep(eviction_age(), resident_now());
         if (common_.peers) {
-            common_.peers->housekeep(common_.admission.settings(), wall_now());
+            common_.peers->housekeep(common_.admission.settings(), resident_now());
         }
         common_.advice.housekeep(common_.admission, common_.store.memory(), now);
     }
@@ -421,8 +422,8 @@ stats_inputs server::stats() {
     in.purges.tags = purges.tags;
     in.purges.bans = purges.bans;
     in.purges.forgotten = purges.forgotten;
-    const auto wall = wall_now();
-    const auto filter = common_.admission.figures(wall);
+    const auto resident = resident_now();
+    const auto filter = common_.admission.figures(resident);
     in.admission.fill = filter.young.fill;
     in.admission.false_positive_rate = filter.false_positive_rate;
     in.admission.remembered = static_cast<std::uint64_t>(filter.young.estimated_keys +
@@ -430,7 +431,7 @@ stats_inputs server::stats() {
     in.admission.memory_bytes = filter.memory;
     in.admission.remembers_for_seconds = static_cast<double>(filter.remembers_for.count());
     const auto age_of = [&](std::chrono::sys_seconds since) {
-        return std::max(0.0, std::chrono::duration<double>(wall - since).count());
+        return std::max(0.0, std::chrono::duration<double>(resident - since).count());
     };
     in.admission.young_age_seconds = age_of(filter.young.since);
     in.admission.old_age_seconds = age_of(filter.old.since);

@@ -59,6 +59,7 @@ struct fetched_head {
     bool has_body = false;
     std::optional<std::uint64_t> length;  ///< declared; none: unknown until the end
     http::freshness_facts freshness;
+    wall_time asked_at{};  ///< resident time, as stored_response's
     http::response_directives directives;
     http::vary_spec vary;
     std::string selecting;  ///< of the request that began the fetch

@@ -1,5 +1,6 @@
 #include "proxy/cache/partial_response.hpp"
 
+#include "proxy/cache/recency.hpp"
 #include "proxy/http/conditional.hpp"
 #include "proxy/http/date.hpp"
 #include "proxy/http/message_head.hpp"
@@ -113,18 +114,24 @@ std::shared_ptr<stored_response> updated_by(const stored_response& stored,
                                             const http::freshness_facts& newer,
                                             const combining_rules& rules) {
     const auto old_lines = stored.fields();
-    const auto lines = http::freshen(old_lines, partial, rules.head_bytes, rules.head_fields);
+    auto lines = http::freshen(old_lines, partial, rules.head_bytes, rules.head_fields);
     if (!lines) {
         return nullptr;
     }
     auto made = std::make_shared<stored_response>();
     const auto length = stored.parts ? stored.parts->total : stored.content->size;
     write_head(*made, *lines, length);
-    made->directives = http::read_governing_directives(*lines, rules.targeted);
-    // Age is in no stored head: what it said is in the newer's initial age.
+    made->directives = directives;
+    // Age is in no stored head: what it said, and how far its Date lay back, is in the newer's
+    // initial age.
+    const auto* date = http::find(*lines, field_id::date);
+    const auto dated = (date == nullptr ? std::nullopt
+                                        : http::parse_date(date->value, newer.response_time))
+                           .value_or(newer.response_time);
     made->freshness = http::freshness_of(
-        200, *lines, made->directives, newer.response_time, newer.response_time, rules.freshness);
-    made->freshness.initial_age = std::max(made->freshness.initial_age, newer.initial_age);
+        200, *lines, made->directives, dated, dated, rules.freshness);
+    made->freshness.initial_age = newer.initial_age;
+    made->freshness.response_time = newer.response_time;
     made->reusable_until = stored.parts ? wall_time::min()
                                         : http::reusable_until(made->directives, made->freshness);
     made->vary = stored.vary;
@@ -159,7 +166,10 @@ combined_response combine(const stored_response& stored,
     if (!together) {
         return {combination::too_large, nullptr};
     }
-    auto made = updated_by(stored, new_lines, added.freshness, rules);
+    // What came to a part that was asked for before adds its bytes, and says nothing new.
+    auto made = is_outdated_by(added, stored)
+                    ? std::make_shared<stored_response>(stored)
+                    : updated_by(stored, new_lines, added.freshness, rules);
     if (!made) {
         return {};
     }
@@ -169,6 +179,7 @@ combined_response combine(const stored_response& stored,
     made->content = nullptr;
     made->parts = std::make_shared<partial_body>(std::move(*together));
     made->reusable_until = wall_time::min();
+    made->asked_at = std::max(stored.asked_at, added.asked_at);
     complete_if_whole(*made);
     return {combination::combined, std::move(made)};
 }

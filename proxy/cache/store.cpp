@@ -1,5 +1,6 @@
 #include "proxy/cache/store.hpp"
 
+#include "proxy/cache/recency.hpp"
 #include "proxy/cache/store_stripe.hpp"
 
 #include <algorithm>
@@ -241,6 +242,12 @@ bool response_store::put_if(const filter::key_hash& key,
         }
         const auto said = purges_.judge(url, response->tags, asked.purges);
         if (!said.none() || invalidated_keys_.since(key, asked.count)) {
+            refused_.fetch_add(1, relaxed);
+            return false;
+        }
+        const auto* older = owner == nullptr ? nullptr
+                                             : store_stripe::variant_of(*owner, *response);
+        if (older != nullptr && is_outdated_by(*response, *older->response)) {
             refused_.fetch_add(1, relaxed);
             return false;
         }

@@ -49,7 +49,10 @@ struct stored_response {
     std::size_t length_at =
         0;  ///< where the Content-Length line begins; head.size() when there is none
     unsigned status = 0;
-    http::freshness_facts freshness;
+    http::freshness_facts freshness;  ///< response_time is resident time (clock.hpp)
+    /// When the request was sent that it answers, resident time; wall_time::min(): not known, as
+    /// of what came from disk, so at its response_time.
+    wall_time asked_at = wall_time::min();
     http::response_directives directives;
     http::vary_spec vary;
     std::string selecting;  ///< the request's values for `vary` (http::selecting_values)

@@ -1,5 +1,7 @@
 #include "proxy/cache/tiers.hpp"
 
+#include "proxy/cache/recency.hpp"
+
 #include <utility>
 
 namespace reprise::proxy::cache {
@@ -35,6 +37,11 @@ tiers::tiers(const store_plan& memory) : memory_{memory}, outdated_to_{memory.to
 void tiers::attach(std::unique_ptr<disk::tier> disk, disk_write when) {
     disk_ = std::move(disk);
     when_ = when;
+    // What was put into both and proves older on disk leaves memory too, which knew of nothing.
+    disk_->on_outdated(
+        [this](const filter::key_hash& key, std::string_view url, const stored_ptr& response) {
+            (void)memory_.drop(key, url, response);
+        });
 }
 
 bool tiers::put(const filter::key_hash& key,
@@ -43,9 +50,47 @@ bool tiers::put(const filter::key_hash& key,
                 invalidation_mark asked,
                 standing as,
                 unsigned uses_to_admit) {
+    const auto before = disk_ ? memory_.variant_of(key, url, *response) : nullptr;
+    if (before && is_outdated_by(*response, *before)) {
+        return false;
+    }
     const bool to_disk = disk_ && when_ == disk_write::admission && as == standing::admitted &&
                          !response->parts && disk_->put(key, url, response, asked);
-    return memory_.put(key, url, std::move(response), asked, as, uses_to_admit) || to_disk;
+    const bool in_memory = memory_.put(key, url, response, asked, as, uses_to_admit);
+    if (disk_ && in_memory && !to_disk && !response->parts) {
+        outdate_on_disk(key, url, response, before);
+    }
+    return in_memory || to_disk;
+}
+
+// `before`: what memory had, which may be on its way to the disk.
+void tiers::outdate_on_disk(const filter::key_hash& key,
+                            std::string_view url,
+                            const stored_ptr& newer,
+                            const stored_ptr& before) {
+    if (before) {
+        disk_->drop(key, *before);
+    }
+    disk_->outdate(key, url, newer);
+}
+
+bool tiers::finish_on_disk(disk::object_writer& writing,
+                           const filter::key_hash& key,
+                           std::string_view url,
+                           const stored_response& response) {
+    const auto before = memory_.variant_of(key, url, response);
+    if ((before && is_outdated_by(response, *before)) || !writing.finish(response)) {
+        return false;
+    }
+    const auto now = memory_.variant_of(key, url, response);
+    if (now && now != before && is_outdated_by(response, *now)) {
+        disk_->drop(key, response);
+        return false;
+    }
+    if (now) {
+        (void)memory_.drop(key, url, now);
+    }
+    return true;
 }
 
 void tiers::admitted(const filter::key_hash& key,
@@ -61,12 +106,16 @@ bool tiers::put_over(const filter::key_hash& key,
                      std::string_view url,
                      const stored_ptr& expected,
                      stored_ptr response,
-                     invalidation_mark asked) {
-    if (!memory_.put_over(key, url, expected, response, asked)) {
+                     invalidation_mark asked,
+                     standing as,
+                     unsigned uses_to_admit) {
+    if (!memory_.put_over(key, url, expected, response, asked, as, uses_to_admit)) {
         return false;
     }
-    if (disk_ && when_ == disk_write::admission && !response->parts) {
-        (void)disk_->put(key, url, response, asked);
+    if (disk_ && !response->parts &&
+        (when_ != disk_write::admission || as == standing::probation ||
+         !disk_->put(key, url, response, asked))) {
+        outdate_on_disk(key, url, response, expected);
     }
     return true;
 }

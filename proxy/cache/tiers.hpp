@@ -8,9 +8,10 @@
 //   leaves memory and was used ("eviction"). Parts of objects stay in memory.
 // - A body larger than memory.max_object never enters memory; it goes to disk as it arrives
 //   (begin_on_disk).
-// - Where the disk takes no newer response (it is to come at its eviction, or was not worth
-//   writing), the older one stays on disk, and may answer when the newer has left memory, for as long
-//   as its own head says. What is dropped as outdated takes the older along.
+// - What is kept is the most recent (recency.hpp), in both tiers. Where the disk takes no newer
+//   response (it is to come at its eviction, or was not worth writing), the older one goes all the
+//   same: it would answer again when the newer has left memory. Parts alone leave it: they may be
+//   of the very same.
 // - What the disk serves a second time is taken into memory too (promote): the first may be the
 //   last. Not where a selective disk gets what leaves memory: each tier then has objects of its
 //   own, and a copy would push out what is nowhere else.
@@ -113,7 +114,9 @@ public:
                   std::string_view url,
                   const stored_ptr& expected,
                   stored_ptr response,
-                  invalidation_mark asked);
+                  invalidation_mark asked,
+                  standing as = standing::admitted,
+                  unsigned uses_to_admit = 1);
     /// A body of `length` bytes, or of unknown length, that is too large for memory. Null: there is
     /// no disk, or it takes none now.
     [[nodiscard]] std::unique_ptr<disk::object_writer> begin_on_disk(
@@ -121,6 +124,13 @@ public:
         std::string_view url,
         std::optional<std::uint64_t> length,
         invalidation_mark asked);
+
+    /// The end of what begin_on_disk began; `response` is its head. Memory gives up what is older.
+    /// False: not stored, the more recent is.
+    bool finish_on_disk(disk::object_writer& writing,
+                        const filter::key_hash& key,
+                        std::string_view url,
+                        const stored_response& response);
 
     /// `response` was served from disk, `uses` times before.
     void promote(const filter::key_hash& key,
@@ -149,6 +159,10 @@ public:
     void keep_purges(std::function<void()> kept);
 
 private:
+    void outdate_on_disk(const filter::key_hash& key,
+                         std::string_view url,
+                         const stored_ptr& newer,
+                         const stored_ptr& before);
     [[nodiscard]] bool fits_memory(const body& content) const noexcept {
         return content.size <= largest_in_memory_.load(std::memory_order_relaxed);
     }

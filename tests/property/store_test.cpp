@@ -150,6 +150,11 @@ void run(std::uint64_t seed, bool ample) {
         case 3: {
             const auto vary = varies[below(varies.size())];
             const stored_ptr added = make(vary, arrived);
+            const auto kept = store.variant_of(key, url, *added);
+            if (kept && kept->freshness.response_time > added->freshness.response_time) {
+                REQUIRE_FALSE(store.put(key, url, added));  // the more recent stays
+                break;
+            }
             const bool fits = added->footprint() + index <= capacity;
             REQUIRE(store.put(key, url, added) == fits);
             if (fits) {

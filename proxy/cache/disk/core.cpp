@@ -167,7 +167,8 @@ core::core(const tier_settings& from,
             .carry = from.carry,
             .exponent = from.exponent}},
       requests{std::max<std::uint64_t>(from.size / usual_object, 1u << 14)},
-      next_id_{first_id()} {}
+      first_id_{first_id()},
+      next_id_{first_id_} {}
 
 std::string core::path_of(std::string_view name) const {
     std::string path = settings.path;

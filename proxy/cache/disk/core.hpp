@@ -12,11 +12,13 @@
 #include "proxy/cache/disk/format.hpp"
 #include "proxy/cache/disk/index.hpp"
 #include "proxy/cache/disk/readers.hpp"
+#include "proxy/cache/disk/record.hpp"
 #include "proxy/cache/disk/segment.hpp"
 #include "proxy/cache/disk/space.hpp"
 #include "proxy/cache/disk/tier.hpp"
 #include "proxy/cache/policy/frequency_sketch.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <compare>
@@ -158,11 +160,24 @@ struct core {
     space room;                 ///< but for hit() and worth_writing(), the writer's alone
     frequency_sketch requests;  ///< of primary keys
 
+    tier::outdated_call on_outdated;  ///< set before anything is offered
+
     std::atomic<bool> loading{true};
     std::atomic<bool> closed{false};
     std::atomic<std::int64_t> loaded_in_ms{0};
 
     [[nodiscard]] std::uint64_t next_id() noexcept { return next_id_.fetch_add(1); }
+    /// When a record's response came, in resident time; it says `said`. Of what an earlier process
+    /// wrote that was another's resident time: it came before it was written, and, where the clock
+    /// was set back since, before this process opened the store.
+    [[nodiscard]] wall_time came_at(const record_header& record, wall_time said) const noexcept {
+        constexpr auto more_than_one_process_makes = std::uint64_t{1} << 40;
+        if (record.id - first_id_ < more_than_one_process_makes) {
+            return said;
+        }
+        const auto came = std::min(said, record.written);
+        return came > resident_now() ? opened_ : came;
+    }
     [[nodiscard]] std::string path_of(std::string_view name) const;
 
     /// What settings.told hears of a record that enters under its primary key.
@@ -216,6 +231,8 @@ private:
     void tell_gone(const filter::key_hash& key, const index_entry& entry) noexcept;
     [[nodiscard]] std::unique_lock<std::mutex> in_order(const filter::key_hash& key);
 
+    const wall_time opened_ = resident_now();
+    const std::uint64_t first_id_;
     std::atomic<std::uint64_t> next_id_;
     std::atomic<bool> takes_puts_{true};
     mutable std::mutex health_guard_;

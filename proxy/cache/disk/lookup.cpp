@@ -247,7 +247,8 @@ bool disk_lookup::state::take_directory(http::field_list request, found& out) {
 void disk_lookup::state::answer(found& out) {
     out.what = lookup::absent;
     const auto& entry = object->entry();
-    const auto& head = newer ? newer_view : view;
+    auto& head = newer ? newer_view : view;
+    head.freshness.response_time = store->came_at(head.header, head.freshness.response_time);
     const auto drop = [&](std::atomic<std::uint64_t>& counter) {
         counter.fetch_add(1, relaxed);
         store->counts.misses.fetch_add(1, relaxed);

@@ -357,6 +357,31 @@ void tier::drop(const filter::key_hash& key, const stored_response& outdated) {
     writer_->note(drop_note{key, discriminator, id});
 }
 
+void tier::on_outdated(outdated_call told) {
+    core_->on_outdated = std::move(told);
+}
+
+void tier::outdate(const filter::key_hash& key, std::string_view url, const stored_ptr& newer) {
+    const auto discriminator =
+        newer->vary.empty() ? 0 : variant_discriminator(key, newer->vary.names, newer->selecting);
+    const auto object = index_key(record_kind::object, key, discriminator);
+    // While the index is being filled, what is not there may still come; what was offered before
+    // may be under way.
+    if (!core_->index.find(object) && !core_->loading.load(relaxed) &&
+        writer_->queued_bytes() == 0) {
+        return;
+    }
+    auto head = std::make_shared<stored_response>(*newer);
+    head->content = nullptr;
+    const auto bytes = head->head.size() + task_bytes;
+    outdate_task task{key, discriminator, std::string{url}, std::move(head), newer};
+    if (!writer_->offer(std::move(task), bytes)) {
+        core_->gone.note(object);
+        (void)core_->erase(object);
+        writer_->note(drop_note{key, discriminator, drop_note::whatever});
+    }
+}
+
 void tier::expire(const filter::key_hash& key, wall_time now, std::function<void()> kept) {
     if (!core_->expire(key, {end_of_time, now})) {
         invalidate(key, std::move(kept));  // too many to remember: gone is safer than fresh

@@ -197,6 +197,15 @@ public:
     /// thread, when the journal has it (synced); at once when there is nothing to keep.
     /// Call it after invalidations::note, so that what is being put meanwhile stays out.
     void invalidate(const filter::key_hash& key, std::function<void()> kept = {});
+    /// `newer` is in memory and is not to be written here now. What is here of the same variant
+    /// goes, now and after any restart, for it would be found when `newer` has left memory; unless
+    /// it is the more recent: then that is told.
+    void outdate(const filter::key_hash& key, std::string_view url, const stored_ptr& newer);
+    /// Who hears of a response that was put here, or told to outdate, and is older than what is
+    /// here. On the writer's thread. Before the first put.
+    using outdated_call =
+        std::function<void(const filter::key_hash&, std::string_view url, const stored_ptr&)>;
+    void on_outdated(outdated_call told);
     /// Drops exactly this response, if it is here.
     void drop(const filter::key_hash& key, const stored_response& outdated);
 

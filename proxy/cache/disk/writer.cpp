@@ -275,8 +275,17 @@ void writer::write_all_offered(std::unique_lock<std::mutex>& lock) {
     write_by_ = never;
 }
 
+// With guard_ held.
 void writer::skip_offered() {
     for (const auto& one : offered_) {
+        if (const auto* task = std::get_if<outdate_task>(&one.task)) {
+            const auto object = index_key(record_kind::object, task->primary, task->discriminator);
+            core_->gone.note(object);
+            (void)core_->erase(object);
+            noted_.push_back(
+                {drop_note{task->primary, task->discriminator, drop_note::whatever}, {}});
+            continue;
+        }
         if (one.bytes != 0) {
             core_->counts.skipped.fetch_add(1, std::memory_order_relaxed);
             core_->counts.skipped_bytes.fetch_add(one.bytes, std::memory_order_relaxed);

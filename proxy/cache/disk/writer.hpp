@@ -65,10 +65,19 @@ struct abandon_task {
     std::uint64_t object = 0;
     std::uint32_t parts = 0;
 };
-using write_task = std::variant<response_task, extent_task, abandon_task>;
+/// What is there of this variant goes, unless it is more recent than `newer`.
+struct outdate_task {
+    filter::key_hash primary{};
+    std::uint64_t discriminator = 0;
+    std::string url;
+    stored_ptr newer;                                ///< its head
+    std::weak_ptr<const stored_response> in_memory;  ///< itself
+};
+using write_task = std::variant<response_task, extent_task, abandon_task, outdate_task>;
 
-/// Drops this very record.
+/// Drops this very record, or whatever is older than the note.
 struct drop_note {
+    static constexpr std::uint64_t whatever = 0;  ///< no record's id
     filter::key_hash primary{};
     std::uint64_t discriminator = 0;
     std::uint64_t id = 0;
@@ -140,8 +149,14 @@ private:
     void perform(const response_task& task);
     void perform(const extent_task& task);
     void perform(const abandon_task& task);
+    [[nodiscard]] std::uint32_t extents_of(const response_task& task) const noexcept;
     void write_response(const response_task& task, std::uint64_t discriminator);
     void list_variant(const response_task& task, std::uint64_t discriminator, std::uint16_t expiry);
+    void perform(const outdate_task& task);
+    void forget(const outdate_task& task);
+    [[nodiscard]] stored_ptr head_under(const filter::key_hash& key);
+    [[nodiscard]] stored_ptr newest_of(const filter::key_hash& primary,
+                                       std::uint64_t discriminator);
     [[nodiscard]] std::optional<journal_fact> drop(const drop_note& note);
     void carry_what_is_due();
     void flush();

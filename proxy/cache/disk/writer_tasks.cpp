@@ -4,6 +4,7 @@
 #include "proxy/cache/disk/teller.hpp"
 #include "proxy/cache/disk/variants.hpp"
 #include "proxy/cache/disk/writer.hpp"
+#include "proxy/cache/recency.hpp"
 
 #include <utility>
 #include <vector>
@@ -34,6 +35,65 @@ std::optional<index_entry> writer::append(const Source& source, std::uint64_t id
     });
 }
 
+std::uint32_t writer::extents_of(const response_task& task) const noexcept {
+    const auto extent = core_->shape.inline_most;
+    return static_cast<std::uint32_t>((task.length + extent - 1) / extent);
+}
+
+// The response whose head is under this key; null: there is none, or it can't be read.
+stored_ptr writer::head_under(const filter::key_hash& key) {
+    if (tail_.awaits(key)) {
+        flush();
+    }
+    const auto there = core_->index.find(key);
+    if (!there || there->kind == record_kind::variants) {
+        return nullptr;
+    }
+    std::vector<char> front;
+    if (!read_front(*core_, there->place, there->bytes, front)) {
+        return nullptr;
+    }
+    auto view = read_object(front);
+    if (!view) {
+        return nullptr;
+    }
+    auto& came = view->freshness.response_time;
+    came = core_->came_at(view->header, came);
+    return make_response(*view);
+}
+
+// The newest head of a variant; null: there is none. It is read for what is to take another's
+// place; of what is new the index says that there is nothing to be read.
+stored_ptr writer::newest_of(const filter::key_hash& primary, std::uint64_t discriminator) {
+    auto object = head_under(index_key(record_kind::object, primary, discriminator));
+    if (!object) {
+        return nullptr;
+    }
+    auto newer = head_under(refresh_key(primary, discriminator));
+    const bool is_its = newer &&
+                        newer->disk_record.load(relaxed) == object->disk_record.load(relaxed);
+    return is_its ? newer : object;
+}
+
+void writer::perform(const outdate_task& task) {
+    const auto there = newest_of(task.primary, task.discriminator);
+    if (!there || !is_outdated_by(*task.newer, *there)) {
+        forget(task);
+    } else if (const auto itself = task.in_memory.lock(); itself && core_->on_outdated) {
+        core_->on_outdated(task.primary, task.url, itself);
+    }
+}
+
+// Whether it is in the index, can't be read, or may still be loaded.
+void writer::forget(const outdate_task& task) {
+    const auto object = index_key(record_kind::object, task.primary, task.discriminator);
+    const bool may_come = core_->loading.load(relaxed);
+    core_->gone.note(object);
+    if (core_->erase(object) || may_come) {
+        note(drop_note{task.primary, task.discriminator, drop_note::whatever});
+    }
+}
+
 void writer::perform(const response_task& task) {
     if (dropped_ids_.contains(task.id) || core_->invalidated.since(task.primary, task.asked)) {
         return;
@@ -47,12 +107,25 @@ void writer::perform(const response_task& task) {
         core_->counts.skipped.fetch_add(1, relaxed);
         return;
     }
+    // What came later may have been written before: a download took long, a response left memory
+    // late, or a 304 was overtaken by another.
+    if (const auto there = newest_of(task.primary, discriminator);
+        there && is_outdated_by(*task.response, *there)) {
+        core_->counts.skipped.fetch_add(1, relaxed);
+        if (core_->on_outdated) {
+            core_->on_outdated(task.primary, task.url, task.response);
+        }
+        if (task.kind == record_kind::large) {
+            perform(abandon_task{task.primary, task.id, extents_of(task)});
+        }
+        return;
+    }
     if (task.kind == record_kind::large) {
         // The head is for when all of it is there: in the index, hence in the file.
         flush();
         const auto extent = static_cast<std::uint32_t>(core_->shape.inline_most);
-        const auto extents = static_cast<std::uint32_t>((task.length + extent - 1) / extent);
-        if (!has_extents(core_->index, {task.primary, task.id, task.length, extent, extents})) {
+        if (!has_extents(core_->index,
+                         {task.primary, task.id, task.length, extent, extents_of(task)})) {
             core_->counts.skipped.fetch_add(1, relaxed);
             return;
         }
@@ -190,6 +263,16 @@ void writer::perform(const abandon_task& task) {
 
 std::optional<journal_fact> writer::drop(const drop_note& note) {
     const auto key = index_key(record_kind::object, note.primary, note.discriminator);
+    if (note.id == drop_note::whatever) {
+        if (tail_.awaits(key)) {
+            flush();
+            (void)core_->erase(key);
+        }
+        if (note.discriminator != 0) {
+            tell_variants(*core_, note.primary);
+        }
+        return dropped_variant{note.primary, note.discriminator};
+    }
     if (tail_.awaits(key)) {
         flush();
         if (troubled_) {

@@ -13,6 +13,7 @@ namespace reprise::proxy::cache {
 namespace {
 
 using namespace disk::test;
+using namespace std::chrono_literals;
 
 constexpr std::uint64_t memory_bytes = 256u << 10;
 
@@ -82,6 +83,24 @@ private:
     contents_listener* const told_;
     unsigned next_ = 0;
 };
+
+/// Asked for and come so long after the start of the test; later versions at later times.
+std::shared_ptr<stored_response> version(std::string_view url,
+                                         std::size_t size,
+                                         unsigned number,
+                                         std::chrono::milliseconds asked,
+                                         std::chrono::milliseconds came) {
+    static const auto start = resident_now();
+    auto made = object(url, size, number);
+    made->asked_at = start + asked;
+    made->freshness.response_time = start + came;
+    return made;
+}
+
+bool is_version(const stored_ptr& response, std::string_view url, unsigned number) {
+    return response && response->content &&
+           bytes_of(*response->content) == body_for(url, response->content->size, number);
+}
 
 bool is_fresh(const stored_ptr& response) {
     return response && !response->purged_softly && response->reusable_until > wall_now();
@@ -174,6 +193,119 @@ TEST_SUITE("cache/tiers") {
         store.put(url, newer);
         store->promote(key_of(url), url, older, 2, store->mark(key_of(url)));
         CHECK(store.in_memory(url) == newer);
+    }
+
+    TEST_CASE("an older response takes no newer one's place in memory, whenever it ends") {
+        both store{disk_write::admission};
+        const auto url = url_of(1);
+        const auto slow = version(url, 100, 1, 0ms, 10ms);
+        store.put(url, version(url, 100, 2, 20ms, 30ms));
+        CHECK_FALSE(store->put(key_of(url), url, slow, store->mark(key_of(url))));
+        CHECK(is_version(store.in_memory(url), url, 2));
+        store.settle();
+        CHECK(is_version(store.on_disk(url), url, 2));
+    }
+
+    TEST_CASE("what is on disk alone is not outdated by what is older") {
+        // On the disk that gets everything, and on one that gets what leaves memory.
+        for (const auto when : {disk_write::admission, disk_write::eviction}) {
+            CAPTURE(when == disk_write::eviction);
+            both store{when};
+            const auto url = url_of(1);
+            store.put(url, version(url, 100, 2, 20ms, 30ms));
+            REQUIRE(store.in_memory(url));
+            store.push_out(url);
+            REQUIRE(is_version(store.on_disk(url), url, 2));
+            const auto slow = version(url, 100, 1, 0ms, 10ms);
+            (void)store->put(key_of(url), url, slow, store->mark(key_of(url)));
+            CHECK(eventually([&] { return store->variants(key_of(url), url).empty(); }));
+            store.settle();
+            CHECK(is_version(store.on_disk(url), url, 2));
+            store.open();
+            CHECK(is_version(store.on_disk(url), url, 2));
+        }
+    }
+
+    TEST_CASE("what memory alone has outdates what is on disk, after a restart too") {
+        both store{disk_write::eviction};
+        const auto url = url_of(1);
+        store.put(url, version(url, 100, 1, 0ms, 10ms));
+        REQUIRE(store.in_memory(url));
+        store.push_out(url);
+        REQUIRE(is_version(store.on_disk(url), url, 1));
+        store.put(url, version(url, 100, 2, 20ms, 30ms));
+        store.settle();
+        CHECK_FALSE(store.on_disk(url));
+        store.open();
+        CHECK_FALSE(store.on_disk(url));
+    }
+
+    TEST_CASE("what an earlier process stored is older than all that is asked for now") {
+        both store{disk_write::admission};
+        const auto url = url_of(1);
+        // Its clock was ahead by a day.
+        store.put(url, version(url, 100, 1, 24h, 24h + 10ms));
+        store.settle();
+        REQUIRE(is_version(store.on_disk(url), url, 1));
+        store.open();
+        const auto known = store.on_disk(url);
+        REQUIRE(is_version(known, url, 1));
+        CHECK(known->freshness.response_time <= resident_now());
+        const auto newer = object(url, 100, 2);
+        newer->asked_at = newer->freshness.response_time = resident_now();
+        store.put(url, newer);
+        store.settle();
+        CHECK(is_version(store.on_disk(url), url, 2));
+    }
+
+    TEST_CASE(
+        "a large body that ends late takes the place of nothing newer, and of all that is older") {
+        both store{disk_write::eviction};
+        const auto url = url_of(1);
+        const auto written = [&](const stored_ptr& response) {
+            const auto writing = store->begin_on_disk(
+                key_of(url), url, response->content->size, store->mark(key_of(url)));
+            REQUIRE(writing);
+            for (const auto& piece : response->content->slices) {
+                REQUIRE(writing->append(piece));
+            }
+            auto head = std::make_shared<stored_response>(*response);
+            head->content = nullptr;
+            return store->finish_on_disk(*writing, key_of(url), url, *head);
+        };
+        store.put(url, version(url, 100, 2, 20ms, 30ms));
+        CHECK_FALSE(written(version(url, 400'000, 1, 0ms, 10ms)));
+        CHECK(is_version(store.in_memory(url), url, 2));
+        CHECK(written(version(url, 400'000, 3, 40ms, 50ms)));
+        CHECK_FALSE(store.in_memory(url));
+        store.settle();
+        CHECK(store.on_disk(url));
+    }
+
+    TEST_CASE("of two 304s to what is on disk the later one's head stays, whichever is put last") {
+        both store{disk_write::eviction};
+        const auto url = url_of(1);
+        store.put(url, version(url, 100, 1, 0ms, 10ms));
+        REQUIRE(store.in_memory(url));
+        store.push_out(url);
+        const auto current = store.on_disk(url);
+        REQUIRE(current);
+        const auto freshened = [&](std::chrono::milliseconds asked, std::chrono::hours lifetime) {
+            auto next = std::make_shared<stored_response>(*current);
+            next->asked_at = version(url, 1, 1, asked, asked)->asked_at;
+            next->freshness.response_time = next->asked_at + 5ms;
+            next->freshness.lifetime = lifetime;
+            return next;
+        };
+        CHECK(store->freshen(
+            key_of(url), url, current, freshened(40ms, 2h), store->mark(key_of(url))));
+        store.settle();
+        REQUIRE(store.on_disk(url)->freshness.lifetime == 2h);
+        (void)store->freshen(
+            key_of(url), url, current, freshened(20ms, 3h), store->mark(key_of(url)));
+        store.settle();
+        CHECK(store.on_disk(url)->freshness.lifetime == 2h);
+        CHECK(store.in_memory(url)->freshness.lifetime == 2h);
     }
 }
 

@@ -1,0 +1,23 @@
+#pragma once
+// Which of two responses for the same key and variant is the more recent, and is kept (RFC 9111 4:
+// "the most recent response").
+//
+// By when they were asked for and came, in resident time (clock.hpp), which orders the exchanges of
+// this process whatever the wall clock does:
+//
+// - asked for after the other had come: it is the more recent, whatever its Date says. So a Date in
+//   the future pins nothing, and a reload always gets through.
+// - the two overlapped: the later Date; where that says nothing, the one that came later.
+//
+// Asked wherever a response takes another's place: memory's stripes, parts that are combined, the
+// writer of the disk, what moves between the two. Pure.
+
+#include "proxy/cache/stored_response.hpp"
+
+namespace reprise::proxy::cache {
+
+/// `kept` is to stay though `newcomer` is there now. Of two that can't be told apart the newcomer
+/// wins. Reads the fields only of those that overlapped.
+[[nodiscard]] bool is_outdated_by(const stored_response& newcomer, const stored_response& kept);
+
+}  // namespace reprise::proxy::cache
