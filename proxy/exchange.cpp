@@ -243,8 +243,13 @@ bool exchange::answer_from_store(wall_time now) {
 }
 
 bool exchange::may_stand_in(bool disconnected, wall_time now) const {
-    const auto most = settings_->options.freshness.stale_on_error;
-    return cache::may_stand_in(stored_, verdict_, facts_, disconnected, most, now);
+    const auto& freshness = settings_->options.freshness;
+    return cache::may_stand_in(stored_,
+                               verdict_,
+                               facts_,
+                               disconnected || freshness.stale_on_error_status,
+                               freshness.stale_on_error,
+                               now);
 }
 
 exchange::next exchange::answer_stale(std::string_view detail) {

@@ -114,6 +114,41 @@ std::shared_ptr<cache::fetched_head> producer::made_for_readers(
     return head;
 }
 
+// The answer to a validation that nobody waited for says that what is stored is no more. Any answer
+// but a refusal or an error does; of one that a client waits for, only that there is nothing.
+bool producer::ends_use(bool behind) const noexcept {
+    const auto status = head_.status;
+    return status == 404 || status == 410 || (behind && status >= 200 && status <= 299);
+}
+
+// An answer, storable in itself, that says nothing of what is stored and still of use: a refusal
+// (its own client's, perhaps) or an error must not take its place, whatever its lifetime.
+bool producer::leaves_stored() const {
+    const auto& o = *order_;
+    const auto status = head_.status;
+    if (o.behind) {
+        return !ends_use(true);
+    }
+    if (!o.gap_range.empty()) {
+        return status >= 500 || status == 429;
+    }
+    if (!o.replaces || (status != 500 && status != 502 && status != 503 && status != 504)) {
+        return false;
+    }
+    // It may stand in for the errors to come, as it does for this one.
+    const auto& freshness = o.now_settings->options.freshness;
+    const auto kept = o.validating
+                          ? o.validating
+                          : w_.common.store.peek(o.key, o.url, o.request->head.fields).response;
+    if (!kept) {
+        return false;
+    }
+    const auto& stored = *kept;
+    return http::may_serve_on_error(stored.directives, stored.freshness, came_at_) ||
+           (freshness.stale_on_error_status && !http::forbids_stale(stored.directives) &&
+            -http::remaining(stored.freshness, came_at_) < freshness.stale_on_error);
+}
+
 void producer::publish_head(const http::body_framing& framing) {
     auto& o = *order_;
     const auto head = made_for_readers(framing);
@@ -170,7 +205,8 @@ void producer::publish_head(const http::body_framing& framing) {
             w_.common.uncacheable.note(o.key, steady_now(), uncacheable_for);
         }
     }
-    if (o.behind && head->verdict != http::storability::storable && head_.status < 500) {
+    if (const auto& asked = o.behind ? o.behind : o.validating;
+        asked && head->verdict != http::storability::storable && ends_use(bool{o.behind})) {
         // What replaces it may not be kept. It must not go on standing in for that.
         (void)w_.common.store.drop(o.key, o.url, asked);
     }

@@ -106,6 +106,9 @@ private:
     [[nodiscard]] std::shared_ptr<cache::fetched_head> made_for_readers(
         const http::body_framing& framing) const;
     void publish_head(const http::body_framing& framing);
+    [[nodiscard]] bool ends_use(bool behind) const noexcept;
+    [[nodiscard]] bool leaves_stored() const;
+    [[nodiscard]] std::string kept_head() const;
     void find_place(cache::fetched_head& head);
     [[nodiscard]] bool promise_room(std::optional<std::uint64_t> length);
     void refuse(cache::fetched_head& head);

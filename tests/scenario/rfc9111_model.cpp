@@ -69,6 +69,7 @@ TEST_SUITE("scenario/rfc9111_model") {
         void serve(origin_request& request, origin_connection& connection) {
             const std::lock_guard lock{guard_};
             ++asked_;
+            validated_ = request.has("If-None-Match") || request.has("If-Modified-Since");
             confirmed_ = next_.confirms && !next_.etag.empty() &&
                          request.get("If-None-Match") == next_.etag;
             connection.send(confirmed_
@@ -216,10 +217,12 @@ TEST_SUITE("scenario/rfc9111_model") {
             const auto answer = proxy_->get(origin_.url(path_), fields);
             bool asked = false;
             bool confirmed = false;
+            bool validated = false;
             {
                 const std::lock_guard lock{guard_};
                 asked = asked_ != before;
                 confirmed = asked && confirmed_;
+                validated = asked && validated_;
             }
             CAPTURE(path_);
             CAPTURE(fields);
@@ -260,10 +263,13 @@ TEST_SUITE("scenario/rfc9111_model") {
             }
             CHECK(answer.body == offered.body);
             CHECK(std::to_string(answer.status) == offered.status.substr(0, 3));
-            model_.heard(path_,
-                         request,
-                         {answer.status, parse_fields(offered.fields + offered.vary), answer.body},
-                         now);
+            const model_message said_now{
+                answer.status, parse_fields(offered.fields + offered.vary), answer.body};
+            const bool kept = model_.heard(path_, request, said_now, now);
+            if (!kept && validated && (answer.status == 404 || answer.status == 410)) {
+                REQUIRE(said.chosen != nullptr);
+                model_.ended(path_, *said.chosen);
+            }
         }
 
         std::mt19937 random_;
@@ -272,6 +278,7 @@ TEST_SUITE("scenario/rfc9111_model") {
         behaviour next_;
         unsigned asked_ = 0;
         bool confirmed_ = false;
+        bool validated_ = false;
         fake_origin origin_;
         std::optional<proxy_process> proxy_;
         cache_model model_;

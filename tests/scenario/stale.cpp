@@ -121,6 +121,58 @@ TEST_SUITE("scenario/stale") {
         CHECK(eventually([&] { return w.get("/a").body == "new"; }));
     }
 
+    TEST_CASE(
+        "stale-while-revalidate: a refusal or an error leaves what is stored, storable or not") {
+        for (const std::string status : {"403 Forbidden",
+                                         "401 Unauthorized",
+                                         "429 Too Many Requests",
+                                         "400 Bad Request",
+                                         "302 Found",
+                                         "500 Internal Server Error",
+                                         "503 Service Unavailable"}) {
+            for (const std::string fields : {"", "Cache-Control: max-age=60\r\n"}) {
+                CAPTURE(status);
+                CAPTURE(fields);
+                world w;
+                answer_then(w,
+                            aged(", stale-while-revalidate=300", "old"),
+                            [&](origin_request&, origin_connection& connection) {
+                                connection.send(answer(status, fields, "not for everybody"));
+                            });
+                CHECK(w.get("/a").body == "old");
+                // Each validation begins when the one before it has ended.
+                CHECK(eventually([&] {
+                    CHECK(is_stale_hit(w.get("/a")));
+                    return w.origin.count("/a") >= 4;
+                }));
+            }
+        }
+    }
+
+    TEST_CASE("404 and 410 end what they are said of, whether a client waits for them or not") {
+        for (const std::string status : {"404 Not Found", "410 Gone"}) {
+            for (const bool waits : {false, true}) {
+                CAPTURE(status);
+                CAPTURE(waits);
+                world w;
+                answer_then(w,
+                            aged(", stale-while-revalidate=300", "old"),
+                            [&](origin_request&, origin_connection& connection) {
+                                connection.send(
+                                    answer(status, "Cache-Control: no-store\r\n", "none"));
+                            });
+                CHECK(w.get("/a").body == "old");
+                if (waits) {
+                    CHECK(w.get("/a", "Cache-Control: max-stale=0\r\n").body == "none");
+                    CHECK(w.get("/a").body == "none");
+                } else {
+                    CHECK(w.get("/a").body == "old");
+                    CHECK(eventually([&] { return w.get("/a").body == "none"; }));
+                }
+            }
+        }
+    }
+
     TEST_CASE("stale-while-revalidate: not past its window, and not where staleness is forbidden") {
         for (const std::string directives : {", stale-while-revalidate=30",
                                              ", stale-while-revalidate=300, must-revalidate",
@@ -185,6 +237,59 @@ TEST_SUITE("scenario/stale") {
             answer_then(
                 w, aged(directives, "old"), [&](origin_request&, origin_connection& connection) {
                     connection.send(answer(status, "", "broken"));
+                });
+            CHECK(w.get("/a").body == "old");
+            CHECK(w.get("/a").body == "broken");
+        }
+    }
+
+    TEST_CASE(
+        "what stands in for an error is not replaced by it, though it says how long it lasts") {
+        world w;
+        answer_then(w,
+                    aged(", stale-if-error=300", "old"),
+                    [](origin_request&, origin_connection& connection) {
+                        connection.send(answer(
+                            "503 Service Unavailable", "Cache-Control: max-age=600\r\n", "broken"));
+                    });
+        CHECK(w.get("/a").body == "old");
+        for (int i = 0; i < 3; ++i) {
+            CHECK(is_stale_hit(w.get("/a")));
+        }
+        CHECK(w.origin.count("/a") == 4);
+    }
+
+    TEST_CASE("stale_on_error_status: an error status is stood in for without the origin's leave") {
+        auto settings = storing_settings();
+        for (const bool wanted : {true, false}) {
+            for (const std::string status : {"500 Internal Server Error",
+                                             "502 Bad Gateway",
+                                             "503 Service Unavailable",
+                                             "504 Gateway Timeout",
+                                             "501 Not Implemented",
+                                             "404 Not Found"}) {
+                CAPTURE(wanted);
+                CAPTURE(status);
+                settings["freshness"] = {{"stale_on_error_status", wanted}};
+                world w{settings};
+                answer_then(
+                    w, aged("", "old"), [&](origin_request&, origin_connection& connection) {
+                        connection.send(answer(status, "", "broken"));
+                    });
+                CHECK(w.get("/a").body == "old");
+                const auto second = w.get("/a");
+                const bool stands_in = wanted && status[0] == '5' && !status.starts_with("501");
+                CHECK(is_stale_hit(second) == stands_in);
+                CHECK(second.body == (stands_in ? "old" : "broken"));
+            }
+        }
+        settings["freshness"] = {{"stale_on_error_status", true}, {"stale_on_error", "30s"}};
+        for (const std::string directives : {"", ", must-revalidate"}) {
+            CAPTURE(directives);
+            world w{settings};
+            answer_then(
+                w, aged(directives, "old"), [](origin_request&, origin_connection& connection) {
+                    connection.send(answer("503 Service Unavailable", "", "broken"));
                 });
             CHECK(w.get("/a").body == "old");
             CHECK(w.get("/a").body == "broken");

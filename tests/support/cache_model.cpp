@@ -231,13 +231,13 @@ cache_model::prediction cache_model::predict(const std::string& url,
     return out;
 }
 
-void cache_model::heard(const std::string& url,
+bool cache_model::heard(const std::string& url,
                         const field_lines& request,
                         const model_message& response,
                         model_time now) {
     kept it{response, now, selecting_of(request, response.fields)};
     if (response.fields.all("Vary") == "*" || !is_storable(request, it)) {
-        return;
+        return false;
     }
     auto& all = resources_[url];
     std::erase_if(all, [&](const kept& old) { return old.selecting == it.selecting; });
@@ -249,6 +249,12 @@ void cache_model::confirmed(const std::string& url,
                             const kept& of,
                             const field_lines& not_modified,
                             model_time now) {
+    return true;
+}
+
+void cache_model::ended(const std::string& url, const kept& of) {
+    auto& all = resources_.at(url);
+    std::erase_if(all, [&](const kept& one) { return &one == &of; });
     auto& all = resources_.at(url);
     const auto place = std::find_if(
         all.begin(), all.end(), [&](const kept& one) { return &one == &of; });

@@ -45,8 +45,8 @@ public:
     [[nodiscard]] prediction predict(const std::string& url,
                                      const field_lines& request,
                                      model_time now) const;
-    /// The origin answered a GET.
-    void heard(const std::string& url,
+    /// The origin answered a GET. False: that is not kept.
+    bool heard(const std::string& url,
                const field_lines& request,
                const model_message& response,
                model_time now);
@@ -55,6 +55,8 @@ public:
                    const kept& of,
                    const field_lines& not_modified,
                    model_time now);
+    /// The origin was asked whether `of` still holds, and said that there is nothing.
+    void ended(const std::string& url, const kept& of);
     /// An unsafe method succeeded.
     void changed(const std::string& url) { resources_.erase(url); }
     /// A server error may be answered with it (RFC 5861 4).
