@@ -179,7 +179,11 @@ private:
     [[nodiscard]] bool is_stored(const cache::fetched_head& head, const cache::fetch& source) const;
     [[nodiscard]] bool may_share(const cache::stored_response& fresh) const;
     void compose_anew();
+    [[nodiscard]] bool wants_whole(const fetch_order& order) const;
+    [[nodiscard]] bool is_not_modified(const cache::fetched_head& head) const;
     void compose_head(const cache::fetched_head& head, const http::cache_status& how);
+    void compose_not_modified(const cache::fetched_head& head, const http::cache_status& how);
+    void append_own_fields(const cache::fetched_head& head, const http::cache_status& how);
     void append_connection(std::string& out);
     void invalidate_after(unsigned status, const cache::fetched_head& head);
 

@@ -210,6 +210,31 @@ void exchange::revalidate_behind() {
     lead.started = true;
 }
 
+// A client whose copy still holds gets a 304, and of that nothing can be stored. So where the
+// answer would be stored, had it come whole, it is asked for without the client's conditions, and
+// those are judged here when its head is there. Not at a first sight: one that is never asked for
+// again costs the origin no more than without us.
+bool exchange::wants_whole(const fetch_order& order) const {
+    if (!order.may_store || facts_.has_origin_conditions || facts_.has_range ||
+        facts_.has_authorization || stored_.what == cache::lookup::present ||
+        w_.common.uncacheable.has(key_, started_)) {
+        return false;
+    }
+    const auto ruling = w_.common.admission.peek(key_, order.admission, 0);
+    return ruling.admitted && ruling.seen_before > 0;
+}
+
+// The client's copy is what this head describes: 304 instead of it.
+bool exchange::is_not_modified(const cache::fetched_head& head) const {
+    if (!facts_.is_get || !facts_.has_conditions || order_->own_conditions) {
+        return false;
+    }
+    const auto lines = lines_of(head);
+    return http::judge_preconditions(
+               head_->fields, head.status, lines, head.freshness.response_time, resident_now()) ==
+           http::precondition::not_modified;
+}
+
 awaitable<bool> exchange::serve_from_fetch() {
     if (facts_.asked.only_if_cached) {
         const auto after = answer_failure(failure{failure_code::only_if_cached_miss, false, ""});
@@ -229,7 +254,7 @@ awaitable<bool> exchange::serve_from_fetch() {
         order_->validating = nullptr;  // a 304 would leave nothing to serve
     }
     order_->own_range = facts_.has_range && (of_parts || !order_->validating);
-    order_->own_conditions = facts_.has_conditions && !order_->validating;
+    order_->own_conditions = facts_.has_conditions && !order_->validating && !wants_whole(*order_);
     order_->may_ask_siblings = order_->may_use_parents && facts_.is_get && !order_->replaces &&
                                !facts_.has_authorization && !facts_.has_cookie &&
                                !facts_.asked.no_cache;
@@ -559,6 +584,13 @@ awaitable<bool> exchange::relay_fetch(cache::fetch_reader& reader, bool follows,
             compose_head(*head, how);
             co_return co_await relay_body(reader, head);
         }
+            if (is_not_modified(*head)) {
+                reader.source()->producer_unattended();
+                compose_not_modified(*head, how);
+                const bool sent = co_await send_rest();
+                finish(how_, status_, reason_);
+                co_return sent;
+            }
         case news::validated: {
             const auto now = resident_now();
             const auto fresh = report.fresh;

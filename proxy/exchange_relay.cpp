@@ -1,5 +1,6 @@
 #include "proxy/exchange.hpp"
 #include "proxy/http/chunked.hpp"
+#include "proxy/http/conditional.hpp"
 #include "proxy/http/forwarding.hpp"
 
 #include <algorithm>
@@ -100,7 +101,35 @@ void exchange::compose_head(const cache::fetched_head& head, const http::cache_s
         keep_ = false;
     }
     http::append_framing(tail, framing, head_->version);
-    const auto age = http::current_age(head.freshness, wall_now());
+    append_own_fields(head, how);
+    compose_anew();
+    s_.parts.emplace_back(tail.data(), tail.size());
+    if (framing.kind == body_kind::until_close) {
+        s_.client.reply_ends_by_closing();
+    }
+}
+
+// A 304 of the same head, for a client that has its body.
+void exchange::compose_not_modified(const cache::fetched_head& head,
+                                    const http::cache_status& how) {
+    status_ = 304;
+    chunked_reply_ = false;
+    auto& tail = s_.tail;
+    tail.assign("HTTP/1.1 304 Not Modified\r\n");
+    for (const auto& line : lines_of(head)) {
+        if (http::belongs_in_not_modified(line)) {
+            tail.append(line.name).append(": ").append(line.value).append("\r\n");
+        }
+    }
+    append_own_fields(head, how);
+    compose_anew();
+    s_.parts.emplace_back(tail.data(), tail.size());
+}
+
+// What a reply says of itself, and the empty line.
+void exchange::append_own_fields(const cache::fetched_head& head, const http::cache_status& how) {
+    auto& tail = s_.tail;
+    const auto age = http::current_age(head.freshness, resident_now());
     if (age.count() > 0) {
         tail.append("Age: ").append(std::to_string(age.count())).append("\r\n");
     }
@@ -109,11 +138,6 @@ void exchange::compose_head(const cache::fetched_head& head, const http::cache_s
     tail.append("\r\n");
     append_connection(tail);
     tail.append("\r\n");
-    compose_anew();
-    s_.parts.emplace_back(tail.data(), tail.size());
-    if (framing.kind == body_kind::until_close) {
-        s_.client.reply_ends_by_closing();
-    }
 }
 
 awaitable<bool> exchange::relay_body(cache::fetch_reader& reader, cache::head_ptr head) {

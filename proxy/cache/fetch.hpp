@@ -109,8 +109,9 @@ public:
     /// producer_left().
     void producer_is(wakeup::signal sleeper, std::function<void()> stop);
     void producer_left();
-    /// It has no reader and goes on all the same: validation behind a client's back. Said before it
-    /// begins. It is given up when its head is known and nothing of it is to be kept.
+    /// It goes on though nobody reads it: validation behind a client's back, said before it begins,
+    /// or a response of which its clients need the head alone. It is given up when its head is
+    /// known and nothing of it is to be kept.
     void producer_unattended();
     /// A 1xx head, whole, to be passed on.
     void producer_interim(std::string head);

@@ -190,4 +190,83 @@ TEST_SUITE("scenario/first_hit") {
         CHECK(is_hit(w.get("/a")));
     }
 
+    namespace {
+
+    struct copied_page {
+        std::string fields = "Cache-Control: max-age=60\r\nETag: \"v1\"\r\nLast-Modified: "
+                             "Sat, 01 Jan 2022 00:00:00 GMT\r\n";
+        std::string body = "hello";
+
+        void put_on(fake_origin& origin, const std::string& path) const {
+            origin.on(path, [page = *this](origin_request& request, origin_connection& to) {
+                const bool same = request.get("If-None-Match") == "\"v1\"" ||
+                                  request.has("If-Modified-Since");
+                to.send(same ? raw_head("304 Not Modified", page.fields)
+                             : ok(page.fields, page.body));
+            });
+        }
+    };
+
+    }  // namespace
+
+    TEST_CASE("what clients ask for that have a copy is stored all the same, at the second sight") {
+        for (const std::string condition :
+             {"If-None-Match: \"v1\"\r\n",
+              "If-Modified-Since: Sat, 01 Jan 2022 00:00:00 GMT\r\n"}) {
+            for (const bool large : {false, true}) {
+                CAPTURE(condition);
+                CAPTURE(large);
+                world w{basic_settings()};
+                const copied_page page{.body = large ? patterned(3 * mib) : "hello"};
+                page.put_on(w.origin, "/a");
+                CHECK(w.get("/a", condition).status == 304);
+                // The first costs the origin what it would without us.
+                CHECK(w.origin.requests("/a").at(0).has(condition.substr(0, condition.find(':'))));
+                const auto second = w.get("/a", condition);
+                CHECK(second.status == 304);
+                CHECK(second.body.empty());
+                CHECK(second.get("ETag") == "\"v1\"");
+                CHECK(cache_status_of(second).stored);
+                const auto asked = w.origin.requests("/a").at(1);
+                CHECK_FALSE(asked.has("If-None-Match"));
+                CHECK_FALSE(asked.has("If-Modified-Since"));
+                CHECK(eventually([&] {
+                    const auto hit = w.get("/a", "Cache-Control: only-if-cached\r\n");
+                    return is_hit(hit) && hit.body == page.body;
+                }));
+                CHECK(is_hit(w.get("/a", condition)));
+                CHECK(w.origin.count("/a") == 2);
+            }
+        }
+    }
+
+    TEST_CASE("a copy that no longer holds is answered with all of the new one") {
+        world w{basic_settings()};
+        copied_page{}.put_on(w.origin, "/a");
+        CHECK(w.get("/a", "If-None-Match: \"v1\"\r\n").status == 304);
+        const auto second = w.get("/a", "If-None-Match: \"v0\"\r\n");
+        CHECK(second.status == 200);
+        CHECK(second.body == "hello");
+        CHECK(is_hit(w.get("/a")));
+    }
+
+    TEST_CASE("conditions stay on what will not be stored, and those that are the origin's") {
+        struct row {
+            std::string fields, asked;
+        };
+        for (const auto& [fields, asked] :
+             {row{"Cache-Control: no-store\r\nETag: \"v1\"\r\n", "If-None-Match: \"v1\"\r\n"},
+              row{copied_page{}.fields, "If-Match: \"v1\"\r\nIf-None-Match: \"v1\"\r\n"},
+              row{copied_page{}.fields, "If-None-Match: \"v1\"\r\nCache-Control: no-store\r\n"}}) {
+            CAPTURE(fields);
+            CAPTURE(asked);
+            world w{basic_settings()};
+            copied_page{.fields = fields}.put_on(w.origin, "/a");
+            for (unsigned i = 0; i < 4; ++i) {
+                CHECK(w.get("/a", asked).status == 304);
+                CHECK(w.origin.requests("/a").at(i).get("If-None-Match") == "\"v1\"");
+            }
+        }
+    }
+
 }  // TEST_SUITE
