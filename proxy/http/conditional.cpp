@@ -265,6 +265,15 @@ head_effect judge_head(unsigned stored_status,
     return head_effect::freshen;
 }
 
+namespace {
+
+// For the client whose request this exchange was.
+bool is_cookie(field_id id) noexcept {
+    return id == field_id::set_cookie || id == field_id::set_cookie2;
+}
+
+}  // namespace
+
 std::optional<std::vector<field>> freshen(field_list stored,
                                           field_list not_modified,
                                           std::size_t most_bytes,
@@ -272,7 +281,8 @@ std::optional<std::vector<field>> freshen(field_list stored,
     const connection_options named{not_modified};
     std::vector<field> updates;
     for (const auto& line : not_modified) {
-        if (!describes_stored_bytes(line.id) && !is_hop_by_hop(line, named)) {
+        if (!describes_stored_bytes(line.id) && !is_cookie(line.id) &&
+            !is_hop_by_hop(line, named)) {
             updates.push_back(line);
         }
     }

@@ -128,7 +128,8 @@ enum class head_effect : std::uint8_t {
 /// Never taken from the 304: Content-Length, Content-Encoding, Content-Range (they describe the
 /// stored bytes; 3.2 lets a cache leave out what would break its integrity, and origins are known
 /// whose 304 forgets that the 200 was compressed), and whatever is_hop_by_hop (RFC 9111 3.1).
-/// Content-Type is taken: this cache stores bytes, it doesn't act on their type.
+/// Nor Set-Cookie: what is stored would hand one client's cookie to all, whatever lifetime is
+/// stated. Content-Type is taken: this cache stores bytes, it doesn't act on their type.
 ///
 /// Date and Age are never the stored ones: they are the 304's or absent. So freshness_of over the
 /// result gives the new age, and the caller adds a Date where there is none. The caller reads the

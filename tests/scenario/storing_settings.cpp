@@ -44,17 +44,53 @@ TEST_SUITE("scenario/storing_settings") {
         CHECK_FALSE(is_kept(w, "/a"));
     }
 
-    TEST_CASE("a cookie is kept with a stated lifetime, and with \"never\" not at all") {
+    TEST_CASE("a cookie is not kept unless \"explicit\" says so of what states a lifetime") {
         const auto with_cookie = ok("Set-Cookie: a=b\r\nCache-Control: max-age=60\r\n", "a");
         {
-            world w;
+            world w{with(json::parse(R"({ "caching": { "set_cookie": "explicit" } })"))};
             w.origin.on("/a", with_cookie);
             CHECK(is_kept(w, "/a"));
+            w.origin.on("/b", ok("Set-Cookie: a=b\r\nETag: \"1\"\r\n", "b"));
+            CHECK_FALSE(is_kept(w, "/b"));
         }
-        world w{with(json::parse(R"({ "caching": { "set_cookie": "never" } })"))};
+        world w;
         w.origin.on("/a", with_cookie);
         CHECK_FALSE(is_kept(w, "/a"));
         CHECK(w.get("/a").get("Cache-Status").find("detail=set-cookie") != std::string::npos);
+    }
+
+    TEST_CASE("a cookie that comes with a 304, or with the answer to a HEAD, is nobody else's") {
+        for (const std::string kind : {"never", "explicit"}) {
+            for (const bool by_head : {false, true}) {
+                CAPTURE(kind);
+                CAPTURE(by_head);
+                auto settings = storing_settings();
+                settings["caching"] = {{"set_cookie", kind}};
+                world w{settings};
+                const std::string own = "ETag: \"1\"\r\nX-Version: 2\r\n"
+                                        "Cache-Control: max-age=60\r\n";
+                w.origin.on("/a", [&](origin_request& request, origin_connection& to) {
+                    const std::string cookie = "Set-Cookie: session=alice\r\n";
+                    if (request.method == "HEAD") {
+                        to.send(raw_head("200 OK", own + cookie + "Content-Length: 5\r\n"));
+                    } else if (request.has("If-None-Match")) {
+                        to.send(raw_head("304 Not Modified", own + cookie));
+                    } else {
+                        to.send(ok("ETag: \"1\"\r\nCache-Control: max-age=60\r\n", "hello"));
+                    }
+                });
+                CHECK(w.get("/a").body == "hello");
+                if (by_head) {
+                    CHECK(w.ask("HEAD", "/a", "Cache-Control: no-cache\r\n").status == 200);
+                } else {
+                    CHECK(w.get("/a", "Cache-Control: no-cache\r\n").body == "hello");
+                }
+                const auto other = w.get("/a");
+                CHECK(is_hit(other));
+                CHECK(other.get("X-Version") == "2");
+                CHECK_FALSE(other.has("Set-Cookie"));
+            }
+        }
     }
 
     TEST_CASE("an error that states no lifetime is kept for freshness.negative") {

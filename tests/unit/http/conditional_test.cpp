@@ -260,6 +260,11 @@ TEST_SUITE("http/conditional") {
         CHECK(freshened({}, {"Content-Length: 10", "Content-Encoding: br"}) == "");
     }
 
+    TEST_CASE("freshening takes no cookie, and leaves the one that is stored") {
+        CHECK(freshened({"X: 1"}, {"Set-Cookie: a=b", "Set-Cookie2: a=b", "X: 2"}) == "X: 2");
+        CHECK(freshened({"Set-Cookie: a=b"}, {"set-cookie: c=d"}) == "Set-Cookie: a=b");
+    }
+
     TEST_CASE("freshening takes no line that belongs to the 304's connection") {
         CHECK(freshened({"X: 1", "A: 2"},
                         {"Connection: x, keep-alive",
