@@ -354,6 +354,8 @@ awaitable<bool> exchange::pass_through() {
         co_return co_await finish_upload();
     }
     order_ = make_order();
+    // What a POST's answer says that later GETs may have of it (RFC 9110 9.3.3).
+    order_->may_store = head_->method == verb::post && !facts_.asked.no_store && !websocket_;
     order_->own_range = facts_.has_range;
     order_->own_conditions = facts_.has_conditions;
     const bool has_body = body_.kind == body_kind::chunked ||
@@ -643,7 +645,9 @@ void exchange::invalidate_after(unsigned status, const cache::fetched_head& head
     }
     // RFC 9111 4.4: the target, and what Location and Content-Location name of the same origin.
     const auto now = wall_now();
-    w_.counts.store_invalidated.add(w_.common.store.invalidate(key_, url_, now));
+    if (!head.replaces_stored) {
+        w_.counts.store_invalidated.add(w_.common.store.invalidate(key_, url_, now));
+    }
     w_.common.fetches.forget(key_, url_);
     for (const auto& location : head.locations) {
         const auto named = std::string_view{location}.substr(0, location.find('#'));
@@ -667,6 +671,9 @@ void exchange::invalidate_after(unsigned status, const cache::fetched_head& head
         const auto url = key_text(other, listener(), scratch);
         const auto key = filter::hash_of(url, w_.common.admission.secret());
         w_.counts.store_invalidated.add(w_.common.store.invalidate(key, url, now));
+        if (url == url_) {
+            continue;
+        }
         w_.common.fetches.forget(key, url);
     }
 }

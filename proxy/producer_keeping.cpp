@@ -157,14 +157,23 @@ void producer::publish_head(const http::body_framing& framing) {
     if (book_ && !sibling_ && o.is_get) {
         w_.common.peers->siblings().note_origin(head->origin_time);
     }
-    head->verdict = http::judge_storable(o.request->head.method_text,
-                                         head_.status,
-                                         o.request->head.fields,
-                                         o.asked,
-                                         fields,
-                                         head->directives,
-                                         head->freshness,
-                                         o.now_settings->storing);
+    const bool is_post = o.request->head.method == boost::beast::http::verb::post;
+    head->verdict = is_post ? http::judge_post(head_.status,
+                                               o.destination,
+                                               o.request->head.fields,
+                                               o.asked,
+                                               fields,
+                                               head->directives,
+                                               head->freshness,
+                                               o.now_settings->storing)
+                            : http::judge_storable(o.request->head.method_text,
+                                                   head_.status,
+                                                   o.request->head.fields,
+                                                   o.asked,
+                                                   fields,
+                                                   head->directives,
+                                                   head->freshness,
+                                                   o.now_settings->storing);
     // A part of, or a 304 about, what would be storable whole is a sight of it.
     auto as_whole = head->verdict;
     if (o.is_get && (o.own_range || o.own_conditions || !o.gap_range.empty()) &&
@@ -182,14 +191,21 @@ void producer::publish_head(const http::body_framing& framing) {
         may_store_part(head->length)) {
         head->verdict = as_whole;
     }
-    const bool is_sight = o.is_get && o.resume_etag.empty() &&
+    const bool is_sight = (o.is_get || is_post) && o.resume_etag.empty() &&
                           as_whole == http::storability::storable && !o.url.empty();
     const bool here = via == nullptr || !via->proxy_only;
     storable_ = o.may_store && here && head->verdict == http::storability::storable &&
                 !o.url.empty();
-    if (storable_ && !o.gap_range.empty() && (head_.status >= 500 || head_.status == 429)) {
-        storable_ = false;  // the parts stay, and so no answer to a request for what they lack
-        head->detail = "partial";
+    if (storable_ && leaves_stored()) {
+        storable_ = false;
+        head->detail = "error";
+    }
+    if (is_post && storable_) {
+        // What was stored goes first (RFC 9111 4.4), and not once more when the client's exchange
+        // has this head: that would keep this answer out.
+        w_.counts.store_invalidated.add(w_.common.store.invalidate(o.key, o.url, response_time_));
+        begun_at_ = w_.common.store.mark(o.key);
+        head->replaces_stored = true;
     }
 
     std::size_t sights = 0;

@@ -65,7 +65,9 @@ struct fetched_head {
     std::string selecting;  ///< of the request that began the fetch
     http::storability verdict = http::storability::storable;
     bool cookies = false;
-    bool stored = false;      ///< it is being stored (Cache-Status)
+    bool stored = false;  ///< it is being stored (Cache-Status)
+    /// An unsafe method's own answer is being stored: what the URL had is invalidated already.
+    bool replaces_stored = false;
     bool probation = false;   ///< but only until somebody asks for it again, or others need room
     std::string_view detail;  ///< why it is not, as Cache-Status has it; static text
     std::string strong_etag;  ///< empty: a reader that fell out cannot go on by a range request

@@ -100,6 +100,42 @@ TEST_SUITE("scenario/invalidation") {
         CHECK_FALSE(is_hit(ask("GET /t")));
     }
 
+    TEST_CASE("a POST's answer that stands for its URL, and says how long, answers later GETs") {
+        world w;
+        const std::string same = "Content-Location: " + w.origin.url("/a") + "\r\n";
+        const auto posted = [&](const std::string& fields, const std::string& status = "200 OK") {
+            w.origin.on("/a", [=](origin_request& request, origin_connection& to) {
+                to.send(request.method == "POST" ? answer(status, fields, "posted")
+                                                 : ok("Cache-Control: max-age=60\r\n", "got"));
+            });
+            CHECK(w.get("/a", "Cache-Control: no-cache\r\n").body == "got");
+            CHECK(w.ask("POST", "/a", "Content-Length: 0\r\n").body == "posted");
+            return w.get("/a");
+        };
+        for (const auto& where : {same, std::string{"Content-Location: /a\r\n"}}) {
+            const auto hit = posted("Cache-Control: max-age=60\r\n" + where);
+            CHECK(is_hit(hit));
+            CHECK(hit.body == "posted");
+        }
+        for (const std::string fields : {"Cache-Control: max-age=60\r\n",
+                                         "Content-Location: /a\r\nETag: \"1\"\r\n",
+                                         "Content-Location: /b\r\nCache-Control: max-age=60\r\n",
+                                         "Content-Location: /a\r\nCache-Control: no-store\r\n"}) {
+            CAPTURE(fields);
+            const auto fetched = posted(fields);
+            CHECK_FALSE(is_hit(fetched));
+            CHECK(fetched.body == "got");
+        }
+    }
+
+    TEST_CASE("a POST's answer is admitted as any other: at the second sight") {
+        world w{basic_settings()};
+        w.origin.on("/a", ok("Cache-Control: max-age=60\r\nContent-Location: /a\r\n", "posted"));
+        CHECK_FALSE(cache_status_of(w.ask("POST", "/a", "Content-Length: 0\r\n")).stored);
+        CHECK(cache_status_of(w.ask("POST", "/a", "Content-Length: 0\r\n")).stored);
+        CHECK(is_hit(w.get("/a")));
+    }
+
     TEST_CASE("an invalidated object enters again without being a stranger") {
         world w{basic_settings()};
         w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
