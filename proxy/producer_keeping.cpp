@@ -307,10 +307,10 @@ void producer::refuse(cache::fetched_head& head) {
 // enough to be kept at all.
 void producer::keep_on_probation(cache::fetched_head& head) {
     const auto& options = order_->now_settings->options;
-    if (!ruling_.may_wait || head.status == 206) {
+    if (!ruling_.may_wait) {
         return;
     }
-    if (head.length && *head.length > options.memory.max_object) {
+    if (head.length && held_already_ + *head.length > options.memory.max_object) {
         return;
     }
     if (!promise_room(head.length) || !into_.keep_whole()) {
@@ -532,9 +532,18 @@ void producer::store_part(std::shared_ptr<cache::stored_response> added) {
             return;
         }
         cache::complete_if_whole(*next);
-        if (w_.common.store.put_over(o.key, o.url, kept, std::move(next), begun_at_)) {
-            w_.counts.stored_objects.add();
-            w_.counts.stored_bytes.add(bytes);
+        const bool waits = probation_ != 0 && !into_.was_admitted();
+        if (w_.common.store.put_over(o.key,
+                                     o.url,
+                                     kept,
+                                     std::move(next),
+                                     begun_at_,
+                                     waits ? cache::standing::probation : cache::standing::admitted,
+                                     waits ? probation_ : 1)) {
+            if (!waits) {
+                w_.counts.stored_objects.add();
+                w_.counts.stored_bytes.add(bytes);
+            }
             return;
         }
     }

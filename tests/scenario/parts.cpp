@@ -534,6 +534,22 @@ TEST_CASE("a part enters at the second sight of its object") {
     CHECK(is_hit(w.get("/a", range("0-4"))));
 }
 
+TEST_CASE("a first part waits on probation, as any first response does") {
+    auto settings = basic_settings();
+    settings["admission"] = {{"probation", "2%"}};
+    world w{settings};
+    ranged_object{}.put_on(w.origin, "/a");
+    const auto first = w.get("/a", range("0-9"));
+    CHECK(first.status == 206);
+    CHECK(cache_status_of(first).detail == "probation");
+    const auto second = w.get("/a", range("2-5"));
+    CHECK(is_hit(second));
+    CHECK(second.body == "cdef");
+    CHECK(w.origin.count("/a") == 1);
+    CHECK(w.get("/a").body == letters);
+    CHECK(w.origin.requests("/a").back().get("Range") == "bytes=10-");
+}
+
 TEST_CASE("parts together may hold as much as one object may") {
     auto settings = storing_settings();
     settings["memory"]["max_object"] = "1KiB";
