@@ -473,7 +473,8 @@ bool exchange::has_used_its_share() const {
 // it from the store cannot answer it now.
 bool exchange::may_follow(const cache::fetched_head& head, wall_time now) const {
     if (head.verdict != http::storability::storable ||
-        !http::matches(head.vary, head.selecting, head_->fields)) {
+        !http::matches(head.vary, head.selecting, head_->fields) ||
+        head.directives.private_fields || head.directives.no_cache_fields) {
         return false;
     }
     return http::judge_reuse(head.directives, head.freshness, facts_.asked, now).what !=

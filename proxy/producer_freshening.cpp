@@ -42,7 +42,10 @@ std::shared_ptr<cache::stored_response> producer::freshened(const cache::stored_
     std::string_view length_line{stored.head};
     length_line.remove_prefix(stored.length_at);
     for (const auto& line : *merged) {
-        if (line.id == http::field_id::age || line.id == http::field_id::content_length) {
+        const bool withheld = (directives.no_cache_fields || directives.private_fields) &&
+                              http::is_withheld(line, *merged);
+        if (withheld || line.id == http::field_id::age ||
+            line.id == http::field_id::content_length) {
             continue;
         }
         next->head.append(line.name).append(": ").append(line.value).append("\r\n");

@@ -423,12 +423,28 @@ bool producer::may_store_part(std::optional<std::uint64_t> length) {
     return place_.has_value();
 }
 
+// What of the head is kept: all but the fields that its no-cache or private names.
+std::string producer::kept_head() const {
+    const auto& head = *published_;
+    if (!head.directives.no_cache_fields && !head.directives.private_fields) {
+        return head.head;
+    }
+    const auto lines = lines_of(head);
+    std::string kept{head.head, 0, head.head.find("\r\n") + 2};
+    for (const auto& line : lines) {
+        if (!http::is_withheld(line, lines)) {
+            kept.append(line.name).append(": ").append(line.value).append("\r\n");
+        }
+    }
+    return kept;
+}
+
 // A whole response as it will be kept, without its body.
 std::shared_ptr<cache::stored_response> producer::made_of_head(std::uint64_t bytes) const {
     auto stored = std::make_shared<cache::stored_response>();
     const auto length = std::to_string(bytes);
     stored->head.reserve(published_->head.size() + 20 + length.size());
-    stored->head = published_->head;
+    stored->head.append(kept_head());
     // A 204 has no Content-Length (RFC 9110 8.6); everything else stored has its own.
     if (published_->status != 204) {
         stored->head.append("Content-Length: ").append(length).append("\r\n");
@@ -476,7 +492,7 @@ void producer::store_body() {
         if (!place_ || bytes != place_->range.size()) {
             return;
         }
-        stored = cache::made_of_part(published_->head, *place_, std::move(content));
+        stored = cache::made_of_part(kept_head(), *place_, std::move(content));
     } else {
         stored = made_of_head(bytes);
         stored->content = std::move(content);

@@ -118,6 +118,12 @@ std::shared_ptr<stored_response> updated_by(const stored_response& stored,
     if (!lines) {
         return nullptr;
     }
+    const auto directives = http::read_governing_directives(*lines, rules.targeted);
+    if (directives.no_cache_fields || directives.private_fields) {
+        const auto all = *lines;
+        std::erase_if(*lines,
+                      [&all](const http::field& line) { return http::is_withheld(line, all); });
+    }
     auto made = std::make_shared<stored_response>();
     const auto length = stored.parts ? stored.parts->total : stored.content->size;
     write_head(*made, *lines, length);

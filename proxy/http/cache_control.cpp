@@ -3,6 +3,7 @@
 #include "proxy/http/characters.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -129,11 +130,69 @@ void apply(request_directives& into, const directive& found) noexcept {
     }
 }
 
+/// What a response can't be stored, reused or sent without.
+bool is_needed(std::string_view name) noexcept {
+    constexpr std::array<std::string_view, 15> needed{"age",
+                                                      "cache-control",
+                                                      "content-encoding",
+                                                      "content-length",
+                                                      "content-range",
+                                                      "content-type",
+                                                      "date",
+                                                      "etag",
+                                                      "expires",
+                                                      "last-modified",
+                                                      "location",
+                                                      "transfer-encoding",
+                                                      "trailer",
+                                                      "vary",
+                                                      "via"};
+    return std::any_of(
+        needed.begin(), needed.end(), [name](std::string_view one) { return iequals(one, name); });
+}
+
+/// Calls each(name) for what a qualified directive names. False: that is nothing, or no list of
+/// field names.
+template <class Each>
+bool for_each_named(const directive& found, Each&& each) {
+    auto list = found.argument;
+    if (found.spaced) {
+        return false;
+    }
+    if (list.size() >= 2 && list.front() == '"' && list.back() == '"') {
+        list = list.substr(1, list.size() - 2);
+    }
+    bool any = false;
+    while (!list.empty()) {
+        const auto comma = std::min(list.find(','), list.size());
+        auto name = list.substr(0, comma);
+        list.remove_prefix(std::min(comma + 1, list.size()));
+        while (!name.empty() && is_blank(name.front())) {
+            name.remove_prefix(1);
+        }
+        while (!name.empty() && is_blank(name.back())) {
+            name.remove_suffix(1);
+        }
+        if (name.empty()) {
+            continue;
+        }
+        if (!std::all_of(name.begin(), name.end(), is_tchar)) {
+            return false;
+        }
+        any = true;
+        each(name);
+    }
+    return any;
+}
+
 /// How a directive that may be qualified by field names was seen so far.
 struct qualified_directive {
     bool plain = false, with_fields = false;
     void note(const directive& found) noexcept {
-        (found.has_argument ? with_fields : plain) = true;
+        bool needed = false;
+        const auto look = [&needed](std::string_view name) { needed = needed || is_needed(name); };
+        const bool names = found.has_argument && for_each_named(found, look);
+        (names && !needed ? with_fields : plain) = true;
     }
 };
 
@@ -224,11 +283,29 @@ response_directives read_response_directives(field_list response) noexcept {
         }
     }
     auto& allowed = reader.into;
-    allowed.no_cache = reader.no_cache.plain || reader.no_cache.with_fields;
-    allowed.no_cache_fields = reader.no_cache.with_fields && !reader.no_cache.plain;
-    allowed.private_ = reader.private_.plain || reader.private_.with_fields;
-    allowed.private_fields = reader.private_.with_fields && !reader.private_.plain;
+    allowed.no_cache = reader.no_cache.plain;
+    allowed.no_cache_fields = reader.no_cache.with_fields;
+    allowed.private_ = reader.private_.plain;
+    allowed.private_fields = reader.private_.with_fields;
     return allowed;
+}
+
+bool is_withheld(const field& line, field_list response) noexcept {
+    bool named = false;
+    const auto look = [&](const directive& found) {
+        if (found.has_argument &&
+            (iequals(found.name, "no-cache") || iequals(found.name, "private"))) {
+            (void)for_each_named(found, [&](std::string_view name) {
+                named = named || (iequals(name, line.name) && !is_needed(name));
+            });
+        }
+    };
+    for (const auto& one : response) {
+        if (one.id == field_id::cache_control) {
+            for_each_directive(one.value, look);
+        }
+    }
+    return named;
 }
 
 }  // namespace reprise::proxy::http

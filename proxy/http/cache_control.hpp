@@ -38,9 +38,10 @@ struct request_directives {
 
 /// What an origin allows caches (RFC 9111 5.2.2).
 ///
-/// `private="field"` and `no-cache="field"` are obeyed as if they named no field: RFC 9111 5.2.2.4
-/// and 5.2.2.7 expect that of most caches. So `no_cache` and `private_` are true for either form,
-/// and `..._fields` says that only the qualified form was there.
+/// `private="field"` and `no-cache="field"` are obeyed field by field (RFC 9111 5.2.2.4, 5.2.2.7):
+/// `..._fields` says so, and what is stored leaves those fields out (is_withheld). `no_cache` and
+/// `private_` are true for the plain form, and where what is named can't be left out: nothing, no
+/// field names, or a field that caching itself needs; and in a targeted field.
 struct response_directives {
     std::optional<seconds> max_age, s_maxage;
     std::optional<seconds> stale_while_revalidate, stale_if_error;  ///< RFC 5861
@@ -63,6 +64,11 @@ struct response_directives {
 /// its lines' ids.
 [[nodiscard]] request_directives read_request_directives(field_list request) noexcept;
 [[nodiscard]] response_directives read_response_directives(field_list response) noexcept;
+
+/// Named by a no-cache="..." or private="..." of these lines that is obeyed field by field: no part
+/// of what is stored. O(bytes of the Cache-Control lines), no allocation. To be asked where
+/// `no_cache_fields` or `private_fields` is true.
+[[nodiscard]] bool is_withheld(const field& line, field_list response) noexcept;
 
 /// 1*DIGIT as seconds, at most longest_delta; none for everything else (RFC 9111 1.2.2).
 [[nodiscard]] std::optional<seconds> parse_delta_seconds(std::string_view text) noexcept;

@@ -25,7 +25,7 @@ enum class storability : std::uint8_t {
     status,            ///< no final answer for this URL alone: 1xx, 304, 407, 412, 6xx and beyond
     must_understand,   ///< 5.2.2.3: must-understand, and we have no rules for the status
     no_store,          ///< 5.2.2.5; overridden by a must-understand that is met
-    private_response,  ///< 5.2.2.7, with field names too
+    private_response,  ///< 5.2.2.7, not where it names fields that can be left out
     authorization,     ///< 3.5: Authorization without public, must-revalidate or s-maxage
     vary_any,          ///< 4.1: Vary: *, or more names than vary_spec holds
     set_cookie,        ///< 7.3: Set-Cookie without a lifetime that the origin stated, or at all

@@ -35,8 +35,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     check(allowed.s_maxage);
     check(allowed.stale_while_revalidate);
     check(allowed.stale_if_error);
-    require(allowed.no_cache || !allowed.no_cache_fields);
-    require(allowed.private_ || !allowed.private_fields);
+    for (const std::string_view needed : {"Vary", "etag", "CACHE-CONTROL"}) {
+        require(!is_withheld({field_id::unknown, needed, ""}, lines));
+    }
+    // What is withheld was named, by a directive that is obeyed field by field or whole.
+    if (is_withheld({field_id::unknown, "x", ""}, field_list{lines}.first(1))) {
+        require(allowed.no_cache || allowed.no_cache_fields || allowed.private_ ||
+                allowed.private_fields);
+    }
     auto with_no_store = allowed;
     with_no_store.no_store = true;
     require(read_response_directives(lines) == with_no_store);

@@ -1,5 +1,6 @@
 // What may be stored and for how long it answers (RFC 9111 3, 4.2, 5.2).
 
+#include "tests/scenario/figures.hpp"
 #include "tests/scenario/world.hpp"
 
 TEST_SUITE("scenario/freshness") {
@@ -50,6 +51,58 @@ TEST_SUITE("scenario/freshness") {
             CAPTURE(row.what);
             CHECK(is_hit(second_answer(w, "/" + std::to_string(i++), row.fields)));
         }
+    }
+
+    TEST_CASE(
+        "a directive with field names keeps those fields, and no others, from who comes next") {
+        world w;
+        for (const std::string says : {"private=\"X-Who\"",
+                                       "no-cache=\"x-who, X-Absent\"",
+                                       "private=\"X-Who\", no-cache=\"X-Other\""}) {
+            CAPTURE(says);
+            w.origin.on("/a", [&](origin_request& request, origin_connection& to) {
+                const auto own = "ETag: \"1\"\r\nX-Kept: yes\r\nX-Who: alice\r\n"
+                                 "Cache-Control: max-age=60, " +
+                                 says + "\r\n";
+                to.send(request.has("If-None-Match") ? raw_head("304 Not Modified", own)
+                                                     : ok(own, "hello"));
+            });
+            const auto first = w.get("/a", "Cache-Control: no-cache\r\n");
+            CHECK(first.body == "hello");
+            for (int i = 0; i < 2; ++i) {
+                const auto hit = w.get("/a");
+                CHECK(is_hit(hit));
+                CHECK(hit.body == "hello");
+                CHECK(hit.get("X-Kept") == "yes");
+                CHECK_FALSE(hit.has("X-Who"));
+                // What a 304 says again is withheld again.
+                CHECK(w.get("/a", "Cache-Control: no-cache\r\n").status == 200);
+            }
+        }
+        w.origin.on("/b",
+                    ok("Cache-Control: max-age=60, private=\"X-Who\"\r\nX-Who: alice\r\n", "b"));
+        CHECK(w.get("/b").get("X-Who") == "alice");
+        CHECK_FALSE(w.get("/b").has("X-Who"));
+    }
+
+    TEST_CASE("nobody shares a fetch whose fields are for one client") {
+        world w;
+        auto& go = w.origin.make_gate();
+        w.origin.on("/a", [&](origin_request& request, origin_connection& to) {
+            go.wait();
+            to.send(ok("Cache-Control: max-age=60, private=\"X-Who\"\r\nX-Who: " +
+                           request.get("X-Name") + "\r\n",
+                       "hello"));
+        });
+        auto alice = w.proxy.connect();
+        alice.send(w.request("/a", "X-Name: alice\r\n"));
+        REQUIRE(eventually([&] { return w.origin.count("/a") == 1; }));
+        auto bob = w.proxy.connect();
+        bob.send(w.request("/a", "X-Name: bob\r\n"));
+        REQUIRE(eventually([&] { return figure(w.proxy.stats(), figure_name::joined) == 1; }));
+        go.open();
+        CHECK(alice.read().get("X-Who") == "alice");
+        CHECK(bob.read().get("X-Who") == "bob");
     }
 
     TEST_CASE("a response does not answer again when it may not") {

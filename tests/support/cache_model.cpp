@@ -112,10 +112,16 @@ model_time age_of(const cache_model::kept& it, model_time now) {
     return std::max(apparent, stated) + (now - it.response_time);
 }
 
+/// Without field names: with them it is about those fields alone (5.2.2.4, 5.2.2.7).
+bool says_plainly(const std::map<std::string, std::string>& says, const std::string& name) {
+    const auto found = says.find(name);
+    return found != says.end() && found->second.empty();
+}
+
 // 4.2.4
 bool forbids_stale(const field_lines& fields) {
     const auto says = directives(fields);
-    return says.contains("no-cache") || says.contains("must-revalidate") ||
+    return says_plainly(says, "no-cache") || says.contains("must-revalidate") ||
            says.contains("proxy-revalidate") || says.contains("s-maxage");
 }
 
@@ -123,7 +129,7 @@ bool forbids_stale(const field_lines& fields) {
 bool is_storable(const field_lines& request, const cache_model::kept& it) {
     const auto says = directives(it.response.fields);
     if (directives(request).contains("no-store") || says.contains("no-store") ||
-        says.contains("private")) {
+        says_plainly(says, "private")) {
         return false;
     }
     if (request.has("Authorization") && !says.contains("public") && !says.contains("s-maxage") &&
@@ -140,7 +146,7 @@ bool is_storable(const field_lines& request, const cache_model::kept& it) {
     }
     // What arrived stale is of use to a max-stale or a stale-if-error alone.
     const auto lifetime = lifetime_of(it);
-    const bool usable = !says.contains("no-cache") &&
+    const bool usable = !says_plainly(says, "no-cache") &&
                         (age_of(it, it.response_time) < lifetime ||
                          (lifetime > 0 && !forbids_stale(it.response.fields)));
     return usable || has_validator(it.response.fields);
@@ -192,7 +198,8 @@ cache_model::prediction cache_model::predict(const std::string& url,
     }
     const auto left = out.lifetime - out.age;
     out.certain = !is_near(left, 0);
-    if (directives(out.chosen->response.fields).contains("no-cache") || asks.contains("no-cache")) {
+    if (says_plainly(directives(out.chosen->response.fields), "no-cache") ||
+        asks.contains("no-cache")) {
         out.certain = true;
         return out;
     }

@@ -139,17 +139,49 @@ TEST_SUITE("http/cache_control") {
         CHECK(request("no-cache=x").no_cache);
     }
 
-    TEST_CASE("private and no-cache with field names are obeyed as if without") {
+    TEST_CASE("private and no-cache with field names speak of those fields alone") {
         const auto read = response("private=\"Set-Cookie, X\", no-cache=\"Foo\"");
-        CHECK(read.private_);
+        CHECK_FALSE(read.private_);
         CHECK(read.private_fields);
-        CHECK(read.no_cache);
+        CHECK_FALSE(read.no_cache);
         CHECK(read.no_cache_fields);
         const auto both = response("private=\"Set-Cookie\", no-cache=\"Foo\", no-cache, private");
         CHECK(both.private_);
-        CHECK_FALSE(both.private_fields);
         CHECK(both.no_cache);
-        CHECK_FALSE(both.no_cache_fields);
+    }
+
+    TEST_CASE("private and no-cache are obeyed whole where what they name can't be left out") {
+        for (const std::string argument : {"\"\"",
+                                           "",
+                                           "\" , \"",
+                                           "\"Foo, Vary\"",
+                                           "\"content-length\"",
+                                           "\"Cache-Control\"",
+                                           "\"Foo Bar\"",
+                                           "\"Foo",
+                                           "\"F\\oo\"",
+                                           "Foo;x"}) {
+            CAPTURE(argument);
+            const auto read = response("private=" + argument);
+            CHECK(read.private_);
+            CHECK(response("no-cache=" + argument).no_cache);
+        }
+        CHECK(response("no-cache=\"Foo\", no-cache=\"ETag\"").no_cache);
+        CHECK(response("private =\"Foo\"").private_);
+    }
+
+    TEST_CASE("what a qualified directive names is withheld, in any case and of any line") {
+        const std::vector<field> lines{
+            {field_id::cache_control, "Cache-Control", "private=\"set-cookie, X-Who\", max-age=9"},
+            {field_id::cache_control, "Cache-Control", "no-cache=foo"}};
+        const auto withheld = [&](std::string_view name) {
+            return is_withheld({field_id::unknown, name, "value"}, lines);
+        };
+        CHECK(withheld("x-who"));
+        CHECK(withheld("Set-Cookie"));
+        CHECK(withheld("FOO"));
+        CHECK_FALSE(withheld("X-Wh"));
+        CHECK_FALSE(withheld("max-age"));
     }
 
     TEST_CASE("names that only resemble a directive are extensions") {

@@ -57,9 +57,10 @@ TEST_SUITE("http/storability") {
         CHECK(judge(200, {"Cache-Control: max-age=60, No-Store"}) == storability::no_store);
     }
 
-    TEST_CASE("private is not stored, with field names or without") {
+    TEST_CASE("private is not stored, but for all that its field names do not name") {
         CHECK(judge(200, {"Cache-Control: private, max-age=60"}) == storability::private_response);
-        CHECK(judge(200, {"Cache-Control: private=\"X\", max-age=60"}) ==
+        CHECK(judge(200, {"Cache-Control: private=\"X\", max-age=60"}) == storability::storable);
+        CHECK(judge(200, {"Cache-Control: private=\"ETag\", max-age=60"}) ==
               storability::private_response);
         CHECK(judge(200, {"Cache-Control: public, private, max-age=60"}) ==
               storability::private_response);
