@@ -584,9 +584,6 @@ awaitable<bool> exchange::relay_fetch(cache::fetch_reader& reader, bool follows,
                              : (negative ? http::to_string(head->freshness.source)
                                          : std::string_view{});
             reason_ = how.detail;
-            compose_head(*head, how);
-            co_return co_await relay_body(reader, head);
-        }
             if (is_not_modified(*head)) {
                 reader.source()->producer_unattended();
                 compose_not_modified(*head, how);
@@ -594,6 +591,9 @@ awaitable<bool> exchange::relay_fetch(cache::fetch_reader& reader, bool follows,
                 finish(how_, status_, reason_);
                 co_return sent;
             }
+            compose_head(*head, how);
+            co_return co_await relay_body(reader, head);
+        }
         case news::validated: {
             const auto now = resident_now();
             const auto fresh = report.fresh;
@@ -671,10 +671,10 @@ void exchange::invalidate_after(unsigned status, const cache::fetched_head& head
         std::string scratch;
         const auto url = key_text(other, listener(), scratch);
         const auto key = filter::hash_of(url, w_.common.admission.secret());
-        w_.counts.store_invalidated.add(w_.common.store.invalidate(key, url, now));
         if (url == url_) {
             continue;
         }
+        w_.counts.store_invalidated.add(w_.common.store.invalidate(key, url, now));
         w_.common.fetches.forget(key, url);
     }
 }

@@ -59,11 +59,11 @@ std::shared_ptr<cache::stored_response> producer::freshened(const cache::stored_
                                          request_time_,
                                          response_time_,
                                          o.now_settings->freshness);
+    next->freshness.response_time = came_at_;
+    next->asked_at = asked_at_;
     next->directives = directives;
     next->reusable_until = stored.parts ? wall_time::min()
                                         : http::reusable_until(directives, next->freshness);
-    next->freshness.response_time = came_at_;
-    next->asked_at = asked_at_;
     next->content = stored.content;
     next->parts = stored.parts;
     next->outside = stored.outside;

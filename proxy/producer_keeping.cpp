@@ -456,6 +456,7 @@ std::shared_ptr<cache::stored_response> producer::made_of_head(std::uint64_t byt
 
 void producer::describe(cache::stored_response& stored) const {
     stored.freshness = published_->freshness;
+    stored.asked_at = published_->asked_at;
     stored.directives = published_->directives;
     stored.vary = published_->vary;
     stored.selecting = published_->selecting;
@@ -525,7 +526,6 @@ void producer::store_body() {
 void producer::store_part(std::shared_ptr<cache::stored_response> added) {
     auto& o = *order_;
     const auto& now = *o.now_settings;
-    stored.asked_at = published_->asked_at;
     const cache::combining_rules rules{now.options.memory.max_object,
                                        now.response_limits.bytes,
                                        now.response_limits.fields,

@@ -163,10 +163,10 @@ private:
     cache::admission_ruling ruling_;
     wall_time request_time_{};
     wall_time response_time_{};
+    wall_time asked_at_{}, came_at_{};  // the same in resident time
     steady_time sent_at_{};
     cache::invalidation_mark begun_at_;
     std::optional<cache::part_place> place_;  // of a 206 that may be stored as a part
-    wall_time asked_at_{}, came_at_{};  // the same in resident time
     cache::stored_ptr joins_;                 // what is stored of the same representation
     std::uint64_t held_already_ = 0;          // bytes of it
     bool begins_none_ = false;                // its head may lack fields

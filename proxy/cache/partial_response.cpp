@@ -179,13 +179,13 @@ combined_response combine(const stored_response& stored,
     if (!made) {
         return {};
     }
+    made->asked_at = std::max(stored.asked_at, added.asked_at);
     if (total != partial_body::unknown && made->length_at == made->head.size()) {
         made->head.append("Content-Length: ").append(std::to_string(total)).append("\r\n");
     }
     made->content = nullptr;
     made->parts = std::make_shared<partial_body>(std::move(*together));
     made->reusable_until = wall_time::min();
-    made->asked_at = std::max(stored.asked_at, added.asked_at);
     complete_if_whole(*made);
     return {combination::combined, std::move(made)};
 }

@@ -249,6 +249,12 @@ bool cache_model::heard(const std::string& url,
     auto& all = resources_[url];
     std::erase_if(all, [&](const kept& old) { return old.selecting == it.selecting; });
     all.push_back(std::move(it));
+    return true;
+}
+
+void cache_model::ended(const std::string& url, const kept& of) {
+    auto& all = resources_.at(url);
+    std::erase_if(all, [&](const kept& one) { return &one == &of; });
 }
 
 // 3.2 and 4.3.4
@@ -256,12 +262,6 @@ void cache_model::confirmed(const std::string& url,
                             const kept& of,
                             const field_lines& not_modified,
                             model_time now) {
-    return true;
-}
-
-void cache_model::ended(const std::string& url, const kept& of) {
-    auto& all = resources_.at(url);
-    std::erase_if(all, [&](const kept& one) { return &one == &of; });
     auto& all = resources_.at(url);
     const auto place = std::find_if(
         all.begin(), all.end(), [&](const kept& one) { return &one == &of; });
