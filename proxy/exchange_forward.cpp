@@ -261,26 +261,31 @@ awaitable<bool> exchange::serve_from_fetch() {
     const bool alone = !facts_.is_get || facts_.has_authorization || facts_.asked.no_cache ||
                        facts_.asked.no_store || order_->own_range || order_->own_conditions ||
                        w_.common.uncacheable.has(key_, started_);
+    // Who waited for an error that may be over by now waits once more, for whoever asks next: an
+    // origin that has just come back is not asked by all of them at once.
     bool released = false;
-    if (!alone) {
+    bool waited_for_error = false;
+    for (bool again = !alone; again;) {
+        again = false;
         auto place = w_.common.fetches.join_or_lead(
             key_, url_, s_.arrived.handle(), settings_->fetches);
         leadership lead{
             w_.common.fetches, key_, place.leads ? place.reader->source() : nullptr, false};
         if (place.leads) {
             // Another fetch may have ended between the look-up and now.
-            const auto again = w_.common.store.peek(key_, url_, head_->fields);
-            const bool came = again.what == cache::lookup::present &&
-                              again.response != stored_.response && !again.response->parts &&
-                              http::judge_reuse(again.response->directives,
-                                                again.response->freshness,
+            const auto now_stored = w_.common.store.peek(key_, url_, head_->fields);
+            const bool came = now_stored.what == cache::lookup::present &&
+                              now_stored.response != stored_.response &&
+                              !now_stored.response->parts &&
+                              http::judge_reuse(now_stored.response->directives,
+                                                now_stored.response->freshness,
                                                 facts_.asked,
                                                 resident_now())
                                       .what == http::reuse::fresh;
             if (came) {
                 // Who has joined meanwhile is served from the store too.
                 const auto into = place.reader->source();
-                into->producer_validated(again.response);
+                into->producer_validated(now_stored.response);
                 place.reader.reset();
                 w_.common.fetches.remove(key_, into);
                 lead.started = true;
@@ -311,6 +316,15 @@ awaitable<bool> exchange::serve_from_fetch() {
                 co_return kept;
             }
             w_.counts.collapsed_released.add();
+            const auto from = place.reader->source();
+            const auto head = from->head();
+            again = !waited_for_error && head && cache::is_passing(head->status);
+            if (again) {
+                waited_for_error = true;
+                released = false;
+                w_.common.fetches.remove(key_, from);
+                continue;
+            }
             order_->validating = nullptr;
             order_->own_range = facts_.has_range;
             order_->own_conditions = facts_.has_conditions;

@@ -217,7 +217,7 @@ void producer::publish_head(const http::body_framing& framing) {
     if (o.listed) {
         if (head->verdict == http::storability::storable) {
             w_.common.uncacheable.forget(o.key);
-        } else {
+        } else if (cache::speaks_for_next(head->verdict, head_.status)) {
             w_.common.uncacheable.note(o.key, steady_now(), uncacheable_for);
         }
     }

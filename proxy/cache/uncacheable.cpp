@@ -18,6 +18,33 @@ std::uint64_t tag_of(const filter::key_hash& key) noexcept {
 
 }  // namespace
 
+bool is_passing(unsigned status) noexcept {
+    return status >= 500 || status == 408 || status == 425 || status == 429;
+}
+
+bool speaks_for_next(http::storability verdict, unsigned status) noexcept {
+    using http::storability;
+    if (is_passing(status)) {
+        return false;
+    }
+    switch (verdict) {
+    case storability::no_store:
+    case storability::private_response:
+    case storability::vary_any:
+    case storability::set_cookie:
+    case storability::useless: return true;
+    case storability::must_understand:
+    case storability::no_lifetime: return status < 400;
+    case storability::storable:
+    case storability::method:
+    case storability::no_store_request:
+    case storability::partial:
+    case storability::status:
+    case storability::authorization: break;
+    }
+    return false;
+}
+
 uncacheable_keys::uncacheable_keys()
     : slots_{std::make_unique<std::atomic<std::uint64_t>[]>(slot_count)} {}
 

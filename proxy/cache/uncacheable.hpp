@@ -10,6 +10,7 @@
 
 #include "filter/key_hash.hpp"
 #include "proxy/clock.hpp"
+#include "proxy/http/storability.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -17,6 +18,15 @@
 #include <memory>
 
 namespace reprise::proxy::cache {
+
+/// An error that may be over by the next request. It says nothing of the key; not to be asked by
+/// one's self is what its origin needs when it has just come back.
+[[nodiscard]] bool is_passing(unsigned status) noexcept;
+
+/// Whether a response that was not storable for this reason says that the key's next ones will not
+/// be either. What only the request was the reason of does not, and of errors only those do that
+/// say so themselves.
+[[nodiscard]] bool speaks_for_next(http::storability verdict, unsigned status) noexcept;
 
 /// Memory   512 KiB.
 /// Threads  any number; one relaxed load or store a call.

@@ -325,4 +325,85 @@ TEST_SUITE("scenario/collapsing") {
         }
     }
 
+    TEST_CASE("an error keeps nobody from sharing the next fetch; what is nobody else's does") {
+        struct row {
+            const char* status;
+            const char* fields;
+            bool shares;
+        };
+        const row rows[] = {
+            {"503 Service Unavailable", "", true},
+            {"503 Service Unavailable", "Cache-Control: no-store\r\n", true},
+            {"500 Internal Server Error", "Cache-Control: private\r\n", true},
+            {"429 Too Many Requests", "", true},
+            {"403 Forbidden", "", true},
+            {"403 Forbidden", "Cache-Control: no-store\r\n", false},
+            {"200 OK", "Cache-Control: no-store\r\n", false},
+        };
+        for (const auto& row : rows) {
+            CAPTURE(row.status);
+            CAPTURE(row.fields);
+            world w;
+            w.origin.on("/a", answer(row.status, row.fields, "no"));
+            CHECK(w.get("/a").body == "no");
+            auto& go = w.origin.make_gate();
+            w.origin.on("/a", [&](origin_request&, origin_connection& connection) {
+                go.wait();
+                connection.send(ok("Cache-Control: max-age=60\r\n", "hello"));
+            });
+            std::vector<client> all;
+            for (std::size_t i = 0; i < followers; ++i) {
+                all.push_back(w.proxy.connect());
+                all.back().send(w.request("/a"));
+            }
+            if (row.shares) {
+                CHECK(eventually([&] {
+                    return figure(w.proxy.stats(), figure_name::joined) ==
+                           static_cast<std::int64_t>(followers - 1);
+                }));
+            } else {
+                CHECK(eventually([&] { return w.origin.count("/a") == 1 + followers; }));
+            }
+            go.open();
+            for (auto& one : all) {
+                CHECK(one.read().body == "hello");
+            }
+            CHECK(w.origin.count("/a") == (row.shares ? 2 : 1 + followers));
+        }
+    }
+
+    TEST_CASE("who waited for an error shares the next fetch; after a second one each asks") {
+        for (const std::size_t errors : {std::size_t{1}, std::size_t{2}}) {
+            CAPTURE(errors);
+            std::atomic<std::size_t> asked{0};
+            world w;
+            auto& go = w.origin.make_gate();
+            auto& share = w.origin.make_gate();
+            w.origin.on("/a", [&](origin_request&, origin_connection& connection) {
+                const auto number = asked++;
+                (number == 0 ? go : share).wait();
+                connection.send(number < errors ? answer("503 Service Unavailable", "", "no")
+                                                : ok("Cache-Control: max-age=60\r\n", "hello"));
+            });
+            auto all = gather(w, followers);
+            go.open();
+            CHECK(all.leader.read().status == 503);
+            CHECK(eventually([&] {
+                return figure(w.proxy.stats(), figure_name::joined) ==
+                       static_cast<std::int64_t>(2 * followers - 1);
+            }));
+            share.open();
+            std::size_t served = 0;
+            for (auto& one : all.rest) {
+                served += one.read().body == "hello" ? 1 : 0;
+            }
+            if (errors == 1) {
+                CHECK(served == followers);
+                CHECK(w.origin.count("/a") == 2);
+            } else {
+                CHECK(served == followers - 1);  // but for who led the second
+            }
+        }
+    }
+
 }  // TEST_SUITE

@@ -24,6 +24,33 @@ TEST_CASE("a key is remembered for as long as was said, and no longer") {
     CHECK_FALSE(keys.has(one, start + std::chrono::hours{24 * 60}));
 }
 
+TEST_CASE("an answer speaks for the next ones only where it says so itself") {
+    using http::storability;
+    for (const auto verdict : {storability::no_store,
+                               storability::private_response,
+                               storability::vary_any,
+                               storability::set_cookie,
+                               storability::useless}) {
+        CAPTURE(http::to_string(verdict));
+        CHECK(speaks_for_next(verdict, 200));
+        CHECK(speaks_for_next(verdict, 404));
+        for (const unsigned passing : {408U, 425U, 429U, 500U, 502U, 503U, 504U, 599U}) {
+            CAPTURE(passing);
+            CHECK_FALSE(speaks_for_next(verdict, passing));
+        }
+    }
+    CHECK(speaks_for_next(storability::no_lifetime, 302));
+    CHECK_FALSE(speaks_for_next(storability::no_lifetime, 403));
+    for (const auto of_request : {storability::storable,
+                                  storability::method,
+                                  storability::no_store_request,
+                                  storability::partial,
+                                  storability::status,
+                                  storability::authorization}) {
+        CHECK_FALSE(speaks_for_next(of_request, 200));
+    }
+}
+
 TEST_CASE("a key that could be stored after all is forgotten") {
     uncacheable_keys keys;
     keys.note(one, start, 120s);
