@@ -153,6 +153,7 @@ std::shared_ptr<fetch_order> exchange::make_order() {
         o.connect_host = http::connect_host(*upstream);
         o.connect_port = upstream->port;
         o.exempt = true;
+        o.told_scheme = target_.secure ? "https" : "http";
     } else {
         o.connect_host = http::connect_host(target_);
         o.connect_port = target_.port;
@@ -671,9 +672,11 @@ void exchange::invalidate_after(unsigned status, const cache::fetched_head& head
         other.normal = false;
         std::string text;  // what `other` views
         if (authority || http::has_scheme(named)) {
-            text = (authority ? "http:" : "") + std::string{named};
-            const auto parsed = http::parse_target(verb::get, text);
-            if (!parsed || parsed->port != target_.port ||
+            const bool secure = target_.secure;
+            text = (authority ? secure ? "https:" : "http:" : "") + std::string{named};
+            const auto parsed = http::parse_target(
+                verb::get, text, secure ? http::secure_accelerator_forms : http::forward_forms);
+            if (!parsed || parsed->secure != secure || parsed->port != target_.port ||
                 !http::iequals(parsed->host, target_.host)) {
                 continue;
             }

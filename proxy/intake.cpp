@@ -25,7 +25,10 @@ std::optional<failure> take_in(http::request_head& head,
         out.body.kind = http::body_kind::none;  // says nothing, and would keep it from the store
     }
     out.accelerator = listener.mode == config::listener_mode::accelerator;
-    const auto forms = out.accelerator ? http::accelerator_forms : http::forward_forms;
+    const bool secure = out.accelerator && listener.tls.has_value();
+    const auto forms = secure            ? http::secure_accelerator_forms
+                       : out.accelerator ? http::accelerator_forms
+                                         : http::forward_forms;
     auto parsed = http::parse_target(head.method, head.target, forms);
     if (!parsed) {
         return parsed.error();
@@ -39,7 +42,12 @@ std::optional<failure> take_in(http::request_head& head,
         if (out.target.form == http::target_form::absolute) {
             out.target.form = http::target_form::origin;
             out.target.normal = false;
+            if (secure && !out.target.secure && out.target.port == 80) {
+                out.target.port = 443;  // what is asked over TLS is https, whatever it is called
+            }
+            out.target.secure = secure;
         } else {
+            out.target.secure = secure;
             const auto* host = http::find(head.fields, field_id::host);
             const auto authority = host != nullptr ? host->value
                                                    : std::string_view{listener.upstream}.substr(
@@ -54,6 +62,9 @@ std::optional<failure> take_in(http::request_head& head,
     // A body would have to end before the other protocol begins: the upgrade is not asked for then.
     out.websocket = upgrades && out.body.kind == http::body_kind::none;
     http::strip_hop_by_hop(head.fields);
+    if (out.accelerator) {
+        http::strip_scheme_claims(head.fields);
+    }
     out.facts = cache::read_request_facts(
         head.method == verb::get, head.method == verb::head, head.fields);
     return std::nullopt;

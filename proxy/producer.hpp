@@ -36,6 +36,7 @@ struct fetch_order {
     std::string connect_host;  ///< as the resolver is asked
     std::uint16_t connect_port = 80;
     bool exempt = false;            ///< a configured upstream
+    std::string_view told_scheme;   ///< by an accelerator: how its client came
     bool may_ask_siblings = false;  ///< for all of it, or what the client's Range says
     bool may_use_parents = false;
     std::string client_address;

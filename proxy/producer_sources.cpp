@@ -56,6 +56,7 @@ std::string producer::request_wire(bool validate, next_hop to) const {
                         field == config::forwarded_field::both;
     options.x_forwarded_for = field == config::forwarded_field::x_forwarded_for ||
                               field == config::forwarded_field::both;
+    options.scheme = o.told_scheme;
     options.body = o.body_framing;
     options.websocket = o.websocket;
     options.trailers = o.body_framing.kind == body_kind::chunked;

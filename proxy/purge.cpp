@@ -30,26 +30,40 @@ read_purge wrong(std::string why) {
     return {{}, std::move(why)};
 }
 
-// The key of an absolute URL, and those of the accelerators that would be asked for it by Host.
+// The key of an absolute URL, and those of the accelerators that would be asked for it by Host. One
+// with http: means what is asked over TLS too: who purges a page means the page. One with https:
+// means that alone.
 std::string append_keys(std::vector<std::string>& keys,
                         std::string_view url,
                         const config::options& options) {
-    auto parsed = http::parse_target(verb::get, url);
+    auto parsed = http::parse_target(verb::get, url, http::secure_accelerator_forms);
+    if (parsed && parsed->form != http::target_form::absolute) {
+        parsed = http::parse_target(verb::get, url);  // which says what is wrong
+    }
     if (!parsed) {
         return parsed.error().detail.empty() ? "no http URL" : parsed.error().detail;
     }
-    keys.emplace_back();
-    http::append_key(keys.back(), *parsed);
-    for (const auto& listener : options.listeners) {
-        if (listener.mode == config::listener_mode::accelerator) {
-            auto target = *parsed;
-            target.form = http::target_form::origin;
-            target.normal = false;
-            std::string scratch;
-            keys.emplace_back(key_text(target, listener, scratch));
-        }
+    if (!parsed->secure) {
+        keys.emplace_back();
+        http::append_key(keys.back(), *parsed);
     }
-    return {};
+    for (const auto& listener : options.listeners) {
+        const bool secure = listener.tls.has_value();
+        if (listener.mode != config::listener_mode::accelerator || (parsed->secure && !secure)) {
+            continue;
+        }
+        auto target = *parsed;
+        target.form = http::target_form::origin;
+        target.normal = false;
+        if (secure && target.port == target.usual_port()) {
+            target.port = 443;
+        }
+        target.secure = secure;
+        std::string scratch;
+        keys.emplace_back(key_text(target, listener, scratch));
+    }
+    return keys.empty() ? "no accelerator has TLS, so nothing is stored under an https URL"
+                        : std::string{};
 }
 
 }  // namespace
@@ -141,7 +155,7 @@ purge_answer carry_out(common_state& common, const purge_order& order, wall_time
         }
         common.purged_urls.fetch_add(1, std::memory_order_relaxed);
         common.purged_url_responses.fetch_add(variants, std::memory_order_relaxed);
-        said["url"] = order.keys.front();
+        said["url"] = cache::split_key(order.keys.front()).url;
         said["variants"] = variants;
         answer.status = variants == 0 ? 404 : 200;
         break;
@@ -154,7 +168,7 @@ purge_answer carry_out(common_state& common, const purge_order& order, wall_time
                 return url.starts_with(parts.url) && cache::split_key(url).space == parts.space;
             });
         }
-        said["prefix"] = order.keys.front();
+        said["prefix"] = cache::split_key(order.keys.front()).url;
         break;
     }
     case purge_kind::tag: {

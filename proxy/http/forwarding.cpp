@@ -40,19 +40,84 @@ bool is_x_forwarded_for(const field& line) noexcept {
     return line.id == field_id::unknown && iequals(line.name, "X-Forwarded-For");
 }
 
-void append_client(std::string& out, field_list fields, const request_options& options) {
-    if (options.forwarded) {
+// One of Forwarded's elements with nothing left in it but who sent and who received: "for", "by"
+// (RFC 7239 4). Its parameters are separated by semicolons outside quoted strings.
+void append_parties(std::string& out, std::string_view element) {
+    const auto quotes = std::count(element.begin(), element.end(), '"');
+    if (quotes % 2 != 0 || element.find('\\') != std::string_view::npos) {
+        return;  // where a string in it ends is not clear to everybody
+    }
+    bool any = false;
+    bool quoted = false;
+    for (std::size_t begin = 0, at = 0; at <= element.size(); ++at) {
+        if (at < element.size()) {
+            quoted = quoted != (element[at] == '"');
+            if (quoted || element[at] != ';') {
+                continue;
+            }
+        }
+        auto part = element.substr(begin, at - begin);
+        begin = at + 1;
+        part.remove_prefix(std::min(part.find_first_not_of(" \t"), part.size()));
+        part = part.substr(0, part.find_last_not_of(" \t") + 1);
+        const auto name = part.substr(0, part.find('='));
+        if (iequals(name, "for") || iequals(name, "by")) {
+            out += any ? ";" : "";
+            out += part;
+            any = true;
+        }
+    }
+    out += any ? ", " : "";
+}
+
+void append_forwarded(std::string& out, field_list fields, const request_options& options) {
+    const auto begin = out.size();
+    constexpr std::string_view name = "Forwarded: ";
+    if (options.scheme.empty()) {
         begin_list(out, "Forwarded", fields, [](const field& line) {
             return line.id == field_id::forwarded;
         });
+    } else {
+        out += name;
+        for (const auto& line : fields) {
+            if (line.id == field_id::forwarded) {
+                for_each_member(line.value, [&out](std::string_view element) {
+                    append_parties(out, element);
+                    return true;
+                });
+            }
+        }
+    }
+    if (options.forwarded) {
         const bool ipv6 = options.client_address.find(':') != std::string_view::npos;
         out += ipv6 ? "for=\"[" : "for=";
         out += options.client_address;
-        out += ipv6 ? "]\"\r\n" : "\r\n";
+        out += ipv6 ? "]\"" : "";
+        if (!options.scheme.empty()) {
+            out += ";proto=";
+            out += options.scheme;
+        }
+    } else if (out.size() == begin + name.size()) {
+        out.resize(begin);
+        return;
+    } else {
+        out.resize(out.size() - 2);  // behind the last comes none of ours
+    }
+    out += "\r\n";
+}
+
+void append_client(std::string& out, field_list fields, const request_options& options) {
+    if (options.forwarded || !options.scheme.empty()) {
+        append_forwarded(out, fields, options);
     }
     if (options.x_forwarded_for) {
         begin_list(out, "X-Forwarded-For", fields, is_x_forwarded_for);
         out += options.client_address;
+        out += "\r\n";
+    }
+    if (!options.scheme.empty()) {
+        out += "X-Forwarded-Proto: ";
+        out += options.scheme;
         out += "\r\n";
     }
 }
@@ -100,7 +165,7 @@ bool is_replaced(const field& line, const request_head& head, const request_opti
     case field_id::host:
     case field_id::content_length: return true;
     case field_id::via: return !options.via.empty();
-    case field_id::forwarded: return options.forwarded;
+    case field_id::forwarded: return options.forwarded || !options.scheme.empty();
     case field_id::max_forwards: return options.max_forwards.has_value();
     case field_id::expect: return options.drop_expect || head.version < 11;
     case field_id::range:
@@ -200,6 +265,34 @@ void strip_hop_by_hop(std::vector<field>& fields) {
     std::erase_if(fields, [&named](const field& line) {
         const bool asked_for_again = line.id == field_id::te || line.id == field_id::trailer;
         return !asked_for_again && is_hop_by_hop(line, named);
+    });
+}
+
+void strip_scheme_claims(std::vector<field>& fields) {
+    constexpr std::array<std::string_view, 9> claims{"X-Forwarded-Proto",
+                                                     "X-Forwarded-Protocol",
+                                                     "X-Forwarded-Scheme",
+                                                     "X-Forwarded-Ssl",
+                                                     "X-Forwarded-Host",
+                                                     "X-Forwarded-Port",
+                                                     "X-Url-Scheme",
+                                                     "X-Scheme",
+                                                     "Front-End-Https"};
+    // To what reads fields as variables of its environment (CGI) the two are one.
+    const auto same = [](char a, char b) {
+        const auto plain = [](char c) {
+            return c == '_' ? '-' : c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+        };
+        return plain(a) == plain(b);
+    };
+    std::erase_if(fields, [&](const field& line) {
+        const char first = line.name.front();
+        if (first != 'X' && first != 'x' && first != 'F' && first != 'f') {
+            return false;
+        }
+        return std::any_of(claims.begin(), claims.end(), [&](std::string_view claim) {
+            return std::equal(claim.begin(), claim.end(), line.name.begin(), line.name.end(), same);
+        });
     });
 }
 

@@ -50,27 +50,35 @@ private:
 /// keyed by what is forwarded.
 void strip_hop_by_hop(std::vector<field>& fields);
 
+/// Takes out what says by which scheme, host and port the client came (X-Forwarded-Proto and its
+/// many kin). Who knows that itself, an accelerator, says it to its upstream; and what its upstream
+/// obeys must be in the key, where a client's word is not. Done beside strip_hop_by_hop.
+void strip_scheme_claims(std::vector<field>& fields);
+
 struct request_options {
     std::string_view via{};             ///< our pseudonym; empty: no Via
     std::string_view client_address{};  ///< numeric, no brackets; needed by the next two
     bool forwarded = false;             ///< append to Forwarded (RFC 7239)
     bool x_forwarded_for = false;       ///< append to X-Forwarded-For
-    body_framing body{};                ///< written as Content-Length or Transfer-Encoding
-    bool drop_conditionals = false;     ///< If-Match, If-None-Match, If-*-Since
-    bool drop_range = false;            ///< Range, If-Range
-    bool drop_expect = false;           ///< also dropped for an HTTP/1.0 client
-    bool to_proxy = false;              ///< absolute-form: the next hop is a proxy
-    bool websocket = false;             ///< ask for the upgrade
-    bool trailers = false;              ///< keep Trailer, since the body's trailers follow
-    bool te_trailers = false;           ///< say TE: trailers
-    bool close = false;                 ///< Connection: close
+    /// The client's own scheme, which is said (X-Forwarded-Proto, proto= in our part of Forwarded)
+    /// in place of what others' parts of Forwarded say of it, and of Host. Empty: nothing is said.
+    std::string_view scheme{};
+    body_framing body{};             ///< written as Content-Length or Transfer-Encoding
+    bool drop_conditionals = false;  ///< If-Match, If-None-Match, If-*-Since
+    bool drop_range = false;         ///< Range, If-Range
+    bool drop_expect = false;        ///< also dropped for an HTTP/1.0 client
+    bool to_proxy = false;           ///< absolute-form: the next hop is a proxy
+    bool websocket = false;          ///< ask for the upgrade
+    bool trailers = false;           ///< keep Trailer, since the body's trailers follow
+    bool te_trailers = false;        ///< say TE: trailers
+    bool close = false;              ///< Connection: close
     std::optional<std::uint32_t> max_forwards{};  ///< in place of the client's
     std::string_view extra{};                     ///< whole field lines, CRLF included
 };
 
 /// The head of a request to an origin, whole, empty line included: origin-form (or "*" for OPTIONS
-/// of a whole server, RFC 9112 3.2.4; to a proxy absolute-form, 3.2.2), HTTP/1.1, Host first and from the target, our Via behind
-/// those before us.
+/// of a whole server, RFC 9112 3.2.4; to a proxy absolute-form, 3.2.2), HTTP/1.1, Host first and
+/// from the target, our Via behind those before us.
 /// @pre t has a host
 void append_request_head(std::string& out,
                          const request_head& head,

@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::size_t most_host_bytes = 255;  // a DNS name's own bound (RFC 1035 2.3.4)
 constexpr std::string_view http_prefix = "http://";
+constexpr std::string_view https_prefix = "https://";
 
 enum class host_char : std::uint8_t { refused, plain, upper };
 
@@ -90,8 +91,9 @@ const char* read_port(std::string_view text, authority& out) noexcept {
     return nullptr;
 }
 
-authority parse_authority(std::string_view text) noexcept {
+authority parse_authority(std::string_view text, std::uint16_t usual_port = 80) noexcept {
     authority out;
+    out.port = usual_port;
     std::size_t host_end = 0;
     if (text.starts_with('[')) {
         const auto close = text.find(']');
@@ -161,26 +163,28 @@ std::string_view scheme_of(std::string_view raw) noexcept {
     return well_formed ? scheme : std::string_view{};
 }
 
-attempt<target> parse_absolute(std::string_view raw) {
+attempt<target> parse_absolute(std::string_view raw, target_forms allowed) {
     const auto scheme = raw.starts_with(http_prefix) ? http_prefix.substr(0, 4) : scheme_of(raw);
     if (scheme.empty()) {
         return bad("the request target is neither a URL (http://host/path) nor a path");
     }
-    if (iequals(scheme, "https")) {
+    const bool secure = iequals(scheme, "https");
+    if (secure && !allowed.has(target_form::secure)) {
         return failure{failure_code::https_absolute_form, false, "use CONNECT host:443"};
     }
-    if (!iequals(scheme, "http")) {
+    if (!secure && !iequals(scheme, "http")) {
         return failure{failure_code::unsupported_scheme,
                        false,
                        "the URL's scheme is " + std::string{scheme.substr(0, 32)}};
     }
-    const auto rest = raw.substr(http_prefix.size());
+    const auto rest = raw.substr(secure ? https_prefix.size() : http_prefix.size());
     const auto host_and_port = authority_of(rest);
-    const auto parts = parse_authority(host_and_port);
+    const auto parts = parse_authority(host_and_port, secure ? 443 : 80);
     if (parts.why != nullptr) {
         return bad(parts.why);
     }
     target out;
+    out.secure = secure;
     out.raw = raw;
     out.host = parts.host;
     out.port = parts.port;
@@ -256,11 +260,11 @@ attempt<target> parse_target(boost::beast::http::verb method,
     if (!allowed.has(target_form::absolute)) {
         return bad("the request target must be a path");
     }
-    return parse_absolute(raw);
+    return parse_absolute(raw, allowed);
 }
 
 attempt<target> with_authority(const target& origin_form, std::string_view host_and_port) {
-    const auto parts = parse_authority(host_and_port);
+    const auto parts = parse_authority(host_and_port, origin_form.usual_port());
     if (parts.why != nullptr) {
         return bad(parts.why);
     }
@@ -281,7 +285,7 @@ void append_key(std::string& out, const target& t) {
         out += t.raw;
         return;
     }
-    out += t.form == target_form::absolute ? http_prefix : "//";
+    out += t.secure ? https_prefix : t.form == target_form::absolute ? http_prefix : "//";
     append_authority(out, t);
     if (!t.path_and_query.starts_with('/')) {
         out += '/';
@@ -308,7 +312,7 @@ void append_authority(std::string& out, const target& t) {
     } else {
         append_lower(out, t.host);
     }
-    if (t.port != 80) {
+    if (t.port != t.usual_port()) {
         std::array<char, 6> text{':'};
         const auto end = std::to_chars(text.data() + 1, text.data() + text.size(), t.port).ptr;
         out.append(text.data(), end);

@@ -24,6 +24,7 @@ enum class target_form : std::uint8_t {
     authority = 2,  ///< host:port, CONNECT only
     origin = 4,     ///< /path: to an accelerator, or to the proxy itself
     asterisk = 8,   ///< *, OPTIONS only
+    secure = 16,    ///< https://host/path: to an accelerator with TLS; read as `absolute`
 };
 
 /// A set of forms, for what a listener accepts.
@@ -35,6 +36,7 @@ struct target_forms {
 };
 inline constexpr target_forms forward_forms{1 | 2 | 8};      ///< what a proxy is asked for
 inline constexpr target_forms accelerator_forms{1 | 4 | 8};  ///< RFC 9112 3.2.2: absolute, too
+inline constexpr target_forms secure_accelerator_forms{1 | 4 | 8 | 16};
 inline constexpr target_forms all_forms{1 | 2 | 4 | 8};
 
 /// Views into the text it was read from (and, after with_authority, into the Host value).
@@ -42,10 +44,12 @@ struct target {
     target_form form = target_form::absolute;
     std::string_view raw{};   ///< the whole target as sent
     std::string_view host{};  ///< as sent; an IPv6 literal in its brackets; origin-form: empty
-    std::uint16_t port = 80;  ///< 80 when not said
+    std::uint16_t port = 80;  ///< its scheme's when not said
     std::string_view path_and_query{};  ///< as sent: empty, or begins with '/' or '?'
     bool lower_host = true;             ///< host has no upper-case letter
     bool normal = false;                ///< absolute form, and raw is the cache key as it stands
+    bool secure = false;                ///< https: of an accelerator with TLS
+    [[nodiscard]] std::uint16_t usual_port() const noexcept { return secure ? 443 : 80; }
 };
 
 /// Reads a target, no longer than the caller's limit and without control characters or spaces
@@ -55,13 +59,15 @@ struct target {
 /// bad_request: a form not in `allowed` or not for this method, userinfo, a fragment, an empty or
 /// malformed host (letters, digits, "-._~", at most 255; or an IPv6 address in brackets, without
 /// a zone), a port that is not 1 to 65535 without leading zeros, none at all with CONNECT.
-/// https_absolute_form: an https: URL. unsupported_scheme: any other scheme.
+/// https_absolute_form: an https: URL where that form is not in `allowed`. unsupported_scheme: any
+/// other scheme.
 [[nodiscard]] attempt<target> parse_target(boost::beast::http::verb method,
                                            std::string_view raw,
                                            target_forms allowed = forward_forms);
 
 /// An origin-form or asterisk-form target with host and port from a Host field's value (or from an
-/// accelerator's upstream), which must outlive it. bad_request when `authority` is malformed.
+/// accelerator's upstream), which must outlive it. Its scheme is the one that the target has.
+/// bad_request when `authority` is malformed.
 [[nodiscard]] attempt<target> with_authority(const target& origin_form, std::string_view authority);
 
 /// Null when `text` is host[":"port] as above, otherwise what is wrong with it; static text.
@@ -71,14 +77,15 @@ struct target {
 /// case, the port left out when it is 80, and an empty path "/". Nothing else is normalised, so
 /// targets that differ in anything else have keys that differ. What is keyed is what is forwarded.
 /// A target in origin-form, which has been given an authority, is keyed as "//" host [":" port]
-/// path-and-query: an accelerator's keys never meet those of absolute URLs.
+/// path-and-query: an accelerator's keys never meet those of absolute URLs. A secure target is
+/// keyed with "https:" in front, and the port left out when it is 443.
 void append_key(std::string& out, const target& t);
 
 /// True when an absolute-form target is its own cache key, so that a look-up needs no copy.
 /// One scan of the authority; the same answer as parse_target's `normal`.
 [[nodiscard]] bool is_normal(std::string_view raw) noexcept;
 
-/// host[":"port unless 80], the host in lower case: the Host field sent on.
+/// host[":"port unless its scheme's], the host in lower case: the Host field sent on.
 void append_authority(std::string& out, const target& t);
 
 /// What the resolver is asked, or the address literal itself: lower case, without brackets. A

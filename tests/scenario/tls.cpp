@@ -313,4 +313,156 @@ TEST_SUITE("scenario/tls") {
         CHECK(w.proxy->wait() == 0);
     }
 
+    namespace {
+
+    /// The second listener and the first are in front of one origin, the first with TLS.
+    struct two_doors : tls_world {
+        two_doors() : tls_world{} {
+            auto settings = storing_settings();
+            settings["forwarding"]["client_address"] = "both";
+            settings["listeners"] = json::array();
+            for (const bool secure : {true, false}) {
+                json door{{"address", "127.0.0.1:0"},
+                          {"mode", "accelerator"},
+                          {"upstream", "http://" + origin.authority()}};
+                if (secure) {
+                    door["tls"] = tls();
+                }
+                settings["listeners"].push_back(std::move(door));
+            }
+            token = files.file("token");
+            files.write("token", "secret-secret-secret\n");
+            settings["admin"]["token_file"] = token;
+            proxy = std::make_unique<proxy_process>(settings);
+        }
+        [[nodiscard]] response secure(std::string_view path, std::string_view fields = "") const {
+            return connect()->ask(asked("GET", path, fields));
+        }
+        [[nodiscard]] response plain(std::string_view path, std::string_view fields = "") const {
+            client one{proxy->port(1)};
+            return one.ask(asked("GET", path, fields));
+        }
+        [[nodiscard]] static std::string asked(std::string_view method,
+                                               std::string_view path,
+                                               std::string_view fields = "") {
+            std::string out{method};
+            return out.append(" ")
+                .append(path)
+                .append(" HTTP/1.1\r\n")
+                .append(!fields.starts_with("Host:") ? "Host: shop.example\r\n" : "")
+                .append(fields)
+                .append("\r\n");
+        }
+        std::string token;
+    };
+
+    }  // namespace
+
+    TEST_CASE("an accelerator says by which scheme its client came, and nobody else does") {
+        two_doors w;
+        w.origin.on("/a", ok("Cache-Control: no-store\r\n", "hello"));
+        const std::string claims =
+            "X-Forwarded-Proto: gopher\r\nx_forwarded_proto: gopher\r\nX-Forwarded-Host: evil\r\n"
+            "X-Forwarded-Port: 1\r\nFront-End-Https: on\r\nX-Forwarded-For: 192.0.2.7\r\n"
+            "Forwarded: for=192.0.2.7;proto=gopher;host=evil;by=\"_x;y\", proto=gopher\r\n";
+        CHECK(w.secure("/a", claims).body == "hello");
+        CHECK(w.plain("/a", claims).body == "hello");
+        const auto got = w.origin.requests("/a");
+        REQUIRE(got.size() == 2);
+        for (const bool secure : {true, false}) {
+            const auto& one = got[secure ? 0 : 1];
+            const std::string scheme = secure ? "https" : "http";
+            CHECK(one.get("Host") == "shop.example");
+            CHECK(one.fields.all("X-Forwarded-Proto") == scheme);
+            CHECK(one.fields.all("X-Forwarded-For") == "192.0.2.7, 127.0.0.1");
+            CHECK(one.fields.all("Forwarded") ==
+                  "for=192.0.2.7;by=\"_x;y\", for=127.0.0.1;proto=" + scheme);
+            CHECK(one.head.raw.find("gopher") == std::string::npos);
+            CHECK(one.head.raw.find("evil") == std::string::npos);
+            CHECK_FALSE(one.has("X-Forwarded-Port"));
+            CHECK_FALSE(one.has("Front-End-Https"));
+        }
+    }
+
+    TEST_CASE("what an accelerator answers over TLS is not what it answers without") {
+        // As a site does that sends everybody to https.
+        two_doors w;
+        w.origin.on("/a", [](origin_request& request, origin_connection& connection) {
+            if (request.get("X-Forwarded-Proto") == "https") {
+                connection.send(ok("Cache-Control: max-age=60\r\n", "secret"));
+            } else {
+                connection.send(answer("301 Moved Permanently",
+                                       "Cache-Control: max-age=60\r\n"
+                                       "Location: https://shop.example/a\r\n",
+                                       ""));
+            }
+        });
+        CHECK(w.plain("/a").status == 301);
+        CHECK(w.secure("/a").body == "secret");
+        CHECK(is_hit(w.plain("/a")));
+        CHECK(w.plain("/a", "X-Forwarded-Proto: https\r\n").status == 301);
+        const auto again = w.secure("/a", "X-Forwarded-Proto: http\r\n");
+        CHECK(is_hit(again));
+        CHECK(again.body == "secret");
+        // One authority, however it is written.
+        CHECK(is_hit(w.secure("/a", "Host: shop.example:443\r\n")));
+        CHECK(is_hit(w.secure("https://SHOP.example/a")));
+        CHECK(is_hit(w.plain("/a", "Host: shop.example:80\r\n")));
+        CHECK_FALSE(is_hit(w.secure("/a", "Host: shop.example:80\r\n")));
+        CHECK(w.origin.requests("/a").back().get("Host") == "shop.example:80");
+        CHECK(w.plain("https://shop.example/a").status == 501);
+        const auto explained = json::parse(
+            w.proxy->admin("/explain?url=https://shop.example/a&listener=0").body);
+        CHECK(explained["key"]["text"] == "https://shop.example/a http://" + w.origin.authority());
+        CHECK(explained["stored"].size() == 1);
+    }
+
+    TEST_CASE("a purge finds what was stored over TLS, by https alone and by http too") {
+        two_doors w;
+        w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
+        const auto purge = [&](const std::string& url) {
+            client admin{w.proxy->admin_port()};
+            return admin.ask("POST /purge?url=" + url +
+                             " HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer "
+                             "secret-secret-secret\r\nContent-Length: 0\r\n\r\n");
+        };
+        const auto store = [&] {
+            (void)w.secure("/a");
+            (void)w.plain("/a");
+        };
+        store();
+        CHECK(purge("https://shop.example/a").status == 200);
+        CHECK(is_hit(w.plain("/a")));
+        CHECK_FALSE(is_hit(w.secure("/a")));
+        store();
+        CHECK(purge("http://shop.example/a").status == 200);
+        CHECK_FALSE(is_hit(w.plain("/a")));
+        CHECK_FALSE(is_hit(w.secure("/a")));
+    }
+
+    TEST_CASE("a Location with https is the same origin's where the request came over TLS") {
+        two_doors w;
+        w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
+        w.origin.on("/change", [](origin_request& request, origin_connection& connection) {
+            connection.send(
+                answer("201 Created", "Location: " + request.get("X-Where") + "/a\r\n", ""));
+        });
+        const auto change = [&](const std::string& where) {
+            const auto made = w.connect()->ask(two_doors::asked(
+                "POST", "/change", "X-Where: " + where + "\r\nContent-Length: 0\r\n"));
+            CHECK(made.status == 201);
+        };
+        (void)w.secure("/a");
+        for (const char* other : {"http://shop.example", "https://other.example"}) {
+            change(other);
+            CHECK(is_hit(w.secure("/a")));
+        }
+        for (const char* same :
+             {"https://shop.example", "https://shop.example:443", "//shop.example", ""}) {
+            CAPTURE(same);
+            change(same);
+            CHECK_FALSE(is_hit(w.secure("/a")));
+        }
+    }
+
 }  // TEST_SUITE

@@ -73,6 +73,40 @@ TEST_CASE("an empty path becomes a slash, and OPTIONS of a whole server an aster
     CHECK(sent(request{"", "OPTIONS http://h?q HTTP/1.1"}).starts_with("OPTIONS /?q HTTP/1.1\r\n"));
 }
 
+TEST_CASE("who knows the scheme says it, and others' words of it do not pass") {
+    const auto forwarded = [](std::string_view value, bool ours) {
+        const request one{"Forwarded: " + std::string{value} + "\r\n"};
+        const auto head = sent(
+            one, {.client_address = "192.0.2.1", .forwarded = ours, .scheme = "https"});
+        CHECK(has(head, "X-Forwarded-Proto: https\r\n"));
+        constexpr std::string_view name = "Forwarded: ";
+        const auto at = head.find("\r\nForwarded: ");
+        return at == std::string::npos
+                   ? std::string{}
+                   : head.substr(at + 2 + name.size(),
+                                 head.find("\r\n", at + 2) - at - 2 - name.size());
+    };
+    const std::string mine = "for=192.0.2.1;proto=https";
+    CHECK(forwarded("for=a;proto=http;host=evil;by=b", true) == "for=a;by=b, " + mine);
+    CHECK(forwarded("PROTO=http, For=\"[::1]:1\" ; proto=http", true) ==
+          "For=\"[::1]:1\", " + mine);
+    CHECK(forwarded("for=\"a;proto=x\";host=y", true) == "for=\"a;proto=x\", " + mine);
+    CHECK(forwarded("for=\"a;proto=http", true) == mine);
+    CHECK(forwarded("for=\"a\\\";proto=http;x=\"b\"", true) == mine);
+    CHECK(forwarded("proto=http;secret=1", true) == mine);
+    CHECK(forwarded("for=a;proto=http, for=b", false) == "for=a, for=b");
+    CHECK(forwarded("proto=http", false).empty());
+
+    request claims{"X-Forwarded-Proto: a\r\nx-forwarded_HOST: b\r\nX-Forwarded-For: c\r\n"
+                   "Front-End-Https: on\r\nX-Forwarded-Protoco: d\r\nXY: e\r\n"};
+    strip_scheme_claims(claims.head.fields);
+    std::string left;
+    for (const auto& line : claims.head.fields) {
+        left.append(line.name).append(" ");
+    }
+    CHECK(left == "X-Forwarded-For X-Forwarded-Protoco XY ");
+}
+
 TEST_CASE("hop-by-hop fields end here, and so does what Connection names") {
     const request one{"Connection: close, X-Mine\r\n"
                       "Connection: Accept-Language\r\n"

@@ -51,6 +51,36 @@ TEST_CASE("an absolute URL is taken apart into views of it") {
     CHECK(host == "deb.example.org:8080");
 }
 
+TEST_CASE("a secure target has a scheme, a port and a key of its own") {
+    const auto key_at = [](std::string_view host, bool secure) {
+        auto path = parse_target(verb::get, "/a?b", all_forms);
+        REQUIRE(path.has_value());
+        path->secure = secure;
+        const auto whole = with_authority(*path, host);
+        REQUIRE(whole.has_value());
+        std::string key;
+        append_key(key, *whole);
+        return key;
+    };
+    CHECK(key_at("Shop", true) == "https://shop/a?b");
+    CHECK(key_at("shop:443", true) == "https://shop/a?b");
+    CHECK(key_at("shop:80", true) == "https://shop:80/a?b");
+    CHECK(key_at("shop", false) == "//shop/a?b");
+    CHECK(key_at("shop:443", false) == "//shop:443/a?b");
+    const auto absolute = parse_target(verb::get, "HTTPS://Shop:443?q", secure_accelerator_forms);
+    REQUIRE(absolute.has_value());
+    CHECK(absolute->secure);
+    CHECK(absolute->port == 443);
+    CHECK(absolute->path_and_query == "?q");
+    CHECK_FALSE(absolute->normal);
+    CHECK(refusal_of(verb::get, "https://shop/", accelerator_forms) ==
+          failure_code::https_absolute_form);
+    CHECK(refusal_of(verb::get, "https://a@shop/", secure_accelerator_forms) ==
+          failure_code::bad_request);
+    CHECK(refusal_of(verb::get, "ftp://shop/", secure_accelerator_forms) ==
+          failure_code::unsupported_scheme);
+}
+
 TEST_CASE("the key normalises scheme, host case, default port and empty path") {
     CHECK(key_of("http://h/") == "http://h/");
     CHECK(key_of("hTTp://H") == "http://h/");
