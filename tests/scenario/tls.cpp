@@ -422,9 +422,10 @@ TEST_SUITE("scenario/tls") {
         w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
         const auto purge = [&](const std::string& url) {
             client admin{w.proxy->admin_port()};
-            return admin.ask("POST /purge?url=" + url +
-                             " HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer "
-                             "secret-secret-secret\r\nContent-Length: 0\r\n\r\n");
+            return admin.ask("POST /purge?url=" + url + " HTTP/1.1\r\nHost: 127.0.0.1:" +
+                             std::to_string(w.proxy->admin_port()) +
+                             "\r\nAuthorization: Bearer secret-secret-secret\r\n"
+                             "Content-Length: 0\r\n\r\n");
         };
         const auto store = [&] {
             (void)w.secure("/a");
