@@ -131,7 +131,7 @@ std::uint32_t digest_source::packed(wall_time until, wall_time now) const noexce
 
 void digest_source::held(
     holder by, const filter::key_hash& key, std::string_view url, wall_time until, wall_time now) {
-    if (url.starts_with("//")) {
+    if (!url.starts_with("http://")) {
         return;
     }
     source_event event{.key = key, .name = name_of(url, secret_), .by = by};

@@ -105,8 +105,8 @@ public:
     /// The tier holds a copy of `url`, the newest of which is fresh until `until`: its first copy
     /// came, or one was refreshed or replaced. Takes the place of what was said of this tier
     /// before, also where it is earlier; of two tiers the later one counts. O(url), no allocation
-    /// but the inbox's. An accelerator's key ("//host/...") is no URL that a sibling can ask for:
-    /// nothing happens.
+    /// but the inbox's. An accelerator's key ("//host/...", "https://host/...") is no URL that a
+    /// sibling can ask for: nothing happens.
     void held(holder by,
               const filter::key_hash& key,
               std::string_view url,

@@ -155,7 +155,9 @@ TEST_SUITE("peer/digest_source") {
 
     TEST_CASE("an accelerator's keys are nobody else's to ask for") {
         world w;
-        w.source.held(holder::memory, nth_key(1, 1), "//a/b http://up", w.wall() + 1h, w.wall());
+        for (const char* key : {"//a/b http://up", "https://a/b http://up"}) {
+            w.source.held(holder::memory, nth_key(1, 1), key, w.wall() + 1h, w.wall());
+        }
         w.settle();
         CHECK(w.source.figures().known == 0);
     }
