@@ -331,6 +331,7 @@ TEST_SUITE("scenario/request_bodies") {
             auto connection = origin.accept(patience);
             connection.shrink_receive_buffer(8 * kib);
             std::string got;
+            const auto began = std::chrono::steady_clock::now();
             while (!got.ends_with("the end")) {
                 got.erase(0, got.size() - std::min<std::size_t>(got.size(), 7));
                 const auto had = got.size();
@@ -338,7 +339,10 @@ TEST_SUITE("scenario/request_bodies") {
                     return;
                 }
                 taken += got.size() - had;
-                (void)never.wait(std::chrono::milliseconds{25});
+                // Twice as long as the origin may be silent, in steps.
+                const auto due = began + std::chrono::milliseconds{2'000 * taken / all};
+                (void)never.wait(std::chrono::duration_cast<std::chrono::milliseconds>(
+                    due - std::chrono::steady_clock::now()));
             }
             connection.send(ok("", "thanks"));
         }};
