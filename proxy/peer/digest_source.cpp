@@ -321,6 +321,8 @@ void digest_source::publish(steady_time steady, wall_time now) {
 }
 
 void digest_source::tick(steady_time steady, wall_time now) {
+    // Before the inbox: what was said before loaded() is in that then, and none of it in the next.
+    const bool all_said = loaded_.load(std::memory_order_acquire);
     take_inbox(now);
     const auto a_shard = std::chrono::duration_cast<steady_time::duration>(plan_.publish_after) /
                          (2 * key_table::shards);
@@ -338,8 +340,7 @@ void digest_source::tick(steady_time steady, wall_time now) {
     }
     const auto gap = plan_.publish_at_most + std::chrono::seconds{now_->counts.size().bits >> 24};
     const bool never = counter_ == 0;  // of this epoch
-    if (loaded_.load(std::memory_order_acquire) &&
-        (generations_ == 0 || steady - last_publish_ >= gap)) {
+    if (all_said && (generations_ == 0 || steady - last_publish_ >= gap)) {
         const auto changed = now_->bits.changed();
         const auto enough = static_cast<double>(now_->counts.bits_on()) *
                             plan_.publish_after_change;
@@ -353,6 +354,7 @@ void digest_source::tick(steady_time steady, wall_time now) {
 }
 
 void digest_source::settle(steady_time steady, wall_time now) {
+    const bool all_said = loaded_.load(std::memory_order_acquire);
     take_inbox(now);
     sweep(key_table::shards, now);
     last_sweep_ = steady;
@@ -362,8 +364,7 @@ void digest_source::settle(steady_time steady, wall_time now) {
     if (next_) {
         go_on_resizing(~std::size_t{0});
     }
-    if (loaded_.load(std::memory_order_acquire) &&
-        (counter_ == 0 || unpublished_ || now_->bits.changed() > 0)) {
+    if (all_said && (counter_ == 0 || unpublished_ || now_->bits.changed() > 0)) {
         publish(steady, now);
     }
     note_figures();

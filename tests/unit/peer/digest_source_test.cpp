@@ -6,8 +6,10 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <functional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace reprise::proxy::peer {
@@ -27,7 +29,12 @@ std::string url_of(std::uint64_t i) {
 struct world {
     explicit world(source_plan plan = {})
         : secret{fleet_secret::none()},
-          source{plan, secret, [this] { return ++drawn; }} {}
+          source{plan, secret, [this] {
+                     if (at_draw) {
+                         std::exchange(at_draw, nullptr)();
+                     }
+                     return ++drawn;
+                 }} {}
 
     void hold(std::uint64_t i, holder by = holder::memory, std::chrono::seconds fresh = 1h) {
         source.held(by, nth_key(1, i), url_of(i), wall() + fresh, wall());
@@ -51,6 +58,7 @@ struct world {
     [[nodiscard]] std::shared_ptr<const published> newest() const { return source.digests().now(); }
 
     std::uint64_t drawn = 100;
+    std::function<void()> at_draw;  // in the midst of a tick that ends a resize
     std::chrono::milliseconds passed{0};
     fleet_secret secret;
     digest_source source;
@@ -71,6 +79,27 @@ TEST_SUITE("peer/digest_source") {
         CHECK(w.newest()->bits->stamp().keys == 1);
         CHECK(w.newest()->bits->stamp().seed == w.secret.id());
         CHECK(w.source.figures().loaded);
+    }
+
+    TEST_CASE(
+        "what is said while a tick is under way is in the first digest, if loaded() was too") {
+        world w;
+        constexpr std::uint64_t before = 2'000, after = 200;
+        for (std::uint64_t i = 0; i < before; ++i) {
+            w.hold(i, holder::disk);
+        }
+        w.at_draw = [&] {
+            for (std::uint64_t i = before; i < before + after; ++i) {
+                w.hold(i, holder::disk);
+            }
+            w.source.loaded();
+        };
+        for (int i = 0; i < 20 && !w.newest(); ++i) {
+            w.pass(100ms);
+        }
+        REQUIRE_FALSE(w.at_draw);
+        REQUIRE(w.newest() != nullptr);
+        CHECK(w.newest()->bits->stamp().keys == before + after);
     }
 
     TEST_CASE("an empty cache publishes an empty digest") {
