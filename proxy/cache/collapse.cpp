@@ -3,6 +3,7 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace reprise::proxy::cache {
@@ -10,7 +11,7 @@ namespace reprise::proxy::cache {
 namespace {
 struct listing {
     std::string url;
-    std::shared_ptr<fetch> under_way;
+    std::shared_ptr<fetch> under_way;  // never null in the table
 };
 struct hash_of_key {
     std::size_t operator()(const filter::key_hash& key) const noexcept { return key.low; }
@@ -30,24 +31,22 @@ collapse_table::place collapse_table::join_or_lead(const filter::key_hash& key,
                                                    const wakeup::signal& sleeper,
                                                    const fetch_limits& limits) {
     place result;
-    std::shared_ptr<fetch> replaced;  // destroyed after the lock
+    listing next;  // or what it replaces: destroyed after the lock
     auto& home = stripes_[key.high % stripe_count];
     const std::lock_guard lock{home.guard};
-    auto& slot = home.listed[key];
-    if (slot.under_way && slot.url == url) {
-        result.reader = fetch::join(slot.under_way, sleeper, result.head_known);
+    if (const auto it = home.listed.find(key); it != home.listed.end() && it->second.url == url) {
+        result.reader = fetch::join(it->second.under_way, sleeper, result.head_known);
         if (result.reader) {
             return result;
         }
+        result.pending_sights = it->second.under_way->pending_sights();
     }
-    replaced = std::move(slot.under_way);
-    if (replaced && slot.url == url) {
-        result.pending_sights = replaced->pending_sights();
-    }
-    slot.url = url;
-    slot.under_way = std::make_shared<fetch>(limits);
+    // Listed is only what is whole: whatever throws here leaves the table as it was.
+    next.url = url;
+    next.under_way = std::make_shared<fetch>(limits);
     result.leads = true;
-    result.reader = fetch::join(slot.under_way, sleeper, result.head_known);
+    result.reader = fetch::join(next.under_way, sleeper, result.head_known);
+    std::swap(home.listed[key], next);
     return result;
 }
 

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -29,6 +30,20 @@ collapse_table::place ask(collapse_table& table, const std::string& name = url) 
 }  // namespace
 
 TEST_SUITE_BEGIN("cache/collapse");
+
+TEST_CASE("what could not be listed for want of memory leaves nothing behind") {
+    collapse_table table;
+    // No string is so long: as if there were no memory for one.
+    const std::string_view endless{url.data(), ~std::size_t{0} / 2};
+    CHECK_THROWS((void)table.join_or_lead(key_of(url), endless, {}, fetch_limits{}));
+    CHECK(table.size() == 0);
+    CHECK_FALSE(table.has(key_of(url), ""));
+    table.forget(key_of(url), "");
+    const auto leader = ask(table);
+    CHECK(leader.leads);
+    CHECK_THROWS((void)table.join_or_lead(key_of(url), endless, {}, fetch_limits{}));
+    CHECK_FALSE(ask(table).leads);  // who is listed stays so
+}
 
 TEST_CASE("the first of a key leads, whoever comes meanwhile follows") {
     collapse_table table;
