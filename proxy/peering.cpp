@@ -82,8 +82,12 @@ peering::peering(const config::options& options, std::string node, wall_time now
         checker_ = std::make_unique<peer::signature_checker>(secret_, now);
     }
     if (shares_seen(options)) {
-        seen_ = std::make_unique<cache::sights>(std::make_unique<filter::admission_filter>(
-            one_layer_of(cache::filter_settings(options)), seconds_of(now)));
+        auto begin = one_layer_of(cache::filter_settings(options));
+        if (options.admission.remember.automatic) {
+            begin.objects = std::min<std::uint64_t>(begin.objects, 1u << 16);
+        }
+        seen_ = std::make_unique<cache::sights>(
+            std::make_unique<filter::admission_filter>(begin, seconds_of(now)));
         auto take = [this](const filter::digest_stamp& stamp) {
             return std::make_unique<filter::digest>(seen_->current()->recent_digest(stamp));
         };
@@ -264,14 +268,20 @@ void peering::housekeep(const filter::admission_settings& own, wall_time now) {
         return;
     }
     seen_->tidy();
-    const auto wanted = one_layer_of(own);
+    // What siblings fetch grows as it fills, whatever room the filter for admission begins with.
+    auto wanted = one_layer_of(own);
+    const auto has = seen_->current()->settings().objects;
+    const bool fills = seen_->current()->figures(seconds_of(now)).young.keys >= has / 4 * 3;
+    wanted.objects = std::min(wanted.objects, fills ? has * 4 : has);
     if (seen_->changing() || seen_->current()->settings() == wanted) {
         return;
     }
     try {
         seen_->change_to(wanted, seconds_of(now));
     } catch (const std::bad_alloc&) {
-        log::warn("admission.share: no memory for ", wanted.objects, " objects");
+        if (const auto more = no_memory_to_share.due()) {
+            log::warn("admission.share: no memory for ", wanted.objects, " objects", *more);
+        }
     }
 }
 

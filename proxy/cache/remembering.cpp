@@ -9,6 +9,10 @@ namespace reprise::proxy::cache {
 
 namespace {
 
+// Where memory has the room it begins with so many: 8 MiB of filter. What comes between two looks,
+// a second apart, is far less, so nothing that was seen is forgotten in a store that has room.
+constexpr std::uint64_t begin_objects = 1u << 21;
+
 std::uint64_t within(std::uint64_t objects, const remembering_bounds& bounds) noexcept {
     return std::bit_ceil(
         std::clamp(objects, remembering_bounds::least_objects, bounds.most_objects));
@@ -41,7 +45,7 @@ remembering_bounds bounds_within(std::uint64_t bytes,
 
 filter::admission_settings begin_remembering(filter::admission_settings settings,
                                              const remembering_bounds& bounds) noexcept {
-    settings.objects = within(1u << 16, bounds);
+    settings.objects = within(begin_objects, bounds);
     settings.age = remembering_bounds::most_age;
     return settings;
 }
@@ -69,6 +73,12 @@ filter::admission_settings follow(const filter::admission_settings& is,
     constexpr std::uint64_t enough_keys = 1'000;
     constexpr std::chrono::seconds enough_time{60};
     const auto span = now - figures.young.since;
+    // What fills a generation before its time is outrun, however short that time was: it may turn
+    // before any rate can be told from it.
+    if (figures.young.keys >= is.objects / 4 * 3 && span < std::min(enough_time, next.age)) {
+        next.objects = within(is.objects * 4, bounds);
+        return next;
+    }
     if (figures.young.keys < enough_keys || span < enough_time) {
         return next;
     }

@@ -342,7 +342,7 @@ TEST_CASE("tinylfu admits what was asked for more often than what left last") {
     CHECK(ask(1).admitted);
     CHECK(ask(1).policy == admission_policy::tinylfu);
     CHECK(ask(1).seen_before == 1);  // as far as the filter counts
-    gate.evicted(nth_key(1, 1));  // which was asked for three times
+    gate.evicted(nth_key(1, 1));     // which was asked for three times
     for (unsigned sight = 1; sight <= 3; ++sight) {
         CAPTURE(sight);
         CHECK_FALSE(ask(2).admitted);
@@ -420,6 +420,64 @@ TEST_CASE("a filter that follows keeps its promises: what was seen is known, few
         wrong += gate.peek(nth_key(1, n), second_hit).admitted ? 1 : 0;
     }
     CHECK(wrong <= 40);
+}
+
+TEST_CASE("while nothing is evicted no first sight is forgotten, however fast they come") {
+    for (const std::uint64_t memory : {64u << 20, 512u << 20}) {
+        for (const std::uint64_t rate : {1'000u, 20'000u, 100'000u}) {
+            CAPTURE(memory);
+            CAPTURE(rate);
+            config::options options;
+            options.memory.size = memory;
+            options.disk.size = 2u << 30;
+            options.disk.path = "/somewhere";
+            REQUIRE(options.admission.remember.automatic);
+            admission_gate gate{options, now};
+            const std::uint64_t urls = memory >= 512u << 20 ? 300'000 : 100'000;
+            std::uint64_t asked = 0, forgotten = 0;
+            for (std::uint64_t turn = 0; turn < 2; ++turn) {
+                for (std::uint64_t i = 0; i < urls; ++i) {
+                    const auto at = now + std::chrono::milliseconds{asked * 1000 / rate};
+                    if (++asked % rate == 0) {
+                        gate.housekeep(std::nullopt, at);
+                    }
+                    const auto ruled = gate.note(nth_key(7, i), second_hit, at);
+                    forgotten += turn == 1 && !ruled.admitted ? 1 : 0;
+                }
+            }
+            CHECK(forgotten == 0);
+        }
+    }
+}
+
+TEST_CASE("a filter that was made small grows under a flow that would turn it every second") {
+    config::options options;
+    options.memory.size = 512u << 20;
+    admission_gate gate{options, now};
+    // Few come, and leave soon: it shrinks. Then 20,000 a second come, and stay a minute.
+    auto at = now;
+    std::uint64_t next = 0;
+    for (int second = 0; second < 300; ++second) {
+        for (int i = 0; i < 100; ++i) {
+            (void)gate.note(nth_key(8, next++), second_hit, at);
+        }
+        at += std::chrono::seconds{1};
+        gate.housekeep(std::chrono::seconds{64}, at);
+    }
+    CHECK(gate.settings().objects <= 1u << 16);
+    for (int second = 0; second < 300; ++second) {
+        for (int i = 0; i < 20'000; ++i) {
+            (void)gate.note(nth_key(8, next++), second_hit, at);
+        }
+        at += std::chrono::seconds{1};
+        gate.housekeep(std::chrono::seconds{64}, at);
+    }
+    CHECK(gate.settings().objects >= 1u << 20);
+    std::uint64_t known = 0;
+    for (std::uint64_t i = 0; i < 20'000; ++i) {
+        known += gate.peek(nth_key(8, next - 60 * 20'000 + i), second_hit).admitted ? 1 : 0;
+    }
+    CHECK(known == 20'000);
 }
 
 TEST_CASE("a filter that follows comes back from its file in the size it had") {
