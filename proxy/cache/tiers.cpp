@@ -68,8 +68,8 @@ void tiers::outdate_on_disk(const filter::key_hash& key,
                             std::string_view url,
                             const stored_ptr& newer,
                             const stored_ptr& before) {
-    if (before) {
-        disk_->drop(key, *before);
+    if (before && !disk_->drop(key, *before)) {
+        disk_->invalidate(key);
     }
     disk_->outdate(key, url, newer);
 }
@@ -84,7 +84,9 @@ bool tiers::finish_on_disk(disk::object_writer& writing,
     }
     const auto now = memory_.variant_of(key, url, response);
     if (now && now != before && is_outdated_by(response, *now)) {
-        disk_->drop(key, response);
+        if (!disk_->drop(key, response)) {
+            disk_->invalidate(key);
+        }
         return false;
     }
     if (now) {
@@ -149,7 +151,11 @@ bool tiers::freshen(const filter::key_hash& key,
     if (disk_ && !on_disk &&
         useful_until(updated->freshness, updated->directives) <
             useful_until(current->freshness, current->directives)) {
-        disk_->drop(key, *current);  // its older head would answer for too long
+        // Its older head would answer for too long.
+        if (!disk_->drop(key, *current)) {
+            (void)memory_.invalidate(key, url);
+            disk_->invalidate(key);
+        }
         updated->disk_record = 0;
     }
     if (memory_.freshen(key, url, current, updated, asked)) {
@@ -168,8 +174,10 @@ bool tiers::drop(const filter::key_hash& key, std::string_view url, const stored
         const bool is_on_disk = outdated->disk_record.load(std::memory_order_relaxed) != 0;
         if (!is_on_disk && outdated->vary.empty() && disk_->may_hold(key)) {
             disk_->invalidate(key);  // what is there is older still
-        } else {
-            disk_->drop(key, *outdated);
+        } else if (!disk_->drop(key, *outdated)) {
+            // The disk hangs: nothing of the URL is served, rather than what is outdated.
+            (void)memory_.invalidate(key, url);
+            disk_->invalidate(key);
         }
     }
     return memory_.drop(key, url, outdated) ||

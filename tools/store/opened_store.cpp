@@ -1,5 +1,6 @@
 #include "tools/store/opened_store.hpp"
 
+#include "proxy/cache/disk/superblocks.hpp"
 #include "proxy/http/freshness.hpp"
 #include "proxy/http/reuse.hpp"
 
@@ -30,17 +31,20 @@ std::optional<std::vector<char>> all_of(const std::string& path, std::uint64_t m
 }
 
 disk::superblock superblock_of(const std::string& path) {
-    const auto file = path + "/store";
-    constexpr std::uint64_t most = 4096;
-    const auto bytes = all_of(file, most);
-    if (!bytes) {
-        throw std::runtime_error{file + ": can't be read"};
+    std::string trouble;
+    for (const auto name : disk::superblock_names) {
+        const auto file = path + "/" + std::string{name};
+        constexpr std::uint64_t most = 4096;
+        const auto bytes = all_of(file, most);
+        const auto read = bytes ? std::optional{disk::read_superblock(*bytes)} : std::nullopt;
+        if (read && read->has_value()) {
+            return **read;
+        }
+        if (trouble.empty()) {
+            trouble = file + ": " + (read ? read->error().message() : "can't be read");
+        }
     }
-    const auto read = disk::read_superblock(*bytes);
-    if (read.has_error()) {
-        throw std::runtime_error{file + ": " + read.error().message()};
-    }
-    return *read;
+    throw std::runtime_error{trouble};
 }
 
 bool is_head(disk::record_kind kind) noexcept {

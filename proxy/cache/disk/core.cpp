@@ -105,6 +105,15 @@ void soft_expiries::settle(const filter::key_hash& primary, const log_position& 
     }
 }
 
+void soft_expiries::settle_all(const log_position& before) {
+    const std::unique_lock lock{guard_};
+    for (auto& one : marks_) {
+        if (one.second.before == end_of_time) {
+            one.second.before = before;
+        }
+    }
+}
+
 std::optional<wall_time> soft_expiries::since(const filter::key_hash& primary,
                                               const log_position& written) const {
     if (count_.load(std::memory_order_acquire) == 0) {
@@ -131,14 +140,18 @@ std::vector<std::pair<filter::key_hash, soft_expiries::mark>> soft_expiries::all
 
 void gone_while_loading::note(const filter::key_hash& key) {
     const std::lock_guard lock{guard_};
-    if (open_) {
+    if (open_ && !everything_) {
         keys_.insert(key);
+        if (keys_.size() > most) {
+            everything_ = true;
+            keys_ = {};
+        }
     }
 }
 
 bool gone_while_loading::has(const filter::key_hash& key) const {
     const std::lock_guard lock{guard_};
-    return keys_.contains(key);
+    return everything_ || keys_.contains(key);
 }
 
 void gone_while_loading::close() {

@@ -99,6 +99,8 @@ public:
     [[nodiscard]] bool note(const filter::key_hash& primary, const mark& made);
     /// The one of `primary` was noted for all that is and comes; now it is known how far it goes.
     void settle(const filter::key_hash& primary, const log_position& before);
+    /// The same of all that wait for it.
+    void settle_all(const log_position& before);
     [[nodiscard]] std::optional<wall_time> since(const filter::key_hash& primary,
                                                  const log_position& written) const;
     /// What concerns records before `oldest` alone is forgotten.
@@ -112,9 +114,11 @@ private:
 };
 
 /// What went from the index while it was still being loaded: older records of the same keys must
-/// not come up behind it.
+/// not come up behind it. Loading may hang: of more than `most` everything is taken for gone.
 class gone_while_loading {
 public:
+    static constexpr std::size_t most = 1u << 18;
+
     void note(const filter::key_hash& key);
     [[nodiscard]] bool has(const filter::key_hash& key) const;
     /// Loading has ended: nothing is noted any more.
@@ -122,7 +126,7 @@ public:
 
 private:
     mutable std::mutex guard_;
-    bool open_ = true;
+    bool open_ = true, everything_ = false;
     std::unordered_set<filter::key_hash> keys_;
 };
 

@@ -124,14 +124,14 @@ result<superblock> read_superblock(std::span<const char> bytes) noexcept {
     if (load_at<std::uint64_t>(at + 8) != store_magic) {
         return format_errc::bad_magic;
     }
-    if (load_at<std::uint32_t>(at + 16) != format_version) {
-        return format_errc::other_version;
-    }
     superblock read;
     read.store = load_at<std::uint64_t>(at + 24);
     if (load_at<std::uint64_t>(at) !=
         checksum(bytes.first(superblock_bytes).subspan(8), read.store)) {
         return format_errc::bad_checksum;
+    }
+    if (load_at<std::uint32_t>(at + 16) != format_version) {
+        return format_errc::other_version;  // it is whole, so that is no damage
     }
     std::memcpy(read.seed.data(), at + 32, read.seed.size());
     read.segment_bytes = load_at<std::uint64_t>(at + 64);

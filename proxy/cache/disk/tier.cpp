@@ -5,6 +5,7 @@
 #include "proxy/cache/disk/core.hpp"
 #include "proxy/cache/disk/journal.hpp"
 #include "proxy/cache/disk/loader.hpp"
+#include "proxy/cache/disk/superblocks.hpp"
 #include "proxy/cache/disk/writer.hpp"
 
 #include <algorithm>
@@ -68,49 +69,6 @@ std::uint64_t random_id() {
     return id;
 }
 
-error_code write_superblock(filesystem& files,
-                            const std::string& directory,
-                            const superblock& super) {
-    const auto path = directory + "/store";
-    const auto temporary = path + ".new";
-    const auto made = files.open(temporary, open_mode::make);
-    if (!made) {
-        return made.error();
-    }
-    const auto image = encode(super);
-    auto failed = write_all(**made, 0, std::as_bytes(std::span{image}));
-    if (!failed) {
-        failed = (*made)->sync();
-    }
-    if (!failed) {
-        failed = files.rename(temporary, path);
-    }
-    return failed ? failed : files.sync_directory(directory);
-}
-
-std::optional<superblock> read_store(filesystem& files, const std::string& directory) {
-    const auto path = directory + "/store";
-    const auto opened = files.open(path, open_mode::read);
-    if (!opened) {
-        if (opened.error() == boost::system::errc::no_such_file_or_directory) {
-            return std::nullopt;
-        }
-        refuse(path, opened.error().message());
-    }
-    superblock_image image{};
-    if (const auto failed = read_all(**opened, 0, std::as_writable_bytes(std::span{image}))) {
-        refuse(path, failed.message());
-    }
-    const auto read = read_superblock(image);
-    if (!read) {
-        refuse(
-            path,
-            read.error().message() +
-                "; what it keeps can't be read without it: move the directory away, or empty it");
-    }
-    return *read;
-}
-
 superblock new_store(const tier_settings& settings) {
     superblock made;
     made.store = random_id();
@@ -157,13 +115,34 @@ tier::tier(const tier_settings& settings,
     }
     lock_ = take_lock(*files, chosen.path);
 
-    auto known = read_store(*files, chosen.path);
-    const bool is_new = !known;
+    const auto copies = read_superblocks(*files, chosen.path);
+    const auto known = believed(copies);
+    const bool is_new = neither_is_there(copies);
+    if (is_of_other_version(copies)) {
+        refuse(chosen.path,
+               make_error_code(format_errc::other_version).message() +
+                   "; it is not touched: move the directory away, or empty it");
+    }
+    if (!known && !is_new) {
+        turn_off(chosen,
+                 std::move(files),
+                 purges,
+                 invalidated,
+                 "both copies of the superblock are damaged (store: " +
+                     copies[0].error().message() + "; store.copy: " + copies[1].error().message() +
+                     "), and what it keeps can't be read without one: move the directory away, or "
+                     "empty it, and start anew");
+        return;
+    }
     auto super = known ? *known : new_store(chosen);
     if (is_new) {
-        if (const auto failed = write_superblock(*files, chosen.path, super)) {
+        if (const auto failed = write_superblocks(*files, chosen.path, super)) {
             refuse(chosen.path, failed.message());
         }
+    } else if (mend_superblocks(*files, chosen.path, copies)) {
+        log::warn("disk: ",
+                  chosen.path,
+                  ": a copy of the superblock was damaged; it was written anew from the other");
     }
     const auto path_of_journal = chosen.path + "/purges";
     journal kept{path_of_journal, files, super.store};
@@ -179,11 +158,19 @@ tier::tier(const tier_settings& settings,
                                     : std::string{"is damaged"},
                    "; purges may be lost, so what was stored is dropped");
         loaded = {};
+        purged_.all = true;
         super.store = random_id();
-        trouble = write_superblock(*files, chosen.path, super);
+        trouble = write_superblocks(*files, chosen.path, super);
         kept = journal{path_of_journal, files, super.store};
     }
     auto& says = loaded.says;
+    purged_.all = purged_.all || says.all != log_position{};
+    for (const auto& one : says.urls) {
+        purged_.urls.push_back(one.first);
+    }
+    for (const auto& one : says.expiries) {
+        purged_.urls.push_back(one.first);
+    }
     const auto epoch = ((says.epoch >> epochs_a_start_bits) + 1) << epochs_a_start_bits;
     purges.restore(says.bans, says.forgotten, epoch);
     const journal_entry start{says.last, epochs_begin{epoch}};
@@ -204,6 +191,32 @@ tier::tier(const tier_settings& settings,
     }
     writer_ = std::make_shared<writer>(core_, std::move(kept), epoch, bool{trouble});
     loader_ = std::make_unique<loader>(core_, *writer_, std::move(says));
+}
+
+// Everything that others hold is there, and closed: no thread but the writer's, which waits.
+void tier::turn_off(const tier_settings& chosen,
+                    std::shared_ptr<filesystem> files,
+                    purge_list& purges,
+                    const invalidations& invalidated,
+                    std::string why) {
+    const auto nobodys = new_store(chosen);  // the secret of keys is needed all the same
+    journal none{chosen.path + "/purges", files, nobodys.store};
+    core_ = std::make_shared<core>(chosen,
+                                   std::move(files),
+                                   nobodys,
+                                   plan(chosen.size, nobodys.segment_bytes),
+                                   purges,
+                                   invalidated);
+    core_->set_health(tier_state::off, std::move(why));
+    core_->closed.store(true, std::memory_order_release);
+    core_->loading.store(false, std::memory_order_relaxed);
+    core_->gone.close();
+    writer_ = std::make_shared<writer>(core_, std::move(none), purges.epoch(), true);
+    off_ = true;
+    purged_.all = true;
+    if (chosen.told != nullptr) {
+        chosen.told->loaded();
+    }
 }
 
 tier::~tier() {
@@ -343,18 +356,22 @@ void tier::invalidate(const filter::key_hash& key, std::function<void()> kept) {
     if (core_->erase(key)) {
         core_->counts.invalidated.fetch_add(1, relaxed);
     }
+    if (off_) {
+        keep_bans(std::move(kept));
+        return;
+    }
     writer_->note(dropped_url{key}, std::move(kept));
 }
 
-void tier::drop(const filter::key_hash& key, const stored_response& outdated) {
+bool tier::drop(const filter::key_hash& key, const stored_response& outdated) {
     const auto id = outdated.disk_record.load(relaxed);
-    if (id == 0) {
-        return;
+    if (id == 0 || off_) {
+        return true;
     }
     const auto discriminator =
         outdated.vary.empty() ? 0
                               : variant_discriminator(key, outdated.vary.names, outdated.selecting);
-    writer_->note(drop_note{key, discriminator, id});
+    return writer_->note(drop_note{key, discriminator, id});
 }
 
 void tier::on_outdated(outdated_call told) {
@@ -362,6 +379,9 @@ void tier::on_outdated(outdated_call told) {
 }
 
 void tier::outdate(const filter::key_hash& key, std::string_view url, const stored_ptr& newer) {
+    if (off_) {
+        return;
+    }
     const auto discriminator =
         newer->vary.empty() ? 0 : variant_discriminator(key, newer->vary.names, newer->selecting);
     const auto object = index_key(record_kind::object, key, discriminator);
@@ -378,12 +398,14 @@ void tier::outdate(const filter::key_hash& key, std::string_view url, const stor
     if (!writer_->offer(std::move(task), bytes)) {
         core_->gone.note(object);
         (void)core_->erase(object);
-        writer_->note(drop_note{key, discriminator, drop_note::whatever});
+        if (!writer_->note(drop_note{key, discriminator, drop_note::whatever})) {
+            invalidate(key);
+        }
     }
 }
 
 void tier::expire(const filter::key_hash& key, wall_time now, std::function<void()> kept) {
-    if (!core_->expire(key, {end_of_time, now})) {
+    if (off_ || !core_->expire(key, {end_of_time, now})) {
         invalidate(key, std::move(kept));  // too many to remember: gone is safer than fresh
         return;
     }
@@ -391,6 +413,12 @@ void tier::expire(const filter::key_hash& key, wall_time now, std::function<void
 }
 
 void tier::keep_bans(std::function<void()> kept) {
+    if (off_) {
+        if (kept) {
+            kept();
+        }
+        return;
+    }
     writer_->note(bans_note{}, std::move(kept));
 }
 
@@ -417,6 +445,9 @@ tier_figures tier::figures() const {
     out.skipped = counts.skipped.load(relaxed);
     out.skipped_bytes = counts.skipped_bytes.load(relaxed);
     out.queued_bytes = writer_->queued_bytes();
+    const auto purges = writer_->waiting_notes();
+    out.queued_purges = purges.notes;
+    out.purge_overflows = purges.overflows;
     out.written_bytes = core_->files->written_bytes();
     out.carried = counts.carried.load(relaxed);
     out.carried_bytes = counts.carried_bytes.load(relaxed);

@@ -37,6 +37,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace reprise::proxy::cache::disk {
 
@@ -59,6 +61,7 @@ struct tier_settings {
     std::size_t readers = 4;                ///< threads
     std::size_t read_queue = 256;           ///< reads that wait for them; further ones are refused
     std::uint64_t write_queue = 16u << 20;  ///< bytes that wait to be written; further are skipped
+    std::size_t purge_queue = 1u << 16;     ///< URLs that wait for the journal (pending_notes.hpp)
     /// What is queued is written at most so much later; the end of a large object at once.
     std::chrono::milliseconds write_after{200};
     /// A read that takes longer is not waited for any more.
@@ -87,6 +90,9 @@ struct tier_figures {
     std::uint64_t in_place = 0, pooled = 0, refused = 0;  ///< reads by how they were done
     std::uint64_t puts = 0, put_bytes = 0, skipped = 0, skipped_bytes = 0;
     std::uint64_t queued_bytes = 0;   ///< wait to be written
+    std::uint64_t queued_purges = 0;  ///< wait for the journal
+    std::uint64_t purge_overflows =
+        0;                            ///< so often they were too many (tier_settings::purge_queue)
     std::uint64_t written_bytes = 0;  ///< to files, of every kind; what the system was handed
     std::uint64_t carried = 0, carried_bytes = 0, evicted = 0, evicted_bytes = 0;
     std::uint64_t damaged = 0;  ///< records that failed their checksums, dropped
@@ -142,8 +148,10 @@ public:
 class tier {
 public:
     /// Opens or makes the store in `settings.path` and begins to load it.
+    /// Where both copies of the superblock are damaged nothing that is there can be read: the tier
+    /// is off, and touches nothing.
     /// @throws std::runtime_error (path and reason) when another process holds it, when it is of
-    ///         another format or key secret that can't be read, or when it can't be made at all
+    ///         another format, or when it can't be made at all
     /// `purges` gets back the bans that the journal kept, their epochs included.
     tier(const tier_settings& settings,
          std::shared_ptr<filesystem> files,
@@ -206,8 +214,9 @@ public:
     using outdated_call =
         std::function<void(const filter::key_hash&, std::string_view url, const stored_ptr&)>;
     void on_outdated(outdated_call told);
-    /// Drops exactly this response, if it is here.
-    void drop(const filter::key_hash& key, const stored_response& outdated);
+    /// Drops exactly this response, if it is here. False: too many wait for that, and nothing was
+    /// done: the whole URL is to be invalidated.
+    [[nodiscard]] bool drop(const filter::key_hash& key, const stored_response& outdated);
 
     /// A soft purge of a URL: its variants are stale from `now` on, and so it is told.
     void expire(const filter::key_hash& key, wall_time now, std::function<void()> kept = {});
@@ -215,6 +224,14 @@ public:
     /// The bans made since the last call go to the journal; `kept` as for invalidate. To be called
     /// after each ban.
     void keep_bans(std::function<void()> kept = {});
+
+    /// What the journal says was purged, hard or soft, before this start. When, it does not say.
+    struct purged_before {
+        std::vector<filter::key_hash> urls;
+        bool all = false;  ///< perhaps any URL was
+    };
+    /// Once, after construction.
+    [[nodiscard]] purged_before take_purged_before() noexcept { return std::move(purged_); }
 
     [[nodiscard]] tier_figures figures() const;
 
@@ -224,10 +241,18 @@ public:
 
 private:
     friend class disk_lookup;
+    void turn_off(const tier_settings& chosen,
+                  std::shared_ptr<filesystem> files,
+                  purge_list& purges,
+                  const invalidations& invalidated,
+                  std::string why);
+
     std::shared_ptr<core> core_;
     std::shared_ptr<writer> writer_;
     std::unique_ptr<loader> loader_;
     std::shared_ptr<file> lock_;
+    purged_before purged_;
+    bool off_ = false;  // nothing is kept, so there is nothing to keep purges for
 };
 
 }  // namespace reprise::proxy::cache::disk

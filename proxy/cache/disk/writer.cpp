@@ -1,6 +1,7 @@
 #include "proxy/cache/disk/writer.hpp"
 
 #include "proxy/admin/log.hpp"
+#include "proxy/cache/disk/superblocks.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -57,6 +58,7 @@ void coarsen(verdicts& says) {
 
 writer::writer(std::shared_ptr<core> of, journal kept, std::uint64_t epoch, bool troubled)
     : core_{std::move(of)},
+      noted_{core_->settings.purge_queue},
       journal_{std::move(kept)},
       journal_epoch_{epoch},
       journal_broken_{troubled},
@@ -100,13 +102,50 @@ bool writer::offer(write_task task, std::uint64_t bytes) {
     return true;
 }
 
-void writer::note(journal_note what, std::function<void()> kept) {
+template <class Note>
+bool writer::add_note(const Note& what, std::function<void()> kept) {
+    bool added = false;
+    bool overflowed = false;
     {
         const std::lock_guard lock{guard_};
-        noted_.push_back({std::move(what), std::move(kept)});
+        const bool before = noted_.everything_before();
+        added = noted_.add(what);
+        if (kept) {
+            noted_.call(std::move(kept));
+        }
+        overflowed = !before && noted_.everything_before();
+        overflows_ += overflowed ? 1 : 0;
         sleeping_ = sleep::awake;
     }
     wake_.notify_one();
+    if (overflowed) {
+        log::error("disk: ",
+                   core_->settings.path,
+                   ": the disk does not answer, and more purges wait for it than are remembered "
+                   "one by one: they hold, but a restart will find nothing that is stored now");
+    }
+    return added;
+}
+
+void writer::note(const dropped_url& url, std::function<void()> kept) {
+    (void)add_note(url, std::move(kept));
+}
+
+void writer::note(const expired_url& url, std::function<void()> kept) {
+    (void)add_note(url, std::move(kept));
+}
+
+void writer::note(const bans_note& made, std::function<void()> kept) {
+    (void)add_note(made, std::move(kept));
+}
+
+bool writer::note(const drop_note& record) {
+    return add_note(record, {});
+}
+
+writer::waiting writer::waiting_notes() {
+    const std::lock_guard lock{guard_};
+    return {noted_.size(), overflows_};
 }
 
 std::uint64_t writer::queued_bytes() {
@@ -282,8 +321,12 @@ void writer::skip_offered() {
             const auto object = index_key(record_kind::object, task->primary, task->discriminator);
             core_->gone.note(object);
             (void)core_->erase(object);
-            noted_.push_back(
-                {drop_note{task->primary, task->discriminator, drop_note::whatever}, {}});
+            if (!noted_.add(drop_note{task->primary, task->discriminator, drop_note::whatever})) {
+                (void)core_->erase(task->primary);
+                const bool before = noted_.everything_before();
+                (void)noted_.add(dropped_url{task->primary});
+                overflows_ += noted_.everything_before() && !before ? 1 : 0;
+            }
             continue;
         }
         if (one.bytes != 0) {
@@ -325,35 +368,36 @@ log_position writer::oldest_position() const {
 }
 
 void writer::keep_noted() {
-    std::vector<noted> batch;
-    {
+    auto batch = [this] {
         const std::lock_guard lock{guard_};
-        batch.swap(noted_);
-    }
+        return noted_.take();
+    }();
     if (batch.empty()) {
         return;
     }
     std::vector<journal_entry> entries;
-    std::vector<std::function<void()>> calls;
+    auto calls = batch.take_calls();
     const auto add = [&](journal_fact fact) { entries.push_back({position(), std::move(fact)}); };
-    for (auto& one : batch) {
-        if (const auto* url = std::get_if<dropped_url>(&one.what)) {
-            add(*url);
-        } else if (const auto* expired = std::get_if<expired_url>(&one.what)) {
-            core_->expiries.settle(expired->primary, position());
-            add(*expired);
-        } else if (const auto* dropped = std::get_if<drop_note>(&one.what)) {
-            if (auto fact = drop(*dropped)) {
-                add(std::move(*fact));
-            }
-        } else {
-            for (auto& ban : core_->purges.made_since(journal_epoch_)) {
-                journal_epoch_ = std::max(journal_epoch_, ban.epoch);
-                add(std::move(ban));
-            }
+    if (batch.everything_before()) {
+        core_->expiries.settle_all(position());
+        add(dropped_all{});
+    }
+    for (const auto& primary : batch.dropped()) {
+        add(dropped_url{primary});
+    }
+    for (const auto& [primary, time] : batch.expired()) {
+        core_->expiries.settle(primary, position());
+        add(expired_url{primary, time});
+    }
+    for (const auto& dropped : batch.drops()) {
+        if (auto fact = drop(dropped)) {
+            add(std::move(*fact));
         }
-        if (one.kept) {
-            calls.push_back(std::move(one.kept));
+    }
+    if (batch.bans()) {
+        for (auto& ban : core_->purges.made_since(journal_epoch_)) {
+            journal_epoch_ = std::max(journal_epoch_, ban.epoch);
+            add(std::move(ban));
         }
     }
     if (!journal_broken_) {
@@ -378,6 +422,10 @@ void writer::keep_noted() {
 // and who waited to hear of so many others has gone.
 void writer::keep_later(std::vector<journal_entry> entries,
                         std::vector<std::function<void()>> calls) {
+    // Bans are in their list, from which the journal is written anew.
+    std::erase_if(entries, [](const journal_entry& one) {
+        return std::holds_alternative<kept_ban>(one.fact);
+    });
     std::move(entries.begin(), entries.end(), std::back_inserter(unkept_));
     if (unkept_.size() > most_unkept) {
         unkept_.assign(1, {position(), dropped_all{}});
@@ -430,21 +478,18 @@ void writer::trouble(const error_code& why, std::string_view doing) {
 void writer::recover_from_trouble() {
     troubled_ = false;
     // What is in the index must still be what is in that directory.
-    const auto opened = core_->files->open(core_->path_of("store"), open_mode::read);
-    superblock_image image{};
-    auto failed = opened ? read_all(**opened, 0, std::as_writable_bytes(std::span{image}))
-                         : opened.error();
-    if (failed) {
-        trouble(failed, "looking for the store");
+    const auto copies = read_superblocks(*core_->files, core_->settings.path);
+    const auto super = believed(copies);
+    if (!super && copies.front().error().category() != format_category()) {
+        trouble(copies.front().error(), "looking for the store");
         return;
     }
-    const auto super = read_superblock(image);
     if (!super || super->store != core_->store.store) {
         trouble(format_errc::bad_checksum, "another store has taken this one's place");
         return;
     }
     if (journal_broken_) {
-        failed = rewrite_journal(unkept_);
+        const auto failed = rewrite_journal(unkept_);
         if (failed) {
             trouble(failed, "keeping purges");
             return;

@@ -2,9 +2,9 @@
 // The one thread that writes: to the end of the log, and to the journal.
 //
 // What is stored waits in a queue of bounded bytes; what finds it full is skipped. What is purged
-// waits in another that nobody is refused by, and that comes first: an entry of the journal names
-// the position that the log has reached, and whatever of its key is encoded after it was asked for
-// after it (invalidations), or not encoded at all.
+// waits in another that no purge is refused by (pending_notes.hpp), and that comes first: an entry
+// of the journal names the position that the log has reached, and whatever of its key is encoded
+// after it was asked for after it (invalidations), or not encoded at all.
 //
 // Offering wakes the writer only when it sleeps with nothing to do, when a piece is full, or when a
 // large object is whole: an event loop that stores a thousand objects in a fifth of a second makes
@@ -19,6 +19,7 @@
 #include "proxy/cache/disk/core.hpp"
 #include "proxy/cache/disk/journal.hpp"
 #include "proxy/cache/disk/log_tail.hpp"
+#include "proxy/cache/disk/pending_notes.hpp"
 #include "proxy/cache/disk/reclaimer.hpp"
 #include "proxy/cache/disk/recovery.hpp"
 
@@ -75,17 +76,6 @@ struct outdate_task {
 };
 using write_task = std::variant<response_task, extent_task, abandon_task, outdate_task>;
 
-/// Drops this very record, or whatever is older than the note.
-struct drop_note {
-    static constexpr std::uint64_t whatever = 0;  ///< no record's id
-    filter::key_hash primary{};
-    std::uint64_t discriminator = 0;
-    std::uint64_t id = 0;
-};
-/// The bans made since the journal was last told of any.
-struct bans_note {};
-using journal_note = std::variant<dropped_url, expired_url, drop_note, bans_note>;
-
 /// Where loading found the log to end.
 struct log_end {
     std::uint64_t next_sequence = 1;
@@ -114,9 +104,18 @@ public:
 
     /// False: there is no room for `bytes` more, or nothing is written now.
     [[nodiscard]] bool offer(write_task task, std::uint64_t bytes);
-    void note(journal_note what, std::function<void()> kept = {});
+    void note(const dropped_url& url, std::function<void()> kept = {});
+    void note(const expired_url& url, std::function<void()> kept = {});
+    void note(const bans_note& made, std::function<void()> kept = {});
+    /// False: too many wait already, and nothing was noted.
+    [[nodiscard]] bool note(const drop_note& record);
     /// What was offered and is not yet in hand.
     [[nodiscard]] std::uint64_t queued_bytes();
+    /// What was noted and is not yet in hand; and how often there was too much of it.
+    struct waiting {
+        std::uint64_t notes = 0, overflows = 0;
+    };
+    [[nodiscard]] waiting waiting_notes();
 
     /// From now on what was offered is written.
     void begin(log_end end);
@@ -127,16 +126,14 @@ public:
     void stop();
 
 private:
-    struct noted {
-        journal_note what;
-        std::function<void()> kept;
-    };
     struct offered {
         write_task task;
         std::uint64_t bytes = 0;
     };
     enum class sleep : std::uint8_t { awake, for_a_piece, for_anything };
 
+    template <class Note>
+    bool add_note(const Note& what, std::function<void()> kept);
     void run();
     /// Until there is something to do. False: stop.
     [[nodiscard]] bool wait(std::unique_lock<std::mutex>& lock);
@@ -185,7 +182,8 @@ private:
     std::condition_variable wake_;
     std::deque<offered> offered_;
     std::uint64_t offered_bytes_ = 0;
-    std::vector<noted> noted_;
+    pending_notes noted_;
+    std::uint64_t overflows_ = 0;
     std::optional<log_end> end_;
     std::vector<loaded_segment> loaded_;
     bool all_loaded_ = false, stopping_ = false, write_now_ = false;

@@ -90,7 +90,10 @@ void writer::forget(const outdate_task& task) {
     const bool may_come = core_->loading.load(relaxed);
     core_->gone.note(object);
     if (core_->erase(object) || may_come) {
-        note(drop_note{task.primary, task.discriminator, drop_note::whatever});
+        if (!note(drop_note{task.primary, task.discriminator, drop_note::whatever})) {
+            (void)core_->erase(task.primary);
+            note(dropped_url{task.primary});
+        }
     }
 }
 

@@ -482,6 +482,71 @@ TEST_SUITE("disk/faults") {
         CHECK_FALSE(s.has(url_of(2)));  // of so many it is not known which they were
     }
 
+    TEST_CASE("purges without end while the disk hangs take bounded memory, and hold") {
+        auto files = std::make_shared<memory_files>();
+        store s{files};
+        s.settings.purge_queue = 50;
+        s.open_and_load();
+        for (unsigned i = 0; i < 200; ++i) {
+            s.put_surely(url_of(i), object(url_of(i), 100));
+        }
+        const auto dropped = s.find(url_of(150)).response;
+        std::mutex guard;
+        std::condition_variable freed;
+        bool hangs = true;
+        std::atomic<bool> met{false};
+        files->set_hook([&](operation what, std::string_view) {
+            if (what == operation::write || what == operation::sync) {
+                std::unique_lock lock{guard};
+                met = true;
+                freed.wait(lock, [&] { return !hangs; });
+            }
+            return error_code{};
+        });
+        std::atomic<unsigned> kept{0};
+        s->invalidate(key_of("http://first/"), [&kept] { ++kept; });
+        REQUIRE(eventually([&] { return met.load(); }));
+        for (unsigned round = 0; round < 20; ++round) {
+            for (unsigned i = 0; i < 100; ++i) {
+                s.lately->note(key_of(url_of(i)));
+                s->invalidate(key_of(url_of(i)), [&kept] { ++kept; });
+                CHECK(s->figures().queued_purges <= 2 * s.settings.purge_queue);
+            }
+            s->expire(key_of(url_of(100)), wall_now());
+        }
+        CHECK(s->figures().purge_overflows == 1);
+        CHECK(kept == 0);
+        unsigned taken = 0;
+        while (s->drop(key_of(url_of(150)), *dropped)) {
+            REQUIRE(++taken <= s.settings.purge_queue);
+        }
+        for (unsigned i = 0; i < 101; ++i) {
+            const auto got = s.find(url_of(i)).response;
+            CHECK((!got || (i == 100 && got->purged_softly)));
+        }
+        {
+            const std::lock_guard lock{guard};
+            hangs = false;
+        }
+        freed.notify_all();
+        REQUIRE(eventually([&] { return kept > 1; }));
+        REQUIRE(eventually([&] { return s->figures().queued_purges == 0; }));
+        // This process goes on with what was not purged, and what was can be stored anew.
+        CHECK(s.has(url_of(199)));
+        CHECK_FALSE(s.has(url_of(150)));
+        CHECK_FALSE(s.has(url_of(1)));
+        s.put_surely(url_of(1), object(url_of(1), 100, 1));
+        s.put_surely(url_of(100), object(url_of(100), 100, 1));
+        s.open_and_load();
+        CHECK(s.has(url_of(1)));
+        CHECK(s.has(url_of(100)));
+        for (unsigned i = 2; i < 100; ++i) {
+            CHECK_FALSE(s.has(url_of(i)));
+        }
+        CHECK_FALSE(s.has(url_of(150)));
+        CHECK_FALSE(s.has(url_of(199)));  // the price, and the log said it
+    }
+
     TEST_CASE("what lay in a segment that could not be begun anew does not come back") {
         auto files = std::make_shared<memory_files>();
         store s{files, smallest_store};
@@ -679,7 +744,7 @@ TEST_SUITE("disk/faults") {
                             wrong += bytes_of(*got->content) == body_for(url, size) ? 0 : 1;
                             (void)s->freshen(key, url, *got, *got, s.mark(url));
                             if (random() % 8 == 0) {
-                                s->drop(key, *got);
+                                (void)s->drop(key, *got);
                             }
                             break;
                         }

@@ -208,7 +208,7 @@ TEST_SUITE("disk/teller") {
         REQUIRE(s.put(url, variant(url, "2", 0s)));
         REQUIRE(eventually([&] { return directory.reached.load(); }));
         REQUIRE(s.put(url_of(2), object(url_of(2), 100)));  // before which is what is noted
-        s->drop(key_of(url), *fresh);
+        (void)s->drop(key_of(url), *fresh);
         directory.go_on = true;
         REQUIRE(eventually([&] { return s.told.is_listed(url_of(2)); }));
         CHECK_FALSE(s.told.is_listed(url));
@@ -263,7 +263,7 @@ TEST_SUITE("disk/teller") {
             REQUIRE(s.told.is_listed(url));
             // Its going makes the writer read what is left: somewhere there the purge comes.
             pause reading{*s.memory, operation::read, nth};
-            s->drop(key_of(url), *first);
+            (void)s->drop(key_of(url), *first);
             // Four reads at least: the variant, the directory, the two others.
             const auto limit = nth <= 4 ? tests::patience : tests::a_moment;
             const bool reached = eventually([&] { return reading.reached.load(); }, limit);

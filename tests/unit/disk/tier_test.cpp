@@ -294,10 +294,10 @@ TEST_SUITE("disk/tier") {
         s.put_surely(url_of(1), old);
         const auto now = object(url_of(1), 10, 1);
         s.put_surely(url_of(1), now);
-        s->drop(key_of(url_of(1)), *old);
+        (void)s->drop(key_of(url_of(1)), *old);
         s.put_surely(url_of(2), object(url_of(2), 10));  // behind it in the queue
         CHECK(s.has(url_of(1)));
-        s->drop(key_of(url_of(1)), *now);
+        (void)s->drop(key_of(url_of(1)), *now);
         REQUIRE(eventually([&] { return !s.has(url_of(1)); }));
         s.close();
         s.open_and_load();
@@ -621,12 +621,89 @@ TEST_SUITE("disk/tier") {
         s.open_and_load();  // the lock goes with the tier
     }
 
-    TEST_CASE("a store of another format, or a damaged one, is refused") {
+    TEST_CASE("whichever bit of one superblock is flipped, the other is read and the one mended") {
+        auto files = std::make_shared<memory_files>();
+        store s{files};
+        s.open();
+        s.put_surely(url_of(1), object(url_of(1), 100));
+        s.close();
+        const auto right = files->contents("/store/store");
+        REQUIRE(right.size() == superblock_bytes);
+        REQUIRE(files->contents("/store/store.copy") == right);
+        for (const std::string path : {"/store/store", "/store/store.copy"}) {
+            for (std::size_t bit = 0; bit < 8 * superblock_bytes; bit += 37) {
+                CAPTURE(path);
+                CAPTURE(bit);
+                const char bent = static_cast<char>(right[bit / 8] ^ (1 << bit % 8));
+                files->damage(path, bit / 8, {&bent, 1});
+                s.open_and_load();
+                CHECK(s.has(url_of(1)));
+                s.close();
+                CHECK(files->contents(path) == right);
+            }
+            REQUIRE_FALSE(files->remove(path));
+            s.open_and_load();
+            CHECK(s.has(url_of(1)));
+            s.close();
+            CHECK(files->contents(path) == right);
+        }
+        files->set_hook([](operation what, std::string_view path) {
+            return what == operation::read && path == "/store/store"
+                       ? boost::system::errc::make_error_code(boost::system::errc::io_error)
+                       : error_code{};
+        });
+        s.open_and_load();
+        CHECK(s.has(url_of(1)));
+    }
+
+    TEST_CASE("where both superblocks are damaged the tier is off, and touches nothing") {
+        auto files = std::make_shared<memory_files>();
+        store s{files};
+        s.open();
+        s.put_surely(url_of(1), object(url_of(1), 100));
+        s.close();
+        files->damage("/store/store", 8, "x");
+        files->damage("/store/store.copy", 70, "x");
+        std::vector<std::string> before;
+        for (const auto& path : files->paths()) {
+            before.push_back(path + files->contents(path));
+        }
+        for (int starts = 0; starts < 2; ++starts) {
+            s.open();
+            CHECK(s->figures().state == tier_state::off);
+            CHECK(s->figures().trouble.find("superblock") != std::string::npos);
+            CHECK_FALSE(s.has(url_of(1)));
+            CHECK_FALSE(s.put(url_of(2), object(url_of(2), 100)));
+            CHECK(s->begin(key_of("http://x/"), "http://x/", std::nullopt, s.mark("http://x/")) ==
+                  nullptr);
+            s.invalidate(url_of(1));  // there is nothing to wait for
+            s->expire(key_of(url_of(1)), wall_now());
+            s.purges->ban_prefix("http://a.example/", "", purge_mode::hard, wall_now());
+            s.keep_bans();
+            s.close();
+        }
+        std::vector<std::string> after;
+        for (const auto& path : files->paths()) {
+            if (path != "/store/lock") {
+                after.push_back(path + files->contents(path));
+            }
+        }
+        std::erase_if(before,
+                      [](const std::string& one) { return one.starts_with("/store/lock"); });
+        CHECK(after == before);
+    }
+
+    TEST_CASE("a store of another format is refused") {
         auto files = std::make_shared<memory_files>();
         store s{files};
         s.open();
         s.close();
-        files->damage("/store/store", 20, "xx");
+        auto other = files->contents("/store/store");
+        const auto id = load_at<std::uint64_t>(other.data() + 24);
+        store_at(other.data() + 16, std::uint32_t{2});
+        store_at(other.data(), checksum(std::span{other}.subspan(8), id));
+        files->damage("/store/store", 0, other);
+        files->damage("/store/store.copy", 0, other);
         CHECK_THROWS_AS(s.open(), std::runtime_error);
         s.settings.size = smallest_store - 1;
         CHECK_THROWS_AS(s.open(), std::runtime_error);
