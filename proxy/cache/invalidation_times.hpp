@@ -25,11 +25,14 @@ public:
     invalidation_times();
 
     void note(const filter::key_hash& key, wall_time when) noexcept;
+    /// Of every key.
+    void note_all(wall_time when) noexcept;
     /// False: nothing of what was noted of `key` happened at `moment` or later.
     [[nodiscard]] bool since(const filter::key_hash& key, wall_time moment) const noexcept;
 
 private:
     static constexpr std::size_t slots = 65'536;
+    static void raise(std::atomic<std::uint32_t>& slot, wall_time when) noexcept;
     [[nodiscard]] std::atomic<std::uint32_t>& slot_of(const filter::key_hash& key) const noexcept;
     std::unique_ptr<std::atomic<std::uint32_t>[]> seconds_;  // since 1970; 0: never
 };

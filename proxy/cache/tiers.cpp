@@ -42,6 +42,16 @@ void tiers::attach(std::unique_ptr<disk::tier> disk, disk_write when) {
         [this](const filter::key_hash& key, std::string_view url, const stored_ptr& response) {
             (void)memory_.drop(key, url, response);
         });
+    // Siblings may hold what was purged here before the restart: what they have since then is not
+    // taken. The journal does not say when a URL was purged, so it is as if it had been just now.
+    const auto before = disk_->take_purged_before();
+    const auto now = wall_now();
+    for (const auto& key : before.urls) {
+        times_.note(key, now);
+    }
+    if (before.all) {
+        times_.note_all(now);
+    }
 }
 
 bool tiers::put(const filter::key_hash& key,

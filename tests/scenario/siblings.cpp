@@ -346,6 +346,31 @@ TEST_SUITE("scenario/siblings") {
         CHECK(f[1].get(f.origin.url("/a")).body == "new");
     }
 
+    TEST_CASE(
+        "what was purged by URL before a restart does not come back from a sibling after it") {
+        const temp_dir disk;
+        fleet f{1};
+        auto settings = node_settings();
+        settings["disk"] = {{"path", disk.file("store")}, {"size", "64MiB"}};
+        f.serve_everything();
+        const auto url = f.origin.url("/a"), other = f.origin.url("/b");
+        {
+            const proxy_process purging{settings};
+            CHECK(f[0].get(url).status == 200);
+            CHECK(f[0].get(other).status == 200);
+            const auto answer = purging.ask("PURGE", url).status;
+            CHECK((answer == 404 || answer == 200));
+        }
+        f.add(settings);
+        f.meet();
+        REQUIRE(f.holds(1, "n0", 2));
+        CHECK(f[1].get(url).status == 200);
+        CHECK(f.origin.count("/a") == 2);
+        CHECK(f.asked(1, "n0", "true-hit") == 0);
+        CHECK(f[1].get(other).status == 200);
+        CHECK(f.origin.count("/b") == 1);
+    }
+
     TEST_CASE("a sibling that never pays is asked less") {
         fleet f{2};
         f.serve_everything();

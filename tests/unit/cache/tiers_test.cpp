@@ -182,6 +182,34 @@ TEST_SUITE("cache/tiers") {
         CHECK(store.on_disk(url));
     }
 
+    TEST_CASE(
+        "what was purged before a restart is known to have been, for what others hold of it") {
+        both store{disk_write::admission};
+        const auto hard = url_of(1), soft = url_of(2), never = url_of(3);
+        for (const auto& url : {hard, soft, never}) {
+            store.put(url, object(url, 100, 1));
+        }
+        store.settle();
+        const auto before = wall_now();
+        const auto since = [&](const std::string& url, wall_time moment) {
+            return store->invalidated_since(key_of(url), url, {}, moment);
+        };
+        CHECK_FALSE(since(hard, before - 1h));
+        (void)store->invalidate(key_of(hard), hard, wall_now());
+        (void)store->expire(key_of(soft), soft, wall_now());
+        store.settle();
+        store.open();
+        CHECK(since(hard, before));
+        CHECK(since(soft, before));
+        CHECK_FALSE(since(never, before - 1h));
+        CHECK_FALSE(since(hard, wall_now() + 2s));  // what they have from now on is welcome
+        // Where purges may be lost anything may have been purged.
+        store.made.reset();
+        store.files->damage("/store/purges", 40, "xx");
+        store.open();
+        CHECK(since(never, before));
+    }
+
     TEST_CASE("what comes from disk is not put over what is newer") {
         both store{disk_write::admission};
         const auto url = url_of(1);
