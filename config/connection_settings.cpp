@@ -116,8 +116,9 @@ object_table<timeout_options> timeouts_table() {
               &timeout_options::drain,
               time_between(0ms, most),
               live,
-              "After SIGTERM, for requests under way to end. Longer cuts fewer "
-              "off; the program stops later."),
+              "After SIGTERM, for requests under way to end, and for what is to be "
+              "written; eight seconds later, at most, the program ends whatever "
+              "hangs. Longer cuts fewer off; the program stops later."),
     }};
 }
 

@@ -18,6 +18,7 @@
 #include <fstream>
 #include <iostream>
 #include <malloc.h>
+#include <optional>
 #include <sys/resource.h>
 
 namespace {
@@ -106,7 +107,7 @@ int serve(const config::options& options,
         sigaddset(&ours, one);
     }
     ::pthread_sigmask(SIG_BLOCK, &ours, nullptr);
-    const diagnostic_log diagnostics{options.log.level};
+    std::optional<diagnostic_log> diagnostics{options.log.level};
     for (const auto& one : harms) {
         log::warn("settings: ", to_string(one.what));
     }
@@ -164,7 +165,7 @@ int serve(const config::options& options,
                 return;
             }
             switch (number) {
-            case SIGHUP: (void)reload(); break;
+            case SIGHUP: proxy.reload_aside(); break;
             case SIGUSR1: proxy.reopen_logs(); break;
             default:
                 log::info("draining");
@@ -192,6 +193,7 @@ int serve(const config::options& options,
     });
     log::info("stopped");
     if (!at_rest) {
+        diagnostics.reset();  // which says why
         std::_Exit(1);
     }
     return 0;

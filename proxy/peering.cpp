@@ -2,6 +2,7 @@
 
 #include "filter/estimators.hpp"
 #include "proxy/admin/log.hpp"
+#include "proxy/admin/seldom.hpp"
 #include "proxy/cache/admission_gate.hpp"
 
 #include <boost/asio/post.hpp>
@@ -16,6 +17,9 @@
 namespace reprise::proxy {
 
 namespace {
+
+// Tried again ten times, or once, a second.
+constinit log::seldom no_memory_for_digest, no_memory_to_share;
 
 constexpr auto relaxed = std::memory_order_relaxed;
 constexpr std::chrono::milliseconds keeping{100};
@@ -195,7 +199,9 @@ void peering::tick() {
             seen_source_->tick(steady_now(), wall_now());
         }
     } catch (const std::bad_alloc&) {
-        log::error("digest: out of memory; what changed is not in it yet");
+        if (const auto more = no_memory_for_digest.due()) {
+            log::error("digest: out of memory; what changed is not in it yet", *more);
+        }
     }
 }
 

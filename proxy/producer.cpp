@@ -2,6 +2,7 @@
 // producer_keeping.cpp.
 
 #include "proxy/admin/log.hpp"
+#include "proxy/admin/seldom.hpp"
 #include "proxy/http/chunked.hpp"
 #include "proxy/http/conditional.hpp"
 #include "proxy/http/forwarding.hpp"
@@ -20,6 +21,8 @@ namespace reprise::proxy {
 using http::body_kind;
 
 namespace {
+
+constinit log::seldom ended_by_exception;
 
 /// Below this a sibling is no faster than no sibling: another source goes on.
 constexpr std::uint64_t sibling_rate = 16u << 10;  // bytes a second
@@ -455,7 +458,9 @@ void start_producer(worker& w, std::shared_ptr<fetch_order> order) {
             into->producer_left();
             into->producer_fail(
                 failure{failure_code::internal, false, "an exception in the fetch"});
-            log::error("a fetch ended by an exception");
+            if (const auto more = ended_by_exception.due()) {
+                log::error("a fetch ended by an exception", *more);
+            }
         }
     };
     net::co_spawn(w.io, run_producer(w, std::move(order)), std::move(on_end));

@@ -2,6 +2,7 @@
 
 #include "config/changes.hpp"
 #include "proxy/admin/log.hpp"
+#include "proxy/admin/seldom.hpp"
 #include "proxy/digest_page.hpp"
 #include "proxy/explain.hpp"
 #include "proxy/net/listening.hpp"
@@ -31,6 +32,11 @@ using acceptor = net::basic_socket_acceptor<tcp, executor>;
 
 /// For the workers, whose loops nothing holds up.
 constexpr std::chrono::seconds reload_patience{5};
+/// At the end, beside what timeouts.drain has left: for workers, and for what writes files.
+constexpr std::chrono::seconds workers_patience{3}, files_patience{5};
+
+// Whatever the thread: one cause, one line.
+constinit log::seldom no_memory_to_accept, cannot_accept, worker_threw;
 
 std::size_t thread_count(const config::options& options) {
     return options.threads != 0 ? options.threads
@@ -86,7 +92,9 @@ awaitable<void> accept_clients(worker& w, acceptor& from, std::size_t index) {
             try {
                 serve_client(w, std::move(socket), index);
             } catch (const std::bad_alloc&) {
-                log::warn("accepting connections: out of memory");
+                if (const auto more = no_memory_to_accept.due()) {
+                    log::warn("accepting connections: out of memory", *more);
+                }
             }
             continue;
         }
@@ -98,7 +106,9 @@ awaitable<void> accept_clients(worker& w, acceptor& from, std::size_t index) {
         if (error == net::error::no_descriptors ||
             error == boost::system::errc::too_many_files_open_in_system ||
             error == net::error::no_memory || error == net::error::no_buffer_space) {
-            log::warn("accepting connections: ", error.message());
+            if (const auto more = cannot_accept.due()) {
+                log::warn("accepting connections: ", error.message(), *more);
+            }
             net::basic_waitable_timer<std::chrono::steady_clock,
                                       net::wait_traits<std::chrono::steady_clock>,
                                       executor>
@@ -108,6 +118,42 @@ awaitable<void> accept_clients(worker& w, acceptor& from, std::size_t index) {
         }
     }
 }
+
+// What may wait for a disk for ever, each on a thread of its own, waited for up to a moment.
+class endings {
+public:
+    void begin(std::string what, std::function<void()> work) {
+        auto done = std::make_shared<std::atomic<bool>>(false);
+        all_.push_back({std::move(what), done, std::thread{[work = std::move(work), done] {
+                            work();
+                            done->store(true, std::memory_order_release);
+                        }}});
+    }
+    /// Those that have not ended; their threads are left alone: the process must end without them.
+    [[nodiscard]] std::vector<std::string> wait(steady_time until) {
+        std::vector<std::string> hanging;
+        for (auto& one : all_) {
+            while (!one.done->load(std::memory_order_acquire) && steady_now() < until) {
+                std::this_thread::sleep_for(std::chrono::milliseconds{5});
+            }
+            if (one.done->load(std::memory_order_acquire)) {
+                one.thread.join();
+            } else {
+                one.thread.detach();
+                hanging.push_back(one.what);
+            }
+        }
+        return hanging;
+    }
+
+private:
+    struct ending {
+        std::string what;
+        std::shared_ptr<std::atomic<bool>> done;
+        std::thread thread;
+    };
+    std::vector<ending> all_;
+};
 
 }  // namespace
 
@@ -137,14 +183,15 @@ server::~server() {
 }
 
 void server::start() {
-    const auto& options = settings_->options;
+    const auto initial = current();  // a reload may come before this ends
+    const auto& options = initial->options;
     if (const auto error = common_.access.retarget(options.log)) {
         throw std::runtime_error{"log.access: cannot open " + options.log.access + ": " +
                                  error.message()};
     }
     const auto threads = thread_count(options);
     for (std::size_t i = 0; i < threads; ++i) {
-        workers_.push_back(std::make_unique<listening_worker>(i, common_, settings_));
+        workers_.push_back(std::make_unique<listening_worker>(i, common_, initial));
     }
     for (std::size_t index = 0; index < options.listeners.size(); ++index) {
         auto where = options.listeners[index].address;
@@ -244,7 +291,10 @@ void server::start() {
                     own->w.io.run();
                     break;
                 } catch (const std::exception& what) {
-                    log::error("an exception on a worker: ", std::string_view{what.what()});
+                    if (const auto more = worker_threw.due()) {
+                        log::error(
+                            "an exception on a worker: ", std::string_view{what.what()}, *more);
+                    }
                 }
             }
             own->ended.store(true, std::memory_order_release);
@@ -254,7 +304,10 @@ void server::start() {
 }
 
 void server::publish(settings_ptr next) {
-    settings_ = next;
+    {
+        const std::lock_guard lock{settings_guard_};
+        settings_ = next;
+    }
     for (auto& one : workers_) {
         net::post(one->w.io, [own = one.get(), next] { own->w.adopt(next); });
     }
@@ -286,9 +339,20 @@ bool server::wait_for_workers() {
     return all->done.get_future().wait_for(reload_patience) == std::future_status::ready;
 }
 
+void server::reload_aside() {
+    aside_.post([this] {
+        try {
+            (void)reload_();
+        } catch (const std::exception& failed) {
+            log::error("settings not changed: ", std::string_view{failed.what()});
+        }
+    });
+}
+
 std::vector<std::string> server::take_over(config::options next) {
-    const std::lock_guard lock{settings_guard_};
-    const auto& before = settings_->options;
+    const std::lock_guard turn{turn_guard_};
+    const auto held = current();
+    const auto& before = held->options;
     auto wants_restart = config::keep_until_restart(before, next);
     if (cache::filter_settings(next).layers > common_.admission.settings().layers) {
         wants_restart.emplace_back(
@@ -321,27 +385,31 @@ std::vector<std::string> server::take_over(config::options next) {
 }
 
 void server::housekeep() {
+    if (!running_) {
+        return;  // it stops: what is to be saved is saved there
+    }
     const auto now = steady_now();
     common_.store.memory().tick(now);
-    {
-        const std::lock_guard lock{settings_guard_};
+    // A reload may hang in a file; signals, and what else this thread does, must not wait for it.
+    if (const std::unique_lock turn{turn_guard_, std::try_to_lock}) {
         common_.admission.housekeep(eviction_age(), resident_now());
         if (common_.peers) {
             common_.peers->housekeep(common_.admission.settings(), resident_now());
         }
         common_.advice.housekeep(common_.admission, common_.store.memory(), now);
+        if (now >= next_guard_) {
+            next_guard_ = now + std::chrono::minutes{1};
+            auto next = std::make_shared<settings>(*current());
+            next->guard = make_guard(next->options.access);
+            publish(std::move(next));
+        }
     }
-    if (now >= next_guard_) {
-        next_guard_ = now + std::chrono::minutes{1};
-        const std::lock_guard lock{settings_guard_};
-        auto next = std::make_shared<settings>(*settings_);
-        next->guard = make_guard(next->options.access);
-        publish(std::move(next));
-    }
-    if (now >= next_save_) {
-        save_state();
-        const std::lock_guard lock{settings_guard_};
-        next_save_ = now + settings_->options.admission.save_every;
+    if (now >= next_save_ && !saving_.exchange(true)) {
+        next_save_ = now + current()->options.admission.save_every;
+        aside_.post([this] {
+            save_state();
+            saving_ = false;
+        });
     }
 }
 
@@ -355,11 +423,7 @@ std::optional<std::chrono::seconds> server::eviction_age() const {
 }
 
 void server::save_state() {
-    std::string path;
-    {
-        const std::lock_guard lock{settings_guard_};
-        path = settings_->options.admission.state;
-    }
+    const auto path = current()->options.admission.state;
     if (path.empty()) {
         return;
     }
@@ -436,11 +500,9 @@ stats_inputs server::stats() {
     in.admission.young_age_seconds = age_of(filter.young.since);
     in.admission.old_age_seconds = age_of(filter.old.since);
     in.admission.generations = filter.swaps;
-    {
-        const std::lock_guard lock{settings_guard_};
-        for (const auto& rule : settings_->options.admission.rules) {
-            in.rules.push_back(rule.url);
-        }
+    const auto in_force = current();
+    for (const auto& rule : in_force->options.admission.rules) {
+        in.rules.push_back(rule.url);
     }
     in.what_if = common_.advice.report(now);
     in.access_log = common_.access.figures();
@@ -479,7 +541,7 @@ bool server::stop(const std::function<bool()>& hurry) {
     }
     running_ = false;
     common_.draining.store(true, std::memory_order_relaxed);
-    const auto drain = settings_->options.timeouts.drain;
+    const auto drain = current()->options.timeouts.drain;
     for (auto& one : workers_) {
         net::post(one->w.io, [own = one.get()] {
             for (auto& listener : own->listeners) {
@@ -504,7 +566,7 @@ bool server::stop(const std::function<bool()>& hurry) {
         net::post(one->w.io, [own = one.get()] { own->w.abort(); });
     }
     bool at_rest = true;
-    const auto last = steady_now() + std::chrono::seconds{3};
+    const auto last = steady_now() + workers_patience;
     for (auto& one : workers_) {
         while (!one->ended.load(std::memory_order_acquire) && steady_now() < last) {
             std::this_thread::sleep_for(std::chrono::milliseconds{5});
@@ -516,15 +578,35 @@ bool server::stop(const std::function<bool()>& hurry) {
         }
         one->thread.join();
     }
-    admin_->stop();
-    if (common_.peers) {
-        common_.peers->stop();
+    endings ends;
+    ends.begin("the admin listener", [this] { admin_->stop(); });
+    ends.begin("the digest", [this] {
+        if (common_.peers) {
+            common_.peers->stop();
+        }
+    });
+    ends.begin("admission.state, or a reload", [this] {
+        aside_.finish();
+        save_state();
+    });
+    ends.begin("disk.path", [this] {
+        if (auto* disk = common_.store.disk()) {
+            disk->stop();
+        }
+    });
+    ends.begin("log.access", [this] { common_.access.stop(); });
+    for (const auto& what : ends.wait(std::max(until, steady_now() + files_patience))) {
+        log::error("stopping: not waited for any longer: ", what);
+        if (auto* disk = common_.store.disk(); disk != nullptr && what == "disk.path") {
+            const auto left = disk->figures();
+            log::error("disk: not written: at least ",
+                       left.queued_bytes,
+                       " bytes of responses and ",
+                       left.queued_purges,
+                       " purges; what these met may be back");
+        }
+        at_rest = false;
     }
-    save_state();
-    if (auto* disk = common_.store.disk()) {
-        disk->stop();
-    }
-    common_.access.stop();
     return at_rest;
 }
 

@@ -8,10 +8,12 @@
 #include "config/options.hpp"
 #include "proxy/admin/admin_server.hpp"
 #include "proxy/admin/windows.hpp"
+#include "proxy/net/side_thread.hpp"
 #include "proxy/worker.hpp"
 
 #include <boost/asio/ip/tcp.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -23,8 +25,8 @@
 
 namespace reprise::proxy {
 
-/// Threads: construct, start, housekeep, reload and stop from one thread (main's); reload also from
-/// the admin thread.
+/// Threads: construct, start, housekeep, reload_aside and stop from one thread (main's), which
+/// waits for no file then; reload from any thread that may.
 class server {
 public:
     /// `reload` loads the settings anew: it returns the mistakes in them, or calls server::reload
@@ -51,6 +53,9 @@ public:
     /// changed
     std::vector<std::string> reload(config::options next);
 
+    /// SIGHUP: calls `reload` on a thread of its own.
+    void reload_aside();
+
     /// SIGUSR1.
     void reopen_logs() noexcept { common_.access.reopen(); }
 
@@ -59,11 +64,10 @@ public:
     void housekeep();
 
     /// Stops accepting, lets requests finish for at most timeouts.drain, then ends everything and
-    /// saves the state.
-    /// `hurry`, called a hundred times a second, ends the waiting when it says true (a second
-    /// SIGTERM).
-    /// False: a worker had to be stopped in the middle of something, and this object must not be
-    /// destroyed.
+    /// saves the state: in all not longer than drain and eight seconds, whatever hangs; the log
+    /// says what was not written. `hurry`, called a hundred times a second, ends the waiting when
+    /// it says true (a second SIGTERM). False: something had to be stopped in the middle of what it
+    /// did, or hangs yet, and this object must not be destroyed.
     bool stop(const std::function<bool()>& hurry = {});
 
 private:
@@ -79,7 +83,8 @@ private:
 
     std::string version_;
     std::function<std::vector<std::string>()> reload_;
-    std::mutex settings_guard_;
+    std::mutex turn_guard_;  // who changes what follows from settings: one at a time, and slowly
+    std::mutex settings_guard_;  // of the pointer alone: current() and publish()
     settings_ptr settings_;
     std::mutex book_guard_;
     peering::book_ptr book_;  // null: start() has not come so far, or nobody is a peer
@@ -92,6 +97,8 @@ private:
     std::unique_ptr<admin_server> admin_;
     steady_time next_save_;
     steady_time next_guard_;
+    std::atomic<bool> saving_{false};
+    side_thread aside_{"settings"};  // what waits for files
     bool running_ = false;
 };
 

@@ -1,6 +1,7 @@
 #include "proxy/session.hpp"
 
 #include "proxy/admin/log.hpp"
+#include "proxy/admin/seldom.hpp"
 #include "proxy/net/access.hpp"
 
 #include <boost/asio/co_spawn.hpp>
@@ -8,6 +9,8 @@
 namespace reprise::proxy {
 
 namespace {
+
+constinit log::seldom ended_by_exception;
 constexpr std::size_t read_size = 16u << 10;
 constexpr std::size_t smallest_read = 4u << 10;
 constexpr std::uint64_t linger_most = 256u << 10;
@@ -265,9 +268,14 @@ void serve_client(worker& w, tcp_socket socket, std::size_t listener) {
         try {
             std::rethrow_exception(broken);
         } catch (const std::exception& what) {
-            log::error("a connection ended by an exception: ", std::string_view{what.what()});
+            if (const auto more = ended_by_exception.due()) {
+                log::error(
+                    "a connection ended by an exception: ", std::string_view{what.what()}, *more);
+            }
         } catch (...) {
-            log::error("a connection ended by an exception");
+            if (const auto more = ended_by_exception.due()) {
+                log::error("a connection ended by an exception", *more);
+            }
         }
     };
     if (const auto& identity = w.current->identities[listener]) {

@@ -3,8 +3,10 @@
 #include "proxy/admin/admin_answers.hpp"
 #include "proxy/admin/admin_pages.hpp"
 #include "proxy/admin/log.hpp"
+#include "proxy/admin/seldom.hpp"
 #include "proxy/clock.hpp"
 #include "proxy/net/side_thread.hpp"
+#include "proxy/net/spare_descriptors.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -155,12 +157,11 @@ public:
         if (error) {
             return error;
         }
-        adopt(admin_gate{options}, options);  // what is wrong with it was said before (obstacles.hpp)
+        adopt(admin_gate{options},
+              options);  // what is wrong with it was said before (obstacles.hpp)
         acceptor_.emplace(std::move(acceptor));
         spawn("accepting", accept());
-        if (hooks_.tick) {
-            spawn("ticking", tick());
-        }
+        spawn("ticking", tick());
         thread_ = std::thread{[this] { run(); }};
         return config::endpoint{bound.address().to_string(), bound.port()};
     }
@@ -227,12 +228,15 @@ private:
             timer.expires_after(std::chrono::seconds{1});
             error_code error;
             co_await timer.async_wait(into(error));
+            spare_.refill();
             if (ticking_.exchange(true)) {
                 continue;  // the last one waits yet
             }
             desk_.post([this] {
                 try {
-                    hooks_.tick();
+                    if (hooks_.tick) {
+                        hooks_.tick();
+                    }
                 } catch (...) {
                     log_exception("ticking", std::current_exception());
                 }
@@ -248,8 +252,16 @@ private:
             tcp::socket socket{*io_};
             co_await acceptor_->async_accept(socket, into(error));
             if (error) {
-                // Out of descriptors, mostly: they come back when something else closes.
-                log::warn("admin: cannot accept a connection: ", error.message());
+                // Out of descriptors, mostly: they come back when something else closes. Until then
+                // whoever asks what is the matter is answered from those that were held for that.
+                if ((error == net::error::no_descriptors ||
+                     error == boost::system::errc::too_many_files_open_in_system) &&
+                    spare_.give()) {
+                    continue;
+                }
+                if (const auto more = cannot_accept_.due()) {
+                    log::warn("admin: cannot accept a connection: ", error.message(), *more);
+                }
                 pause.expires_after(std::chrono::seconds{1});
                 co_await pause.async_wait(into(error));
                 continue;
@@ -357,6 +369,7 @@ private:
             more = co_await serve_one(*own, buffer, local, first);
         }
         if (own->sent_away) {
+            spare_.refill();
             co_return;
         }
         // A FIN, and what was on its way to us is read: else the reset would overtake the answer.
@@ -549,6 +562,9 @@ private:
     unsigned of_client_ = 0;
     std::size_t calls_ = 0, waits_ = 0;
     std::list<visitor> visitors_;
+    // One for a connection, others for what its handler opens.
+    spare_descriptors spare_{16};
+    log::seldom cannot_accept_;
     std::atomic<bool> stopping_{false}, ticking_{false};
     std::thread thread_;
     std::optional<net::io_context> io_{std::in_place, 1};  // after what its coroutines use

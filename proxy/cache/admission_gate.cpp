@@ -2,6 +2,7 @@
 
 #include "filter/admission_state.hpp"
 #include "proxy/admin/log.hpp"
+#include "proxy/admin/seldom.hpp"
 #include "proxy/cache/admission_file.hpp"
 #include "proxy/cache/plan.hpp"
 
@@ -14,6 +15,8 @@
 namespace reprise::proxy::cache {
 
 namespace {
+
+constinit log::seldom no_memory;  // tried again once a second
 
 std::chrono::sys_seconds seconds_of(wall_time now) noexcept {
     return std::chrono::floor<std::chrono::seconds>(now);
@@ -288,7 +291,9 @@ void admission_gate::housekeep(std::optional<std::chrono::seconds> eviction_age,
         sights_.change_to(next, seconds_of(now));
         log::info("admission.remember: ", next.objects, " objects, ", next.age.count(), " s");
     } catch (const std::bad_alloc&) {
-        log::warn("admission.remember: no memory for ", next.objects, " objects");
+        if (const auto more = no_memory.due()) {
+            log::warn("admission.remember: no memory for ", next.objects, " objects", *more);
+        }
     }
 }
 

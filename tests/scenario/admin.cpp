@@ -4,8 +4,10 @@
 #include "tests/scenario/world.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 #include <sstream>
+#include <sys/resource.h>
 
 TEST_SUITE("scenario/admin") {
 
@@ -46,6 +48,42 @@ TEST_SUITE("scenario/admin") {
         CHECK(proxy.admin("/readyz").status == 200);
         CHECK(proxy.admin("/").status == 200);
         CHECK(proxy.admin("/no/such/page").status == 404);
+    }
+
+    TEST_CASE("out of descriptors the admin listener answers, and clients wait for theirs") {
+        world w{basic_settings()};
+        w.origin.on("/a", ok("", "x"));
+        CHECK(w.get("/a").status == 200);
+        const auto limit_to = [&](rlim_t most) {
+            rlimit limit{};
+            REQUIRE(::prlimit(w.proxy.pid(), RLIMIT_NOFILE, nullptr, &limit) == 0);
+            limit.rlim_cur = most == 0 ? limit.rlim_max : most;
+            REQUIRE(::prlimit(w.proxy.pid(), RLIMIT_NOFILE, &limit, nullptr) == 0);
+        };
+        std::size_t open = 0;
+        const auto fds = "/proc/" + std::to_string(w.proxy.pid()) + "/fd";
+        for ([[maybe_unused]] const auto& one : std::filesystem::directory_iterator{fds}) {
+            ++open;
+        }
+        limit_to(open);
+        std::vector<client> waiting;
+        for (int i = 0; i < 8; ++i) {
+            waiting.push_back(w.proxy.connect());
+            waiting.back().send(absolute_request("GET", w.origin.url("/a")));
+        }
+        REQUIRE(eventually(
+            [&] { return w.proxy.errors().find("accepting connections:") != std::string::npos; }));
+        for (int i = 0; i < 5; ++i) {
+            CHECK(w.proxy.admin("/healthz").status == 200);
+            CHECK(w.proxy.admin("/stats").status == 200);
+        }
+        limit_to(0);
+        for (auto& one : waiting) {
+            CHECK(one.read().status == 200);
+        }
+        const auto said = w.proxy.errors();
+        const auto first = said.find("accepting connections:");
+        CHECK(said.find("accepting connections:", first + 1) == std::string::npos);
     }
 
     TEST_CASE("/stats counts what happened") {

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <fstream>
 #include <optional>
 #include <thread>
 
@@ -288,6 +289,51 @@ TEST_SUITE("scenario/disk_faults") {
         w.faults.heal();
         CHECK(w.becomes("ready"));
         CHECK_FALSE(is_hit(w.get(1, large)));
+    }
+
+    TEST_CASE("a proxy whose disk never answers ends all the same, and says what was not written") {
+        faulty_world w;
+        w.get(1, large);
+        w.wait_for_objects(1);
+        w.faults.set().delay_ms = 600'000;
+        w.get(2, large);
+        REQUIRE(eventually([&] { return w.faults.set().delayed > 0; }));
+        w.get(3, large);
+        w.proxy->signal(SIGTERM);
+        CHECK(w.proxy->wait(2 * patience) == 1);
+        w.proxy->kill();  // it ended as it should
+        const auto said = w.proxy->errors();
+        CHECK(said.find("not waited for any longer: disk.path") != std::string::npos);
+        CHECK(said.find("not written") != std::string::npos);
+    }
+
+    TEST_CASE("a store whose superblock is damaged costs the store at most, never the start") {
+        faulty_world w;
+        w.get(1, large);
+        w.wait_for_objects(1);
+        CHECK(w.proxy->stop() == 0);
+        const auto damage = [&](const char* name) {
+            const auto path = w.directory.file("store") + "/" + name;
+            std::fstream file{path, std::ios::in | std::ios::out | std::ios::binary};
+            file.seekp(9);
+            file.put('\x01');
+            REQUIRE(file.flush());
+        };
+        damage("store");
+        w.start();
+        CHECK(is_hit(w.get(1, large)));
+        CHECK(w.proxy->errors().find("a copy of the superblock was damaged") != std::string::npos);
+        CHECK(w.proxy->stop() == 0);
+        damage("store");
+        damage("store.copy");
+        w.proxy.emplace(w.settings, w.faults.environment());
+        CHECK(w.state() == "off");
+        CHECK(w.proxy->errors().find("turned off") != std::string::npos);
+        CHECK_FALSE(is_hit(w.get(1, large)));
+        CHECK_FALSE(is_hit(w.get(2, small)));
+        CHECK(is_hit(w.get(2, small)));  // memory
+        CHECK(w.proxy->ask("PURGE", w.origin.url(faulty_world::path(2, small))).status == 200);
+        CHECK_FALSE(is_hit(w.get(2, small)));
     }
 
     TEST_CASE("a proxy whose disk does not answer can be stopped") {

@@ -1,4 +1,5 @@
 #include "proxy/admin/log.hpp"
+#include "proxy/admin/seldom.hpp"
 
 #include <doctest/doctest.h>
 
@@ -37,6 +38,21 @@ std::string caught_from_stderr(Work work) {
 }  // namespace
 
 TEST_SUITE("admin/log") {
+    TEST_CASE(
+        "a line that can come at any rate comes once a minute, and says how often it did not") {
+        log::seldom line;
+        const steady_time start{std::chrono::hours{1}};
+        CHECK(line.due(start) == "");
+        for (int i = 0; i < 100; ++i) {
+            CHECK_FALSE(line.due(start + std::chrono::milliseconds{599 * i}));
+        }
+        CHECK(line.due(start + std::chrono::seconds{60}) ==
+              " (and 100 times since this was said last)");
+        CHECK_FALSE(line.due(start + std::chrono::seconds{119}));
+        CHECK(line.due(start + std::chrono::seconds{200}) ==
+              " (and 1 times since this was said last)");
+        CHECK(line.due(start + std::chrono::seconds{400}) == "");
+    }
 
     TEST_CASE("lines below the level are not written, and the level can change") {
         const auto text = caught_from_stderr([] {
