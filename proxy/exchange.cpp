@@ -172,8 +172,10 @@ bool exchange::look_up(wall_time now) {
 
 // What waited on probation is asked for again: that admits it, and it goes where the admitted go.
 void exchange::note_admitted() {
+    // Counted for the policy that rules, which "auto" is only the name of.
     const auto by = cache::choice_for(settings_->options.admission, listener().admission, url_);
-    note_admission(w_.counts, by.choice.policy, by.rule, true);
+    const auto ruling = w_.common.admission.peek(key_, by);
+    note_admission(w_.counts, ruling.policy, ruling.rule, true);
     w_.common.store.admitted(key_, url_, stored_.response, w_.common.store.mark(key_));
 }
 
@@ -434,6 +436,24 @@ void exchange::refuse_head(session_state& state, const failure& why, steady_time
     }
 }
 
+void exchange::note_body(body_source from, std::uint64_t bytes) {
+    const auto before = sent_body_.any() ? 0 : net::buffer_size(s_.parts);
+    sent_body_.note(from, bytes, s_.client.bytes_out(), before);
+}
+
+void exchange::settle_body() {
+    if (!sent_body_.any()) {
+        return;
+    }
+    const auto sent = sent_body_.settle(s_.client.bytes_out());
+    w_.counts.body_bytes_to_clients.add(sent.bytes);
+    switch (sent.from) {
+    case body_source::store: w_.counts.body_bytes_from_store.add(sent.bytes); break;
+    case body_source::shared: w_.counts.body_bytes_from_collapsing.add(sent.bytes); break;
+    case body_source::fetch: break;
+    }
+}
+
 void exchange::first_byte() {
     if (!first_byte_) {
         first_byte_ = steady_now() - started_;
@@ -476,6 +496,7 @@ void exchange::finish(outcome how, unsigned status, std::string_view reason) {
         return;
     }
     finished_ = true;
+    settle_body();
     const auto total = steady_now() - started_;
     const auto out = s_.client.bytes_out() - out_before_;
     const auto in = s_.client.bytes_in() - s_.client.input().size() - in_before_ +

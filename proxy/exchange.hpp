@@ -21,6 +21,7 @@
 #include "proxy/http/target.hpp"
 #include "proxy/producer.hpp"
 #include "proxy/purge.hpp"
+#include "proxy/sent_body.hpp"
 #include "proxy/worker.hpp"
 
 #include <memory>
@@ -187,6 +188,9 @@ private:
     void append_connection(std::string& out);
     void invalidate_after(unsigned status, const cache::fetched_head& head);
 
+    /// `bytes` of a body join s_.parts next: they are counted when they are sent.
+    void note_body(body_source from, std::uint64_t bytes);
+    void settle_body();
     void first_byte();
     void tell_advisor(outcome how, unsigned status, std::uint64_t sent, steady_time now);
     void finish(outcome how, unsigned status, std::string_view reason);
@@ -226,6 +230,7 @@ private:
     std::shared_ptr<upload> upload_;
 
     // For the log and the counters
+    sent_body sent_body_;
     std::uint64_t out_before_ = 0;
     std::uint64_t in_before_ = 0;
     std::optional<std::chrono::nanoseconds> first_byte_;

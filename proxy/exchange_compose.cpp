@@ -36,6 +36,7 @@ void exchange::append_connection(std::string& out) {
 // A reply begins, in place of what was composed before. Only where nothing of that has gone out:
 // nobody may read a second head, or a body without one, as the answer to the next request.
 void exchange::compose_anew() {
+    settle_body();
     s_.parts.clear();
     if (s_.client.reply_under_way()) {
         keep_ = false;
@@ -84,6 +85,7 @@ void exchange::compose_bytes(const cache::stored_response& stored, http::byte_ra
         compose_outside(stored, part);
         return;
     }
+    note_body(body_source::store, part.size());
     const auto add = [&](const cache::slice& slice, std::size_t skip, std::size_t size) {
         s_.parts.emplace_back(slice.view().data() + skip, size);
     };
@@ -92,8 +94,6 @@ void exchange::compose_bytes(const cache::stored_response& stored, http::byte_ra
     } else {
         cache::each_slice({0, stored.content}, part, add);
     }
-    w_.counts.body_bytes_from_store.add(part.size());
-    w_.counts.body_bytes_to_clients.add(part.size());
 }
 
 // The same of a body on disk: it follows what is composed (send_outside).
@@ -216,11 +216,10 @@ void exchange::compose_stored(const cache::stored_response& stored,
     if (stored.outside && stored.outside->size() > 0) {
         compose_outside(stored, {0, stored.outside->size() - 1});
     } else if (stored.content) {
+        note_body(body_source::store, stored.content->size);
         for (const auto& slice : stored.content->slices) {
             add(slice.view());
         }
-        w_.counts.body_bytes_from_store.add(stored.content->size);
-        w_.counts.body_bytes_to_clients.add(stored.content->size);
     }
 }
 

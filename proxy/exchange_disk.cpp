@@ -88,11 +88,12 @@ awaitable<bool> exchange::send_outside() {
         }
         std::size_t size = 0;
         for (const auto& piece : pieces) {
-            s_.parts.emplace_back(piece.view().data(), piece.size);
             size += piece.size;
         }
-        w_.counts.body_bytes_from_store.add(size);
-        w_.counts.body_bytes_to_clients.add(size);
+        note_body(body_source::store, size);
+        for (const auto& piece : pieces) {
+            s_.parts.emplace_back(piece.view().data(), piece.size);
+        }
         const bool sent = co_await send_rest();
         if (!sent) {
             finish(outcome::client_gone, status_, reason_);

@@ -91,6 +91,7 @@ awaitable<bool> exchange::send_rest() {
     const auto& options = settings_->options;
     const bool sent = co_await s_.client.send(
         s_.parts, options.limits.body_rate, options.timeouts.client_body);
+    settle_body();
     first_byte();
     if (!sent) {
         keep_ = false;

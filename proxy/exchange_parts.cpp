@@ -174,14 +174,16 @@ awaitable<bool> exchange::relay_gap(cache::fetch_reader& reader,
         case news::data: {
             std::size_t size = 0;
             for (const auto& slice : report.slices) {
-                s_.parts.emplace_back(slice.view().data(), slice.size);
                 size += slice.size;
             }
             if (size > left) {
                 co_return break_off(outcome::cut_short, "part-too-long");
             }
             left -= size;
-            w_.counts.body_bytes_to_clients.add(size);
+            note_body(body_source::fetch, size);
+            for (const auto& slice : report.slices) {
+                s_.parts.emplace_back(slice.view().data(), slice.size);
+            }
             break;
         }
         case news::end: over = true; break;

@@ -144,12 +144,6 @@ awaitable<bool> exchange::relay_body(cache::fetch_reader& reader, cache::head_pt
     auto& report = s_.report;
     std::string chunk_line;
     std::uint64_t body = 0;
-    const auto note_body = [&] {
-        w_.counts.body_bytes_to_clients.add(body);
-        if (how_ == outcome::collapsed) {
-            w_.counts.body_bytes_from_collapsing.add(body);
-        }
-    };
     for (;;) {
         reader.next(report, batch);
         if (head->has_body && head->length) {
@@ -161,14 +155,12 @@ awaitable<bool> exchange::relay_body(cache::fetch_reader& reader, cache::head_pt
             if (!s_.parts.empty()) {
                 const bool sent = co_await send_rest();
                 if (!sent) {
-                    note_body();
                     finish(outcome::client_gone, status_, reason_);
                     co_return false;
                 }
             }
             const bool more = co_await wait_for_news();
             if (!more) {
-                note_body();
                 keep_ = false;
                 s_.client.break_off();
                 finish(outcome::client_gone, status_, reason_);
@@ -182,6 +174,7 @@ awaitable<bool> exchange::relay_body(cache::fetch_reader& reader, cache::head_pt
             if (facts_.is_head || !head->has_body) {
                 continue;
             }
+            note_body(how_ == outcome::collapsed ? body_source::shared : body_source::fetch, size);
             append_piece(report, size, chunked_reply_ ? &chunk_line : nullptr, s_.parts);
             break;
         }
@@ -201,7 +194,6 @@ awaitable<bool> exchange::relay_body(cache::fetch_reader& reader, cache::head_pt
                 const auto after = answer_failure(why);
                 co_return co_await finish_composed(after);
             }
-            note_body();
             reason_ = facts_of(report.why.code).name;
             keep_ = false;
             s_.client.break_off();
@@ -209,7 +201,6 @@ awaitable<bool> exchange::relay_body(cache::fetch_reader& reader, cache::head_pt
             co_return false;
         }
         case news::fell_out: {
-            note_body();
             co_return co_await go_on_alone(head, reader.offset(), "fell-behind");
         }
         case news::interim: continue;  // too late for it
@@ -220,13 +211,11 @@ awaitable<bool> exchange::relay_body(cache::fetch_reader& reader, cache::head_pt
         if (!s_.parts.empty()) {
             const bool sent = co_await send_rest();
             if (!sent) {
-                note_body();
                 finish(outcome::client_gone, status_, reason_);
                 co_return false;
             }
         }
         if (over) {
-            note_body();
             finish_whole();
             co_return true;
         }
@@ -323,7 +312,7 @@ awaitable<bool> exchange::resume_alone(cache::head_ptr head, std::uint64_t offse
             if (size == 0) {
                 continue;
             }
-            w_.counts.body_bytes_to_clients.add(size);
+            note_body(body_source::fetch, size);
             append_piece(report, size, chunked_reply_ ? &chunk_line : nullptr, s_.parts);
         } else if (report.what == news::end) {
             if (left.value_or(0) != 0 || skip != 0) {

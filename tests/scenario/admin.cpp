@@ -117,6 +117,42 @@ TEST_SUITE("scenario/admin") {
         }
     }
 
+    TEST_CASE("bytes of bodies are counted when they are sent, not when they are composed") {
+        auto settings = storing_settings();
+        settings["memory"] = {{"size", "512MiB"}, {"max_object", "64MiB"}};
+        const auto size = static_cast<std::int64_t>(48 * mib);
+        const auto body = patterned(48 * mib);
+        world w{settings};
+        w.origin.on("/kept", ok("Cache-Control: max-age=60\r\n", body));
+        w.origin.on("/fetched", ok("Cache-Control: no-store\r\n", body));
+        CHECK(w.get("/kept").body.size() == body.size());
+        const auto sent = [&] { return figure(w.proxy.stats(), "/bodies/sent_bytes"); };
+        REQUIRE(eventually([&] { return sent() == size; }));
+        // Neither takes more of what follows than the kernel's buffers do.
+        for (const std::string path : {"/kept", "/fetched"}) {
+            CAPTURE(path);
+            const auto gone = figure(w.proxy.stats(), "/requests/client_gone");
+            auto one = w.proxy.connect();
+            one.connection().shrink_receive_buffer(4096);
+            one.send(w.request(path));
+            auto answer = one.read_head();
+            one.read_body(answer, 100'000);
+            one.connection().reset();
+            REQUIRE(eventually(
+                [&] { return figure(w.proxy.stats(), "/requests/client_gone") > gone; }));
+            const auto stats = w.proxy.stats();
+            const auto from_store = figure(stats, "/bodies/from_store_bytes");
+            CHECK(from_store >= (path == "/kept" ? 100'000 : 0));
+            CHECK(from_store < size);
+        }
+        const auto stats = w.proxy.stats();
+        CHECK(sent() >= size + 200'000);
+        CHECK(sent() < 2 * size);
+        CHECK(sent() < figure(stats, "/clients/sent_bytes"));
+        CHECK(is_hit(w.get("/kept")));
+        CHECK(figure(w.proxy.stats(), "/bodies/from_store_bytes") >= size);
+    }
+
     TEST_CASE("a HEAD, an error and a refusal are counted as what they are") {
         world w{basic_settings()};
         w.origin.on("/reset",

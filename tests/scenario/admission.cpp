@@ -70,6 +70,26 @@ TEST_SUITE("scenario/admission") {
         CHECK(w.origin.count("/a") == 1);
     }
 
+    TEST_CASE("what probation admits under auto is counted for the policy that auto is") {
+        auto settings = basic_settings();
+        settings["admission"] = {{"policy", "auto"}, {"probation", "2%"}};
+        world w{settings};
+        w.origin.on("/a", fresh_hello);
+        CHECK(stores(w.get("/a")));
+        CHECK(is_hit(w.get("/a")));
+        const auto by_policy = w.proxy.stats().at("admission").at("by_policy");
+        CAPTURE(by_policy.dump());
+        std::int64_t admitted = 0;
+        const auto counts = by_policy.flatten();
+        for (const auto& [place, count] : counts.items()) {
+            if (place.find("/admitted") != std::string::npos) {
+                admitted += count.get<std::int64_t>();
+                CHECK((place.find("auto") == std::string::npos || count == 0));
+            }
+        }
+        CHECK(admitted == 1);
+    }
+
     TEST_CASE("probation spares the fetches that nth-hit would cost, and never waits for nothing") {
         auto settings = basic_settings();
         settings["admission"] = {
