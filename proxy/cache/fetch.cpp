@@ -12,6 +12,9 @@ namespace reprise::proxy::cache {
 namespace {
 constexpr std::size_t largest_block = 64u << 10;
 constexpr std::size_t smallest_block = 4u << 10;
+constexpr std::uint64_t first_ahead = 64u << 10;  // until it is known how fast readers are
+constexpr std::uint64_t least_ahead = 32u << 10;
+constexpr unsigned pauses_of_the_slow = 3;
 }  // namespace
 
 std::vector<http::field> lines_of(const fetched_head& head) {
@@ -32,7 +35,8 @@ bool can_be_resumed(const fetched_head& head) noexcept {
 fetch::fetch(const fetch_limits& limits)
     : limits_{limits},
       block_size_{static_cast<std::size_t>(
-          std::clamp<std::uint64_t>(limits.window / 4, smallest_block, largest_block))} {}
+          std::clamp<std::uint64_t>(limits.window / 4, smallest_block, largest_block))},
+      ahead_{std::min(limits.read_ahead, first_ahead)} {}
 
 fetch::~fetch() = default;
 
@@ -69,7 +73,7 @@ bool fetch::must_wait() const {
     if (abandoned_ || !is_read()) {
         return false;
     }
-    if (end_ >= fastest() + limits_.read_ahead) {
+    if (end_ >= fastest() + ahead_) {
         return true;
     }
     return readers_.size() > 1 && holds_up() &&
@@ -88,7 +92,8 @@ bool fetch::is_wanted() const {
 }
 
 void fetch::let_go() {
-    if (whole_ || (base_ == 0 && end_ <= limits_.first_bytes && phase_ <= phase::streaming)) {
+    if (whole_ || (base_ == 0 && end_ <= limits_.first_bytes && pauses_ < pauses_of_the_slow &&
+                   phase_ <= phase::streaming)) {
         return;
     }
     auto needed = outside_.value_or(end_);
@@ -286,6 +291,10 @@ void fetch::producer_append(std::string_view bytes) {
 bool fetch::producer_must_pause() {
     const std::lock_guard lock{guard_};
     pausing_ = must_wait();
+    if (pausing_) {
+        ++pauses_;
+        ahead_ = std::min(limits_.read_ahead, std::max(least_ahead, ahead_ / 2));
+    }
     return pausing_;
 }
 
@@ -486,6 +495,10 @@ void fetch_reader::next(report& into, std::size_t most) {
         return;
     }
     waiting_ = true;
+    if (head_seen_ && offset_ != 0) {
+        f.pauses_ = 0;
+        f.ahead_ = std::min(f.limits_.read_ahead, 2 * f.ahead_);
+    }
 }
 
 }  // namespace reprise::proxy::cache

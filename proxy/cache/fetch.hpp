@@ -6,7 +6,9 @@
 // head, the body as it arrives, and how it ended. Blocks are shared, not copied; those that every
 // reader has passed are let go unless the fetch is being stored.
 //
-// Pace       the producer stays at most `read_ahead` bytes in front of the *fastest* reader. Where
+// Pace       the producer stays at most `read_ahead` bytes in front of the *fastest* reader, and
+//            less where that one is slower than the origin: each pause halves it, each time a
+//            reader has caught up doubles it, so that slow clients hold little memory. Where
 //            readers share a fetch at most `window` bytes are held for those behind. What is being
 //            stored in memory is held whole, and nobody falls behind.
 // Behind     what becomes of a reader that is `window` behind depends on what else it could do:
@@ -23,7 +25,7 @@
 //            so one that stalls at the beginning has it to itself, and only readers that began
 //            together, of a body that proves longer than the window, go at the slowest's pace.
 // First bytes are kept until `first_bytes` have passed, so that a late request may still join from
-//            the start.
+//            the start; but no longer for readers that make the producer pause again and again.
 // Giving up  when the last reader that has not fallen out leaves: a fetch that is being stored goes
 //            on if its declared length leaves at most `finish` bytes to read; every other one is
 //            abandoned and its connection closed.
@@ -195,6 +197,8 @@ private:
     const fetch_limits limits_;
     const std::size_t block_size_;  // the largest
     mutable std::mutex guard_;
+    std::uint64_t ahead_;  // of read_ahead, what readers keep up with
+    unsigned pauses_ = 0;  // since one had caught up
     phase phase_ = phase::waiting;
     head_ptr head_;
     std::vector<std::string> interim_;

@@ -198,6 +198,35 @@ TEST_CASE("a fetch that failed, was validated, switched protocols or was given u
     CHECK(!client{source}.reader);
 }
 
+TEST_CASE("a reader that is slower than the origin has little read ahead for it") {
+    const auto source = std::make_shared<fetch>(fetch_limits{});
+    client slow{source};
+    source->producer_head(resumable_head_of(64u << 20));
+    const auto fill = [&] {
+        const auto had = source->received();
+        while (!source->producer_must_pause()) {
+            produce(*source, 16 * kib);
+        }
+        return source->received() - had;
+    };
+    CHECK(fill() <= 64 * kib);
+    CHECK(slow.step() == news::head);
+    for (int i = 0; i < 8; ++i) {
+        CHECK(slow.step(64 * kib) == news::data);
+        (void)fill();
+        CHECK(source->received() - slow.reader->offset() <= 48 * kib);
+    }
+    // Who came now would read what nobody holds any more; a reader that keeps up has more again.
+    bool known = false;
+    CHECK_FALSE(fetch::join(source, wakeup::signal{}, known));
+    for (int i = 0; i < 8; ++i) {
+        CHECK(slow.drain() == news::nothing);
+        produce(*source, 16 * kib);
+    }
+    CHECK(slow.drain() == news::nothing);
+    CHECK(fill() > 200 * kib);
+}
+
 TEST_CASE("the producer stays read_ahead in front of the fastest reader, not of the slowest") {
     const auto source = begun();
     client fast{source};
