@@ -240,10 +240,15 @@ bool court::judge_age(hearing& of) const {
     const auto& got = of.got;
     const auto& path = of.asked.path;
     if (const auto floor = ledger_.broken_floor(path, of.version, got.begun, got.is_joined())) {
-        findings_.wrong(where_,
-                        kind::older,
-                        of.words("version " + std::to_string(of.version) + " though " +
-                                 std::to_string(floor->version) + " " + floor->why));
+        findings_.wrong(
+            where_,
+            kind::older,
+            of.words(
+                "version " + std::to_string(of.version) + " though " +
+                std::to_string(floor->version) + " " + floor->why + ", " +
+                std::to_string(
+                    std::chrono::duration_cast<milliseconds>(got.begun - floor->since).count()) +
+                " ms ago"));
         return false;
     }
     const auto gone = ledger_.superseded(path, of.version);

@@ -165,12 +165,14 @@ void world::note_kept(const wish& what, const answer_seen& got) {
         return;
     }
     const auto version = static_cast<unsigned>(std::stoul(got.fields.get("X-Version")));
-    record.promise(what.path,
-                   {.version = version,
-                    .since = got.ended,
-                    .why = "had been a hit",
-                    .date = record.first_date(what.path, version),
-                    .kept_only = true});
+    record.promise(
+        what.path,
+        {.version = version,
+         .since = got.ended,
+         .why = "had been a hit" +
+                (where_.circumstances.empty() ? std::string{} : " (" + where_.circumstances + ")"),
+         .date = record.first_date(what.path, version),
+         .kept_only = true});
 }
 
 answer_seen world::unsafe(wish what, const allowance& beyond) {
