@@ -58,6 +58,18 @@ void play_crowd(world& w) {
                                       {{"certificate", files.write("c.pem", made.certificate)},
                                        {"key", files.write("k.pem", made.key)}}}});
     w.start(settings);
+    // First what is hardest: nobody can go on alone where there is neither length nor validator.
+    object hard{.size = 16'000'000};
+    hard.framed = framing::chunked;
+    hard.validated = validator::none;
+    const auto hardest = w.fresh(hard);
+    w.origin.behave(hardest, {.head_after = milliseconds{50}});
+    std::vector<wish> few(6, wish{.path = hardest, .leave_after = milliseconds{6'000}});
+    for (std::size_t i = 2; i < few.size(); ++i) {
+        few[i].pace = 600'000 * i;
+        few[i].receive_buffer = 64'000;
+    }
+    (void)w.all(few);
     while (w.goes_on()) {
         const auto path = w.fresh(shared_object(w));
         behaviour how;
