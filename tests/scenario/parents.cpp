@@ -43,8 +43,8 @@ TEST_SUITE("scenario/parents") {
         CHECK(eventually([&] { return logged() == 80; }));
         const auto one = f[1].access_log();
         const auto two = f[2].access_log();
-        CHECK(one.size() > 20);
-        CHECK(two.size() > 20);
+        CHECK(one.size() > 10);  // of forty tosses fewer than six: one run in a million
+        CHECK(two.size() > 10);
         for (const auto& line : one) {
             CHECK(std::count_if(two.begin(), two.end(), [&](const json& other) {
                       return other.at("url") == line.at("url");
