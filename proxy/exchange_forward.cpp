@@ -604,7 +604,7 @@ awaitable<bool> exchange::relay_fetch(cache::fetch_reader& reader, bool follows,
                 reader.source()->producer_unattended();
                 compose_not_modified(*head, how);
                 const bool sent = co_await send_rest();
-                finish(how_, status_, reason_);
+                finish_whole();
                 co_return sent;
             }
             compose_head(*head, how);
