@@ -602,6 +602,7 @@ awaitable<bool> exchange::relay_fetch(cache::fetch_reader& reader, bool follows,
             reason_ = how.detail;
             if (is_not_modified(*head)) {
                 reader.source()->producer_unattended();
+                reader.leave();
                 compose_not_modified(*head, how);
                 const bool sent = co_await send_rest();
                 finish_whole();

@@ -91,6 +91,7 @@ awaitable<bool> exchange::serve_other(cache::fetch_reader& reader,
                                       cache::head_ptr head) {
     if (head->status == 206 || head->status == 304 || head->status == 416) {
         // An answer to our Range, not to the client's request: that is asked now.
+        reader.leave();
         order_ = make_order();
         order_->may_store = facts_.is_get && !facts_.asked.no_store;
         order_->replaces = true;
