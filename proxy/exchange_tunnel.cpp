@@ -36,13 +36,10 @@ std::optional<failure> exchange::judge_far_end(const tcp::endpoint& far) const {
 }
 
 awaitable<bool> exchange::tunnel_connect() {
-    std::optional<failure> refused;
-    if (facts_.has_via && http::via_has(head_->fields, w_.common.pseudonym)) {
-        refused = failure{failure_code::loop_detected, false, "Via names this proxy already"};
-    } else if (!port_allowed(settings_->options.access.connect_ports, target_.port)) {
-        refused = failure{
-            failure_code::port_refused, false, "CONNECT to port " + std::to_string(target_.port)};
-    }
+    intake in;
+    in.target = target_;
+    in.facts = facts_;
+    auto refused = judge_tunnel(*settings_, in, head_->fields, w_.common.pseudonym);
     std::optional<tcp_socket> origin;
     if (!refused) {
         const auto until = steady_now() + settings_->options.timeouts.origin_connect;

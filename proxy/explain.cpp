@@ -5,6 +5,10 @@
 #include "proxy/http/forwarding.hpp"
 #include "proxy/http/query.hpp"
 #include "proxy/intake.hpp"
+#include "proxy/net/address.hpp"
+#include "proxy/net/hosts.hpp"
+#include "proxy/peer/resource.hpp"
+#include "proxy/purge.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -13,6 +17,7 @@
 #include <cstdio>
 #include <optional>
 #include <utility>
+#include <vector>
 
 namespace reprise::proxy {
 
@@ -195,10 +200,10 @@ json failed(const failure& why) {
     return out;
 }
 
-json answered_here(outcome how) {
+json answered_here(outcome how, std::string_view rule, const char* section) {
     return {{"ruling", to_string(how)},
-            {"rule", "method"},
-            {"section", "RFC 9110 9.3"},
+            {"rule", rule},
+            {"section", section != nullptr ? json(section) : json()},
             {"outcome", to_string(how)},
             {"cache_status", nullptr},
             {"fwd", nullptr}};
@@ -248,13 +253,79 @@ json judged(const cache::verdict& verdict,
     return out;
 }
 
+// The addresses that this machine gives a host by itself: numeric, the hosts file's, localhost's.
+// None: name servers are asked, and what they say is judged then.
+std::vector<net::ip::address> addresses_of(const std::string& host,
+                                           const config::dns_options& options) {
+    if (const auto numeric = parse_numeric_host(host)) {
+        return {*numeric};
+    }
+    hosts_file hosts{options.hosts_file};
+    if (const auto* listed = hosts.find(host, steady_now())) {
+        return *listed;
+    }
+    if (host == "localhost" || host.ends_with(".localhost")) {
+        return {net::ip::address_v6::loopback(), net::ip::address_v4::loopback()};
+    }
+    return {};
+}
+
+// As dial judges where it would connect to.
+std::optional<failure> judge_host(const settings& now_settings, const intake& request) {
+    if (request.accelerator) {
+        return std::nullopt;
+    }
+    auto host = http::connect_host(request.target);
+    if (host.ends_with('.')) {
+        host.pop_back();
+    }
+    std::optional<failure> refused;
+    for (const auto& address : addresses_of(host, now_settings.options.dns)) {
+        const auto verdict = now_settings.guard->check(host, address, request.target.port);
+        if (verdict == destination_verdict::allowed) {
+            return std::nullopt;
+        }
+        refused = failure{failure_code::destination_refused,
+                          false,
+                          address.to_string() + " is " + std::string{to_string(verdict)}};
+    }
+    return refused;
+}
+
+// What memory does not have for this request, and the disk may: an exchange reads there first.
+json told_by_disk() {
+    return {{"ruling", "disk"},
+            {"rule", "on-disk"},
+            {"section", "RFC 9111 4"},
+            {"why", "the disk has something for this URL, and is read before anybody is asked"},
+            {"outcome", nullptr},
+            {"cache_status", nullptr},
+            {"fwd", nullptr}};
+}
+
 // What exchange::begin says of methods that are no matter of the store's; none: it goes on.
-std::optional<json> judge_method(const http::request_head& head, const intake& request) {
+std::optional<json> judge_method(const common_state& common,
+                                 const settings& now_settings,
+                                 const http::request_head& head,
+                                 const intake& request,
+                                 const config::listener& listener) {
     if (head.method == verb::connect) {
-        return answered_here(outcome::tunnel);
+        auto refused = judge_tunnel(now_settings, request, head.fields, common.pseudonym);
+        if (!refused) {
+            refused = judge_host(now_settings, request);
+        }
+        return refused ? failed(*refused)
+                       : answered_here(outcome::tunnel, "method", "RFC 9110 9.3.6");
     }
     if (head.method == verb::purge) {
-        return answered_here(outcome::local);
+        if (now_settings.options.access.purge_clients.empty()) {
+            return failed(failure{failure_code::purge_refused, false, "nobody may"});
+        }
+        std::string scratch;
+        const auto read = read_purge_request(key_text(request.target, listener, scratch),
+                                             head.fields);
+        return !read.wrong.empty() ? failed(failure{failure_code::bad_request, false, read.wrong})
+                                   : answered_here(outcome::local, "method", nullptr);
     }
     if (head.method == verb::options || head.method == verb::trace) {
         const auto hops = http::judge_hops(head);
@@ -264,7 +335,9 @@ std::optional<json> judge_method(const http::request_head& head, const intake& r
         const bool of_proxy = request.target.form == http::target_form::asterisk &&
                               !request.accelerator;
         if (hops->what == http::hops::answer_here || of_proxy) {
-            return answered_here(outcome::local);
+            return answered_here(outcome::local,
+                                 "method",
+                                 head.method == verb::trace ? "RFC 9110 9.3.8" : "RFC 9110 9.3.7");
         }
     }
     return std::nullopt;
@@ -293,6 +366,11 @@ explanation explain(const common_state& common,
     }
     out["method"] = head.method_text;
     out["url"] = head.target;
+    if (common.peers && listener.mode == config::listener_mode::forward &&
+        head.method != verb::connect && peer::resource_at(head.target) != peer::resource::none) {
+        out["verdict"] = answered_here(outcome::local, "for-peers", nullptr);
+        return say(200, out);
+    }
     intake request;
     if (const auto wrong = take_in(head, listener, request)) {
         out["verdict"] = failed(*wrong);
@@ -300,10 +378,13 @@ explanation explain(const common_state& common,
     }
     if (!request.accelerator && !options.access.deny_destinations.empty() &&
         denies_host(now_settings, request.target)) {
-        out["verdict"] = failed(failure{failure_code::destination_refused, false, ""});
+        out["verdict"] = failed(
+            failure{failure_code::destination_refused,
+                    false,
+                    std::string{request.target.host} + " is in access.deny_destinations"});
         return say(200, out);
     }
-    if (auto said = judge_method(head, request)) {
+    if (auto said = judge_method(common, now_settings, head, request, listener)) {
         out["verdict"] = std::move(*said);
         return say(200, out);
     }
@@ -336,8 +417,22 @@ explanation explain(const common_state& common,
         kept = common.store.peek(key, url, head.fields);
         verdict = cache::judge(kept, request.facts, head.fields, now);
     }
-    const auto against = judge_destination(now_settings, request, head.fields, common.pseudonym);
-    out["verdict"] = judged(verdict, kept, verdict.answers() ? std::nullopt : against);
+    const auto* disk = common.store.disk();
+    const bool on_disk = disk != nullptr && disk->may_hold(key);
+    out["on_disk"] = on_disk;
+    if (on_disk && !request.passes() && kept.what != cache::lookup::present) {
+        out["verdict"] = told_by_disk();
+        return say(200, out);
+    }
+    auto against = judge_destination(now_settings, request, head.fields, common.pseudonym);
+    if (!against) {
+        against = judge_host(now_settings, request);
+    }
+    auto& told = out["verdict"] = judged(verdict, kept, verdict.answers() ? std::nullopt : against);
+    if (verdict.why == cache::rule::request_no_cache &&
+        http::find(head.fields, http::field_id::cache_control) == nullptr) {
+        told["section"] = "RFC 9111 5.4";  // it said so by Pragma
+    }
     return say(200, out);
 }
 

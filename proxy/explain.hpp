@@ -18,7 +18,8 @@ struct explanation {
 
 /// `query`: url=U (absolute, or host:port for CONNECT), and where they are not the usual method=M,
 /// header=Name:%20value (several), listener=N (its place in the settings). Without a Host header
-/// the URL's authority is it. The client is taken for one that access.clients allows.
+/// the URL's authority is it. The client is taken for one that access.clients allows, and
+/// access.purge_clients where anybody is in it. Where a name leads is judged when it is resolved.
 ///
 /// In the answer:
 ///
@@ -26,6 +27,8 @@ struct explanation {
 ///     stored     every variant: selecting fields, each term of its age and lifetime, parts
 ///     admission  times seen, the policy and rule in force, whether this request would admit it
 ///     siblings   whose digests claim it
+///     on_disk    whether the disk has something for this URL (a flag in memory: nothing is read).
+///                Where memory has nothing for the request it is read first: the ruling is "disk"
 ///     verdict    what becomes of the request: `ruling`, the `rule` and `section` that decided, and
 ///                of what is known before an origin answers: `outcome` and `cache_status` as the
 ///                log and the response would have them; null, and only `fwd`, of the rest

@@ -121,6 +121,21 @@ std::optional<failure> judge_destination(const settings& now,
     return std::nullopt;
 }
 
+std::optional<failure> judge_tunnel(const settings& now,
+                                    const intake& request,
+                                    http::field_list fields,
+                                    std::string_view pseudonym) {
+    if (request.facts.has_via && http::via_has(fields, pseudonym)) {
+        return failure{failure_code::loop_detected, false, "Via names this proxy already"};
+    }
+    const auto port = request.target.port;
+    if (!port_allowed(now.options.access.connect_ports, port)) {
+        return failure{
+            failure_code::port_refused, false, "CONNECT to port " + std::to_string(port)};
+    }
+    return std::nullopt;
+}
+
 outcome outcome_of(failure_code code) noexcept {
     switch (code) {
     case failure_code::only_if_cached_miss: return outcome::only_if_cached;

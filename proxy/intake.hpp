@@ -60,6 +60,12 @@ struct intake {
                                                        http::field_list fields,
                                                        std::string_view pseudonym);
 
+/// The same of a tunnel: this proxy's own Via, access.connect_ports.
+[[nodiscard]] std::optional<failure> judge_tunnel(const settings& now,
+                                                  const intake& request,
+                                                  http::field_list fields,
+                                                  std::string_view pseudonym);
+
 /// How a request ends that is answered with this failure.
 [[nodiscard]] outcome outcome_of(failure_code code) noexcept;
 

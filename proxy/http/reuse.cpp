@@ -31,12 +31,12 @@ decision decide(const response_directives& allowed,
     if (allowed.no_cache) {
         return {reuse::must_validate, reuse_reason::response_no_cache};
     }
-    // max-age=0 is how clients ask for a reload; taken literally, it would be met by a response
-    // that arrived within this second.
-    if (asked.no_cache || asked.max_age == seconds{0}) {
+    if (asked.no_cache) {
         return {reuse::must_validate, reuse_reason::request_no_cache};
     }
-    if (asked.max_age && age > *asked.max_age) {
+    // max-age=0 is how clients ask for a reload; taken literally, it would be met by a response
+    // that arrived within this second.
+    if (asked.max_age && (age > *asked.max_age || *asked.max_age == seconds{0})) {
         return {reuse::must_validate, reuse_reason::request_max_age};
     }
     const auto min_fresh = asked.min_fresh.value_or(seconds{0});

@@ -24,7 +24,7 @@ enum class reuse_reason : std::uint8_t {
     max_stale,          ///< 5.2.1.2 allows this much staleness
     stale,              ///< 4.2: lifetime over, nobody allows more
     response_no_cache,  ///< 5.2.2.4
-    request_no_cache,   ///< 5.2.1.4, or Pragma (5.4), or max-age=0, which means a reload
+    request_no_cache,   ///< 5.2.1.4, or Pragma (5.4)
     request_max_age,    ///< 5.2.1.1: older than the client takes
     request_min_fresh,  ///< 5.2.1.3: not fresh for long enough
     /// Stale, and must-revalidate, proxy-revalidate or s-maxage (5.2.2.2, 5.2.2.8, 5.2.2.10)

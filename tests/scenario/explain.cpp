@@ -110,6 +110,135 @@ TEST_SUITE("scenario/explain") {
         CHECK(told.dump().find("secret") == std::string::npos);
     }
 
+    // Of each, what /explain says of its end is what the client then gets.
+    TEST_CASE("what is refused, and what is not, whatever the URL and the method") {
+        fake_origin origin;
+        origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
+        const auto port = std::to_string(origin.port());
+        auto settings = basic_settings();
+        settings["forwarding"] = {{"pseudonym", "me"}};
+        settings["access"] = {
+            {"allow_destinations", {"127.0.0.1:" + port}},
+            {"deny_destinations", {"denied.example", "*.denied.example", "192.0.2.0/24"}},
+            {"connect_ports", {443, origin.port()}}};
+        const proxy_process proxy{settings};
+        const auto own = std::to_string(proxy.admin_port());
+        struct row {
+            std::string method, url, fields;
+        };
+        std::vector<row> rows{
+            {"GET", origin.url("/a"), ""},
+            {"HEAD", origin.url("/a"), ""},
+            {"POST", origin.url("/a"), "Content-Length: 0\r\n"},
+            {"GET", origin.url("/a"), "Via: 1.1 me\r\n"},
+            {"GET", origin.url("/a"), "Cache-Control: only-if-cached, no-cache\r\n"},
+            {"GET", origin.url("/a"), "Expect: a-miracle\r\n"},
+            {"GET", origin.url("/a"), "Host: other.example\r\nHost: third.example\r\n"},
+            {"GET", origin.url("/a"), "Transfer-Encoding: gzip\r\n"},
+            {"OPTIONS", origin.url("/a"), "Max-Forwards: 0\r\n"},
+            {"TRACE", origin.url("/a"), "Max-Forwards: 0\r\n"},
+            {"TRACE", origin.url("/a"), "Max-Forwards: x\r\n"},
+            {"OPTIONS", origin.url("/a"), "Via: 1.1 me\r\n"},
+            {"PURGE", origin.url("/a"), ""},
+            {"CONNECT", "127.0.0.1:" + port, ""},
+            {"CONNECT", "127.0.0.1:" + port, "Via: 1.1 me\r\n"},
+            {"CONNECT", "127.0.0.1:22", ""},
+            {"CONNECT", "denied.example:443", ""},
+            {"GET", "ftp://a.example/", ""},
+            {"GET", "nonsense", ""},
+            {"GET", "http://user@a.example/", ""},
+        };
+        for (const std::string host :
+             {"denied.example", "A.Denied.Example", "192.0.2.7", "[::ffff:192.0.2.7]"}) {
+            rows.push_back({"GET", "http://" + host + "/", ""});
+        }
+        for (const std::string host : {"127.0.0.1",
+                                       "127.9.9.9",
+                                       "[::1]",
+                                       "[::ffff:127.0.0.1]",
+                                       "[64:ff9b::7f00:1]",
+                                       "0.0.0.0",
+                                       "[::]",
+                                       "169.254.169.254",
+                                       "[fe80::1]",
+                                       "224.0.0.1",
+                                       "255.255.255.255",
+                                       "localhost",
+                                       "a.localhost",
+                                       "LOCALHOST."}) {
+            rows.push_back({"GET", "http://" + host + ":" + own + "/", ""});
+            rows.push_back({"GET", "http://" + host + ":22/", ""});
+            rows.push_back({"PUT", "http://" + host + ":" + own + "/", "Content-Length: 0\r\n"});
+            rows.push_back({"CONNECT", host + ":443", ""});
+        }
+        int refused = 0;
+        for (const auto& one : rows) {
+            CAPTURE(one.method);
+            CAPTURE(one.url);
+            CAPTURE(one.fields);
+            const auto said = explained(proxy, one.url, one.fields, one.method).at("verdict");
+            CAPTURE(said.dump());
+            auto request = one.method + " " + one.url + " HTTP/1.1\r\n" + one.fields;
+            if (one.fields.find("Host:") == std::string::npos) {
+                const auto from = one.url.find("://");
+                const auto host = from == std::string::npos ? 0 : from + 3;
+                request += "Host: " + one.url.substr(host, one.url.find('/', host) - host) + "\r\n";
+            }
+            auto talk = proxy.connect();
+            talk.send(request + "Connection: close\r\n\r\n");
+            const auto got = talk.read_head(one.method);
+            const auto outcome = said.at("outcome");
+            const bool refuses = outcome == "refused" || outcome == "client_error" ||
+                                 outcome == "only_if_cached" || outcome == "error";
+            refused += refuses ? 1 : 0;
+            CHECK((got.status >= 400) == refuses);
+            if (refuses) {
+                CHECK(got.status == said.at("status").get<int>());
+            }
+        }
+        CHECK(refused >= 60);
+    }
+
+    TEST_CASE("the section is that of what the client said") {
+        world w;
+        w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
+        CHECK(w.get("/a").status == 200);
+        const auto section = [&](const std::string& fields) {
+            return explained(w.proxy, w.origin.url("/a"), fields).at("verdict").at("section");
+        };
+        CHECK(section("Cache-Control: max-age=0\r\n") == "RFC 9111 5.2.1.1");
+        CHECK(section("Cache-Control: no-cache\r\n") == "RFC 9111 5.2.1.4");
+        CHECK(section("Pragma: no-cache\r\n") == "RFC 9111 5.4");
+        CHECK(section("Cache-Control: min-fresh=100\r\n") == "RFC 9111 5.2.1.3");
+        CHECK(section("If-Match: \"e\"\r\n") == "RFC 9111 4.3.2");
+        CHECK(section("") == "RFC 9111 4.2");
+    }
+
+    TEST_CASE("what the disk alone has is read there first, and so it is said") {
+        const temp_dir at;
+        auto settings = storing_settings();
+        settings["disk"] = {{"path", at.file("store")}, {"size", "64MiB"}};
+        fake_origin origin;
+        origin.on("/a", ok("Cache-Control: max-age=600\r\n", "hello"));
+        {
+            const proxy_process proxy{settings};
+            CHECK(proxy.get(origin.url("/a")).status == 200);
+            REQUIRE(
+                eventually([&] { return proxy.stats().at("disk").at("objects").get<int>() == 1; }));
+        }
+        const proxy_process proxy{settings};
+        REQUIRE(eventually([&] { return proxy.stats().at("disk").at("state") == "ready"; }));
+        const auto said = explained(proxy, origin.url("/a"));
+        CHECK(said.at("on_disk").get<bool>());
+        CHECK(said.at("verdict").at("ruling") == "disk");
+        CHECK(said.at("verdict").at("fwd").is_null());
+        CHECK(is_hit(proxy.get(origin.url("/a"))));
+        CHECK(origin.count("/a") == 1);
+        const auto absent = explained(proxy, origin.url("/b"));
+        CHECK_FALSE(absent.at("on_disk").get<bool>());
+        CHECK(absent.at("verdict").at("ruling") == "forward");
+    }
+
     // Random stored states and requests, seed by seed. A second may pass between the word and the
     // deed, so ages are compared with one second's leave; every other word exactly.
     TEST_CASE("what it says is what the request then gets") {
