@@ -201,6 +201,9 @@ parsed<std::string> parse_host(std::string_view text) {
 }
 
 parsed<destination> parse_destination(std::string_view text) {
+    if (text.find("://") != text.npos) {
+        return refusal{"is a URL: write its host alone, and perhaps :port"};
+    }
     const auto parts = split_port(text);
     if (!parts) {
         return refusal{"write host, *.host, a network or an address, and perhaps :port; "

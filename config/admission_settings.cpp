@@ -124,7 +124,8 @@ object_table<admission_options> admission_table() {
                            url_pattern(),
                            live,
                            "Which URLs the rule is for. * stands for any run of "
-                           "characters: \"http://*.example.org/*\".")),
+                           "characters: \"http://*.example.org/*\". An accelerator's are "
+                           "http:// and what Host says.")),
             required(rule_choice[0]),
             rule_choice[1],
         },
@@ -191,6 +192,7 @@ object_table<admission_options> admission_table() {
             "policy",
             [](admission_options& into, const given& members, const place& here) {
                 check_hits(into.choice, members, here);
+                check_rules(into, members, here);
             }};
 }
 

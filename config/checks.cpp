@@ -1,5 +1,8 @@
 #include "config/checks.hpp"
 
+#include "config/url.hpp"
+
+#include <algorithm>
 #include <map>
 #include <string>
 
@@ -82,6 +85,23 @@ void check_dns(const dns_options& into, const given& members, const place& here)
     }
 }
 
+void check_rules(const admission_options& into, const given& members, const place& here) {
+    if (!members.is_sound("rules")) {
+        return;
+    }
+    for (std::size_t i = 1; i < into.rules.size(); ++i) {
+        for (std::size_t before = 0; before < i; ++before) {
+            if (matches_pattern(into.rules[before].url, into.rules[i].url)) {
+                here.member("rules").element(i).member("url").wrong(
+                    quoted(into.rules[i].url) + " is never reached: rules[" +
+                    std::to_string(before) + "], " + quoted(into.rules[before].url) +
+                    ", comes first and matches all of it");
+                break;
+            }
+        }
+    }
+}
+
 void check_options(const options& into, const given& members, const place& here) {
     std::map<std::string, std::string> taken;  // address to the setting that has it
     const auto take =
@@ -100,6 +120,47 @@ void check_options(const options& into, const given& members, const place& here)
         take(into.listeners[i].address,
              "listeners[" + index + ']',
              here.member("listeners").element(i).member("address"));
+    }
+    // What is asked for by https is tunnelled, but where it ends here.
+    const bool sees_https = std::any_of(
+        into.listeners.begin(), into.listeners.end(), [](const listener& one) {
+            return one.mode == listener_mode::accelerator && one.tls;
+        });
+    if (!sees_https && members.is_sound("admission") && members.is_sound("listeners")) {
+        for (std::size_t i = 0; i < into.admission.rules.size(); ++i) {
+            if (into.admission.rules[i].url.starts_with("https://")) {
+                here.member("admission")
+                    .member("rules")
+                    .element(i)
+                    .member("url")
+                    .wrong(quoted(into.admission.rules[i].url) +
+                           " can never match: https is tunnelled, and no accelerator has tls");
+            }
+        }
+    }
+    // A request for another port is refused before any rule is asked; of what comes to an
+    // accelerator the port is not.
+    const bool forward_only = std::all_of(
+        into.listeners.begin(), into.listeners.end(), [](const listener& one) {
+            return one.mode == listener_mode::forward;
+        });
+    if (forward_only && members.is_sound("access") && members.is_sound("admission") &&
+        members.is_sound("listeners")) {
+        const auto& rules = into.admission.rules;
+        for (std::size_t i = 0; i < rules.size(); ++i) {
+            const auto port = port_of_pattern(rules[i].url);
+            const auto& allowed = into.access.request_ports;
+            if (port && std::none_of(allowed.begin(), allowed.end(), [&](const port_range& each) {
+                    return each.first <= *port && *port <= each.last;
+                })) {
+                here.member("admission")
+                    .member("rules")
+                    .element(i)
+                    .member("url")
+                    .wrong(quoted(rules[i].url) + " can never match: port " +
+                           std::to_string(*port) + " is not in access.request_ports");
+            }
+        }
     }
     if (into.admin.address && members.is_sound("admin")) {
         take(*into.admin.address, "admin", here.member("admin").member("address"));

@@ -21,6 +21,9 @@ void check_limits(const limit_options& into, const given& members, const place& 
 void check_origins(const origin_options& into, const given& members, const place& here);
 void check_dns(const dns_options& into, const given& members, const place& here);
 
+/// No rule comes behind one that matches all that it does.
+void check_rules(const admission_options& into, const given& members, const place& here);
+
 /// No address is listened on twice, port 0 excepted.
 void check_options(const options& into, const given& members, const place& here);
 

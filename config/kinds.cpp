@@ -86,6 +86,9 @@ parsed<std::string> parse_path(std::string_view text) {
     if (text.find('\0') != text.npos) {
         return refusal{"a path has no zero bytes"};
     }
+    if (text.find("://") != text.npos) {
+        return refusal{"is a URL: write the path of a file or directory of this machine"};
+    }
     return std::string{text};
 }
 
@@ -249,6 +252,18 @@ kind<milliseconds> time_between(milliseconds least, milliseconds most) {
 
 kind<seconds> seconds_between(seconds least, seconds most) {
     return duration_between(least, most);
+}
+
+kind<std::string> path_kind() {
+    return text_kind<std::string>(
+        "path",
+        [](std::string_view text) -> parsed<std::string> {
+            if (text == "off") {
+                return refusal{"is no path here: leave the object out for none, or write a path"};
+            }
+            return parse_path(text);
+        },
+        as_written);
 }
 
 kind<std::string> path_or_off() {

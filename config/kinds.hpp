@@ -52,6 +52,7 @@ template <class M>
                                 std::function<parsed<M>(std::string_view)> parse,
                                 std::function<std::string(const M&)> show);
 
+[[nodiscard]] kind<std::string> path_kind();        ///< one that there must be
 [[nodiscard]] kind<std::string> path_or_off();      ///< empty: "off"
 [[nodiscard]] kind<std::string> log_destination();  ///< "-", "off" or a path, as written
 [[nodiscard]] kind<std::string> host_name();

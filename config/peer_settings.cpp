@@ -218,13 +218,13 @@ object_table<tls_options> tls_table() {
     return {{
         required(value("certificate",
                        &tls_options::certificate,
-                       path_or_off(),
+                       path_kind(),
                        live,
                        "A PEM file: the certificate and those that lead to its authority, in "
                        "this order.")),
         required(value("key",
                        &tls_options::key,
-                       path_or_off(),
+                       path_kind(),
                        live,
                        "A PEM file: the certificate's private key, without a passphrase.")),
     }};

@@ -83,7 +83,87 @@ parsed<server> parse_server(std::string_view text,
     return out;
 }
 
+// Of a pattern's authority, a * wherever it may stand: empty, or why no URL has such a one.
+std::string_view why_no_authority(std::string_view authority) {
+    const auto bracket = authority.rfind(']');
+    const auto colon = authority.rfind(':');
+    const bool has_port = colon != authority.npos && (bracket == authority.npos || colon > bracket);
+    const auto host = authority.substr(0, has_port ? colon : authority.npos);
+    if (has_port) {
+        const auto port = authority.substr(colon + 1);
+        const bool open = port.find('*') != port.npos;
+        const auto digits = [](char c) { return c == '*' || (c >= '0' && c <= '9'); };
+        const auto number = open ? std::nullopt : parse_port(port);
+        if (!std::all_of(port.begin(), port.end(), digits) ||
+            (!open && (!number || *number == 0 || port.front() == '0'))) {
+            return "the port must be 1 to 65535, or have a *";
+        }
+    }
+    if (host.empty()) {
+        return "the host is missing";
+    }
+    if (host.starts_with('[')) {
+        const bool open = host.find('*') != host.npos;
+        return open || (host.ends_with(']') && parse_ip(host.substr(1, host.size() - 2)))
+                   ? ""
+                   : "the host in brackets is no IPv6 address";
+    }
+    const bool plain = std::all_of(host.begin(), host.end(), [](unsigned char c) {
+        return c < 0x80 &&
+               (std::isalnum(c) != 0 ||
+                std::string_view{"-._~*"}.find(static_cast<char>(c)) != std::string_view::npos);
+    });
+    return plain ? "" : "no host has such a character (IPv6 stands in brackets, names in ASCII)";
+}
+
 }  // namespace
+
+bool matches_pattern(std::string_view pattern,
+                     std::string_view first,
+                     std::string_view second) noexcept {
+    const auto size = first.size() + second.size();
+    const auto at = [&](std::size_t i) {
+        return i < first.size() ? first[i] : second[i - first.size()];
+    };
+    std::size_t p = 0;
+    std::size_t u = 0;
+    std::size_t star = std::string_view::npos;
+    std::size_t resume = 0;
+    while (u < size) {
+        if (p < pattern.size() && pattern[p] == '*') {
+            star = p++;
+            resume = u;
+        } else if (p < pattern.size() && pattern[p] == at(u)) {
+            ++p;
+            ++u;
+        } else if (star != std::string_view::npos) {
+            p = star + 1;
+            u = ++resume;
+        } else {
+            return false;
+        }
+    }
+    while (p < pattern.size() && pattern[p] == '*') {
+        ++p;
+    }
+    return p == pattern.size();
+}
+
+std::optional<std::uint16_t> port_of_pattern(std::string_view pattern) noexcept {
+    constexpr std::string_view scheme{"http://"};
+    if (!pattern.starts_with(scheme)) {
+        return std::nullopt;
+    }
+    const auto rest = pattern.substr(scheme.size());
+    const auto authority = rest.substr(0, std::min(rest.find('/'), rest.size()));
+    const auto colon = authority.rfind(':');
+    const auto bracket = authority.rfind(']');
+    if (colon != authority.npos && (bracket == authority.npos || colon > bracket)) {
+        return parse_port(authority.substr(colon + 1));
+    }
+    // Without a port a * at the end may stand for one.
+    return authority.ends_with('*') ? std::nullopt : std::optional<std::uint16_t>{80};
+}
 
 parsed<std::string> parse_upstream(std::string_view text) {
     const auto answer = parse_server(text, "an upstream", false, ": write http://host[:port]");
@@ -126,7 +206,7 @@ parsed<std::string> parse_url_pattern(std::string_view text) {
         return std::string{text};
     }
     const auto scheme = lower(text.substr(0, scheme_end));
-    if (scheme != "http" && scheme != "https" && scheme.find('*') == scheme.npos) {
+    if (!matches_pattern(scheme, "http") && !matches_pattern(scheme, "https")) {
         return refusal{"the scheme must be http or https, or have a *"};
     }
     const auto rest = text.substr(scheme_end + 3);
@@ -139,9 +219,15 @@ parsed<std::string> parse_url_pattern(std::string_view text) {
     if (authority.find('@') != authority.npos) {
         return refusal{"no requested URL has user information"};
     }
-    const std::string_view default_port = scheme == "http" ? ":80" : ":443";
-    if (scheme.find('*') == scheme.npos && authority.ends_with(default_port)) {
-        authority.resize(authority.size() - default_port.size());
+    // As in keys: neither the default port nor the colon of none is there.
+    const std::string_view default_port = scheme == "https" ? ":443" : ":80";
+    for (const std::string_view none : {default_port, std::string_view{":"}}) {
+        if (authority.ends_with(none) && authority.size() > none.size()) {
+            authority.resize(authority.size() - none.size());
+        }
+    }
+    if (const auto why = why_no_authority(authority); !why.empty()) {
+        return refusal{std::string{why}};
     }
     if (path.starts_with('?') || (path.empty() && !authority.ends_with('*'))) {
         path.insert(path.begin(), '/');

@@ -3,6 +3,8 @@
 
 #include "config/parsed.hpp"
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,7 +20,17 @@ namespace reprise::config {
 
 /// A URL in which * stands for any run of characters. Scheme and host are put in lower case, a
 /// default port is dropped and an empty path becomes "/", so that the pattern is spelt as the
-/// URLs it is compared with.
+/// URLs it is compared with. One that none of them can match is refused.
 [[nodiscard]] parsed<std::string> parse_url_pattern(std::string_view text);
+
+/// Whether all of `first` and `second`, one behind the other, is what a pattern says. Of another
+/// pattern, taken as text: whether that can match nothing that this one does not.
+/// O(pattern * text) at worst, no allocation.
+[[nodiscard]] bool matches_pattern(std::string_view pattern,
+                                   std::string_view first,
+                                   std::string_view second = {}) noexcept;
+
+/// The port that a pattern's URLs have; none: a * may stand for it.
+[[nodiscard]] std::optional<std::uint16_t> port_of_pattern(std::string_view pattern) noexcept;
 
 }  // namespace reprise::config

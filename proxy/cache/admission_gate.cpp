@@ -1,5 +1,6 @@
 #include "proxy/cache/admission_gate.hpp"
 
+#include "config/url.hpp"
 #include "filter/admission_state.hpp"
 #include "proxy/admin/log.hpp"
 #include "proxy/admin/seldom.hpp"
@@ -54,28 +55,10 @@ std::uint32_t packed(const config::admission_choice& choice) noexcept {
 }  // namespace
 
 bool url_matches(std::string_view pattern, std::string_view url) noexcept {
-    std::size_t p = 0;
-    std::size_t u = 0;
-    std::size_t star = std::string_view::npos;
-    std::size_t resume = 0;
-    while (u < url.size()) {
-        if (p < pattern.size() && pattern[p] == '*') {
-            star = p++;
-            resume = u;
-        } else if (p < pattern.size() && pattern[p] == url[u]) {
-            ++p;
-            ++u;
-        } else if (star != std::string_view::npos) {
-            p = star + 1;
-            u = ++resume;
-        } else {
-            return false;
-        }
-    }
-    while (p < pattern.size() && pattern[p] == '*') {
-        ++p;
-    }
-    return p == pattern.size();
+    // An accelerator's key: "//host/path", or with "https:" in front, a space, its upstream. Rules
+    // are of what clients ask for.
+    const auto asked = url.substr(0, url.find(' '));
+    return config::matches_pattern(pattern, asked.starts_with("//") ? "http:" : "", asked);
 }
 
 admission_choice_for choice_for(const config::admission_options& options,

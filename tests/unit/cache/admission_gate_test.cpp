@@ -104,6 +104,16 @@ TEST_CASE("a URL pattern is the whole URL, with * for any run of characters") {
     }
 }
 
+TEST_CASE("a rule is asked of what an accelerator's clients ask for, not of its key") {
+    constexpr std::string_view key{"//a.test/x.iso http://10.0.0.1:8000"};
+    CHECK(url_matches("http://a.test/*", key));
+    CHECK(url_matches("*.iso", key));
+    CHECK(url_matches("http*://a.test/x.iso", key));
+    CHECK_FALSE(url_matches("*8000", key));
+    CHECK_FALSE(url_matches("http://b.test/*", key));
+    CHECK(url_matches("https://a.test/*.iso", "https://a.test/x.iso http://10.0.0.1:8000"));
+}
+
 TEST_CASE("a pattern of many stars against a long URL takes no longer than their product") {
     std::string pattern;
     for (int i = 0; i < 200; ++i) {

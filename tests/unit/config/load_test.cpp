@@ -183,6 +183,60 @@ TEST_SUITE("config/load") {
                                        "admission.rules[0].policy: missing: it must be written"});
     }
 
+    TEST_CASE("a rule that nothing can come to is a mistake") {
+        const auto told = mistakes_of(R"({ "admission": { "rules": [
+            { "url": "http://a.example/*", "policy": "always" },
+            { "url": "http://b.example/*", "policy": "never" },
+            { "url": "http://a.example/b/*", "policy": "never" },
+            { "url": "http://b.example/*", "policy": "always" },
+            { "url": "*", "policy": "never" },
+            { "url": "*.iso", "policy": "always" } ] } })");
+        REQUIRE(told.size() == 3);
+        CHECK(told[0] ==
+              R"(admission.rules[2].url: "http://a.example/b/*" is never reached: rules[0], )"
+              R"("http://a.example/*", comes first and matches all of it)");
+        CHECK(told[1].starts_with("admission.rules[3].url: "));
+        CHECK(told[2].starts_with("admission.rules[5].url: "));
+
+        const std::string port = R"("admission": { "rules": [
+            { "url": "http://a.example:22/*", "policy": "always" } ] })";
+        CHECK(
+            mistake_of("{" + port + "}") ==
+            R"(admission.rules[0].url: "http://a.example:22/*" can never match: port 22 is not in )"
+            "access.request_ports");
+        (void)good("{" + port + R"(, "access": { "request_ports": [22] } })");
+        const std::string https = R"("admission": { "rules": [
+            { "url": "https://a.example/*", "policy": "always" } ] })";
+        CHECK(
+            mistake_of("{" + https + "}") ==
+            R"(admission.rules[0].url: "https://a.example/*" can never match: https is tunnelled, )"
+            "and no accelerator has tls");
+        (void)good("{" + https + R"(, "listeners": [ { "address": "127.0.0.1:443",
+            "tls": { "certificate": "/c", "key": "/k" },
+            "mode": "accelerator", "upstream": "http://127.0.0.1:8000" } ] })");
+        // What comes to an accelerator may have been asked for at any port.
+        (void)good("{" + port + R"(, "listeners": [ { "address": "127.0.0.1:80",
+            "mode": "accelerator", "upstream": "http://127.0.0.1:8000" } ] })");
+        for (const std::string url : {"http://a.example*", "http://a.example:*/", "*:22/*"}) {
+            CAPTURE(url);
+            (void)good(R"({ "admission": { "rules": [ { "url": ")" + url +
+                       R"(", "policy": "always" } ] } })");
+        }
+    }
+
+    TEST_CASE("a URL or \"off\" in the place of something else is told so") {
+        CHECK(mistake_of(R"({ "disk": { "path": "http://x/" } })") ==
+              R"(disk.path: "http://x/": is a URL: write the path of a file or directory of this )"
+              "machine");
+        CHECK(mistake_of(R"({ "access": { "allow_destinations": [ "http://x/" ] } })") ==
+              R"(access.allow_destinations[0]: "http://x/": is a URL: write its host alone, and )"
+              "perhaps :port");
+        CHECK(mistake_of(R"({ "listeners": [ { "address": "127.0.0.1:1",
+                                 "tls": { "certificate": "off", "key": "/k" } } ] })") ==
+              R"(listeners[0].tls.certificate: "off": is no path here: leave the object out for )"
+              "none, or write a path");
+    }
+
     TEST_CASE("an accelerator needs an upstream and a forward listener must not have one") {
         CHECK(mistake_of(R"({"listeners": [{"mode": "accelerator"}]})")
                   .starts_with("listeners[0].upstream: missing: "));

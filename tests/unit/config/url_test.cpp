@@ -61,6 +61,10 @@ TEST_SUITE("config/url") {
         CHECK(pattern("http://Deb.Example.org/Pool/*") == "http://deb.example.org/Pool/*");
         CHECK(pattern("HTTP://host:80/a") == "http://host/a");
         CHECK(pattern("https://host:443/a") == "https://host/a");
+        CHECK(pattern("http://host:/a") == "http://host/a");
+        CHECK(pattern("http://*:8080/a") == "http://*:8080/a");
+        CHECK(pattern("http://host:*/a") == "http://host:*/a");
+        CHECK(pattern("http://[::1]:8080/*") == "http://[::1]:8080/*");
         CHECK(pattern("http://host:443/a") == "http://host:443/a");
         CHECK(pattern("http://host") == "http://host/");
         CHECK(pattern("http://host?q=*") == "http://host/?q=*");
@@ -75,6 +79,17 @@ TEST_SUITE("config/url") {
                                  "deb.example.org/*",
                                  "/path",
                                  "ftp://host/*",
+                                 "ftp*://host/*",
+                                 "http://host:0/",
+                                 "http://host:99999/*",
+                                 "http://host:080/",
+                                 "http://host:http/",
+                                 "http://:8080/",
+                                 "http://::1/",
+                                 "http://[::g]/",
+                                 "http://[127.0.0.1/",
+                                 "http://h\xc3\xb6st/",
+                                 "http://host\\path/",
                                  "http:///x",
                                  "http://a b/",
                                  "http://host/#part",
