@@ -3,7 +3,9 @@
 //     siblings ──none has it──> parents, by rendezvous hashing ──all down──> origin
 //         └──peering.budget is over──> parent or origin too; the first good answer wins
 
+#include "proxy/admin/log.hpp"
 #include "proxy/http/conditional.hpp"
+#include "proxy/http/error_page.hpp"
 #include "proxy/http/forwarding.hpp"
 #include "proxy/net/io.hpp"
 #include "proxy/producer_steps.hpp"
@@ -208,16 +210,27 @@ const peer::known_peer* producer::parent() const noexcept {
     return parent_at_ < parents_.size() ? &book_->parents[parents_[parent_at_]] : nullptr;
 }
 
-// The parent in hand has failed at what began then; that all its connections, or this client's, are
-// in use (why_) is no failure of its. False: it was the origin itself.
+// The parent in hand has failed at what began then (why_); that all its connections, or this
+// client's, are in use is no failure of its.
+void producer::blame_parent(steady_time begun) {
+    if (why_.code != failure_code::origin_connection_limit &&
+        why_.code != failure_code::client_share_used &&
+        book_->choice->failed(parents_[parent_at_], begun, steady_now())) {
+        log::warn("peers: ",
+                  parent()->name,
+                  ": a parent that is gone around from now on: ",
+                  facts_of(why_.code).name,
+                  why_.detail.empty() ? "" : ": ",
+                  why_.detail);
+    }
+}
+
+// False: it was the origin itself.
 bool producer::try_next_parent(steady_time begun) {
     if (parent() == nullptr) {
         return false;
     }
-    if (why_.code != failure_code::origin_connection_limit &&
-        why_.code != failure_code::client_share_used) {
-        book_->choice->failed(parents_[parent_at_], begun, steady_now());
-    }
+    blame_parent(begun);
     ++parent_at_;
     return true;
 }
@@ -521,7 +534,16 @@ awaitable<bool> producer::get_head() {
         }
         const bool silent = end == head_end::failed && sent && !any_byte_ && o.retryable &&
                             !into_.abandoned() && !is_overtaken();
-        if (silent && try_next_parent(sent_at_)) {
+        const bool returned = end == head_end::got && parent() != nullptr &&
+                              http::is_own_loop(head_.status, head_.fields, w_.common.pseudonym);
+        if (returned) {
+            why_ = failure{failure_code::loop_detected,
+                           false,
+                           "what it is asked comes back to this instance, " + w_.common.pseudonym};
+        }
+        // What came back has reached no origin, so that any method may be sent again.
+        const bool again = silent || (returned && !o.body);
+        if (again && try_next_parent(sent_at_)) {
             control_->reading = nullptr;
             lease_.close();
             continue;
@@ -532,8 +554,13 @@ awaitable<bool> producer::get_head() {
         if (inquiry_) {
             std::exchange(inquiry_, nullptr)->abandon(inquiry::reason::outrun);
         }
-        if (parent() != nullptr) {
-            book_->choice->succeeded(parents_[parent_at_]);
+        if (parent() == nullptr) {
+            co_return true;
+        }
+        if (http::is_own_loop(head_.status, head_.fields, w_.common.pseudonym)) {
+            blame_parent(sent_at_);  // for those to come: this body is on its way
+        } else if (book_->choice->succeeded(parents_[parent_at_])) {
+            log::info("peers: ", parent()->name, ": a parent that answers again");
         }
         co_return true;
     }

@@ -68,6 +68,7 @@ private:
     awaitable<head_end> read_head();
     [[nodiscard]] bool is_overtaken() const noexcept { return inquiry_ && inquiry_->has_answer(); }
     [[nodiscard]] const peer::known_peer* parent() const noexcept;
+    void blame_parent(steady_time begun);
     [[nodiscard]] bool try_next_parent(steady_time begun);
     void end_asking(peer::asking_end how);
     [[nodiscard]] const filter::key_hash& peer_key();

@@ -351,7 +351,7 @@ constexpr metric table[] = {
      "siblings.expected_false_hits",
      "sibling",
      "",
-     "False hits to be expected of its digest's rate.",
+     "False hits to be expected of its digest's rate, among the answers that it gave.",
      [](in from, out sink) {
          for (const auto& one : of(from).siblings) {
              sink.real(one.benefit.expected_false(one.digest.false_positive_rate), one.digest.name);
@@ -439,7 +439,7 @@ constexpr metric table[] = {
      "parents.up",
      "parent",
      "",
-     "0 while it is left alone after failures.",
+     "0 from a failure until it has answered again. One that leads back here has failed.",
      [](in from, out sink) {
          for (const auto& one : of(from).parents) {
              sink.number(one.down ? 0 : 1, one.name);

@@ -193,4 +193,25 @@ void append_error_page(std::string& out, const failure& error, const error_optio
     }
 }
 
+bool is_own_loop(unsigned status, field_list fields, std::string_view pseudonym) {
+    const auto& loop = facts_of(failure_code::loop_detected);
+    if (status != loop.status) {
+        return false;
+    }
+    std::string own;
+    append_sf_name(own, pseudonym);
+    own.append("; error=").append(loop.proxy_status);
+    bool found = false;
+    for (const auto& line : fields) {
+        if (iequals(line.name, "Proxy-Status")) {
+            for_each_member(line.value, [&](std::string_view member) {
+                found = found || (member.starts_with(own) &&
+                                  (member.size() == own.size() || member[own.size()] == ';'));
+                return !found;
+            });
+        }
+    }
+    return found;
+}
+
 }  // namespace reprise::proxy::http

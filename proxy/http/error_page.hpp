@@ -4,6 +4,7 @@
 // form: Proxy-Status (RFC 9209), no-store, and a text or a small HTML page by Accept.
 
 #include "proxy/failure.hpp"
+#include "proxy/http/fields.hpp"
 
 #include <string>
 #include <string_view>
@@ -23,5 +24,9 @@ struct error_options {
 /// HTML, control characters and what is no ASCII become '?' in text and in Proxy-Status, and it is
 /// cut after 512 bytes.
 void append_error_page(std::string& out, const failure& error, const error_options& options);
+
+/// Whether a response is that page of this very instance's, for a request that had been here
+/// before: it came back through whoever was asked.
+[[nodiscard]] bool is_own_loop(unsigned status, field_list fields, std::string_view pseudonym);
 
 }  // namespace reprise::proxy::http

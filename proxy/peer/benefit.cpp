@@ -62,9 +62,11 @@ double benefit_figures::quantile_ms(double share) const noexcept {
 }
 
 double benefit_figures::expected_false(double rate) const noexcept {
-    const auto lacking = offered -
-                         std::min(offered, ended[static_cast<std::size_t>(asking_end::true_hit)]);
-    return rate * static_cast<double>(lacking);
+    const auto hits = static_cast<double>(ended[static_cast<std::size_t>(asking_end::true_hit)]);
+    const auto misses = static_cast<double>(ended[static_cast<std::size_t>(asking_end::false_hit)]);
+    const auto found_out = named == 0 ? 1.0
+                                      : std::min(1.0, (hits + misses) / static_cast<double>(named));
+    return rate * std::max(0.0, static_cast<double>(offered) * found_out - hits);
 }
 
 void benefit::offered(bool named) noexcept {

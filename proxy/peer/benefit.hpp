@@ -56,8 +56,10 @@ struct benefit_figures {
     [[nodiscard]] std::uint64_t asked() const noexcept;
     /// Below so many milliseconds were `share` of true hits; 0 without any.
     [[nodiscard]] double quantile_ms(double share) const noexcept;
-    /// False hits to be expected of a digest that errs with `rate`: each look-up of what it does
-    /// not hold is a chance.
+    /// False hits to be expected of a digest that errs with `rate`, to be compared with those that
+    /// were met: each look-up of what it does not hold is a chance. Of what it says yes to some is
+    /// never found out (held back, asked of another, not answered in time), so that only the share
+    /// that it answered counts.
     [[nodiscard]] double expected_false(double rate) const noexcept;
 };
 

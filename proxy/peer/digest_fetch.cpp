@@ -1,5 +1,6 @@
 #include "proxy/peer/digest_fetch.hpp"
 
+#include "proxy/admin/log.hpp"
 #include "proxy/http/message_head.hpp"
 #include "proxy/net/wakeup.hpp"
 #include "proxy/peer/bounded_get.hpp"
@@ -69,6 +70,11 @@ std::string digest_request(const followed& of,
     return wire;
 }
 
+/// What is one loss to who reads the log: a host that is down refuses connections or answers none.
+follow_trouble loss_of(follow_trouble trouble) noexcept {
+    return trouble == follow_trouble::timed_out ? follow_trouble::unreachable : trouble;
+}
+
 /// A sibling and its coroutine. The loop's thread; what is known of its digests is the side
 /// thread's while that has work for it.
 struct digest_fetcher::one {
@@ -111,6 +117,10 @@ struct digest_fetcher::one {
     unsigned slot;
     digest_follower digest;
     std::optional<digest_follower> seen;
+    struct {
+        follow_trouble loss = follow_trouble::none;
+        bool used = false;
+    } told;  // to the log, last
     wakeup wake;
     deadline patience;  // ends the fetch under way
     origin_lease lease;
@@ -126,6 +136,7 @@ struct digest_fetcher::shared {
     }
     void take(one& sibling, bool seen, std::optional<got_response> answer);
     void tell_table(one& sibling);
+    void tell_log(one& sibling);
     void show(one& sibling);
     void count();  // under guard
 
@@ -159,6 +170,28 @@ void digest_fetcher::shared::tell_table(one& sibling) {
     }
     if (sibling.seen && sibling.seen->take_news().what != kind::nothing) {
         context.seen->put(sibling.slot, sibling.seen->held());
+    }
+}
+
+// Once for each change, not for each answer: a sibling that is away is asked again and again.
+void digest_fetcher::shared::tell_log(one& sibling) {
+    const auto& is = sibling.digest.figures();
+    const bool used = sibling.digest.held() || sibling.digest.held_squid();
+    const auto loss = loss_of(is.trouble);
+    const auto before = std::exchange(sibling.told, {loss, used});
+    if (loss == follow_trouble::none) {
+        if (before.loss != follow_trouble::none && is.state == follow_state::current) {
+            log::info("peers: ", sibling.of.name, ": its digest is followed again");
+        }
+    } else if (loss != before.loss || used != before.used) {
+        log::warn("peers: ",
+                  sibling.of.name,
+                  ": its digest can't be had: ",
+                  to_string(is.trouble),
+                  is.detail.empty() ? "" : " (",
+                  is.detail,
+                  is.detail.empty() ? "" : ")",
+                  used ? "; what is held of it is used" : "; it is not asked");
     }
 }
 
@@ -218,6 +251,7 @@ void digest_fetcher::shared::take(one& sibling, bool seen, std::optional<got_res
         follower.failed(follow_trouble::too_large, "out of memory", steady_now());
         sibling.digest.tell_again();
     }
+    tell_log(sibling);
     show(sibling);
 }
 

@@ -67,11 +67,15 @@ std::vector<std::size_t> parent_choice::order(const filter::key_hash& key, stead
     return out;
 }
 
-void parent_choice::failed(std::size_t parent, steady_time begun, steady_time now) noexcept {
+bool parent_choice::has_failed(std::size_t parent) const noexcept {
+    return states_[parent].failures.load(std::memory_order_relaxed) != 0;
+}
+
+bool parent_choice::failed(std::size_t parent, steady_time begun, steady_time now) noexcept {
     auto& its = states_[parent];
     auto known = its.down_until.load(std::memory_order_relaxed);
     if (known > count_of(begun)) {
-        return;
+        return false;
     }
     const auto failures = its.failures.load(std::memory_order_relaxed);
     auto wait = first_wait_;
@@ -79,18 +83,19 @@ void parent_choice::failed(std::size_t parent, steady_time begun, steady_time no
         wait *= 2;
     }
     const auto until = count_of(now + std::min(wait, longest_wait_));
-    if (its.down_until.compare_exchange_strong(known, until, std::memory_order_relaxed)) {
-        its.failures.fetch_add(1, std::memory_order_relaxed);
-    }
+    return its.down_until.compare_exchange_strong(known, until, std::memory_order_relaxed) &&
+           its.failures.fetch_add(1, std::memory_order_relaxed) == 0;
 }
 
-void parent_choice::succeeded(std::size_t parent) noexcept {
+bool parent_choice::succeeded(std::size_t parent) noexcept {
     auto& its = states_[parent];
     // Read before written: the line is shared by all threads, and nearly always says so already.
-    if (its.failures.load(std::memory_order_relaxed) != 0) {
-        its.failures.store(0, std::memory_order_relaxed);
-        its.down_until.store(0, std::memory_order_relaxed);
+    if (its.failures.load(std::memory_order_relaxed) == 0 ||
+        its.failures.exchange(0, std::memory_order_relaxed) == 0) {
+        return false;
     }
+    its.down_until.store(0, std::memory_order_relaxed);
+    return true;
 }
 
 }  // namespace reprise::proxy::peer

@@ -42,9 +42,13 @@ public:
 
     /// What was sent to it (or began to connect to it) at `begun` has failed. All that an outage
     /// meets together is one failure: nothing is counted when it was found down, or was down,
-    /// since.
-    void failed(std::size_t parent, steady_time begun, steady_time now) noexcept;
-    void succeeded(std::size_t parent) noexcept;
+    /// since. True: it was up, and one caller hears that.
+    bool failed(std::size_t parent, steady_time begun, steady_time now) noexcept;
+    /// True: it was not up, and one caller hears that.
+    bool succeeded(std::size_t parent) noexcept;
+    /// It has failed, and not succeeded since.
+    [[nodiscard]] bool has_failed(std::size_t parent) const noexcept;
+    /// It is left alone after that for now.
     [[nodiscard]] bool is_down(std::size_t parent, steady_time now) const noexcept;
 
 private:

@@ -130,8 +130,37 @@ TEST_SUITE("peer/benefit") {
         for (unsigned i = 0; i < 100; ++i) {
             b.ended(asking_end::true_hit, 2ms, {40ms}, 1, start);
         }
+        for (unsigned i = 0; i < 10; ++i) {
+            b.ended(asking_end::false_hit, 2ms, {40ms}, 1, start);
+        }
         CHECK(b.figures().named == 110);
         CHECK(b.figures().expected_false(0.01) == doctest::Approx(9));
+    }
+
+    // A digest of rate r, of which half of the look-ups that it names are held back: half of what
+    // it would have got wrong is met, and half is to be expected.
+    TEST_CASE("what is never found out is not expected either") {
+        for (const unsigned asked_one_in : {1u, 2u, 8u}) {
+            CAPTURE(asked_one_in);
+            benefit b;
+            unsigned named = 0;
+            for (unsigned i = 0; i < 10'000; ++i) {
+                const bool holds = i % 10 == 0;
+                const bool errs = !holds && i % 25 == 1;  // 400 of the 9000 that it lacks
+                b.offered(holds || errs);
+                if ((holds || errs) && named++ % asked_one_in == 0) {
+                    b.ended(holds ? asking_end::true_hit : asking_end::false_hit,
+                            2ms,
+                            {40ms},
+                            1,
+                            start);
+                }
+            }
+            const auto figures = b.figures();
+            const auto met = figures.ended[static_cast<std::size_t>(asking_end::false_hit)];
+            CHECK(figures.expected_false(400.0 / 9000) ==
+                  doctest::Approx(static_cast<double>(met)).epsilon(0.1));
+        }
     }
 
     TEST_CASE("quantiles are bounds by powers of two") {

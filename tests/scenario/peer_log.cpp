@@ -1,0 +1,153 @@
+// What the log says of peers that are refused, lost and back: once for each change, whatever is
+// asked meanwhile. And a parent that is this very instance.
+
+#include "tests/scenario/fleet.hpp"
+
+#include <atomic>
+
+TEST_SUITE("scenario/peer_log") {
+
+    using namespace reprise::tests;
+
+    namespace {
+
+    std::size_t times(const proxy_process& node, std::string_view part) {
+        const auto text = node.errors();
+        std::size_t count = 0;
+        for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
+            ++count;
+        }
+        return count;
+    }
+
+    bool says(const proxy_process& node, std::string_view part, std::size_t often = 1) {
+        return eventually([&] { return times(node, part) >= often; }, 3 * patience);
+    }
+
+    json parent_at(std::string_view name, std::uint16_t port) {
+        auto made = peer_at(name, port);
+        made["kind"] = "parent";
+        made.erase("refresh");
+        return made;
+    }
+
+    /// How often node 0 has asked for its only sibling's digest in vain.
+    std::int64_t failures(fleet& f) {
+        return figure(f[0].stats(), "/siblings/digest_answers/n1/failed");
+    }
+
+    }  // namespace
+
+    TEST_CASE(
+        "a sibling that refuses, answers, is lost and comes back is said to, each time once") {
+        fleet f{0};
+        f.add(node_settings());
+        auto settings = node_settings();
+        settings["listeners"][0]["address"] = "127.0.0.3:0";
+        f.add(settings);  // which knows nobody at 127.0.0.1 with a digest of Reprise's
+        auto known = peer_at("n1", f[1].port());
+        known["url"] = "http://127.0.0.3:" + std::to_string(f[1].port());
+        auto squid = peer_at("s", 1);
+        squid["protocol"] = "squid";
+        f.tell(1, json::array({squid}));
+        f.tell(0, json::array({known}));
+        CHECK(says(f[0], "peers: n1: its digest can't be had: refused"));
+        REQUIRE(eventually([&] { return failures(f) >= 3; }, 3 * patience));
+        CHECK(times(f[0], "peers: n1: its digest can't be had: refused") == 1);
+        f.tell(1, json::array({peer_at("n0", f[0].port())}));
+        CHECK(says(f[0], "peers: n1: its digest is followed again"));
+        const auto before = failures(f);
+        f[1].kill();
+        CHECK(says(f[0], "peers: n1: its digest can't be had: unreachable"));
+        REQUIRE(eventually([&] { return failures(f) >= before + 2; }, 3 * patience));
+        CHECK(times(f[0], "peers: n1: its digest can't be had: unreachable") == 1);
+        CHECK(times(f[0], "its digest is followed again") == 1);
+    }
+
+    TEST_CASE("a parent that is lost, and one that answers again, are said to, each once") {
+        fleet f{0};
+        f.add(node_settings());
+        f.serve_everything("Cache-Control: no-store\r\n");
+        fake_origin parent;
+        std::atomic<bool> well{false};
+        parent.otherwise([&](auto&, auto& connection) {
+            if (well) {
+                connection.send(ok("Cache-Control: no-store\r\n", "of the parent"));
+            } else {
+                connection.close();
+            }
+        });
+        f.tell(0, json::array({parent_at("p", parent.port())}));
+        REQUIRE(eventually([&] { return f[0].stats()["parents"]["up"].contains("p"); }));
+        CHECK(figure(f[0].stats(), "/parents/up/p") == 1);
+        // Two outages' worth: it is tried again when it has been left alone for a second.
+        REQUIRE(eventually(
+            [&] {
+                CHECK(f[0].get(f.origin.url("/a")).body == "body of /a");
+                return parent.requests().size() >= 2;
+            },
+            3 * patience));
+        CHECK(figure(f[0].stats(), "/parents/up/p") == 0);
+        CHECK(times(f[0], "peers: p: a parent that is gone around from now on: ") == 1);
+        well = true;
+        REQUIRE(eventually([&] { return f[0].get(f.origin.url("/a")).body == "of the parent"; },
+                           3 * patience));
+        CHECK(says(f[0], "peers: p: a parent that answers again"));
+        CHECK(f[0].get(f.origin.url("/b")).body == "of the parent");
+        CHECK(times(f[0], "a parent that answers again") == 1);
+        CHECK(figure(f[0].stats(), "/parents/up/p") == 1);
+    }
+
+    TEST_CASE("a parent that is this instance is known, said, not up, and nobody's answer") {
+        fleet f{0};
+        f.add(node_settings());
+        f.serve_everything("Cache-Control: no-store\r\n");
+        f.tell(0, json::array({parent_at("p", f[0].port())}));
+        REQUIRE(eventually([&] { return f[0].stats()["parents"]["up"].contains("p"); }));
+        for (int i = 0; i < 20; ++i) {
+            const auto path = "/" + std::to_string(i);
+            CHECK(f[0].get(f.origin.url(path)).body == "body of " + path);
+        }
+        CHECK(f[0].ask("POST", f.origin.url("/post")).body == "body of /post");
+        CHECK(times(f[0], "peers: p: a parent that is gone around from now on: loop_detected") ==
+              1);
+        CHECK(figure(f[0].stats(), "/parents/up/p") == 0);
+    }
+
+    TEST_CASE("parents of each other are gone around, too") {
+        fleet f{0};
+        f.add(node_settings());
+        f.add(node_settings());
+        f.serve_everything("Cache-Control: no-store\r\n");
+        f.tell(0, json::array({parent_at("p1", f[1].port())}));
+        f.tell(1, json::array({parent_at("p0", f[0].port())}));
+        for (std::size_t i : {0u, 1u}) {
+            REQUIRE(eventually([&] {
+                return f[i].stats()["parents"]["up"].contains("p" + std::to_string(1 - i));
+            }));
+        }
+        for (int i = 0; i < 10; ++i) {
+            const auto path = "/" + std::to_string(i);
+            CHECK(f[i % 2].get(f.origin.url(path)).body == "body of " + path);
+        }
+        CHECK(times(f[0], "loop_detected") == 1);
+    }
+
+    // An origin's own 508 is an answer.
+    TEST_CASE("a 508 that is none of ours is passed on, and its parent is up") {
+        fleet f{0};
+        f.add(node_settings());
+        fake_origin parent;
+        parent.otherwise([](auto&, auto& connection) {
+            connection.send("HTTP/1.1 508 Loop Detected\r\n"
+                            "Proxy-Status: another; error=proxy_loop_detected\r\n"
+                            "Content-Length: 0\r\n\r\n");
+        });
+        f.tell(0, json::array({parent_at("p", parent.port())}));
+        REQUIRE(eventually([&] { return f[0].stats()["parents"]["up"].contains("p"); }));
+        CHECK(f[0].get(f.origin.url("/a")).status == 508);
+        CHECK(figure(f[0].stats(), "/parents/up/p") == 1);
+        CHECK(f.origin.requests().empty());
+    }
+
+}  // TEST_SUITE
