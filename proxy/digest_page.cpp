@@ -11,9 +11,11 @@ namespace reprise::proxy {
 
 namespace {
 
-void append(std::string& out, const std::vector<peer::digest_line>& lines) {
+void append(std::string& out,
+            const std::vector<peer::digest_line>& lines,
+            std::string_view prefix = {}) {
     for (const auto& one : lines) {
-        out.append(one.name).append(": ").append(one.value).append("\n");
+        out.append(prefix).append(one.name).append(": ").append(one.value).append("\n");
     }
 }
 
@@ -60,6 +62,9 @@ digest_page show_digest(const peering* peers, std::string_view query) {
     }
     digest_page page;
     append(page.text, peer::describe(*digest, peers->secret()));
+    if (const auto squid = of.empty() ? peers->squid_digest() : std::nullopt) {
+        append(page.text, peer::describe(*squid, peers->secret()), "as Squids get it, ");
+    }
     for (const auto& url : urls) {
         const auto key = normal(url);
         if (!key) {

@@ -216,7 +216,7 @@ bool peering::should_wait(const http::request_head& request,
     if (book.addresses.empty()) {
         return !refused && now - started_ < unknown_for;
     }
-    return book.is_peer(client, true) && !source_.squid_digest();
+    return book.is_peer(client, true) && !source_.squid_digest().wire;
 }
 
 peer::resource_answer peering::answer(const http::request_head& request,
@@ -246,13 +246,14 @@ peer::resource_answer peering::answer(const http::request_head& request,
             value_of(peer::signature_field),
             now);
     }
-    const auto squid = which == peer::resource::squid_digest ? source_.squid_digest() : nullptr;
+    const auto squid = which == peer::resource::squid_digest ? source_.squid_digest()
+                                                             : peer::squid_form{};
     auto out = peer::answer(request,
                             who,
                             {.digest = source_.digests().now(),
                              .seen = seen_source_ ? seen_source_->digests().now() : nullptr,
-                             .squid = squid,
-                             .squid_at = now,
+                             .squid = squid.wire,
+                             .squid_at = squid.changed,
                              .squid_for = publish_after_,
                              .serves_squid = serves_squid_,
                              .node = node_},
@@ -341,6 +342,18 @@ std::optional<peer::any_digest> peering::digest_of(std::string_view name) const 
         }
     }
     return std::nullopt;
+}
+
+std::optional<peer::any_digest> peering::squid_digest() const {
+    const auto form = source_.squid_digest();
+    if (!form.wire) {
+        return std::nullopt;
+    }
+    auto read = filter::squid_digest::decode(*form.wire);
+    if (read.has_error()) {
+        return std::nullopt;
+    }
+    return std::make_shared<const filter::squid_digest>(std::move(*read));
 }
 
 std::vector<std::string> peering::siblings_with(std::string_view url) {

@@ -129,6 +129,8 @@ public:
     [[nodiscard]] std::vector<std::string> siblings_with(std::string_view url);
     /// The digest last published (an empty name), or a sibling's as it is held. Any thread.
     [[nodiscard]] std::optional<peer::any_digest> digest_of(std::string_view name) const;
+    /// Our own as Squids get it; none where they do not, or it is not there yet.
+    [[nodiscard]] std::optional<peer::any_digest> squid_digest() const;
     [[nodiscard]] const peer::fleet_secret& secret() const noexcept { return secret_; }
 
 private:

@@ -3,6 +3,8 @@
 
 #include "proxy/admin/metrics_table.hpp"
 
+#include <cmath>
+
 namespace reprise::proxy {
 
 namespace {
@@ -29,6 +31,11 @@ std::optional<double> age_of(const peer::sibling_report& one) {
                 : std::nullopt;
 }
 
+std::optional<double> share(std::uint64_t some, std::uint64_t all) {
+    return all == 0 ? std::nullopt
+                    : std::optional{static_cast<double>(some) / static_cast<double>(all)};
+}
+
 constexpr metric table[] = {
     {"reprise_digest_objects",
      gauge,
@@ -51,20 +58,69 @@ constexpr metric table[] = {
      "",
      "Keys that its filter is made for; it is made anew, in steps, when there are more.",
      [](in from, out sink) { sink.number(of(from).own.capacity); }},
-    {"reprise_digest_bits",
+    {"reprise_digest_filter_bytes",
      gauge,
-     "digest.bits",
+     "digest.filter_bytes",
      "",
      "",
-     "Bits of the digest.",
-     [](in from, out sink) { sink.number(of(from).own.bits); }},
-    {"reprise_digest_bits_on",
+     "The digest's bits, in bytes.",
+     [](in from, out sink) { sink.number(of(from).own.bits / 8); }},
+    {"reprise_digest_fill_ratio",
      gauge,
-     "digest.bits_on",
+     "digest.fill",
      "",
      "",
-     "Of those, on.",
-     [](in from, out sink) { sink.number(of(from).own.bits_on); }},
+     "Share of its bits that are on.",
+     [](in from, out sink) { sink.real(share(of(from).own.bits_on, of(from).own.bits)); }},
+    {"reprise_digest_false_positive_ratio",
+     gauge,
+     "digest.false_positive_rate",
+     "",
+     "",
+     "Chance that it names what is not here, from its bits: its share of siblings' false hits.",
+     [](in from, out sink) {
+         const auto& own = of(from).own;
+         const auto fill = share(own.bits_on, own.bits);
+         sink.real(fill ? std::optional{std::pow(*fill, own.probes)} : std::nullopt);
+     }},
+    {"reprise_digest_squid_capacity",
+     gauge,
+     "digest.squid.capacity",
+     "",
+     "",
+     "Keys that the digest in Squid's form is made for; 0 where digest.squid is off.",
+     [](in from, out sink) { sink.number(of(from).own.squid.capacity); }},
+    {"reprise_digest_squid_entry_bytes",
+     gauge,
+     "digest.squid.entry_bytes",
+     "",
+     "",
+     "Of its mask for each of these: 1 is 8 bits an entry. Squid's own have 5 bits.",
+     [](in from, out sink) { sink.real(of(from).own.squid.bits_per_entry / 8.0); }},
+    {"reprise_digest_squid_mask_bytes",
+     gauge,
+     "digest.squid.mask_bytes",
+     "",
+     "",
+     "Its mask.",
+     [](in from, out sink) { sink.number(of(from).own.squid.mask_bytes); }},
+    {"reprise_digest_squid_fill_ratio",
+     gauge,
+     "digest.squid.fill",
+     "",
+     "",
+     "Share of its bits that are on; above 0.65 Squids do not use it.",
+     [](in from, out sink) { sink.real(of(from).own.squid.fill); }},
+    {"reprise_digest_squid_false_positive_ratio",
+     gauge,
+     "digest.squid.false_positive_rate",
+     "",
+     "",
+     "Chance that it names what is not here, from its bits: the fourth power of its fill.",
+     [](in from, out sink) {
+         const auto& fill = of(from).own.squid.fill;
+         sink.real(fill ? std::optional{std::pow(*fill, 4)} : std::nullopt);
+     }},
     {"reprise_digest_stuck_counters",
      gauge,
      "digest.stuck_counters",
@@ -221,26 +277,26 @@ constexpr metric table[] = {
              sink.real(age_of(one), one.digest.name);
          }
      }},
-    {"reprise_sibling_bits",
+    {"reprise_sibling_filter_bytes",
      gauge,
-     "siblings.bits",
+     "siblings.filter_bytes",
      "sibling",
      "",
-     "Bits of its digest.",
+     "Its digest's bits, in bytes.",
      [](in from, out sink) {
          for (const auto& one : of(from).siblings) {
-             sink.number(one.digest.bits, one.digest.name);
+             sink.number(one.digest.bits / 8, one.digest.name);
          }
      }},
-    {"reprise_sibling_bits_on",
+    {"reprise_sibling_fill_ratio",
      gauge,
-     "siblings.bits_on",
+     "siblings.fill",
      "sibling",
      "",
-     "Of those, on.",
+     "Share of them that are on.",
      [](in from, out sink) {
          for (const auto& one : of(from).siblings) {
-             sink.number(one.digest.bits_on, one.digest.name);
+             sink.real(share(one.digest.bits_on, one.digest.bits), one.digest.name);
          }
      }},
     {"reprise_sibling_estimated_objects",

@@ -168,6 +168,7 @@ awaitable<got_response> bounded_get(origin_lease& lease,
         // Fields are views into the buffer, which the body is read to.
         out.status = head.status;
         out.etag = value_of(head.fields, "ETag");
+        out.last_modified = value_of(head.fields, "Last-Modified");
         out.node = value_of(head.fields, node_field);
         out.fresh_for = fresh_for(head.fields, wall_now());
         const auto framing = http::response_framing(head, boost::beast::http::verb::get);

@@ -21,7 +21,7 @@ struct got_response {
     std::string detail{};
     bool silent = false;  ///< it ended without a byte: a kept connection that was dead already
     unsigned status = 0;
-    std::string etag{}, node{};
+    std::string etag{}, node{}, last_modified{};
     std::optional<std::chrono::seconds> fresh_for{};  ///< Expires less Date, where both are dates
     std::vector<std::byte> body{};
 };

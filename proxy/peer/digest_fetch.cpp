@@ -58,6 +58,9 @@ std::string digest_request(const followed& of,
     if (!question.none_match.empty()) {
         http::append_field_line(wire, "If-None-Match", question.none_match);
     }
+    if (!question.modified_since.empty()) {
+        http::append_field_line(wire, "If-Modified-Since", question.modified_since);
+    }
     if (!of.squid && secret.has_file()) {
         const auto value = sign(secret,
                                 {.method = "GET", .target = target, .host = host},
@@ -240,6 +243,7 @@ void digest_fetcher::shared::take(one& sibling, bool seen, std::optional<got_res
             follower.answered({.status = answer->status,
                                .etag = answer->etag,
                                .node = answer->node,
+                               .last_modified = answer->last_modified,
                                .fresh_for = answer->fresh_for,
                                .body = answer->body},
                               context.node,

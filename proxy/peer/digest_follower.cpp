@@ -112,6 +112,7 @@ digest_follower::question digest_follower::ask() {
         out.none_match = etag_;
     } else if (squid_) {
         out.none_match = etag_;
+        out.modified_since = last_modified_;
     }
     return out;
 }
@@ -134,6 +135,7 @@ void digest_follower::drop() {
     held_.reset();
     squid_.reset();
     etag_.clear();
+    last_modified_.clear();
     if (usable_) {
         news_ = {.what = news::kind::gone, .places = {}};
     }
@@ -204,7 +206,11 @@ void digest_follower::answered(const follow_answer& answer,
     }
     if (answer.status == 304 && (held_ || squid_)) {
         ++figures_.unchanged;
-        good(now, plan_.refresh);
+        if (squid_) {
+            good_of_squid(answer, now);
+        } else {
+            good(now, plan_.refresh);
+        }
         return;
     }
     if (answer.status != 200) {
@@ -269,7 +275,12 @@ void digest_follower::judge_squid(const follow_answer& answer, steady_time now) 
     usable_ = true;
     news_ = {.what = news::kind::replaced, .places = {}};
     etag_ = answer.etag;
-    // A Squid rebuilds its digest when it says so, and not before.
+    last_modified_ = answer.last_modified;
+    good_of_squid(answer, now);
+}
+
+// A Squid rebuilds its digest when it says so, and not before.
+void digest_follower::good_of_squid(const follow_answer& answer, steady_time now) {
     const auto stated = std::min(answer.fresh_for.value_or(std::chrono::seconds{0}), longest_squid);
     const auto wait = std::max<milliseconds>(plan_.refresh, stated);
     plan_.stale_after = std::max(plan_.stale_after, 3 * wait);

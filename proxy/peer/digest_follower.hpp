@@ -76,6 +76,7 @@ struct follow_answer {
     unsigned status = 0;
     std::string_view etag;                            ///< as it stands, quotes included
     std::string_view node;                            ///< Reprise-Node
+    std::string_view last_modified{};                 ///< Squid: as it stands
     std::optional<std::chrono::seconds> fresh_for{};  ///< Squid: until Expires or max-age
     std::span<const std::byte> body;
 };
@@ -98,10 +99,11 @@ public:
     /// When to ask next.
     [[nodiscard]] steady_time next() const noexcept { return next_; }
 
-    /// What to send: the target's query ("since=...") and If-None-Match, each empty for none.
+    /// What to send: the target's query ("since=...") and conditions, each empty for none.
     struct question {
         std::string query;
         std::string none_match;
+        std::string modified_since;
     };
     [[nodiscard]] question ask();
 
@@ -140,6 +142,7 @@ private:
     [[nodiscard]] std::chrono::milliseconds jittered(std::chrono::milliseconds wait);
     void judge(const follow_answer& answer, steady_time now);
     void judge_squid(const follow_answer& answer, steady_time now);
+    void good_of_squid(const follow_answer& answer, steady_time now);
 
     follow_plan plan_;
     std::minstd_rand random_;
@@ -148,6 +151,7 @@ private:
     bool whole_next_ = false;
     bool usable_ = false;
     std::string etag_;
+    std::string last_modified_;  // of a Squid's, which has no tag
     std::shared_ptr<const filter::digest> held_, nothing_;
     std::shared_ptr<const filter::squid_digest> squid_, nothing_squid_;
     news news_;

@@ -309,14 +309,25 @@ void digest_source::publish(steady_time steady, wall_time now) {
     unpublished_ = false;
     ++generations_;
     wire_bytes squid;
+    squid_figures said;
     if (now_->squid) {
         // Saturated, it waits for the larger one.
         if (auto encoded = now_->squid->encode(); encoded.has_value()) {
             squid = std::make_shared<const std::vector<std::byte>>(std::move(*encoded));
+            const auto size = now_->squid->size();
+            said = {size.capacity, size.bits_per_entry, size.mask_bytes(), now_->squid->fill()};
         }
     }
     const std::scoped_lock lock{outside_};
-    squid_ = std::move(squid);
+    if (squid && (!squid_.wire || *squid != *squid_.wire)) {
+        // A date has whole seconds: who asks by it must not take these bytes for those before, even
+        // where the clock was set back.
+        const auto second = std::chrono::floor<std::chrono::seconds>(now);
+        last_squid_ = std::max<wall_time>(second, last_squid_ + std::chrono::seconds{1});
+        squid_.changed = last_squid_;
+    }
+    squid_.wire = std::move(squid);
+    figures_.squid = said;
     figures_.published_at = now;
 }
 
@@ -370,7 +381,7 @@ void digest_source::settle(steady_time steady, wall_time now) {
     note_figures();
 }
 
-wire_bytes digest_source::squid_digest() const {
+squid_form digest_source::squid_digest() const {
     const std::scoped_lock lock{outside_};
     return squid_;
 }
@@ -395,7 +406,8 @@ void digest_source::note_figures() {
     figures_.generations = generations_;
     figures_.resizes = resizes_;
     figures_.resizing = next_ != nullptr;
-    figures_.bytes = bytes + (squid_ ? squid_->size() : 0);
+    figures_.probes = now_->counts.size().probes;
+    figures_.bytes = bytes + (squid_.wire ? squid_.wire->size() : 0);
 }
 
 source_figures digest_source::figures() const {

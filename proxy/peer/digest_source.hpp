@@ -71,18 +71,33 @@ struct source_event {
     holder by = holder::memory;
 };
 
+/// The digest in Squid's form, as published.
+struct squid_figures {
+    std::uint64_t capacity = 0;
+    unsigned bits_per_entry = 0;
+    std::uint64_t mask_bytes = 0;
+    std::optional<double> fill;  ///< none: none is published
+};
+
 struct source_figures {
     bool loaded = false;
     std::uint64_t known = 0;     ///< keys held by a tier
     std::uint64_t listed = 0;    ///< of those, in the filter
     std::uint64_t capacity = 0;  ///< keys that the filter is made for
     std::uint64_t bits = 0, bits_on = 0, stuck = 0;
+    unsigned probes = 0;
     std::uint64_t changed = 0;  ///< bits that differ from those published
     std::uint64_t generations = 0, resizes = 0;
     std::uint64_t lost = 0;  ///< events that there was no memory for: listed, or not, till stale
     bool resizing = false;
     std::uint64_t bytes = 0;  ///< memory: table, filter, published forms
     std::optional<wall_time> published_at;
+    squid_figures squid;
+};
+
+struct squid_form {
+    wire_bytes wire;      ///< control block and mask; null: not served, not loaded, or saturated
+    wall_time changed{};  ///< when it came to be these bytes: no two forms have one second
 };
 
 /// Memory    a known key: 26 bytes in the table, 9.5 of counters and 4.8 of bits at 1 %; published
@@ -136,8 +151,7 @@ public:
     void settle(steady_time steady, wall_time now);
 
     [[nodiscard]] const publication& digests() const noexcept { return digests_; }
-    /// Squid's form, control block and mask; null: not served, not loaded, or saturated.
-    [[nodiscard]] wire_bytes squid_digest() const;
+    [[nodiscard]] squid_form squid_digest() const;
 
     [[nodiscard]] source_figures figures() const;
 
@@ -182,7 +196,8 @@ private:
 
     publication digests_;
     mutable std::mutex outside_;  // guards what is below: read by any
-    wire_bytes squid_;
+    squid_form squid_;
+    wall_time last_squid_{};  // the latest `changed` of any form, whole seconds
     source_figures figures_;
 };
 

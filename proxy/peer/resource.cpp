@@ -114,7 +114,28 @@ decision decide_reprise(const http::request_head& request,
     return {.what = answered::whole, .of = newest, .body = newest->whole};
 }
 
-decision decide_squid(const http::request_head& request, const asker& who, const offered& what) {
+// RFC 9110 8.8.2.1: no Last-Modified is later than Date. One that would be (the clock was set back)
+// is not told, and nothing is compared with it, until it has come.
+bool tells_age(const offered& what, wall_time now) noexcept {
+    return what.squid_at <= now;
+}
+
+// RFC 9110 13.1.3; beside If-None-Match, which no tag of ours can match, it does not count.
+bool is_unmodified(const http::request_head& request, const offered& what, wall_time now) {
+    const auto* since = http::find(request.fields, field_id::if_modified_since);
+    if (since == nullptr || !tells_age(what, now) ||
+        http::find(request.fields, field_id::if_none_match) != nullptr ||
+        http::count(request.fields, field_id::if_modified_since) != 1) {
+        return false;
+    }
+    const auto date = http::parse_date(since->value, now);
+    return date && what.squid_at <= *date;
+}
+
+decision decide_squid(const http::request_head& request,
+                      const asker& who,
+                      const offered& what,
+                      wall_time now) {
     if (!what.serves_squid) {
         return {.what = answered::no_resource};
     }
@@ -123,6 +144,9 @@ decision decide_squid(const http::request_head& request, const asker& who, const
     }
     if (!what.squid) {
         return {.what = answered::not_ready};
+    }
+    if (is_unmodified(request, what, now)) {
+        return {.what = answered::not_modified};
     }
     return {.what = answered::whole, .of = nullptr, .body = what.squid};
 }
@@ -194,7 +218,7 @@ resource_answer answer(const http::request_head& request,
     } else if (which == resource::digest || which == resource::seen) {
         made = decide_reprise(request, who, which == resource::digest ? what.digest : what.seen);
     } else if (which == resource::squid_digest) {
-        made = decide_squid(request, who, what);
+        made = decide_squid(request, who, what, now);
     }
 
     resource_answer out;
@@ -206,11 +230,18 @@ resource_answer answer(const http::request_head& request,
     out.head += "Date: ";
     http::append_date(out.head, now);
     out.head += "\r\n";
-    if (made.body && which == resource::squid_digest) {
-        add(out.head, "Content-Type", "application/cache-digest");
-        out.head += "Last-Modified: ";
-        http::append_date(out.head, what.squid_at);
-        out.head += "\r\nExpires: ";
+    const bool of_squids = which == resource::squid_digest &&
+                           (made.what == answered::whole || made.what == answered::not_modified);
+    if (of_squids) {
+        if (made.body) {
+            add(out.head, "Content-Type", "application/cache-digest");
+        }
+        if (tells_age(what, now)) {
+            out.head += "Last-Modified: ";
+            http::append_date(out.head, what.squid_at);
+            out.head += "\r\n";
+        }
+        out.head += "Expires: ";
         http::append_date(out.head, now + what.squid_for);
         out.head += "\r\n";
     } else {
@@ -221,9 +252,9 @@ resource_answer answer(const http::request_head& request,
     }
     if (made.of) {
         add(out.head, "ETag", made.of->etag);
-        if (!what.node.empty()) {
-            add(out.head, node_field, what.node);
-        }
+    }
+    if ((made.of || of_squids) && !what.node.empty()) {
+        add(out.head, node_field, what.node);  // by which a node knows itself
     }
     if (made.what == answered::not_ready) {
         add(out.head, "Retry-After", "1");

@@ -64,7 +64,7 @@ struct offered {
     std::shared_ptr<const published> digest;
     std::shared_ptr<const published> seen;
     wire_bytes squid;
-    wall_time squid_at{};                ///< when its contents were last true
+    wall_time squid_at{};                ///< when it came to be these bytes, in whole seconds
     std::chrono::seconds squid_for{30};  ///< and for how long they count
     bool serves_squid = false;
     std::string_view node;  ///< this instance's pseudonym

@@ -170,7 +170,7 @@ sibling_hits() {
 knows_squid() {
     digest_of "$squid" theirs && listed theirs "$work/held" >"$work/named" &&
         (($(wc -l <"$work/named") * 100 >= $(wc -l <"$work/held") * 99)) &&
-        [[ $(figure "reprise_sibling_bits_on$of_squid") == "$(told theirs 'bits on' | cut -d' ' -f1)" ]]
+        [[ $(curl -sS --max-time 5 "http://$admin/digest?of=squid" | sed -n 's/^bits on: //p') == "$(told theirs 'bits on')" ]]
 }
 # tells_keys COUNT
 tells_keys() {
@@ -286,6 +286,12 @@ ask_all "$squid" "$work/a"
 at_least "what Squid had from Reprise's disk" 99 "$(sibling_hits)" "$(listed ours "$work/kept" | wc -l)"
 as_predicted "purged objects that Squid asked for" "$(asked_in_vain | wc -l)" 200 "$(told ours 'false positives')"
 
+since=$(curl -sS --max-time 10 -o "$work/again" -w '%header{last-modified}' "http://$proxy/squid-internal-periodic/store_digest")
+check "who has the digest is told that it is the same" "304 0" \
+    "$(curl -sS --max-time 10 -o "$work/again" -w '%{http_code} %{size_download}' -H "If-Modified-Since: $since" \
+        "http://$proxy/squid-internal-periodic/store_digest")"
+check "the rate of its false hits is said" "$(told ours 'false positives')" \
+    "$(curl -sS --max-time 5 "http://$admin/digest" | sed -n 's/^as Squids get it, false positives: //p')"
 check "reprise-digest has the same from where it is served" "$(tail -n +2 "$work/ours.told")" \
     "$("$DIGEST" --squid "http://$proxy" | tail -n +2)"
 "$DIGEST" --squid "http://$squid" --url "$(head -n 1 "$work/held")" >"$work/theirs.told" ||

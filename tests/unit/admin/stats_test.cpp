@@ -58,6 +58,57 @@ bool has_line(const std::string& text, const std::string& wanted) {
 }  // namespace
 
 TEST_SUITE("admin/stats") {
+    // Prometheus's naming rules (prometheus.io/docs/practices/naming), as `promtool check metrics`
+    // has them.
+    TEST_CASE("every metric is named as Prometheus wants it") {
+        const std::regex well_formed{"(reprise|process)(_[a-z0-9]+)+"};
+        // Units in the names' words: the base unit, or its name inside a counted thing's, is right.
+        const std::set<std::string> other_units{
+            "bits",      "kilobytes",    "megabytes",    "gigabytes",   "kibibytes", "mebibytes",
+            "gibibytes", "milliseconds", "microseconds", "nanoseconds", "minutes",   "hours",
+            "days",      "weeks",        "percent",      "ms",          "us",        "ns",
+            "kb",        "mb",           "gb",           "kib",         "mib",       "gib",
+            "sec",       "secs",         "min",          "msec",        "usec",      "celsius",
+            "kelvin",    "kilograms"};
+        const std::set<std::string> types{
+            "counter", "gauge", "histogram", "summary", "untyped", "metric"};
+        std::set<std::string_view> seen;
+        for (const auto& one : metrics_table()) {
+            const std::string name{one.name};
+            CAPTURE(name);
+            CHECK(seen.insert(one.name).second);
+            CHECK(std::regex_match(name, well_formed));
+            CHECK_FALSE(one.help.empty());
+            const auto ends_in = [&](std::string_view end) { return one.name.ends_with(end); };
+            CHECK(ends_in("_total") == (one.kind == metric_kind::counter));
+            CHECK(ends_in("_info") == (one.kind == metric_kind::info));
+            for (const std::string_view reserved : {"_count", "_sum", "_bucket"}) {
+                CHECK_FALSE(ends_in(reserved));
+            }
+            CHECK((one.kind != metric_kind::histogram || ends_in("_seconds") || ends_in("_bytes")));
+            std::istringstream words{name};
+            std::vector<std::string> parts;
+            for (std::string word; std::getline(words, word, '_');) {
+                CHECK(other_units.count(word) == 0);
+                CHECK(types.count(word) == 0);
+                parts.push_back(word);
+            }
+            // The unit comes last, but for _total and for what a rate is of.
+            const auto unit = std::find_if(parts.begin(), parts.end(), [](const std::string& word) {
+                return word == "seconds" || word == "ratio";
+            });
+            if (unit != parts.end()) {
+                const auto after = std::distance(unit, parts.end()) - 1;
+                CHECK(after == (one.kind == metric_kind::counter ? 1 : 0));
+            }
+            for (const auto label : {one.label_one, one.label_two}) {
+                CHECK(label != "le");
+                CHECK(label != "quantile");
+                CHECK(std::regex_match(std::string{label}, std::regex{"[a-z_]*"}));
+            }
+        }
+        CHECK(seen.size() > 120);
+    }
 
     TEST_CASE("stats have each figure in its place") {
         const auto stats = stats_json(some_inputs());

@@ -190,7 +190,7 @@ TEST_SUITE("peer/digest_fetch") {
         const auto wire = digest_request(of,
                                          net::ip::make_address("::1"),
                                          digest_path,
-                                         {.query = "since=1-2", .none_match = "\"1-2\""},
+                                         {.query = "since=1-2", .none_match = "\"1-2\"", .modified_since = ""},
                                          secret,
                                          "a",
                                          now,

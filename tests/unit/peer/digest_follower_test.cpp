@@ -311,6 +311,24 @@ TEST_SUITE("peer/digest_follower") {
         CHECK(f.held_squid() != nullptr);
     }
 
+    TEST_CASE("a Squid's digest that has not changed since is not sent again") {
+        auto squid = plan();
+        squid.squid = true;
+        digest_follower f{squid, 1, start};
+        CHECK(f.ask().modified_since.empty());
+        const auto bytes = filter::test::squid_bytes("digest-1500.bin");
+        auto answer = good(bytes);
+        answer.last_modified = "Sat, 01 Jan 2022 00:00:00 GMT";
+        f.answered(answer, "a", start);
+        CHECK(f.ask().modified_since == answer.last_modified);
+        f.answered({.status = 304, .etag = {}, .node = {}, .fresh_for = 300s, .body = {}},
+                   "a",
+                   start + 10s);
+        CHECK(f.figures().unchanged == 1);
+        CHECK(f.held_squid() != nullptr);
+        CHECK(f.next() - start >= 280s);  // of this answer, not of `refresh`
+    }
+
     TEST_CASE("whatever is answered in whatever order, what is held is as it was sent") {
         std::mt19937_64 random{3};
         digest_follower f{plan(), 1, start};

@@ -294,7 +294,7 @@ TEST_SUITE("peer/digest_source") {
         source_plan plan;
         plan.squid = true;
         world w{plan};
-        CHECK(w.source.squid_digest() == nullptr);
+        CHECK(w.source.squid_digest().wire == nullptr);
         w.source.loaded();
         for (std::uint64_t i = 0; i < 3000; ++i) {
             w.hold(i);
@@ -304,7 +304,7 @@ TEST_SUITE("peer/digest_source") {
             w.drop(i);
         }
         w.settle();
-        const auto wire = w.source.squid_digest();
+        const auto wire = w.source.squid_digest().wire;
         REQUIRE(wire != nullptr);
         const auto read = filter::squid_digest::decode(*wire);
         REQUIRE(read.has_value());
@@ -318,6 +318,40 @@ TEST_SUITE("peer/digest_source") {
             wrong += i < 1000 && there ? 1 : 0;
         }
         CHECK(wrong < 40);  // 2000 keys of 4800: 0.5 % expected
+    }
+
+    TEST_CASE("Squid's form has a second of its own, and keeps it until it differs") {
+        source_plan plan;
+        plan.squid = true;
+        world w{plan};
+        w.source.loaded();
+        w.hold(1);
+        w.settle();
+        const auto first = w.source.squid_digest();
+        REQUIRE(first.wire != nullptr);
+        CHECK(first.changed == std::chrono::floor<std::chrono::seconds>(first.changed));
+        w.hold(2);
+        w.drop(2);
+        w.settle();
+        const auto same = w.source.squid_digest();
+        CHECK(*same.wire == *first.wire);
+        CHECK(same.changed == first.changed);
+        auto before = first.changed;
+        for (std::uint64_t i = 3; i < 8; ++i) {  // in no time
+            w.hold(i);
+            w.settle();
+            const auto next = w.source.squid_digest();
+            CHECK(next.changed > before);
+            before = next.changed;
+        }
+        const auto figures = w.source.figures().squid;
+        CHECK(figures.bits_per_entry == 8);
+        CHECK(figures.mask_bytes == first.wire->size() - 128);
+        const auto read = filter::squid_digest::decode(*w.source.squid_digest().wire);
+        REQUIRE(read.has_value());
+        REQUIRE(figures.fill.has_value());
+        CHECK(*figures.fill == doctest::Approx(read->fill()));
+        CHECK(figures.capacity == read->size().capacity);
     }
 
     TEST_CASE("any threads may tell it while one keeps it") {

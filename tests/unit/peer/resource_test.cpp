@@ -1,4 +1,5 @@
 #include "filter/digest_wire.hpp"
+#include "proxy/http/date.hpp"
 #include "proxy/peer/resource.hpp"
 #include "tests/unit/filter/digests.hpp"
 
@@ -238,6 +239,46 @@ TEST_SUITE("peer/resource") {
         offer.serves_squid = false;
         CHECK(ask(get(target), {.is_squid = true}, offer).status == 404);
         CHECK(ask(get(std::string{squid_netdb_path}), {.is_squid = true}, offer).status == 404);
+    }
+
+    TEST_CASE("of a Squid's form it is said when it came to be, and not told twice to who has it") {
+        auto offer = shelf{}.offer();
+        offer.serves_squid = true;
+        offer.squid = std::make_shared<const std::vector<std::byte>>(500);
+        offer.squid_at = std::chrono::floor<std::chrono::seconds>(now) - 10s;
+        const asker squid{.is_squid = true};
+        const auto target = std::string{squid_digest_path};
+        const auto dated = [](wall_time when) {
+            std::string text;
+            http::append_date(text, when);
+            return text;
+        };
+        const auto since = [&](const std::string& date, const std::string& more = "") {
+            return ask("GET " + target + " HTTP/1.1\r\nHost: a\r\nIf-Modified-Since: " + date +
+                           "\r\n" + more + "\r\n",
+                       squid,
+                       offer);
+        };
+        CHECK(says(ask(get(target), squid, offer), "Last-Modified: " + dated(now - 10s)));
+        for (const auto age : {10s, 5s, 0s}) {
+            const auto got = since(dated(now - age));
+            CHECK(got.status == 304);
+            CHECK(got.what == answered::not_modified);
+            CHECK(says(got, "Last-Modified: " + dated(now - 10s)));
+            CHECK(got.head.find("Expires: ") != std::string::npos);
+            CHECK(got.head.find("Content-Length") == std::string::npos);
+            CHECK(got.body == nullptr);
+        }
+        CHECK(since(dated(now - 11s)).status == 200);
+        CHECK(since("yesterday").status == 200);
+        CHECK(since(dated(now), "If-None-Match: \"a\"\r\n").status == 200);
+        CHECK(since(dated(now), "If-Modified-Since: " + dated(now) + "\r\n").status == 200);
+        // The clock was set back: what it says of then is not to be believed.
+        offer.squid_at = now + 10s;
+        CHECK(since(dated(now + 20s)).status == 200);
+        CHECK(ask(get(target), squid, offer).head.find("Last-Modified") == std::string::npos);
+        // By this it would know itself.
+        CHECK(says(ask(get(target), squid, offer), "Reprise-Node: node-a"));
     }
 
     TEST_CASE("a generation is read from the text it was written to, and from no other") {
