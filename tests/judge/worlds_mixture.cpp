@@ -145,6 +145,7 @@ void play_disk(world& w) {
         // The shim stands in front of calls that a sanitizer's runtime wants to be first at.
         const auto environment = sanitized ? std::vector<std::string>{} : disk.environment();
         for (int life = 0; life < 3; ++life) {
+            const auto begun = steady::now();
             w.start(settings, environment);
             allowance beyond;
             const auto trouble = sanitized ? 9 : w.below(6);
@@ -170,7 +171,9 @@ void play_disk(world& w) {
             if (killed) {
                 w.forget_what_may_be_lost();
             } else if (trouble <= 2) {
-                w.record.forget_kept();  // what could not be written, even that it is outdated
+                // What could not be written, were it that something is outdated.
+                w.record.forget_since(begun);
+                w.record.forget_kept();
             }
         }
     }

@@ -159,6 +159,15 @@ stream stream::connect(std::uint16_t port, const std::string& from, const std::s
             fail("connect to port " + std::to_string(port));
         }
     }
+    // Where nobody listens at a port that the system would also pick for us, TCP connects the
+    // socket to itself.
+    auto own = numeric(from, 0);
+    auto other = numeric(to, 0);
+    if (::getsockname(fd, as_sockaddr(own), &own.size) == 0 &&
+        ::getpeername(fd, as_sockaddr(other), &other.size) == 0 && own.size == other.size &&
+        std::memcmp(&own.storage, &other.storage, own.size) == 0) {
+        throw std::runtime_error("connect to port " + std::to_string(port) + ": nobody listens");
+    }
     return out;
 }
 
