@@ -559,7 +559,8 @@ awaitable<bool> producer::get_head() {
         }
         if (http::is_own_loop(head_.status, head_.fields, w_.common.pseudonym)) {
             blame_parent(sent_at_);  // for those to come: this body is on its way
-        } else if (book_->choice->succeeded(parents_[parent_at_])) {
+        } else if (head_.status != 508 && book_->choice->succeeded(parents_[parent_at_])) {
+            // Of another's loop: where two have each other for parents that is no recovery.
             log::info("peers: ", parent()->name, ": a parent that answers again");
         }
         co_return true;
