@@ -82,10 +82,11 @@ asio::awaitable<std::vector<std::byte>> ask(Stream& stream, const std::string& r
     co_return bytes_of(answer.get().body());
 }
 
-// `request` is made for the address that the connection leads to.
-asio::awaitable<std::vector<std::byte>> ask(
-    const peer::followed& from,
-    const std::function<std::string(const asio::ip::address&)>& request_to) {
+using request_maker = std::function<std::string(const asio::ip::address&)>;
+
+// The request is made for the address that the connection leads to. Its maker is taken by value: a
+// temporary of the caller's would have ended when the coroutine goes on.
+asio::awaitable<std::vector<std::byte>> ask(const peer::followed& from, request_maker request_to) {
     const auto executor = co_await asio::this_coro::executor;
     tcp::resolver names{executor};
     const auto places = co_await names.async_resolve(
@@ -129,7 +130,7 @@ std::vector<std::byte> fetch(const std::string& url,
                                     : peer::digest_path;
     std::random_device device;
     const auto random = [&device] { return std::uint64_t{device()} << 32 | device(); };
-    const auto request_to = [&](const asio::ip::address& at) {
+    const request_maker request_to = [&](const asio::ip::address& at) {
         return peer::digest_request(
             from, at, path, {}, secret, "reprise-digest", reprise::proxy::wall_now(), random);
     };
