@@ -130,9 +130,10 @@ std::vector<std::byte> fetch(const std::string& url,
                                     : peer::digest_path;
     std::random_device device;
     const auto random = [&device] { return std::uint64_t{device()} << 32 | device(); };
+    // Without a node's name, and so without Via: it is nobody's to pass on (resource.hpp).
     const request_maker request_to = [&](const asio::ip::address& at) {
         return peer::digest_request(
-            from, at, path, {}, secret, "reprise-digest", reprise::proxy::wall_now(), random);
+            from, at, path, {}, secret, "", reprise::proxy::wall_now(), random);
     };
     std::optional<std::vector<std::byte>> answer;
     std::exception_ptr failed;
