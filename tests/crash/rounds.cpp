@@ -242,6 +242,8 @@ call_figures runs::trace(std::chrono::seconds how_long) {
     const auto log = in.directory.file("calls");
     auto traced = in.program;
     traced.prefix = strace_words(log);
+    // What waits to be written is written at the end, at a tracer's pace.
+    traced.settings["timeouts"]["drain"] = "60s";
     call_figures all;
     // Twice: a store that is new, and one that is loaded and read.
     for (int i = 0; i < 2; ++i) {

@@ -16,6 +16,7 @@
 #include "proxy/cache/disk/segment.hpp"
 #include "proxy/cache/disk/space.hpp"
 #include "proxy/cache/disk/tier.hpp"
+#include "proxy/cache/disk/under_way.hpp"
 #include "proxy/cache/policy/frequency_sketch.hpp"
 
 #include <algorithm>
@@ -159,6 +160,7 @@ struct core {
     segment_table segments;
     soft_expiries expiries;
     gone_while_loading gone;
+    under_way on_their_way;  ///< by object keys
     reader_pool pool;
     tally counts;
     space room;                 ///< but for hit() and worth_writing(), the writer's alone

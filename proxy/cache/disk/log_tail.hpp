@@ -88,7 +88,13 @@ public:
                 .uses = 0,
                 .expiry = listed.expiry};
     }
-    void publish_later(publication waiting) { waiting_.push_back(std::move(waiting)); }
+    void publish_later(publication waiting) {
+        waiting_.push_back(std::move(waiting));
+        ++to_enter_;
+    }
+    /// How many were to enter the index so far, and how many of these have, or never will.
+    [[nodiscard]] std::uint64_t to_enter() const noexcept { return to_enter_; }
+    [[nodiscard]] std::uint64_t entered() const noexcept { return to_enter_ - waiting_.size(); }
 
     /// Whether a record of this key waits for being written.
     [[nodiscard]] bool awaits(const filter::key_hash& key) const noexcept;
@@ -117,6 +123,7 @@ private:
     std::uint64_t written_out_ = 0;
     bool dirty_ = false;
     std::vector<publication> waiting_;
+    std::uint64_t to_enter_ = 0;
 };
 
 }  // namespace reprise::proxy::cache::disk

@@ -215,6 +215,12 @@ bool disk_lookup::state::take(http::field_list request, found& out) {
         at = phase::variant;
         return miss(out);
     }
+    // Asked before the index is, once more, whether this still is its object: so one of the two
+    // sees what is newer.
+    const auto itself = index_key(record_kind::object, key, reading->header().discriminator);
+    if (store->on_their_way.has(itself)) {
+        return miss(out);
+    }
     view = *read;
     object = std::exchange(reading, nullptr);
     at = phase::refresh;

@@ -397,6 +397,7 @@ void tier::outdate(const filter::key_hash& key, std::string_view url, const stor
     outdate_task task{key, discriminator, std::string{url}, std::move(head), newer};
     if (!writer_->offer(std::move(task), bytes)) {
         core_->gone.note(object);
+        core_->on_their_way.outdate(object);
         (void)core_->erase(object);
         if (!writer_->note(drop_note{key, discriminator, drop_note::whatever})) {
             invalidate(key);

@@ -72,7 +72,26 @@ writer::~writer() {
     stop();
 }
 
+namespace {
+
+// Whose newer response, or none, is on its way by this task.
+std::optional<filter::key_hash> object_of(const write_task& task) {
+    if (const auto* put = std::get_if<response_task>(&task)) {
+        return put->kind == record_kind::refresh
+                   ? std::nullopt
+                   : std::optional{
+                         index_key(record_kind::object, put->primary, put->discriminator())};
+    }
+    if (const auto* outdated = std::get_if<outdate_task>(&task)) {
+        return index_key(record_kind::object, outdated->primary, outdated->discriminator);
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
 bool writer::offer(write_task task, std::uint64_t bytes) {
+    const auto object = object_of(task);
     const auto* const response = std::get_if<response_task>(&task);
     const bool of_large = response != nullptr && response->length > core_->shape.inline_most;
     bool wake = false;
@@ -83,7 +102,8 @@ bool writer::offer(write_task task, std::uint64_t bytes) {
                                          offered_bytes_ + bytes > core_->settings.write_queue))) {
             return false;
         }
-        offered_.push_back({std::move(task), bytes});
+        const auto number = object ? core_->on_their_way.begin(*object) : 0;
+        offered_.push_back({std::move(task), bytes, object, number});
         offered_bytes_ += bytes;
         // Nobody finds a large object before its head is written, and no other tier has it: who
         // comes meanwhile fetches all of it again, or validates it again. Beside its size it is
@@ -297,7 +317,15 @@ void writer::write_all_offered(std::unique_lock<std::mutex>& lock) {
         const auto next = std::move(offered_.front());
         offered_.pop_front();
         lock.unlock();
-        std::visit([this](const auto& task) { perform(task); }, next.task);
+        if (next.object && core_->on_their_way.is_outdated(*next.object, next.number)) {
+            let_go(next.task);
+        } else {
+            std::visit([this](const auto& task) { perform(task); }, next.task);
+        }
+        if (next.object) {
+            carried_out_.push_back({*next.object, tail_.to_enter()});
+        }
+        end_carried_out(false);
         lock.lock();
         offered_bytes_ -= next.bytes;
     }
@@ -310,13 +338,42 @@ void writer::write_all_offered(std::unique_lock<std::mutex>& lock) {
     write_now_ = false;
     lock.unlock();
     flush();
+    end_carried_out(troubled_);
     lock.lock();
     write_by_ = never;
+}
+
+// What they wrote can be found by now.
+void writer::end_carried_out(bool all) {
+    while (!carried_out_.empty() && (all || carried_out_.front().entered <= tail_.entered())) {
+        core_->on_their_way.end(carried_out_.front().object);
+        carried_out_.pop_front();
+    }
+}
+
+// A newer response came that the queue had no room for.
+void writer::let_go(const write_task& task) {
+    if (const auto* response = std::get_if<response_task>(&task)) {
+        core_->counts.skipped.fetch_add(1, std::memory_order_relaxed);
+        if (response->kind == record_kind::large) {
+            perform(abandon_task{response->primary, response->id, extents_of(*response)});
+        }
+    }
 }
 
 // With guard_ held.
 void writer::skip_offered() {
     for (const auto& one : offered_) {
+        // What is there is older: it must not be found when memory has let the newer go.
+        if (const auto* task = std::get_if<response_task>(&one.task); task && one.object) {
+            if (core_->loading.load(std::memory_order_relaxed)) {
+                core_->gone.note(*one.object);
+            }
+            (void)core_->erase(*one.object);
+        }
+        if (one.object) {
+            core_->on_their_way.end(*one.object);
+        }
         if (const auto* task = std::get_if<outdate_task>(&one.task)) {
             const auto object = index_key(record_kind::object, task->primary, task->discriminator);
             core_->gone.note(object);

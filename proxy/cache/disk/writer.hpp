@@ -129,6 +129,13 @@ private:
     struct offered {
         write_task task;
         std::uint64_t bytes = 0;
+        std::optional<filter::key_hash> object;  ///< under way by this
+        std::uint64_t number = 0;
+    };
+    /// Carried out; over when so many have entered the index.
+    struct carried_out {
+        filter::key_hash object;
+        std::uint64_t entered = 0;
     };
     enum class sleep : std::uint8_t { awake, for_a_piece, for_anything };
 
@@ -137,6 +144,8 @@ private:
     void run();
     /// Until there is something to do. False: stop.
     [[nodiscard]] bool wait(std::unique_lock<std::mutex>& lock);
+    void end_carried_out(bool all);
+    void let_go(const write_task& task);
     void write_all_offered(std::unique_lock<std::mutex>& lock);
     void keep_noted();
     void keep_later(std::vector<journal_entry> entries, std::vector<std::function<void()>> calls);
@@ -181,6 +190,7 @@ private:
     std::mutex guard_;
     std::condition_variable wake_;
     std::deque<offered> offered_;
+    std::deque<carried_out> carried_out_;  // the writer's alone
     std::uint64_t offered_bytes_ = 0;
     pending_notes noted_;
     std::uint64_t overflows_ = 0;

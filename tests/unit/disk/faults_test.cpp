@@ -314,6 +314,74 @@ TEST_SUITE("disk/faults") {
         REQUIRE(eventually([&] { return s.has(urls[1]); }));
     }
 
+    TEST_CASE("while a newer response waits to be written, no older one is found") {
+        auto files = std::make_shared<memory_files>();
+        store s{files};
+        s.open_and_load();
+        const auto url = url_of(1);
+        s.put_surely(url, object(url, 100, 1));
+        std::mutex guard;
+        std::condition_variable freed;
+        bool hangs = true;
+        std::atomic<bool> met{false};
+        files->set_hook([&](operation what, std::string_view) {
+            if (what == operation::write) {
+                std::unique_lock lock{guard};
+                met = true;
+                freed.wait(lock, [&] { return !hangs; });
+            }
+            return error_code{};
+        });
+        (void)s.put(url_of(2), object(url_of(2), 4000));
+        REQUIRE(eventually([&] { return met.load(); }));
+        const auto newer = object(url, 100, 2);
+        REQUIRE(s.put(url, newer));
+        CHECK_FALSE(s.has(url));
+        {
+            const std::lock_guard lock{guard};
+            hangs = false;
+        }
+        freed.notify_all();
+        REQUIRE(eventually([&] { return s.has(url); }));
+        CHECK(bytes_of(*s.find(url).response->content) == body_for(url, 100, 2));
+    }
+
+    TEST_CASE("what waits to be written is not, when a newer one came that was not taken") {
+        auto files = std::make_shared<memory_files>();
+        store s{files};
+        s.settings.write_queue = 32u << 10;
+        s.open_and_load();
+        std::mutex guard;
+        std::condition_variable freed;
+        bool hangs = true;
+        std::atomic<bool> met{false};
+        files->set_hook([&](operation what, std::string_view) {
+            if (what == operation::write) {
+                std::unique_lock lock{guard};
+                met = true;
+                freed.wait(lock, [&] { return !hangs; });
+            }
+            return error_code{};
+        });
+        (void)s.put(url_of(2), object(url_of(2), 4000));
+        REQUIRE(eventually([&] { return met.load(); }));
+        const auto url = url_of(1);
+        REQUIRE(s.put(url, object(url, 100, 1)));
+        for (unsigned i = 3; s.put(url_of(i), object(url_of(i), 1000));) {
+            ++i;
+        }
+        const auto newer = object(url, 4000, 2);
+        REQUIRE_FALSE(s.put(url, newer));
+        s->outdate(key_of(url), url, newer);
+        {
+            const std::lock_guard lock{guard};
+            hangs = false;
+        }
+        freed.notify_all();
+        s.put_surely("http://b/", object("http://b/", 100));
+        CHECK_FALSE(s.has(url));
+    }
+
     TEST_CASE("a disk that hangs while writing lets puts be skipped, and takes them again later") {
         auto files = std::make_shared<memory_files>();
         store s{files};
