@@ -278,7 +278,8 @@ void peering::housekeep(const filter::admission_settings& own, wall_time now) {
     // What siblings fetch grows as it fills, whatever room the filter for admission begins with.
     auto wanted = one_layer_of(own);
     const auto has = seen_->current()->settings().objects;
-    const bool fills = seen_->current()->figures(seconds_of(now)).young.keys >= has / 4 * 3;
+    const auto figures = seen_->current()->figures(seconds_of(now));
+    const bool fills = std::max(figures.young.keys, figures.old.keys) >= has / 4 * 3;
     wanted.objects = std::min(wanted.objects, fills ? has * 4 : has);
     if (seen_->changing() || seen_->current()->settings() == wanted) {
         return;

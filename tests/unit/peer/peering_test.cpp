@@ -28,28 +28,45 @@ config::options sharing(const tests::temp_dir& in) {
 }  // namespace
 
 TEST_SUITE("peer/peering") {
-    TEST_CASE("what siblings are told was asked for follows the filter that admits here") {
+    TEST_CASE("what siblings are told was asked for grows as it fills, up to the filter that "
+              "admits here") {
         const tests::temp_dir directory;
         const auto options = sharing(directory);
         peering peers{options, "a", now};
         const peer::peer_book nobody;
+        const auto shared = [&] { return peers.report(nobody).seen_objects; };
+        std::uint64_t next = 0;
+        const auto see = [&](std::uint64_t count) {
+            for (std::uint64_t i = 0; i < count; ++i) {
+                peers.note_seen(peers.key_of("http://o/" + std::to_string(next++)), now);
+            }
+        };
+        // Siblings fetch it: it begins small whatever room the own one begins with.
         auto own = cache::filter_settings(options);
-        CHECK(peers.report(nobody).seen_objects == own.objects);
-        own.objects *= 4;
         own.layers = 3;
+        own.objects = 1u << 19;
+        CHECK(shared() == 1u << 16);
         peers.housekeep(own, now);
-        CHECK(peers.report(nobody).seen_objects == own.objects);
-        // A change ends before the next begins.
-        own.objects *= 2;
+        CHECK(shared() == 1u << 16);
+        // It grows as it fills. A change ends before the next begins.
+        see(50'000);
         peers.housekeep(own, now);
-        CHECK(peers.report(nobody).seen_objects == own.objects / 2);
-        for (std::uint64_t i = 0; i <= own.objects / 2 + 100; ++i) {
-            peers.note_seen(peers.key_of("http://o/" + std::to_string(i)), now);
-        }
+        CHECK(shared() == 1u << 18);
+        peers.housekeep(own, now);
+        CHECK(shared() == 1u << 18);
+        // A flow that turned it between two looks made it no less full; never larger than the own.
+        see((1u << 18) + 30'000);
         for (int i = 0; i < 3; ++i) {
             peers.housekeep(own, now);
         }
-        CHECK(peers.report(nobody).seen_objects == own.objects);
+        CHECK(shared() == 1u << 19);
+        // It shrinks with the own one, once that change is over.
+        see((1u << 19) + 30'000);
+        own.objects = 1u << 15;
+        for (int i = 0; i < 3; ++i) {
+            peers.housekeep(own, now);
+        }
+        CHECK(shared() == 1u << 15);
     }
 }
 
