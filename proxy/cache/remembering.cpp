@@ -56,9 +56,13 @@ filter::admission_settings follow(const filter::admission_settings& is,
                                   std::optional<std::chrono::seconds> eviction_age,
                                   const remembering_bounds& bounds) noexcept {
     auto next = is;
+    const auto nearly_full = [&is](const auto& generation) {
+        return generation.keys >= is.objects / 4 * 3;
+    };
     if (!eviction_age) {
         next.age = remembering_bounds::most_age;
-        if (figures.young.keys >= is.objects / 4 * 3) {
+        // The old one was filled where a flow turned it between two looks.
+        if (nearly_full(figures.young) || nearly_full(figures.old)) {
             next.objects = within(is.objects * 4, bounds);
         }
         return next;
@@ -75,7 +79,9 @@ filter::admission_settings follow(const filter::admission_settings& is,
     const auto span = now - figures.young.since;
     // What fills a generation before its time is outrun, however short that time was: it may turn
     // before any rate can be told from it.
-    if (figures.young.keys >= is.objects / 4 * 3 && span < std::min(enough_time, next.age)) {
+    const auto soon = std::min(enough_time, next.age);
+    if ((nearly_full(figures.young) && span < soon) ||
+        (nearly_full(figures.old) && figures.young.since - figures.old.since < soon)) {
         next.objects = within(is.objects * 4, bounds);
         return next;
     }

@@ -461,33 +461,40 @@ TEST_CASE("while nothing is evicted no first sight is forgotten, however fast th
 }
 
 TEST_CASE("a filter that was made small grows under a flow that would turn it every second") {
-    config::options options;
-    options.memory.size = 512u << 20;
-    admission_gate gate{options, now};
-    // Few come, and leave soon: it shrinks. Then 20,000 a second come, and stay a minute.
-    auto at = now;
-    std::uint64_t next = 0;
-    for (int second = 0; second < 300; ++second) {
-        for (int i = 0; i < 100; ++i) {
-            (void)gate.note(nth_key(8, next++), second_hit, at);
+    // The larger memory has room for the minute that the store keeps things, the smaller has not,
+    // and says so.
+    for (const bool enough : {false, true}) {
+        CAPTURE(enough);
+        config::options options;
+        options.memory.size = (enough ? 1024u : 512u) << 20;
+        admission_gate gate{options, now};
+        // Few come, and leave soon: it shrinks. Then 20,000 a second come, and stay a minute.
+        auto at = now;
+        std::uint64_t next = 0;
+        const auto come = [&](std::uint64_t a_second) {
+            for (int second = 0; second < 300; ++second) {
+                for (std::uint64_t i = 0; i < a_second; ++i) {
+                    (void)gate.note(nth_key(8, next++), second_hit, at);
+                }
+                at += std::chrono::seconds{1};
+                gate.housekeep(std::chrono::seconds{64}, at);
+            }
+        };
+        come(100);
+        CHECK(gate.settings().objects <= 1u << 16);
+        come(20'000);
+        CHECK(gate.settings().objects == (enough ? 1u << 21 : 1u << 20));
+        const auto told = gate.figures(at).remembers_for;
+        CHECK(told >= std::chrono::seconds{enough ? 60 : 50});
+        CHECK(told <= std::chrono::seconds{enough ? 64 : 53});
+        // What it says is so.
+        std::uint64_t known = 0;
+        const auto since = static_cast<std::uint64_t>(told.count() - 1) * 20'000;
+        for (std::uint64_t i = 0; i < 20'000; ++i) {
+            known += gate.peek(nth_key(8, next - since + i), second_hit).admitted ? 1 : 0;
         }
-        at += std::chrono::seconds{1};
-        gate.housekeep(std::chrono::seconds{64}, at);
+        CHECK(known == 20'000);
     }
-    CHECK(gate.settings().objects <= 1u << 16);
-    for (int second = 0; second < 300; ++second) {
-        for (int i = 0; i < 20'000; ++i) {
-            (void)gate.note(nth_key(8, next++), second_hit, at);
-        }
-        at += std::chrono::seconds{1};
-        gate.housekeep(std::chrono::seconds{64}, at);
-    }
-    CHECK(gate.settings().objects >= 1u << 20);
-    std::uint64_t known = 0;
-    for (std::uint64_t i = 0; i < 20'000; ++i) {
-        known += gate.peek(nth_key(8, next - 60 * 20'000 + i), second_hit).admitted ? 1 : 0;
-    }
-    CHECK(known == 20'000);
 }
 
 TEST_CASE("a filter that follows comes back from its file in the size it had") {

@@ -42,6 +42,17 @@ TEST_SUITE("cache/remembering") {
               1u << 19);
     }
 
+    TEST_CASE("a generation that a flow filled and turned between two looks is reason to grow") {
+        auto figures = took(5'000, 1s);
+        figures.old.keys = 1u << 16;
+        figures.old.since = now - 4s;
+        const auto is = filter_of(1u << 16, 64s);
+        CHECK(follow(is, figures, now, {}, bounds).objects == 1u << 18);
+        CHECK(follow(is, figures, now, 64s, bounds).objects == 1u << 18);
+        figures.old.since = now - 62s;  // in its time
+        CHECK(follow(is, figures, now, 64s, bounds).objects == is.objects);
+    }
+
     TEST_CASE("the age follows the age of eviction, within four times of it") {
         const auto is = filter_of(1u << 16, 50h);
         const auto next = follow(is, took(0, 1h), now, 600s, bounds);
