@@ -316,7 +316,7 @@ constexpr std::array table{
          503,
          "Service Unavailable",
          "proxy_internal_error",
-         "This proxy is out of memory.",
+         "This proxy is out of memory or file descriptors.",
          ""}},
     row{internal,
         {"internal",

@@ -25,10 +25,8 @@ failure_code code_of(const error_code& error) {
     if (error == net::error::timed_out) {
         return failure_code::connect_timeout;
     }
-    if (error == net::error::no_descriptors || error == net::error::no_buffer_space ||
-        error == net::error::no_memory ||
-        error == boost::system::errc::too_many_files_open_in_system) {
-        return failure_code::internal;
+    if (nothing_left(error)) {
+        return failure_code::out_of_memory;
     }
     return failure_code::connect_unreachable;
 }
@@ -36,7 +34,7 @@ failure_code code_of(const error_code& error) {
 failure failure_of(const error_code& error, const tcp::endpoint& target) {
     const auto code = code_of(error);
     return {code,
-            code != failure_code::internal,
+            code != failure_code::out_of_memory,
             "connecting to " + shown(target) + ": " + error.message()};
 }
 
@@ -183,6 +181,12 @@ awaitable<attempt<tcp_socket>> run_race(deadlines& timer,
 }
 
 }  // namespace
+
+bool nothing_left(const error_code& error) noexcept {
+    return error == net::error::no_descriptors || error == net::error::no_buffer_space ||
+           error == net::error::no_memory ||
+           error == boost::system::errc::too_many_files_open_in_system;
+}
 
 std::vector<net::ip::address> interleaved(const std::vector<net::ip::address>& addresses) {
     std::vector<net::ip::address> ordered;

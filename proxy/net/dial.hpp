@@ -18,8 +18,8 @@ namespace reprise::proxy {
 
 /// Connects; the socket is prepared (io.hpp). Only addresses that `guard` allows are tried.
 /// Errors: the resolver's; destination_refused, naming the address and the setting, when the guard
-/// left none; connect_refused, connect_unreachable, connect_timeout; internal when this process is
-/// out of sockets. All but destination_refused and internal may be tried elsewhere (may_retry).
+/// left none; connect_refused, connect_unreachable, connect_timeout; out_of_memory when
+/// nothing_left. All but destination_refused and out_of_memory may be tried elsewhere (may_retry).
 /// @param exempt  a configured upstream: the guard lets it pass
 [[nodiscard]] awaitable<attempt<tcp_socket>> dial(resolver& names,
                                                   std::shared_ptr<const destination_guard> guard,
@@ -27,6 +27,9 @@ namespace reprise::proxy {
                                                   std::uint16_t port,
                                                   bool exempt,
                                                   steady_time until);
+
+/// Whether the system had no descriptor or memory for a socket: a little later it may.
+[[nodiscard]] bool nothing_left(const boost::system::error_code& error) noexcept;
 
 /// The order in which addresses are tried (RFC 8305 4): families in turn, IPv6 first, the order
 /// within a family kept.

@@ -1,5 +1,6 @@
 #include "proxy/net/tls.hpp"
 
+#include "proxy/net/dial.hpp"
 #include "proxy/net/io.hpp"
 
 #include <boost/asio/co_spawn.hpp>
@@ -383,6 +384,16 @@ awaitable<void> tls_link::carry_in(std::shared_ptr<tls_link> self) {
     }
 }
 
+namespace {
+
+failure not_linked(const boost::system::system_error& error) {
+    return {nothing_left(error.code()) ? failure_code::out_of_memory : failure_code::internal,
+            false,
+            error.what()};
+}
+
+}  // namespace
+
 awaitable<attempt<tls_connection>> accept_tls(tcp_socket socket,
                                               tls_identity_ptr identity,
                                               tls_pace pace,
@@ -402,7 +413,7 @@ awaitable<attempt<tls_connection>> accept_tls(tcp_socket socket,
         auto plain = tls_link::start(link);
         co_return tls_connection{std::move(plain), link};
     } catch (const boost::system::system_error& error) {
-        co_return failure{failure_code::internal, false, error.what()};
+        co_return not_linked(error);
     }
 }
 
@@ -436,7 +447,7 @@ awaitable<attempt<tcp_socket>> connect_tls(tcp_socket socket,
             std::move(ssl), std::move(socket), pace, timer);
         co_return tls_link::start(link);
     } catch (const boost::system::system_error& error) {
-        co_return failure{failure_code::internal, false, error.what()};
+        co_return not_linked(error);
     }
 }
 
