@@ -58,8 +58,11 @@ TEST_SUITE("scenario/admin") {
         CHECK(proxy.admin("/no/such/page").status == 404);
     }
 
+    // UBSan asks through a pipe whether memory may be read: without a descriptor for that it takes
+    // what it looks at for no object. So the two stories without descriptors are the plain build's.
     TEST_CASE(
-        "who would need a descriptor for the origin when there is none is told to come again") {
+        "who would need a descriptor for the origin when there is none is told to come again" *
+        doctest::skip(sanitized)) {
         world w{basic_settings()};
         fake_origin another;
         for (auto* one : {&w.origin, &another}) {
@@ -75,7 +78,8 @@ TEST_SUITE("scenario/admin") {
         CHECK(one.ask(absolute_request("GET", another.url("/a"))).status == 200);
     }
 
-    TEST_CASE("out of descriptors the admin listener answers, and clients wait for theirs") {
+    TEST_CASE("out of descriptors the admin listener answers, and clients wait for theirs" *
+              doctest::skip(sanitized)) {
         world w{basic_settings()};
         w.origin.on("/a", ok("", "x"));
         CHECK(w.get("/a").status == 200);
