@@ -129,10 +129,7 @@ TEST_SUITE("disk/faults") {
             }
             files->set_hook({});
             // It may look ready before what has failed shows; then what waits is skipped.
-            REQUIRE(eventually([&] {
-                return is_ready(s) && s.put("http://b/", object("http://b/", 100)) &&
-                       s.has("http://b/");
-            }));
+            REQUIRE(s.put_until_found("http://b/", 100));
             s.close();
             s.files = files->after_kill();
             s.open_and_load();
@@ -706,10 +703,7 @@ TEST_SUITE("disk/faults") {
         store s{files, smallest_store};
         s.open_and_load();
         const auto url = url_of(1);
-        REQUIRE(eventually([&] {
-            (void)s.put(url_of(0), object(url_of(0), 30'000));
-            return s.has(url_of(0));
-        }));
+        REQUIRE(s.put_until_found(url_of(0), 30'000));
         REQUIRE(met);
         s.put_surely(url, object(url, 100));
         const auto after = files->after_kill();

@@ -104,6 +104,20 @@ struct store {
             return there.response && there.response->disk_record.load() == id;
         }));
     }
+    /// For a disk in trouble, which skips what waits. While one that was put again waits nothing is
+    /// found, so it is put anew only now and then.
+    [[nodiscard]] bool put_until_found(std::string_view url, std::size_t size) {
+        unsigned looks = 0;
+        return eventually([&] {
+            if (tiers->figures().state == tier_state::ready && has(url)) {
+                return true;
+            }
+            if (looks++ % 64 == 0) {
+                (void)put(url, object(url, size));
+            }
+            return false;
+        });
+    }
     [[nodiscard]] found find(std::string_view url, http::field_list request = {}) {
         disk_lookup lookup{*tiers, key_of(url), url, {}};
         REQUIRE(eventually([&] { return lookup.step(request); }));
