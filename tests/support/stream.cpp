@@ -141,6 +141,10 @@ stream stream::connect(std::uint16_t port, const std::string& from, const std::s
         fail("socket");
     }
     stream out{fd};
+    // The port is picked with the destination known: one that a closed connection to another port
+    // still has will do. Some ten thousand short connections used them all up otherwise.
+    const int later = 1;
+    (void)::setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &later, sizeof later);
     if (::bind(fd, as_sockaddr(local), local.size) != 0) {
         fail("bind " + from);
     }
