@@ -6,7 +6,7 @@
 // wire size at a given rate falls with the number of probes while the reader's memory grows
 // (Mitzenmacher, "Compressed Bloom Filters", IEEE/ACM ToN 2002). At a rate of 1 %, two probes in 19
 // bits a key travel in 9.0 bits and change by 4.2 % when one key in a hundred left and another
-// came; seven probes in 9.6 bits, the least memory, do not compress at all. tools/digest_plane
+// came; seven probes in 9.6 bits, the least memory, do not compress at all. `bench_filter --only digests`
 // prints the plane from which two was picked (kept in tools/results).
 //
 // Bytes of a digest, whole or as a change: digest_wire.hpp, DIGEST_FORMAT.md.

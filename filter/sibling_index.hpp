@@ -42,7 +42,7 @@ using sibling_mask = std::uint64_t;
 ///           and so from one whole digest of each, never from a mixture of two. While `put` writes
 ///           a digest over one of the same size, and during `flip`, the sibling has no digest: with
 ///           64 siblings of 10^6 keys 12 ms for the whole and 0.3 ms for a delta of 1 % gone and
-///           1 % come (bench_sibling_index). A digest of another size replaces the old in one step.
+///           1 % come (bench_filter). A digest of another size replaces the old in one step.
 /// Errs      like the digests: a bit may be on for a key that a sibling does not hold; it is never
 ///           off for a key that was in the digest put. Digests must be of the standard layout, bit
 ///           i in words[i / 64] at i % 64, places by `indices`; others do not belong here.

@@ -50,8 +50,7 @@ inline constexpr unsigned split_block_bytes = split_lanes * split_lane_bits / 8;
 /// Memory    blocks * 32 bytes, aligned to cache lines, in huge pages from 4 MiB on.
 /// Threads   one, or any number that only ask.
 /// Cost      one cache line an operation; nothing allocates but construction and copying.
-/// Errs      may_contain may be true for a key never inserted, at split_block_rate(blocks, keys);
-/// it
+/// Errs      may_contain may be true for a key never inserted, at split_block_rate(blocks, keys); it
 ///           is never false for one that was.
 class split_block_bloom {
 public:

@@ -2,10 +2,10 @@
 
 #include "config/load.hpp"
 #include "config/reference.hpp"
-#include "proxy/admin/log.hpp"
+#include "proxy/base/log.hpp"
 #include "proxy/net/listening.hpp"
-#include "proxy/obstacles.hpp"
-#include "proxy/server.hpp"
+#include "proxy/server/obstacles.hpp"
+#include "proxy/server/server.hpp"
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
@@ -31,13 +31,14 @@ config::loaded load_settings(const std::string& path) {
 }
 
 // Who starts us with port 0 learns here what the system picked. Written whole or not at all.
-void write_ports(const std::string& path, const server& running) {
+void write_ports(const std::string& path, const server::server& running) {
     nlohmann::json ports;
     ports["listeners"] = nlohmann::json::array();
     for (const auto& where : running.listening()) {
-        ports["listeners"].push_back(to_text(where));
+        ports["listeners"].push_back(net::to_text(where));
     }
-    ports["admin"] = running.admin() ? nlohmann::json(to_text(*running.admin())) : nlohmann::json();
+    ports["admin"] = running.admin() ? nlohmann::json(net::to_text(*running.admin()))
+                                     : nlohmann::json();
     const auto temporary = path + ".new";
     {
         std::ofstream out{temporary};
@@ -61,14 +62,14 @@ void raise_descriptor_limit() {
 }
 
 /// What --check-config says of files and addresses, and whether a start would fail by them.
-int tell(const std::vector<obstacle>& found, const std::string& of) {
+int tell(const std::vector<server::obstacle>& found, const std::string& of) {
     bool ends = false;
     for (const auto& one : found) {
         std::string_view word;
         switch (one.weight) {
-        case obstacle_weight::ends_start: ends = true; break;
-        case obstacle_weight::in_use: word = "now in use: "; break;
-        case obstacle_weight::harms: word = "warning: "; break;
+        case server::obstacle_weight::ends_start: ends = true; break;
+        case server::obstacle_weight::in_use: word = "now in use: "; break;
+        case server::obstacle_weight::harms: word = "warning: "; break;
         }
         std::cerr << of << ": " << word << to_string(one.what) << '\n';
     }
@@ -80,10 +81,10 @@ int tell(const std::vector<obstacle>& found, const std::string& of) {
 }
 
 /// All that ends the start, on standard error. False: nothing does.
-bool is_refused(const std::vector<obstacle>& found, const std::string& of) {
+bool is_refused(const std::vector<server::obstacle>& found, const std::string& of) {
     bool ends = false;
     for (const auto& one : found) {
-        if (one.weight != obstacle_weight::harms) {
+        if (one.weight != server::obstacle_weight::harms) {
             ends = true;
             std::cerr << of << ": " << to_string(one.what) << '\n';
         }
@@ -92,7 +93,7 @@ bool is_refused(const std::vector<obstacle>& found, const std::string& of) {
 }
 
 int serve(const config::options& options,
-          const std::vector<obstacle>& harms,
+          const std::vector<server::obstacle>& harms,
           const std::string& config_path,
           const std::string& ports_file) {
     // Bodies are filled on one thread and let go on another. With an arena a thread, glibc would
@@ -113,7 +114,7 @@ int serve(const config::options& options,
     }
     ::signal(SIGPIPE, SIG_IGN);
     raise_descriptor_limit();
-    server* running = nullptr;
+    server::server* running = nullptr;
     const auto reload = [&]() -> std::vector<std::string> {
         auto loaded = load_settings(config_path);
         std::vector<std::string> mistakes;
@@ -136,7 +137,7 @@ int serve(const config::options& options,
         log::info("settings reloaded");
         return mistakes;
     };
-    server proxy{options, REPRISE_VERSION, reload};
+    server::server proxy{options, REPRISE_VERSION, reload};
     running = &proxy;
     boost::asio::io_context io{1};
     boost::asio::signal_set signals{io, SIGTERM, SIGINT, SIGHUP};
@@ -233,7 +234,7 @@ int main(int argc, char** argv) {
             return 1;
         }
         const auto& options = std::get<config::options>(loaded);
-        const auto found = find_obstacles(options);
+        const auto found = server::find_obstacles(options);
         if (check) {
             return tell(found, settings);
         }

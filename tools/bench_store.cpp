@@ -8,9 +8,9 @@
 // bytes of its sizes. One thread; compare what one run prints.
 
 #include "filter/key_hash.hpp"
+#include "proxy/cache/memory/store.hpp"
 #include "proxy/cache/policy/residents.hpp"
 #include "proxy/cache/policy/what_if.hpp"
-#include "proxy/cache/store.hpp"
 
 #include <algorithm>
 #include <array>

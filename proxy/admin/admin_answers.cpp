@@ -1,7 +1,7 @@
 #include "proxy/admin/admin_answers.hpp"
 
-#include "proxy/admin/log.hpp"
-#include "proxy/clock.hpp"
+#include "proxy/base/clock.hpp"
+#include "proxy/base/log.hpp"
 #include "proxy/http/date.hpp"
 
 #include <boost/beast/http/field.hpp>
@@ -13,7 +13,7 @@
 #include <string>
 #include <utility>
 
-namespace reprise::proxy {
+namespace reprise::proxy::admin {
 
 namespace {
 
@@ -192,4 +192,4 @@ admin_http_response admin_answers::answer(const admin_http_request& request,
     return dressed(call(*judgement.route, asked));
 }
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::admin

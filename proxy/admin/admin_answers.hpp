@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace reprise::proxy {
+namespace reprise::proxy::admin {
 
 using admin_http_request = boost::beast::http::request<boost::beast::http::string_body>;
 using admin_http_response = boost::beast::http::response<boost::beast::http::string_body>;
@@ -52,4 +52,4 @@ private:
     admin_gate gate_{config::admin_options{}};
 };
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::admin

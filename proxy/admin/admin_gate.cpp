@@ -9,7 +9,7 @@
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
 
-namespace reprise::proxy {
+namespace reprise::proxy::admin {
 
 namespace {
 
@@ -168,4 +168,4 @@ admin_gate::digest admin_gate::digest_of(std::string_view text) {
     return out;
 }
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::admin

@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-namespace reprise::proxy {
+namespace reprise::proxy::admin {
 
 class admin_gate {
 public:
@@ -54,4 +54,4 @@ private:
     std::string token_problem_;
 };
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::admin

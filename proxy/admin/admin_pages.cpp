@@ -1,6 +1,6 @@
 #include "proxy/admin/admin_pages.hpp"
 
-#include "proxy/admin/text.hpp"
+#include "proxy/base/text.hpp"
 
 #include <boost/beast/http/verb.hpp>
 #include <nlohmann/json.hpp>
@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-namespace reprise::proxy {
+namespace reprise::proxy::admin {
 
 namespace {
 
@@ -92,4 +92,4 @@ void add_standard_routes(admin_answers& answers, const admin_hooks& hooks) {
          .handler = [&hooks](const admin_request&) { return reload_page(hooks.reload()); }});
 }
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::admin

@@ -3,10 +3,10 @@
 
 #include "proxy/admin/admin_answers.hpp"
 
-namespace reprise::proxy {
+namespace reprise::proxy::admin {
 
 /// Adds /, /healthz, /readyz, /stats, /metrics and POST /reload. Both arguments must outlive the
 /// routes' use: the routes refer to them.
 void add_standard_routes(admin_answers& answers, const admin_hooks& hooks);
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::admin

@@ -2,9 +2,9 @@
 
 #include "proxy/admin/admin_answers.hpp"
 #include "proxy/admin/admin_pages.hpp"
-#include "proxy/admin/log.hpp"
-#include "proxy/admin/seldom.hpp"
-#include "proxy/clock.hpp"
+#include "proxy/base/clock.hpp"
+#include "proxy/base/log.hpp"
+#include "proxy/base/seldom.hpp"
 #include "proxy/net/side_thread.hpp"
 #include "proxy/net/spare_descriptors.hpp"
 
@@ -31,22 +31,22 @@
 #include <thread>
 #include <utility>
 
-namespace reprise::proxy {
+namespace reprise::proxy::admin {
 
 namespace {
 
-namespace net = boost::asio;
+namespace asio = boost::asio;
 namespace beast = boost::beast;
 namespace beast_http = boost::beast::http;
+using asio::ip::tcp;
 using boost::system::error_code;
-using net::ip::tcp;
 
 // What is still on its way from a client that we have already answered for good.
 constexpr std::size_t drained_most = 256 << 10;
 constexpr std::chrono::seconds drained_for{1};
 
-net::redirect_error_t<net::use_awaitable_t<>> into(error_code& error) {
-    return net::redirect_error(net::use_awaitable, error);
+asio::redirect_error_t<asio::use_awaitable_t<>> into(error_code& error) {
+    return asio::redirect_error(asio::use_awaitable, error);
 }
 
 void log_exception(std::string_view where, const std::exception_ptr& thrown) noexcept {
@@ -62,10 +62,10 @@ void log_exception(std::string_view where, const std::exception_ptr& thrown) noe
 }
 
 // A client's address as it counts: the same whether it came by IPv4 or mapped into IPv6.
-net::ip::address address_of(const tcp::endpoint& peer) {
+asio::ip::address address_of(const tcp::endpoint& peer) {
     auto from = peer.address();
     if (from.is_v6() && from.to_v6().is_v4_mapped()) {
-        from = net::ip::make_address_v4(net::ip::v4_mapped, from.to_v6());
+        from = asio::ip::make_address_v4(asio::ip::v4_mapped, from.to_v6());
     }
     return from;
 }
@@ -73,13 +73,13 @@ net::ip::address address_of(const tcp::endpoint& peer) {
 // The way to the sockets' thread for whoever may outlive it.
 class mailbox {
 public:
-    explicit mailbox(net::io_context& to) : to_{&to} {}
+    explicit mailbox(asio::io_context& to) : to_{&to} {}
     /// Any thread. After close() nothing is done.
     template <class Work>
     void post(Work work) {
         const std::lock_guard lock{guard_};
         if (to_ != nullptr) {
-            net::post(*to_, std::move(work));
+            asio::post(*to_, std::move(work));
         }
     }
     void close() noexcept {
@@ -89,7 +89,7 @@ public:
 
 private:
     std::mutex guard_;
-    net::io_context* to_;
+    asio::io_context* to_;
 };
 
 // A request as a handler sees it, for as long as that takes.
@@ -101,8 +101,8 @@ struct owned_request {
 
 // What a connection's coroutine waits for; its alone, others have weak pointers.
 struct awaited_answer {
-    explicit awaited_answer(net::io_context& io) : timer{io} {}
-    net::steady_timer timer;
+    explicit awaited_answer(asio::io_context& io) : timer{io} {}
+    asio::steady_timer timer;
     std::optional<admin_response> answer;
     bool happened = false;  // what the answer was to wait for
 };
@@ -137,7 +137,7 @@ public:
 
     boost::system::result<config::endpoint> start(const config::admin_options& options) {
         error_code error;
-        const auto address = net::ip::make_address(options.address->host, error);
+        const auto address = asio::ip::make_address(options.address->host, error);
         if (error) {
             return error;
         }
@@ -216,14 +216,14 @@ private:
         }
     }
 
-    void spawn(std::string_view what, net::awaitable<void> work) {
-        net::co_spawn(*io_, std::move(work), [what](const std::exception_ptr& thrown) {
+    void spawn(std::string_view what, asio::awaitable<void> work) {
+        asio::co_spawn(*io_, std::move(work), [what](const std::exception_ptr& thrown) {
             log_exception(what, thrown);
         });
     }
 
-    net::awaitable<void> tick() {
-        net::steady_timer timer{*io_};
+    asio::awaitable<void> tick() {
+        asio::steady_timer timer{*io_};
         while (true) {
             timer.expires_after(std::chrono::seconds{1});
             error_code error;
@@ -245,8 +245,8 @@ private:
         }
     }
 
-    net::awaitable<void> accept() {
-        net::steady_timer pause{*io_};
+    asio::awaitable<void> accept() {
+        asio::steady_timer pause{*io_};
         while (true) {
             error_code error;
             tcp::socket socket{*io_};
@@ -254,7 +254,7 @@ private:
             if (error) {
                 // Out of descriptors, mostly: they come back when something else closes. Until then
                 // whoever asks what is the matter is answered from those that were held for that.
-                if ((error == net::error::no_descriptors ||
+                if ((error == asio::error::no_descriptors ||
                      error == boost::system::errc::too_many_files_open_in_system) &&
                     spare_.give()) {
                     continue;
@@ -283,7 +283,7 @@ private:
     // What a connection does just now, and since when.
     enum class stage : std::uint8_t { reading, answering, sending, leaving };
     struct visitor {
-        visitor(tcp::socket socket, const net::ip::address& address)
+        visitor(tcp::socket socket, const asio::ip::address& address)
             : stream{std::move(socket)},
               from{address} {}
         void begin(stage next) {
@@ -291,7 +291,7 @@ private:
             since = steady_now();
         }
         beast::tcp_stream stream;
-        const net::ip::address from;
+        const asio::ip::address from;
         stage at = stage::reading;
         steady_time since = steady_now();
         bool sent_away = false;  // it has made room; its coroutine ends soon
@@ -317,7 +317,7 @@ private:
 
     // True when one more from there may come. Who has waited longest for its client goes for it;
     // who waits for us never does.
-    bool make_room(const net::ip::address& from) {
+    bool make_room(const asio::ip::address& from) {
         std::size_t all = 0, own = 0;
         for (const auto& one : visitors_) {
             all += one.sent_away ? 0 : 1;
@@ -356,10 +356,10 @@ private:
             "Content-Length: 26\r\n\r\ntoo many admin connections";
         error_code ignored;
         socket.non_blocking(true, ignored);
-        socket.write_some(net::buffer(busy), ignored);
+        socket.write_some(asio::buffer(busy), ignored);
     }
 
-    net::awaitable<void> serve(place own) {
+    asio::awaitable<void> serve(place own) {
         auto& stream = own->stream;
         error_code error;
         const auto local = stream.socket().local_endpoint(error);
@@ -383,10 +383,10 @@ private:
     }
 
     // Reads a request and answers it; false when the connection has to close.
-    net::awaitable<bool> serve_one(visitor& own,
-                                   beast::flat_buffer& buffer,
-                                   const tcp::endpoint& local,
-                                   bool first) {
+    asio::awaitable<bool> serve_one(visitor& own,
+                                    beast::flat_buffer& buffer,
+                                    const tcp::endpoint& local,
+                                    bool first) {
         auto& stream = own.stream;
         error_code error;
         own.begin(stage::reading);
@@ -428,9 +428,9 @@ private:
         co_return goes_on;
     }
 
-    net::awaitable<admin_http_response> answer(admin_http_request& request,
-                                               const tcp::endpoint& local,
-                                               bool from_here) {
+    asio::awaitable<admin_http_response> answer(admin_http_request& request,
+                                                const tcp::endpoint& local,
+                                                bool from_here) {
         auto judged = answers_.judge(request, local, from_here);
         if (judged.route == nullptr) {
             co_return std::move(judged.refusal);
@@ -451,9 +451,9 @@ private:
 
     // True: what was waited for is there; false: it took too long.
     template <class Condition>
-    static net::awaitable<bool> wait_for(std::shared_ptr<awaited_answer> slot,
-                                         std::chrono::milliseconds most,
-                                         Condition is_there) {
+    static asio::awaitable<bool> wait_for(std::shared_ptr<awaited_answer> slot,
+                                          std::chrono::milliseconds most,
+                                          Condition is_there) {
         slot->timer.expires_after(most);
         while (!is_there(*slot)) {
             error_code woken;
@@ -466,8 +466,8 @@ private:
     }
 
     // The handler's answer, made on its own thread, once it may be sent.
-    net::awaitable<admin_response> call_aside(const admin_route& route,
-                                              std::shared_ptr<const owned_request> asked) {
+    asio::awaitable<admin_response> call_aside(const admin_route& route,
+                                               std::shared_ptr<const owned_request> asked) {
         admin_response late;
         if (calls_ >= limits_.calls) {
             late.status = 503;
@@ -540,10 +540,10 @@ private:
     };
 
     // True when all of it was written.
-    static net::awaitable<bool> send(beast::tcp_stream& stream,
-                                     admin_http_response& response,
-                                     bool keep,
-                                     bool head) {
+    static asio::awaitable<bool> send(beast::tcp_stream& stream,
+                                      admin_http_response& response,
+                                      bool keep,
+                                      bool head) {
         response.keep_alive(keep);
         response.prepare_payload();
         error_code error;
@@ -563,13 +563,13 @@ private:
     std::size_t calls_ = 0, waits_ = 0;
     std::list<visitor> visitors_;
     // One for a connection, others for what its handler opens.
-    spare_descriptors spare_{16};
+    net::spare_descriptors spare_{16};
     log::seldom cannot_accept_;
     std::atomic<bool> stopping_{false}, ticking_{false};
     std::thread thread_;
-    std::optional<net::io_context> io_{std::in_place, 1};  // after what its coroutines use
+    std::optional<asio::io_context> io_{std::in_place, 1};  // after what its coroutines use
     const std::shared_ptr<mailbox> box_{std::make_shared<mailbox>(*io_)};
-    side_thread desk_{"admin work"};  // where handlers run
+    net::side_thread desk_{"admin work"};  // where handlers run
     std::optional<tcp::acceptor> acceptor_;
 };
 
@@ -594,4 +594,4 @@ void admin_server::stop() noexcept {
     state_->stop();
 }
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::admin

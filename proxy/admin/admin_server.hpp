@@ -27,7 +27,7 @@
 #include <string_view>
 #include <vector>
 
-namespace reprise::proxy {
+namespace reprise::proxy::admin {
 
 struct admin_request {
     boost::beast::http::verb method;
@@ -121,4 +121,4 @@ private:
     std::unique_ptr<state> state_;
 };
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::admin

@@ -2,52 +2,33 @@
 
 #include "proxy/admin/metrics_table.hpp"
 
-namespace reprise::proxy {
+namespace reprise::proxy::admin {
 
 namespace {
 
-using in = const stats_inputs&;
-using out = sample_sink&;
-
-constexpr auto counter_kind = metric_kind::counter;
 constexpr auto gauge = metric_kind::gauge;
 
 constexpr metric table[] = {
-    {"reprise_store_probation_objects",
-     gauge,
-     "store.probation.objects",
-     "",
-     "",
-     "Responses in memory that wait on probation for a second request.",
-     [](in from, out sink) { sink.number(from.store.probation_objects); }},
-    {"reprise_store_probation_bytes",
-     gauge,
-     "store.probation.bytes",
-     "",
-     "",
-     "Their bytes, which are of the store's.",
-     [](in from, out sink) { sink.number(from.store.probation_bytes); }},
-    {"reprise_store_promoted_total",
-     counter_kind,
-     "store.probation.admitted",
-     "",
-     "",
-     "Responses that a further request admitted while they waited: fetches spared.",
-     [](in from, out sink) { sink.number(from.store.promoted); }},
-    {"reprise_store_policy_bytes",
-     gauge,
-     "store.policy_bytes",
-     "",
-     "",
-     "Memory that eviction policies take for themselves: ghosts, sketches.",
-     [](in from, out sink) { sink.number(from.store.policy_bytes); }},
-    {"reprise_store_eviction_age_seconds",
-     gauge,
-     "store.eviction_age_seconds",
-     "",
-     "",
-     "For how long what left memory lately had not been used; none before anything did.",
-     [](in from, out sink) { sink.real(from.store.eviction_age_seconds); }},
+    plain("reprise_store_probation_objects",
+          "store.probation.objects",
+          "Responses in memory that wait on probation for a second request.",
+          [](in from) { return from.store.probation_objects; }),
+    plain("reprise_store_probation_bytes",
+          "store.probation.bytes",
+          "Their bytes, which are of the store's.",
+          [](in from) { return from.store.probation_bytes; }),
+    plain("reprise_store_promoted_total",
+          "store.probation.admitted",
+          "Responses that a further request admitted while they waited: fetches spared.",
+          [](in from) { return from.store.promoted; }),
+    plain("reprise_store_policy_bytes",
+          "store.policy_bytes",
+          "Memory that eviction policies take for themselves: ghosts, sketches.",
+          [](in from) { return from.store.policy_bytes; }),
+    plain("reprise_store_eviction_age_seconds",
+          "store.eviction_age_seconds",
+          "For how long what left memory lately had not been used; none before anything did.",
+          [](in from) { return from.store.eviction_age_seconds; }),
 };
 
 }  // namespace
@@ -56,4 +37,4 @@ std::span<const metric> memory_metrics() noexcept {
     return table;
 }
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::admin

@@ -1,14 +1,18 @@
 #pragma once
-// The shape of a row of the table of metrics, and of what a row draws its samples on.
-// Internal to stats.cpp and metrics_table.cpp.
+// The shape of a row of the table of metrics, and what a row draws its samples on. The rows stand in metrics_table.cpp
+// and in the files named *_metrics.cpp; stats.cpp draws them.
+//
+// To add a metric: one row (`plain` where it has no label), in the group where an operator looks for it; the figure itself
+// in stats_inputs, and who counts it. unit_admin fails until README.md lists it (REPRISE_UPDATE_DOCS=1 writes it).
 
 #include "proxy/admin/stats.hpp"
 
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <type_traits>
 
-namespace reprise::proxy {
+namespace reprise::proxy::admin {
 
 enum class metric_kind { counter, gauge, histogram, info };
 
@@ -38,6 +42,37 @@ struct metric {
     void (*draw)(const stats_inputs&, sample_sink&);
 };
 
+using in = const stats_inputs&;
+using out = sample_sink&;
+
+/// Counters end in _total (Prometheus' naming); whatever else has one number is a gauge.
+consteval metric_kind kind_of(std::string_view name) {
+    return name.ends_with("_total") ? metric_kind::counter : metric_kind::gauge;
+}
+
+/// One number without labels: `value` makes it of the inputs, and captures nothing. An integer, or a real that may be
+/// unknown.
+template <class Value>
+consteval metric plain(std::string_view name, std::string_view json, std::string_view help, Value) {
+    return {name, kind_of(name), json, {}, {}, help, [](in from, out sink) {
+                const auto value = Value{}(from);
+                if constexpr (std::is_integral_v<decltype(value)>) {
+                    sink.number(value);
+                } else {
+                    sink.real(value);
+                }
+            }};
+}
+
+/// A number for each value of one label.
+consteval metric by_label(std::string_view name,
+                          std::string_view json,
+                          std::string_view label,
+                          std::string_view help,
+                          void (*draw)(in, out)) {
+    return {name, kind_of(name), json, label, {}, help, draw};
+}
+
 /// Those of the store on disk.
 [[nodiscard]] std::span<const metric> disk_metrics() noexcept;
 /// Of probation and the eviction policies in memory.
@@ -51,4 +86,4 @@ struct metric {
 /// All metrics, in the order shown.
 [[nodiscard]] std::span<const metric> metrics_table() noexcept;
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::admin

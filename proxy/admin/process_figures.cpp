@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-namespace reprise::proxy {
+namespace reprise::proxy::admin {
 
 namespace {
 
@@ -36,4 +36,4 @@ process_figures read_process_figures() {
     return figures;
 }
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::admin

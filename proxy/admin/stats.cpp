@@ -1,7 +1,7 @@
 #include "proxy/admin/stats.hpp"
 
 #include "proxy/admin/metrics_table.hpp"
-#include "proxy/admin/text.hpp"
+#include "proxy/base/text.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -9,7 +9,7 @@
 #include <cmath>
 #include <limits>
 
-namespace reprise::proxy {
+namespace reprise::proxy::admin {
 
 std::string_view to_string(readiness value) noexcept {
     switch (value) {
@@ -281,4 +281,4 @@ std::string metrics_reference() {
     return text;
 }
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::admin

@@ -4,11 +4,12 @@
 // JSON, meaning, labels, and how its samples are drawn from the inputs. The list in README.md
 // comes from the same rows. Labels have a bounded number of values: never a URL, host or client.
 
-#include "proxy/admin/counters.hpp"
 #include "proxy/admin/windows.hpp"
+#include "proxy/base/access_log.hpp"
+#include "proxy/base/counters.hpp"
 #include "proxy/cache/disk/tier.hpp"
-#include "proxy/peer/peer_report.hpp"
 #include "proxy/cache/policy/what_if.hpp"
+#include "proxy/peer/peer_report.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -19,7 +20,7 @@
 #include <string_view>
 #include <vector>
 
-namespace reprise::proxy {
+namespace reprise::proxy::admin {
 
 /// The store at one moment. Counts since start are marked; the rest is now.
 struct store_figures {
@@ -54,14 +55,6 @@ struct admission_view {
     double young_age_seconds = 0;
     double old_age_seconds = 0;
     std::uint64_t generations = 0;  ///< turned over since start
-};
-
-/// All since start.
-struct access_log_figures {
-    std::uint64_t lines = 0;  ///< handed over
-    std::uint64_t dropped =
-        0;  ///< of those: no room, since the writer did not keep up, or not written
-    std::uint64_t errors = 0;  ///< writes and reopenings that failed
 };
 
 /// This process, as the kernel sees it; zeros where /proc does not say.
@@ -104,4 +97,4 @@ inline constexpr std::string_view metrics_content_type = "text/plain; version=0.
 /// README.md's list of all figures, in Markdown.
 [[nodiscard]] std::string metrics_reference();
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::admin

@@ -5,12 +5,9 @@
 
 #include <string>
 
-namespace reprise::proxy {
+namespace reprise::proxy::admin {
 
 namespace {
-
-using in = const stats_inputs&;
-using out = sample_sink&;
 
 constexpr auto gauge = metric_kind::gauge;
 
@@ -24,35 +21,23 @@ std::string label_of(const cache::what_if_row& row) {
 }
 
 constexpr metric table[] = {
-    {"reprise_what_if_span_seconds",
-     gauge,
-     "what_if.span_seconds",
-     "",
-     "",
-     "What the ghosts' figures cover: the last hour, or less since a start or a change of "
-     "settings.",
-     [](in from, out sink) { sink.real(static_cast<double>(from.what_if.span.count())); }},
-    {"reprise_what_if_requests",
-     gauge,
-     "what_if.requests",
-     "",
-     "",
-     "Requests of it that were in the sample.",
-     [](in from, out sink) { sink.number(from.what_if.requests); }},
-    {"reprise_what_if_sample",
-     gauge,
-     "what_if.sample",
-     "",
-     "",
-     "Share of all keys in the sample.",
-     [](in from, out sink) { sink.real(from.what_if.sample); }},
-    {"reprise_what_if_keys",
-     gauge,
-     "what_if.keys",
-     "",
-     "",
-     "Keys that ghosts hold.",
-     [](in from, out sink) { sink.number(from.what_if.keys); }},
+    plain("reprise_what_if_span_seconds",
+          "what_if.span_seconds",
+          "What the ghosts' figures cover: the last hour, or less since a start or a change of "
+          "settings.",
+          [](in from) { return static_cast<double>(from.what_if.span.count()); }),
+    plain("reprise_what_if_requests",
+          "what_if.requests",
+          "Requests of it that were in the sample.",
+          [](in from) { return from.what_if.requests; }),
+    plain("reprise_what_if_sample",
+          "what_if.sample",
+          "Share of all keys in the sample.",
+          [](in from) { return from.what_if.sample; }),
+    plain("reprise_what_if_keys",
+          "what_if.keys",
+          "Keys that ghosts hold.",
+          [](in from) { return from.what_if.keys; }),
     {"reprise_what_if_in_force",
      metric_kind::info,
      "what_if.in_force",
@@ -66,53 +51,41 @@ constexpr metric table[] = {
              }
          }
      }},
-    {"reprise_what_if_hit_ratio",
-     gauge,
-     "what_if.hit_ratio",
-     "setting",
-     "",
-     "Requests that would have been hits, of those that a stored response may answer.",
-     [](in from, out sink) {
-         for (const auto& row : from.what_if.rows) {
-             sink.real(row.hit_ratio, label_of(row));
-         }
-     }},
-    {"reprise_what_if_byte_hit_ratio",
-     gauge,
-     "what_if.byte_hit_ratio",
-     "setting",
-     "",
-     "The same of bytes.",
-     [](in from, out sink) {
-         for (const auto& row : from.what_if.rows) {
-             sink.real(row.byte_hit_ratio, label_of(row));
-         }
-     }},
-    {"reprise_what_if_written_bytes",
-     gauge,
-     "what_if.written_bytes",
-     "setting",
-     "",
-     "Bytes that would have been admitted, as far as the sample tells.",
-     [](in from, out sink) {
-         for (const auto& row : from.what_if.rows) {
-             sink.number(row.written_bytes, label_of(row));
-         }
-     }},
-    {"reprise_what_if_lost_to_admission",
-     gauge,
-     "what_if.lost_to_admission",
-     "",
-     "",
-     "Requests missed that would have been hits if everything were admitted; a share of all.",
-     [](in from, out sink) { sink.real(from.what_if.lost_to_admission); }},
-    {"reprise_what_if_won_by_admission",
-     gauge,
-     "what_if.won_by_admission",
-     "",
-     "",
-     "Hits that would have been missed if everything were admitted; a share of all.",
-     [](in from, out sink) { sink.real(from.what_if.won_by_admission); }},
+    by_label("reprise_what_if_hit_ratio",
+             "what_if.hit_ratio",
+             "setting",
+             "Requests that would have been hits, of those that a stored response may answer.",
+             [](in from, out sink) {
+                 for (const auto& row : from.what_if.rows) {
+                     sink.real(row.hit_ratio, label_of(row));
+                 }
+             }),
+    by_label("reprise_what_if_byte_hit_ratio",
+             "what_if.byte_hit_ratio",
+             "setting",
+             "The same of bytes.",
+             [](in from, out sink) {
+                 for (const auto& row : from.what_if.rows) {
+                     sink.real(row.byte_hit_ratio, label_of(row));
+                 }
+             }),
+    by_label("reprise_what_if_written_bytes",
+             "what_if.written_bytes",
+             "setting",
+             "Bytes that would have been admitted, as far as the sample tells.",
+             [](in from, out sink) {
+                 for (const auto& row : from.what_if.rows) {
+                     sink.number(row.written_bytes, label_of(row));
+                 }
+             }),
+    plain("reprise_what_if_lost_to_admission",
+          "what_if.lost_to_admission",
+          "Requests missed that would have been hits if everything were admitted; a share of all.",
+          [](in from) { return from.what_if.lost_to_admission; }),
+    plain("reprise_what_if_won_by_admission",
+          "what_if.won_by_admission",
+          "Hits that would have been missed if everything were admitted; a share of all.",
+          [](in from) { return from.what_if.won_by_admission; }),
     {"reprise_what_if_gain",
      gauge,
      "what_if.gain",
@@ -132,4 +105,4 @@ std::span<const metric> what_if_metrics() noexcept {
     return table;
 }
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::admin

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace reprise::proxy {
+namespace reprise::proxy::admin {
 
 namespace {
 
@@ -68,4 +68,4 @@ window_figures ratio_windows::between(const reading& first, const reading& secon
             .body_bytes_from_store = second.body_bytes_from_store - first.body_bytes_from_store};
 }
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::admin

@@ -4,8 +4,8 @@
 // the one nearest to the window's beginning. A reading every five seconds bounds the ring, and the
 // window's beginning is off by at most that much: `span` says what was really covered.
 
-#include "proxy/admin/counters.hpp"
-#include "proxy/clock.hpp"
+#include "proxy/base/clock.hpp"
+#include "proxy/base/counters.hpp"
 
 #include <array>
 #include <chrono>
@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace reprise::proxy {
+namespace reprise::proxy::admin {
 
 /// What came to pass within some span of time.
 struct window_figures {
@@ -62,4 +62,4 @@ private:
     std::size_t kept_ = 1;  ///< how many of the ring are filled; the first is the start
 };
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::admin

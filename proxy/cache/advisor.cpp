@@ -1,6 +1,6 @@
 #include "proxy/cache/advisor.hpp"
 
-#include "proxy/admin/log.hpp"
+#include "proxy/base/log.hpp"
 #include "proxy/cache/plan.hpp"
 
 #include <chrono>

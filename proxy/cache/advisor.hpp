@@ -15,10 +15,10 @@
 
 #include "config/options.hpp"
 #include "filter/key_hash.hpp"
-#include "proxy/cache/admission_gate.hpp"
+#include "proxy/base/clock.hpp"
+#include "proxy/cache/admission/admission_gate.hpp"
+#include "proxy/cache/memory/store.hpp"
 #include "proxy/cache/policy/what_if.hpp"
-#include "proxy/cache/store.hpp"
-#include "proxy/clock.hpp"
 
 #include <cstdint>
 

@@ -28,7 +28,7 @@ collapse_table::~collapse_table() = default;
 
 collapse_table::place collapse_table::join_or_lead(const filter::key_hash& key,
                                                    std::string_view url,
-                                                   const wakeup::signal& sleeper,
+                                                   const net::wakeup::signal& sleeper,
                                                    const fetch_limits& limits) {
     place result;
     listing next;  // or what it replaces: destroyed after the lock

@@ -30,7 +30,7 @@ public:
     /// Joins the fetch of this key, or begins one. Any thread.
     [[nodiscard]] place join_or_lead(const filter::key_hash& key,
                                      std::string_view url,
-                                     const wakeup::signal& sleeper,
+                                     const net::wakeup::signal& sleeper,
                                      const fetch_limits& limits);
 
     /// Removes `over` if it is still the one listed under its key.

@@ -3,8 +3,8 @@
 // of. The store tells; it knows nothing of who listens.
 
 #include "filter/key_hash.hpp"
+#include "proxy/base/clock.hpp"
 #include "proxy/cache/stored_response.hpp"
-#include "proxy/clock.hpp"
 
 #include <cstdint>
 #include <string_view>

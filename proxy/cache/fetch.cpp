@@ -12,8 +12,9 @@ namespace reprise::proxy::cache {
 namespace {
 constexpr std::size_t largest_block = 64u << 10;
 constexpr std::size_t smallest_block = 4u << 10;
-constexpr std::uint64_t first_ahead = 64u << 10;  // until it is known how fast readers are
-constexpr std::uint64_t least_ahead = 32u << 10;
+constexpr std::size_t passing_block = 16u << 10;  // of what passes to one reader
+constexpr std::uint64_t first_ahead = 32u << 10;  // until it is known how fast readers are
+constexpr std::uint64_t least_ahead = 16u << 10;
 constexpr unsigned pauses_of_the_slow = 3;
 }  // namespace
 
@@ -73,7 +74,7 @@ bool fetch::must_wait() const {
     if (abandoned_ || !is_read()) {
         return false;
     }
-    if (end_ >= fastest() + ahead_) {
+    if (end_ >= fastest() + (whole_ ? limits_.read_ahead : ahead_)) {
         return true;
     }
     return readers_.size() > 1 && holds_up() &&
@@ -128,7 +129,7 @@ void fetch::drop_those_behind() {
     }
 }
 
-void fetch::producer_is(wakeup::signal sleeper, std::function<void()> stop) {
+void fetch::producer_is(net::wakeup::signal sleeper, std::function<void()> stop) {
     const std::lock_guard lock{guard_};
     sleeper_ = std::move(sleeper);
     stop_ = std::move(stop);
@@ -257,14 +258,18 @@ std::pair<char*, std::size_t> fetch::producer_space(std::size_t want) {
         }
     }
     // A declared length tells the size of the last block exactly, so that a stored body wastes
-    // nothing; without one, blocks double from small to large.
-    std::size_t size = std::clamp<std::size_t>(end_, smallest_block, block_size_);
+    // nothing; without one, blocks double from small to large. What passes to one reader
+    // is let go block by block.
+    const std::uint64_t largest = whole_ || readers_.size() > 1
+                                      ? block_size_
+                                      : std::min(block_size_, passing_block);
+    auto size = std::clamp<std::uint64_t>(end_, smallest_block, largest);
     if (head_ && head_->length) {
-        size = static_cast<std::size_t>(std::clamp<std::uint64_t>(
-            *head_->length - std::min(end_, *head_->length), 1, block_size_));
+        size = std::clamp<std::uint64_t>(
+            *head_->length - std::min(end_, *head_->length), 1, largest);
     }
-    slices_.push_back(slice{block::make(size), 0, 0});
-    return {slices_.back().memory->data(), std::min(want, size)};
+    slices_.push_back(slice{block::make(static_cast<std::size_t>(size)), 0, 0});
+    return {slices_.back().memory->data(), std::min(want, static_cast<std::size_t>(size))};
 }
 
 void fetch::producer_commit(std::size_t bytes) {
@@ -362,7 +367,7 @@ body_ptr fetch::whole_body() {
 }
 
 std::unique_ptr<fetch_reader> fetch::join(const std::shared_ptr<fetch>& source,
-                                          wakeup::signal sleeper,
+                                          net::wakeup::signal sleeper,
                                           bool& head_known) {
     auto reader = std::make_unique<fetch_reader>(source, std::move(sleeper));
     const std::lock_guard lock{source->guard_};
@@ -417,7 +422,7 @@ void fetch_reader::report::clear() {
     fresh.reset();
 }
 
-fetch_reader::fetch_reader(std::shared_ptr<fetch> source, wakeup::signal sleeper)
+fetch_reader::fetch_reader(std::shared_ptr<fetch> source, net::wakeup::signal sleeper)
     : source_{std::move(source)},
       sleeper_{std::move(sleeper)} {}
 
@@ -497,7 +502,9 @@ void fetch_reader::next(report& into, std::size_t most) {
     waiting_ = true;
     if (head_seen_ && offset_ != 0) {
         f.pauses_ = 0;
-        f.ahead_ = std::min(f.limits_.read_ahead, 2 * f.ahead_);
+        // A system's buffer (128 KiB of it, net/pace.hpp) takes all at once from the slowest, too.
+        const auto proven = std::max(first_ahead, offset_ / 4);
+        f.ahead_ = std::min({f.limits_.read_ahead, proven, 2 * f.ahead_});
     }
 }
 

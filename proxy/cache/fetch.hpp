@@ -8,7 +8,8 @@
 //
 // Pace       the producer stays at most `read_ahead` bytes in front of the *fastest* reader, and
 //            less where that one is slower than the origin: each pause halves it, each time a
-//            reader has caught up doubles it, so that slow clients hold little memory. Where
+//            reader has caught up doubles it, up to a quarter of what that one has had, so that
+//            slow clients hold little memory. Where
 //            readers share a fetch at most `window` bytes are held for those behind. What is being
 //            stored in memory is held whole, and nobody falls behind.
 // Behind     what becomes of a reader that is `window` behind depends on what else it could do:
@@ -35,8 +36,8 @@
 // Threads    all members may be called from any thread (one short mutex), but `producer_` calls
 // only by the producer.
 
+#include "proxy/base/failure.hpp"
 #include "proxy/cache/stored_response.hpp"
-#include "proxy/failure.hpp"
 #include "proxy/http/storability.hpp"
 #include "proxy/net/wakeup.hpp"
 
@@ -66,7 +67,6 @@ struct fetched_head {
     http::vary_spec vary;
     std::string selecting;  ///< of the request that began the fetch
     http::storability verdict = http::storability::storable;
-    bool cookies = false;
     bool stored = false;  ///< it is being stored (Cache-Status)
     /// An unsafe method's own answer is being stored: what the URL had is invalidated already.
     bool replaces_stored = false;
@@ -111,7 +111,7 @@ public:
     /// What wakes the producer when it waits for readers, and what stops its reading when it is
     /// abandoned (called on any thread, under a lock: it posts). Both may be called until
     /// producer_left().
-    void producer_is(wakeup::signal sleeper, std::function<void()> stop);
+    void producer_is(net::wakeup::signal sleeper, std::function<void()> stop);
     void producer_left();
     /// It goes on though nobody reads it: validation behind a client's back, said before it begins,
     /// or a response of which its clients need the head alone. It is given up when its head is
@@ -174,7 +174,7 @@ public:
     /// `head_known`: the head was there already, so the caller notes its own
     /// sight.
     [[nodiscard]] static std::unique_ptr<fetch_reader> join(const std::shared_ptr<fetch>& source,
-                                                            wakeup::signal sleeper,
+                                                            net::wakeup::signal sleeper,
                                                             bool& head_known);
     /// False when the head is known and readers beside the first had better fetch for themselves.
     [[nodiscard]] bool serves_others() const;
@@ -216,7 +216,7 @@ private:
     failure why_;
     stored_ptr validated_;
     std::vector<fetch_reader*> readers_;
-    wakeup::signal sleeper_;
+    net::wakeup::signal sleeper_;
     std::function<void()> stop_;
 };
 
@@ -245,7 +245,7 @@ public:
         void clear();
     };
 
-    fetch_reader(std::shared_ptr<fetch> source, wakeup::signal sleeper);
+    fetch_reader(std::shared_ptr<fetch> source, net::wakeup::signal sleeper);
     ~fetch_reader();
     fetch_reader(const fetch_reader&) = delete;
     fetch_reader& operator=(const fetch_reader&) = delete;
@@ -263,7 +263,7 @@ public:
 private:
     friend class fetch;
     std::shared_ptr<fetch> source_;
-    wakeup::signal sleeper_;
+    net::wakeup::signal sleeper_;
     bool listed_ = false;  // from before anybody else sees this reader until it leaves
     // Guarded by source_->guard_:
     std::uint64_t offset_ = 0;

@@ -33,7 +33,7 @@ public:
     virtual ~outside_body() = default;
     [[nodiscard]] virtual std::uint64_t size() const noexcept = 0;
     [[nodiscard]] virtual std::unique_ptr<outside_reader> read_from(
-        std::uint64_t offset, wakeup::signal sleeper) const = 0;
+        std::uint64_t offset, net::wakeup::signal sleeper) const = 0;
 };
 
 }  // namespace reprise::proxy::cache

@@ -1,6 +1,6 @@
 #include "proxy/cache/plan.hpp"
 
-#include "proxy/cache/admission_gate.hpp"
+#include "proxy/cache/admission/admission_gate.hpp"
 
 #include <algorithm>
 #include <utility>

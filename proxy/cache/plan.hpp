@@ -3,10 +3,10 @@
 // with.
 
 #include "config/options.hpp"
+#include "proxy/cache/memory/store.hpp"
 #include "proxy/cache/policy/eviction.hpp"
 #include "proxy/cache/policy/frequency_sketch.hpp"
 #include "proxy/cache/policy/what_if.hpp"
-#include "proxy/cache/store.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -25,8 +25,8 @@ namespace reprise::proxy::cache {
 /// Bytes of all tiers.
 [[nodiscard]] std::uint64_t capacity_of(const config::options& options) noexcept;
 
-/// Counts requests for every part that asks how often a key was asked for: policies of memory and
-/// disk, and admission. Null where none does. @throws std::bad_alloc
+/// Counts requests for every part that asks how often a key was asked for: policies of memory, and
+/// admission. Null where none does. The disk counts for itself (disk/core.hpp). @throws std::bad_alloc
 [[nodiscard]] std::shared_ptr<frequency_sketch> sketch_for(const config::options& options);
 
 /// `requests`: what sketch_for made. `told` hears of what the store holds; null: nobody does.

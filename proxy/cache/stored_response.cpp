@@ -1,6 +1,6 @@
 #include "proxy/cache/stored_response.hpp"
 
-#include "proxy/cache/tags.hpp"
+#include "proxy/cache/memory/tags.hpp"
 #include "proxy/http/message_head.hpp"
 
 #include <algorithm>

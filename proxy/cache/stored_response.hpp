@@ -6,10 +6,10 @@
 // `reusable_until` is never, so that a plain hit need not ask.
 // The body of a large object that came from disk is not in memory at all (outside.hpp).
 
+#include "proxy/base/clock.hpp"
 #include "proxy/cache/body.hpp"
 #include "proxy/cache/outside.hpp"
 #include "proxy/cache/parts.hpp"
-#include "proxy/clock.hpp"
 #include "proxy/http/cache_control.hpp"
 #include "proxy/http/fields.hpp"
 #include "proxy/http/freshness.hpp"

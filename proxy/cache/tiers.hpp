@@ -19,8 +19,8 @@
 // Threads   any number. Nothing here waits for a disk.
 
 #include "proxy/cache/disk/tier.hpp"
-#include "proxy/cache/invalidation_times.hpp"
-#include "proxy/cache/store.hpp"
+#include "proxy/cache/memory/invalidation_times.hpp"
+#include "proxy/cache/memory/store.hpp"
 
 #include <atomic>
 #include <cstdint>

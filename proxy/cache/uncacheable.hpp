@@ -9,7 +9,7 @@
 // tag (about one in 2^40) goes alone for nothing.
 
 #include "filter/key_hash.hpp"
-#include "proxy/clock.hpp"
+#include "proxy/base/clock.hpp"
 #include "proxy/http/storability.hpp"
 
 #include <atomic>

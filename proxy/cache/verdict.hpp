@@ -3,9 +3,9 @@
 // Nothing here looks anything up, reads a clock or sends a byte. The exchange carries the verdict
 // out, /explain prints it, and both ask the same function: what is said is what is done.
 
+#include "proxy/base/clock.hpp"
+#include "proxy/cache/memory/store.hpp"
 #include "proxy/cache/partial_response.hpp"
-#include "proxy/cache/store.hpp"
-#include "proxy/clock.hpp"
 #include "proxy/http/cache_control.hpp"
 #include "proxy/http/cache_status.hpp"
 #include "proxy/http/fields.hpp"

@@ -12,7 +12,7 @@ constexpr bool is_alpha(char c) noexcept {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/// RFC 8941 3.3.4.
+/// RFC 9651 3.3.4.
 bool is_token(std::string_view text) noexcept {
     constexpr std::string_view marks = "!#$%&'*+-.^_`|~:/";
     return !text.empty() && (is_alpha(text.front()) || text.front() == '*') &&
@@ -22,7 +22,7 @@ bool is_token(std::string_view text) noexcept {
            });
 }
 
-/// A token as it is, anything else as a string (RFC 8941 3.3.3: printable ASCII).
+/// A token as it is, anything else as a string (RFC 9651 3.3.3: printable ASCII).
 void append_text(std::string& out, std::string_view text) {
     if (is_token(text)) {
         out.append(text);
@@ -38,7 +38,7 @@ void append_text(std::string& out, std::string_view text) {
     out.push_back('"');
 }
 
-/// RFC 8941 3.3.1: an integer has at most 15 digits.
+/// RFC 9651 3.3.1: an integer has at most 15 digits.
 void append_integer(std::string& out, std::int64_t value) {
     constexpr std::int64_t most = 999'999'999'999'999;
     std::array<char, 20> digits;

@@ -39,7 +39,7 @@ struct cache_status {
 
 /// Appends "NAME; hit; ttl=12" or "NAME; fwd=uri-miss; fwd-status=200; stored;
 /// detail=first-request". NAME and detail are tokens where they can be, else quoted strings (RFC
-/// 8941 3.3); a character that a structured string can't hold becomes "?". No allocation if `out`
+/// 9651 3.3); a character that a structured string can't hold becomes "?". No allocation if `out`
 /// has the room: the parameters take under 120 bytes besides name and detail (each at most twice
 /// its size, plus 2).
 void append_cache_status(std::string& out, std::string_view name, const cache_status& status);

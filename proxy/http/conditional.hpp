@@ -4,7 +4,7 @@
 // 4.3.2). Towards the origin: our own conditional request, whether the 304 speaks of what is stored
 // (RFC 9111 4.3.4), and the field lines that come of it (3.2).
 
-#include "proxy/clock.hpp"
+#include "proxy/base/clock.hpp"
 #include "proxy/http/fields.hpp"
 #include "proxy/http/freshness.hpp"
 

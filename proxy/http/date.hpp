@@ -4,7 +4,7 @@
 // of caches, blind to letter case. No zone but GMT is read: a local zone must never change an
 // expiry.
 
-#include "proxy/clock.hpp"
+#include "proxy/base/clock.hpp"
 
 #include <array>
 #include <optional>

@@ -31,7 +31,7 @@ void append_html(std::string& out, std::string_view text) {
     }
 }
 
-// An RFC 8941 string.
+// An RFC 9651 string.
 void append_sf_string(std::string& out, std::string_view printable_text) {
     out += '"';
     for (const char c : printable_text) {
@@ -43,7 +43,7 @@ void append_sf_string(std::string& out, std::string_view printable_text) {
     out += '"';
 }
 
-// An RFC 8941 token where it can be one.
+// An RFC 9651 token where it can be one.
 void append_sf_name(std::string& out, std::string_view name) {
     const bool letter_first = !name.empty() && ((name[0] >= 'a' && name[0] <= 'z') ||
                                                 (name[0] >= 'A' && name[0] <= 'Z'));

@@ -3,7 +3,7 @@
 // Status, phrase, sentence and setting come from the table of failure.hpp; here they get their wire
 // form: Proxy-Status (RFC 9209), no-store, and a text or a small HTML page by Accept.
 
-#include "proxy/failure.hpp"
+#include "proxy/base/failure.hpp"
 #include "proxy/http/fields.hpp"
 
 #include <string>

@@ -434,7 +434,7 @@ attempt<hop_verdict> judge_hops(const request_head& head) {
         return c >= '0' && c <= '9';
     });
     if (!number || count(head.fields, field_id::max_forwards) != 1) {
-        return failure{failure_code::bad_request, false, "a malformed Max-Forwards field"};
+        return failure{failure_code::bad_request, "a malformed Max-Forwards field"};
     }
     std::uint32_t hops_left = 0;
     const auto error = std::from_chars(digits.data(), digits.data() + digits.size(), hops_left).ec;

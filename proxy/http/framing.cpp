@@ -86,7 +86,7 @@ coding read_coding(std::string_view value) noexcept {
 }
 
 failure bad(failure_code code, const char* why) {
-    return {code, false, why};
+    return {code, why};
 }
 
 // Transfer-Encoding alone, in a version that has it. Null for chunked.
@@ -252,8 +252,8 @@ attempt<bool> expects_continue(const request_head& head, const body_framing& bod
         }
         if (!iequals(line.value, "100-continue")) {
             // Details are logged, field values are not.
-            return failure{
-                failure_code::unsupported_expectation, false, "an Expect other than 100-continue"};
+            return failure{failure_code::unsupported_expectation,
+                           "an Expect other than 100-continue"};
         }
         expects = true;
     }

@@ -5,7 +5,7 @@
 // read in two ways is refused: in requests with 400, in responses with 502. Odd forms that RFC 9112
 // allows a recipient to repair are repaired in responses only where the repair cannot be misread.
 
-#include "proxy/failure.hpp"
+#include "proxy/base/failure.hpp"
 #include "proxy/http/message_head.hpp"
 
 #include <cstdint>

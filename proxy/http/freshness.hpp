@@ -5,7 +5,7 @@
 // the clock may step back, which never makes an age negative nor a stale response fresh that was
 // born stale.
 
-#include "proxy/clock.hpp"
+#include "proxy/base/clock.hpp"
 #include "proxy/http/cache_control.hpp"
 #include "proxy/http/fields.hpp"
 

@@ -5,7 +5,7 @@
 // could read in two ways is refused, not repaired (README.md says why it is not Beast's parser).
 // It knows syntax only; what the fields mean for the body is framing.hpp's.
 
-#include "proxy/failure.hpp"
+#include "proxy/base/failure.hpp"
 #include "proxy/http/fields.hpp"
 
 #include <boost/beast/http/verb.hpp>

@@ -209,18 +209,6 @@ range_set judge_ranges(std::string_view method,
     return bytes >= length || find(stored, field_id::content_encoding) ? range_set{} : merged;
 }
 
-range_verdict judge_range(std::string_view method,
-                          field_list request,
-                          field_list stored,
-                          std::uint64_t length,
-                          wall_time now) noexcept {
-    const auto set = judge_ranges(method, request, stored, length, now);
-    if (set.count > 1) {
-        return {};
-    }
-    return {set.answer, set.parts[0]};
-}
-
 content_range parse_content_range(std::string_view text) noexcept {
     constexpr std::string_view unit = "bytes ";
     if (!text.starts_with(unit)) {

@@ -4,7 +4,7 @@
 // always a right answer. `parse_ranges` reads, `judge_ranges` decides what is sent; several parts
 // are then laid out by multipart.hpp.
 
-#include "proxy/clock.hpp"
+#include "proxy/base/clock.hpp"
 #include "proxy/http/fields.hpp"
 
 #include <array>
@@ -69,19 +69,6 @@ inline constexpr std::uint64_t least_gap = 128;
                                      field_list stored,
                                      std::uint64_t length,
                                      wall_time now) noexcept;
-
-struct range_verdict {
-    range_answer answer = range_answer::whole;
-    byte_range part;  ///< where answer is `part`
-    bool operator==(const range_verdict&) const = default;
-};
-
-/// judge_ranges for a sender of one part: whole where that has several.
-[[nodiscard]] range_verdict judge_range(std::string_view method,
-                                        field_list request,
-                                        field_list stored,
-                                        std::uint64_t length,
-                                        wall_time now) noexcept;
 
 /// If-Range (13.1.5): a strong ETag by strong comparison, or a date that is exactly the stored
 /// Last-Modified, where that is strong: at least a second before the stored Date (8.8.2.2). True

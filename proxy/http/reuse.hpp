@@ -3,7 +3,7 @@
 // The caller has already matched key and Vary. A hit without request directives and before
 // fresh_until needs none of this: `reusable_until` folds the response's side into one comparison.
 
-#include "proxy/clock.hpp"
+#include "proxy/base/clock.hpp"
 #include "proxy/http/cache_control.hpp"
 #include "proxy/http/freshness.hpp"
 

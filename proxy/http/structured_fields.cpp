@@ -247,21 +247,6 @@ private:
 
 }  // namespace
 
-std::string_view to_string(sf_kind kind) noexcept {
-    switch (kind) {
-    case sf_kind::integer: return "integer";
-    case sf_kind::decimal: return "decimal";
-    case sf_kind::string: return "string";
-    case sf_kind::token: return "token";
-    case sf_kind::byte_sequence: return "byte-sequence";
-    case sf_kind::boolean: return "boolean";
-    case sf_kind::date: return "date";
-    case sf_kind::display_string: return "display-string";
-    case sf_kind::inner_list: return "inner-list";
-    }
-    return "integer";
-}
-
 dictionary_reader::dictionary_reader(std::string_view text) noexcept : rest_{text} {
     while (rest_.starts_with(' ')) {
         rest_.remove_prefix(1);
@@ -305,49 +290,6 @@ std::optional<sf_member> dictionary_reader::next() noexcept {
     first_ = failed_ = false;
     rest_ = in.rest;
     return found;
-}
-
-bool is_dictionary(std::string_view text) noexcept {
-    dictionary_reader reader{text};
-    while (reader.next()) {
-    }
-    return !reader.failed();
-}
-
-std::optional<sf_value> read_item(std::string_view text) noexcept {
-    scanner in{text};
-    in.skip_spaces();
-    const auto found = in.take_item();
-    in.skip_spaces();
-    return in.rest.empty() ? found : std::nullopt;
-}
-
-std::optional<sf_value> read_inner_item(std::string_view& list) noexcept {
-    scanner in{list};
-    in.skip_spaces();
-    const auto found = in.take_item();
-    list = found ? in.rest : std::string_view{};
-    return found;
-}
-
-std::optional<sf_member> read_parameter(std::string_view& parameters) noexcept {
-    scanner in{parameters};
-    std::optional<sf_member> found;
-    if (in.take(';')) {
-        in.skip_spaces();
-        found = in.take_parameter();
-    }
-    parameters = found ? in.rest : std::string_view{};
-    return found;
-}
-
-void append_unescaped(std::string& out, std::string_view text) {
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        if (text[i] == '\\' && i + 1 < text.size()) {
-            ++i;
-        }
-        out.push_back(text[i]);
-    }
 }
 
 }  // namespace reprise::proxy::http

@@ -1,16 +1,14 @@
 #pragma once
-// Structured fields (RFC 9651, which obsoletes RFC 8941): dictionaries and items, read where they
-// stand.
+// Structured fields (RFC 9651, which obsoletes RFC 8941): dictionaries, read where they stand.
 // A reader gives out views of the text and forgets everything else: no tree, no allocation, no
 // recursion (an inner list holds items alone), one pass. The grammar is strict, as section 4.2
-// asks: what does not parse is no field, so whoever acts on members must first have seen the end
-// of the line (`is_dictionary`), lest it act on the front half of nonsense.
+// asks: what does not parse is no field, so a caller that acts on members must first have walked
+// the line to its end and found that it did not fail, lest it act on the front half of nonsense.
 //
-// Lists at the top are not read; nothing here has a use for one.
+// Lists and items at the top are not read; nothing here has a use for one.
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 
 namespace reprise::proxy::http {
@@ -18,22 +16,21 @@ namespace reprise::proxy::http {
 enum class sf_kind : std::uint8_t {
     integer,         ///< `number`, at most 15 digits
     decimal,         ///< `number` in thousandths: 12 digits, a point, 1 to 3 digits
-    string,          ///< `text` between the quotes, escapes kept: append_unescaped
+    string,          ///< `text` between the quotes, escapes kept
     token,           ///< `text`
     byte_sequence,   ///< `text` between the colons: base64
     boolean,         ///< `number`: 0 or 1
     date,            ///< `number`: seconds since 1970 (RFC 9651 3.3.7)
     display_string,  ///< `text` between the quotes, percent-encoded (RFC 9651 3.3.8)
-    inner_list,      ///< `text` between the parentheses: read_inner_item walks it
+    inner_list,      ///< `text` between the parentheses
 };
-[[nodiscard]] std::string_view to_string(sf_kind kind) noexcept;
 
 /// One value with its parameters, as views of what was read.
 struct sf_value {
     sf_kind kind = sf_kind::boolean;
     std::int64_t number = 0;
     std::string_view text{};
-    std::string_view parameters{};  ///< "" or ";a=1;b": read_parameter walks it
+    std::string_view parameters{};  ///< "" or ";a=1;b"
 };
 
 /// "key=value", or "key" alone, whose value is then true.
@@ -57,20 +54,5 @@ private:
     bool first_ = true;
     bool failed_ = false;
 };
-
-/// True when the whole text is a dictionary; an empty one is.
-[[nodiscard]] bool is_dictionary(std::string_view text) noexcept;
-
-/// The whole text as one item, spaces around it allowed; none if it is not one.
-[[nodiscard]] std::optional<sf_value> read_item(std::string_view text) noexcept;
-
-/// Takes the first item off an inner list's text; none at its end.
-[[nodiscard]] std::optional<sf_value> read_inner_item(std::string_view& list) noexcept;
-
-/// Takes the first parameter off a value's parameters; none at their end.
-[[nodiscard]] std::optional<sf_member> read_parameter(std::string_view& parameters) noexcept;
-
-/// A string's text without its escapes.
-void append_unescaped(std::string& out, std::string_view text);
 
 }  // namespace reprise::proxy::http

@@ -144,7 +144,7 @@ std::string_view authority_of(std::string_view behind_slashes) noexcept {
 }
 
 failure bad(const char* why) {
-    return {failure_code::bad_request, false, why};
+    return {failure_code::bad_request, why};
 }
 
 // Letters, digits, "+-." and a colon in front of "//": what is refused by its name.
@@ -170,11 +170,10 @@ attempt<target> parse_absolute(std::string_view raw, target_forms allowed) {
     }
     const bool secure = iequals(scheme, "https");
     if (secure && !allowed.has(target_form::secure)) {
-        return failure{failure_code::https_absolute_form, false, "use CONNECT host:443"};
+        return failure{failure_code::https_absolute_form, "use CONNECT host:443"};
     }
     if (!secure && !iequals(scheme, "http")) {
         return failure{failure_code::unsupported_scheme,
-                       false,
                        "the URL's scheme is " + std::string{scheme.substr(0, 32)}};
     }
     const auto rest = raw.substr(secure ? https_prefix.size() : http_prefix.size());

@@ -9,7 +9,7 @@
 // Numeric hosts in odd forms (0x7f.1, 2130706433) are names here; whatever the resolver makes of
 // them, the destination guard judges the address that is connected to.
 
-#include "proxy/failure.hpp"
+#include "proxy/base/failure.hpp"
 
 #include <boost/beast/http/verb.hpp>
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace reprise::proxy {
+namespace reprise::proxy::net {
 
 bool is_in(const std::vector<config::network>& networks, const address_bytes& address) noexcept {
     return std::any_of(networks.begin(), networks.end(), [&](const config::network& each) {
@@ -11,8 +11,8 @@ bool is_in(const std::vector<config::network>& networks, const address_bytes& ad
 }
 
 bool client_allowed(const std::vector<config::network>& allowed,
-                    const net::ip::address& client) noexcept {
+                    const asio::ip::address& client) noexcept {
     return is_in(allowed, canonical(client));
 }
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::net

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <string>
 
-namespace reprise::proxy {
+namespace reprise::proxy::net {
 namespace {
 
 constexpr address_bytes mapped_prefix{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
@@ -96,7 +96,7 @@ std::optional<std::uint64_t> read_part(std::string_view text) {
 
 }  // namespace
 
-address_bytes canonical(const net::ip::address& address) noexcept {
+address_bytes canonical(const asio::ip::address& address) noexcept {
     if (address.is_v4()) {
         const auto four = address.to_v4().to_bytes();
         return mapped(four[0], four[1], four[2], four[3]);
@@ -104,15 +104,15 @@ address_bytes canonical(const net::ip::address& address) noexcept {
     return address.to_v6().to_bytes();
 }
 
-net::ip::address to_address(const address_bytes& bytes) noexcept {
+asio::ip::address to_address(const address_bytes& bytes) noexcept {
     if (is_ipv4(bytes)) {
-        return net::ip::address_v4{
-            net::ip::address_v4::bytes_type{{bytes[12], bytes[13], bytes[14], bytes[15]}}};
+        return asio::ip::address_v4{
+            asio::ip::address_v4::bytes_type{{bytes[12], bytes[13], bytes[14], bytes[15]}}};
     }
-    return net::ip::address_v6{bytes};
+    return asio::ip::address_v6{bytes};
 }
 
-std::string endpoint_text(const net::ip::address& address, std::uint16_t port) {
+std::string endpoint_text(const asio::ip::address& address, std::uint16_t port) {
     const auto plain = to_address(canonical(address));
     const auto host = plain.to_string();
     return (plain.is_v6() ? '[' + host + ']' : host) + ':' + std::to_string(port);
@@ -211,7 +211,7 @@ address_kind kind_of(const address_bytes& bytes) noexcept {
     return address_kind::ordinary;
 }
 
-std::optional<net::ip::address> parse_numeric_host(std::string_view host) {
+std::optional<asio::ip::address> parse_numeric_host(std::string_view host) {
     if (host.size() >= 2 && host.front() == '[' && host.back() == ']') {
         host = host.substr(1, host.size() - 2);
         if (host.find(':') == std::string_view::npos) {
@@ -226,14 +226,14 @@ std::optional<net::ip::address> parse_numeric_host(std::string_view host) {
         return std::nullopt;
     }
     error_code error;
-    const auto address = net::ip::make_address(host, error);
+    const auto address = asio::ip::make_address(host, error);
     if (error) {
         return std::nullopt;
     }
     return to_address(canonical(address));
 }
 
-std::optional<net::ip::address> read_numeric_host(std::string_view host) {
+std::optional<asio::ip::address> read_numeric_host(std::string_view host) {
     if (host.ends_with('.')) {
         host.remove_suffix(1);
     }
@@ -255,7 +255,7 @@ std::optional<net::ip::address> read_numeric_host(std::string_view host) {
         left -= is_last ? left : 8u;
         address |= *part << left;
         if (is_last) {
-            return net::ip::address_v4{static_cast<std::uint32_t>(address)};
+            return asio::ip::address_v4{static_cast<std::uint32_t>(address)};
         }
         if (left == 0) {
             return std::nullopt;
@@ -264,4 +264,4 @@ std::optional<net::ip::address> read_numeric_host(std::string_view host) {
     }
 }
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::net

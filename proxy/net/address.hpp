@@ -15,7 +15,7 @@
 #include <string>
 #include <string_view>
 
-namespace reprise::proxy {
+namespace reprise::proxy::net {
 
 /// 16 bytes, IPv4 in its mapped form (::ffff:a.b.c.d), as config::network holds them.
 using address_bytes = std::array<std::uint8_t, 16>;
@@ -28,13 +28,13 @@ struct address_hash {
     }
 };
 
-[[nodiscard]] address_bytes canonical(const net::ip::address& address) noexcept;
+[[nodiscard]] address_bytes canonical(const asio::ip::address& address) noexcept;
 
 /// The other way: a mapped form becomes an IPv4 address. No scope.
-[[nodiscard]] net::ip::address to_address(const address_bytes& bytes) noexcept;
+[[nodiscard]] asio::ip::address to_address(const address_bytes& bytes) noexcept;
 
 /// "192.0.2.1:80", "[2001:db8::1]:80"; mapped forms as IPv4, without a scope: one text for each.
-[[nodiscard]] std::string endpoint_text(const net::ip::address& address, std::uint16_t port);
+[[nodiscard]] std::string endpoint_text(const asio::ip::address& address, std::uint16_t port);
 
 [[nodiscard]] bool contains(const config::network& network, const address_bytes& bytes) noexcept;
 
@@ -77,10 +77,10 @@ enum class address_kind : std::uint8_t {
 
 /// A numeric host as it stands in a URL: IPv4 as four decimal numbers, IPv6 with or without
 /// brackets; no scope. Anything else (also 127.1, 0x7f000001, 017700000001) is none.
-[[nodiscard]] std::optional<net::ip::address> parse_numeric_host(std::string_view host);
+[[nodiscard]] std::optional<asio::ip::address> parse_numeric_host(std::string_view host);
 
 /// The same, and what recipients less strict than we would make of a name: a final dot, and IPv4 as
 /// inet_aton(3) reads it (127.1, 0x7f000001, 017700000001). For judging what others will resolve.
-[[nodiscard]] std::optional<net::ip::address> read_numeric_host(std::string_view host);
+[[nodiscard]] std::optional<asio::ip::address> read_numeric_host(std::string_view host);
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::net

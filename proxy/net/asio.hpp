@@ -1,5 +1,7 @@
 #pragma once
 // The few Asio names that everything above the sockets is written in.
+// They are vocabulary and so lie in reprise::proxy, where every folder says them without a prefix; what net/ itself
+// makes is in reprise::proxy::net.
 // One io_context runs on one thread, so nothing here needs a strand. The executor is named once:
 // whoever writes `awaitable` and `tcp_socket` follows when it changes.
 
@@ -15,18 +17,18 @@
 
 namespace reprise::proxy {
 
-namespace net = boost::asio;
-using tcp = net::ip::tcp;
+namespace asio = boost::asio;
+using tcp = asio::ip::tcp;
 using boost::system::error_code;
 
 // The io_context's own executor, not any_io_executor: nothing here ever runs elsewhere, and type
 // erasure would be paid for at each operation.
-using executor = net::io_context::executor_type;
-using tcp_socket = net::basic_stream_socket<tcp, executor>;
+using executor = asio::io_context::executor_type;
+using tcp_socket = asio::basic_stream_socket<tcp, executor>;
 template <class T>
-using awaitable = net::awaitable<T, executor>;
+using awaitable = asio::awaitable<T, executor>;
 
 /// The token for awaits whose next line decides: the error comes back as a value, nothing throws.
-inline constexpr net::as_tuple_t<net::use_awaitable_t<executor>> use_tuple{};
+inline constexpr asio::as_tuple_t<asio::use_awaitable_t<executor>> use_tuple{};
 
 }  // namespace reprise::proxy

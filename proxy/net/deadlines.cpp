@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace reprise::proxy {
+namespace reprise::proxy::net {
 
 deadline::deadline(deadlines& all, action on_expiry)
     : all_(all),
@@ -43,7 +43,7 @@ void deadline::progress(std::uint64_t bytes) {
     }
 }
 
-deadlines::deadlines(net::io_context& io, std::chrono::milliseconds tick)
+deadlines::deadlines(asio::io_context& io, std::chrono::milliseconds tick)
     : io_(io),
       timer_(io),
       tick_(tick) {}
@@ -131,4 +131,4 @@ void deadlines::tick(steady_time now) {
     }
 }
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::net

@@ -5,7 +5,7 @@
 // arm it is to write a time into it, and one timer a thread ticks and looks for those that passed.
 // The price is coarseness: a deadline is seen up to one tick late, never early.
 
-#include "proxy/clock.hpp"
+#include "proxy/base/clock.hpp"
 #include "proxy/net/asio.hpp"
 #include "proxy/net/list_link.hpp"
 
@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <functional>
 
-namespace reprise::proxy {
+namespace reprise::proxy::net {
 
 class deadlines;
 
@@ -74,7 +74,7 @@ private:
 /// A tick looks at the list only when the earliest deadline it knows of has come: O(armed) then.
 class deadlines {
 public:
-    explicit deadlines(net::io_context& io,
+    explicit deadlines(asio::io_context& io,
                        std::chrono::milliseconds tick = std::chrono::milliseconds{100});
     ~deadlines();
     deadlines(const deadlines&) = delete;
@@ -90,15 +90,15 @@ public:
 
     /// Deadlines armed now.
     [[nodiscard]] std::size_t armed() const noexcept { return armed_count_; }
-    [[nodiscard]] net::io_context& io() const noexcept { return io_; }
+    [[nodiscard]] asio::io_context& io() const noexcept { return io_; }
 
 private:
     friend class deadline;
     void note(deadline& armed);
     void start_ticking();
 
-    net::io_context& io_;
-    net::steady_timer timer_;
+    asio::io_context& io_;
+    asio::steady_timer timer_;
     std::chrono::milliseconds tick_;
     list_link armed_;  // the list's head; also holds those cleared since the last scan
     std::size_t armed_count_ = 0;
@@ -107,4 +107,4 @@ private:
     bool stopped_ = false;
 };
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::net

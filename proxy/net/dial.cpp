@@ -9,7 +9,7 @@
 #include <optional>
 #include <utility>
 
-namespace reprise::proxy {
+namespace reprise::proxy::net {
 namespace {
 
 constexpr std::chrono::milliseconds attempt_delay{250};  // RFC 8305 5
@@ -19,10 +19,10 @@ std::string shown(const tcp::endpoint& target) {
 }
 
 failure_code code_of(const error_code& error) {
-    if (error == net::error::connection_refused || error == net::error::connection_reset) {
+    if (error == asio::error::connection_refused || error == asio::error::connection_reset) {
         return failure_code::connect_refused;
     }
-    if (error == net::error::timed_out) {
+    if (error == asio::error::timed_out) {
         return failure_code::connect_timeout;
     }
     if (nothing_left(error)) {
@@ -33,14 +33,11 @@ failure_code code_of(const error_code& error) {
 
 failure failure_of(const error_code& error, const tcp::endpoint& target) {
     const auto code = code_of(error);
-    return {code,
-            code != failure_code::out_of_memory,
-            "connecting to " + shown(target) + ": " + error.message()};
+    return {code, "connecting to " + shown(target) + ": " + error.message()};
 }
 
 failure too_late(const tcp::endpoint& target) {
     return {failure_code::connect_timeout,
-            true,
             "connecting to " + shown(target) + ": no answer in time"};
 }
 
@@ -124,7 +121,7 @@ void race::came_back(std::size_t index, const error_code& error) {
             winner = index;
         }
     } else {
-        auto failed = failure_of(error ? error : make_error_code(net::error::connection_refused),
+        auto failed = failure_of(error ? error : make_error_code(asio::error::connection_refused),
                                  each.target);
         // A refusal says that the host is there; "no route" is often only our own lack of IPv6.
         if (!worst || (worst->code == failure_code::connect_unreachable &&
@@ -183,13 +180,13 @@ awaitable<attempt<tcp_socket>> run_race(deadlines& timer,
 }  // namespace
 
 bool nothing_left(const error_code& error) noexcept {
-    return error == net::error::no_descriptors || error == net::error::no_buffer_space ||
-           error == net::error::no_memory ||
+    return error == asio::error::no_descriptors || error == asio::error::no_buffer_space ||
+           error == asio::error::no_memory ||
            error == boost::system::errc::too_many_files_open_in_system;
 }
 
-std::vector<net::ip::address> interleaved(const std::vector<net::ip::address>& addresses) {
-    std::vector<net::ip::address> ordered;
+std::vector<asio::ip::address> interleaved(const std::vector<asio::ip::address>& addresses) {
+    std::vector<asio::ip::address> ordered;
     ordered.reserve(addresses.size());
     const auto next_of = [&](std::size_t from, bool v6) {
         while (from < addresses.size() && addresses[from].is_v6() != v6) {
@@ -256,9 +253,9 @@ awaitable<attempt<tcp_socket>> dial(resolver& names,
         co_return failure_of(error, target);
     }
     if (meets_itself(socket, target)) {
-        co_return failure_of(net::error::connection_refused, target);
+        co_return failure_of(asio::error::connection_refused, target);
     }
     co_return std::move(socket);
 }
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::net

@@ -3,8 +3,8 @@
 // Addresses of both families are raced as RFC 8305 says: IPv6 first, families in turn, the next one
 // started when the last has failed or has been silent for 250 ms; the first to connect wins.
 
-#include "proxy/clock.hpp"
-#include "proxy/failure.hpp"
+#include "proxy/base/clock.hpp"
+#include "proxy/base/failure.hpp"
 #include "proxy/net/asio.hpp"
 #include "proxy/net/guard.hpp"
 #include "proxy/net/resolver.hpp"
@@ -14,12 +14,12 @@
 #include <string>
 #include <vector>
 
-namespace reprise::proxy {
+namespace reprise::proxy::net {
 
 /// Connects; the socket is prepared (io.hpp). Only addresses that `guard` allows are tried.
 /// Errors: the resolver's; destination_refused, naming the address and the setting, when the guard
 /// left none; connect_refused, connect_unreachable, connect_timeout; out_of_memory when
-/// nothing_left. All but destination_refused and out_of_memory may be tried elsewhere (may_retry).
+/// nothing_left. All but destination_refused and out_of_memory may be tried elsewhere.
 /// @param exempt  a configured upstream: the guard lets it pass
 [[nodiscard]] awaitable<attempt<tcp_socket>> dial(resolver& names,
                                                   std::shared_ptr<const destination_guard> guard,
@@ -33,7 +33,7 @@ namespace reprise::proxy {
 
 /// The order in which addresses are tried (RFC 8305 4): families in turn, IPv6 first, the order
 /// within a family kept.
-[[nodiscard]] std::vector<net::ip::address> interleaved(
-    const std::vector<net::ip::address>& addresses);
+[[nodiscard]] std::vector<asio::ip::address> interleaved(
+    const std::vector<asio::ip::address>& addresses);
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::net

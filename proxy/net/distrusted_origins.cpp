@@ -2,7 +2,7 @@
 
 #include <functional>
 
-namespace reprise::proxy {
+namespace reprise::proxy::net {
 
 namespace {
 
@@ -71,4 +71,4 @@ bool distrusted_origins::has(std::uint64_t name, steady_time now) const noexcept
     return false;
 }
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::net

@@ -9,7 +9,7 @@
 // his own has these trusted again too early, and a stranger that shares a bucket and 40 bits pays
 // with new connections for nothing.
 
-#include "proxy/clock.hpp"
+#include "proxy/base/clock.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -17,7 +17,7 @@
 #include <memory>
 #include <string_view>
 
-namespace reprise::proxy {
+namespace reprise::proxy::net {
 
 /// Memory   32 KiB.
 /// Threads  any number; has() is four relaxed loads of one cache line.
@@ -51,4 +51,4 @@ private:
     std::atomic<bool> any_{false};
 };
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::net

@@ -11,12 +11,12 @@
 #include <netinet/in.h>
 #include <stdexcept>
 
-namespace reprise::proxy {
+namespace reprise::proxy::net {
 
 // A socket of c-ares's. The handlers of pending waits share it; `channel` is null from the moment
 // c-ares is done with the socket, which it closes itself.
 struct dns_channel::watch {
-    watch(net::io_context& io, dns_channel& of) : descriptor(io), channel(&of) {}
+    watch(asio::io_context& io, dns_channel& of) : descriptor(io), channel(&of) {}
 
     void let_go() {
         channel = nullptr;
@@ -25,7 +25,7 @@ struct dns_channel::watch {
         }
     }
 
-    net::posix::stream_descriptor descriptor;
+    asio::posix::stream_descriptor descriptor;
     dns_channel* channel;
     bool wanted[2] = {false, false};   // to read, to write
     bool waiting[2] = {false, false};  // likewise
@@ -89,7 +89,7 @@ dns_answer answer_from(int status, const ares_addrinfo* info) {
     for (const auto* each = info->nodes; each != nullptr; each = each->ai_next) {
         if (each->ai_family == AF_INET) {
             const auto& four = *reinterpret_cast<const sockaddr_in*>(each->ai_addr);
-            answer.addresses.emplace_back(net::ip::address_v4{ntohl(four.sin_addr.s_addr)});
+            answer.addresses.emplace_back(asio::ip::address_v4{ntohl(four.sin_addr.s_addr)});
         } else if (each->ai_family == AF_INET6) {
             const auto& six = *reinterpret_cast<const sockaddr_in6*>(each->ai_addr);
             address_bytes bytes;
@@ -203,8 +203,8 @@ void dns_channel::wait_for(const std::shared_ptr<watch>& each, bool to_write) {
         return;
     }
     each->waiting[to_write] = true;
-    each->descriptor.async_wait(to_write ? net::posix::stream_descriptor::wait_write
-                                         : net::posix::stream_descriptor::wait_read,
+    each->descriptor.async_wait(to_write ? asio::posix::stream_descriptor::wait_write
+                                         : asio::posix::stream_descriptor::wait_read,
                                 [each, to_write](const error_code& error) {
                                     each->waiting[to_write] = false;
                                     if (error || each->channel == nullptr) {
@@ -239,4 +239,4 @@ void dns_channel::schedule_retry() {
                         std::chrono::microseconds{wait.tv_usec});
 }
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::net

@@ -15,7 +15,7 @@
 
 struct ares_channeldata;
 
-namespace reprise::proxy {
+namespace reprise::proxy::net {
 
 enum class ip_family : std::uint8_t { v4, v6 };
 
@@ -30,7 +30,7 @@ struct dns_answer {
         cancelled,
     };
     outcome what = outcome::failed;
-    std::vector<net::ip::address> addresses;
+    std::vector<asio::ip::address> addresses;
     std::chrono::seconds ttl{0};  ///< the least of all records that led here, aliases included
     std::string why;              ///< c-ares's own words when there are no addresses
 };
@@ -72,4 +72,4 @@ private:
     std::size_t under_way_ = 0;
 };
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::net

@@ -5,7 +5,7 @@
 #include <net/if.h>
 #include <netinet/in.h>
 
-namespace reprise::proxy {
+namespace reprise::proxy::net {
 namespace {
 
 char lower(char c) {
@@ -65,19 +65,19 @@ destination_verdict verdict_of(address_kind kind) {
     return destination_verdict::denied;
 }
 
-void add_address(std::vector<net::ip::address>& addresses, const sockaddr* from) {
+void add_address(std::vector<asio::ip::address>& addresses, const sockaddr* from) {
     if (from == nullptr) {
         return;
     }
     if (from->sa_family == AF_INET) {
         const auto& four = *reinterpret_cast<const sockaddr_in*>(from);
-        addresses.emplace_back(net::ip::address_v4{ntohl(four.sin_addr.s_addr)});
+        addresses.emplace_back(asio::ip::address_v4{ntohl(four.sin_addr.s_addr)});
     } else if (from->sa_family == AF_INET6) {
         const auto& six = *reinterpret_cast<const sockaddr_in6*>(from);
-        net::ip::address_v6::bytes_type bytes;
+        asio::ip::address_v6::bytes_type bytes;
         std::copy(
             std::begin(six.sin6_addr.s6_addr), std::end(six.sin6_addr.s6_addr), bytes.begin());
-        addresses.emplace_back(net::ip::address_v6{bytes});
+        addresses.emplace_back(asio::ip::address_v6{bytes});
     }
 }
 
@@ -100,7 +100,7 @@ std::string_view to_string(destination_verdict verdict) noexcept {
 }
 
 destination_guard::destination_guard(const config::access_options& access,
-                                     std::span<const net::ip::address> own_addresses)
+                                     std::span<const asio::ip::address> own_addresses)
     : allow_(access.allow_destinations),
       deny_(access.deny_destinations) {
     own_.reserve(own_addresses.size());
@@ -111,7 +111,7 @@ destination_guard::destination_guard(const config::access_options& access,
 }
 
 destination_verdict destination_guard::check(std::string_view host_as_named,
-                                             const net::ip::address& address,
+                                             const asio::ip::address& address,
                                              std::uint16_t port,
                                              bool exempt) const noexcept {
     if (exempt) {
@@ -142,7 +142,7 @@ destination_verdict destination_guard::check(std::string_view host_as_named,
     return destination_verdict::allowed;
 }
 
-bool destination_guard::is_here(const net::ip::address& address) const noexcept {
+bool destination_guard::is_here(const asio::ip::address& address) const noexcept {
     const auto bytes = canonical(address);
     const auto kind = kind_of(bytes);
     return kind == address_kind::loopback || kind == address_kind::unspecified ||
@@ -157,7 +157,7 @@ failure refusal_of(const tcp::endpoint& target, destination_verdict verdict) {
         why.append(" is ").append(to_string(verdict));
         why += "; access.allow_destinations can make an exception";
     }
-    return {failure_code::destination_refused, false, std::move(why)};
+    return {failure_code::destination_refused, std::move(why)};
 }
 
 std::optional<failure> judge_literal(const destination_guard& guard,
@@ -174,8 +174,8 @@ std::optional<failure> judge_literal(const destination_guard& guard,
     return refusal_of({*literal, port}, verdict);
 }
 
-std::vector<net::ip::address> local_addresses() {
-    std::vector<net::ip::address> addresses;
+std::vector<asio::ip::address> local_addresses() {
+    std::vector<asio::ip::address> addresses;
     ifaddrs* first = nullptr;
     if (::getifaddrs(&first) != 0) {
         return addresses;
@@ -204,4 +204,4 @@ bool port_allowed(std::span<const std::uint16_t> allowed, std::uint16_t port) no
     return std::find(allowed.begin(), allowed.end(), port) != allowed.end();
 }
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::net

@@ -5,7 +5,7 @@
 // there.
 
 #include "config/options.hpp"
-#include "proxy/failure.hpp"
+#include "proxy/base/failure.hpp"
 #include "proxy/net/address.hpp"
 #include "proxy/net/asio.hpp"
 
@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-namespace reprise::proxy {
+namespace reprise::proxy::net {
 
 enum class destination_verdict : std::uint8_t {
     allowed,
@@ -51,17 +51,17 @@ enum class destination_verdict : std::uint8_t {
 class destination_guard {
 public:
     destination_guard(const config::access_options& access,
-                      std::span<const net::ip::address> own_addresses);
+                      std::span<const asio::ip::address> own_addresses);
 
     /// @param host_as_named  from the URL, in any case, without brackets, perhaps with a final dot
     /// O(rules + log own addresses), no allocation.
     [[nodiscard]] destination_verdict check(std::string_view host_as_named,
-                                            const net::ip::address& address,
+                                            const asio::ip::address& address,
                                             std::uint16_t port,
                                             bool exempt = false) const noexcept;
 
     /// Whether a connection to it ends on this machine. O(log own addresses).
-    [[nodiscard]] bool is_here(const net::ip::address& address) const noexcept;
+    [[nodiscard]] bool is_here(const asio::ip::address& address) const noexcept;
 
 private:
     std::vector<config::destination> allow_;
@@ -82,7 +82,7 @@ private:
 
 /// The addresses of this machine's interfaces, and their broadcast addresses (getifaddrs). Asks the
 /// kernel, some tens of microseconds. Empty when the kernel won't tell.
-[[nodiscard]] std::vector<net::ip::address> local_addresses();
+[[nodiscard]] std::vector<asio::ip::address> local_addresses();
 
 /// A guard by these settings and the addresses this machine has now.
 [[nodiscard]] std::shared_ptr<const destination_guard> make_guard(
@@ -94,4 +94,4 @@ private:
 [[nodiscard]] bool port_allowed(std::span<const std::uint16_t> allowed,
                                 std::uint16_t port) noexcept;
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::net

@@ -7,7 +7,7 @@
 #include <optional>
 #include <sys/stat.h>
 
-namespace reprise::proxy {
+namespace reprise::proxy::net {
 namespace {
 
 constexpr std::string_view blanks = " \t\r\v\f";
@@ -61,7 +61,7 @@ host_table parse_hosts(std::string_view text) {
 
 hosts_file::hosts_file(std::string path) : path_(std::move(path)) {}
 
-const std::vector<net::ip::address>* hosts_file::find(std::string_view name, steady_time now) {
+const std::vector<asio::ip::address>* hosts_file::find(std::string_view name, steady_time now) {
     if (path_.empty()) {
         return nullptr;
     }
@@ -95,4 +95,4 @@ void hosts_file::look(steady_time now) {
     table_ = parse_hosts(text);
 }
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::net

@@ -3,7 +3,7 @@
 // Looked at again when it has changed, and for that looked at only every few seconds: a stat on the
 // way of a dial is cheap, reading a file on it is not.
 
-#include "proxy/clock.hpp"
+#include "proxy/base/clock.hpp"
 #include "proxy/net/asio.hpp"
 
 #include <chrono>
@@ -13,10 +13,10 @@
 #include <string_view>
 #include <vector>
 
-namespace reprise::proxy {
+namespace reprise::proxy::net {
 
 /// Names in lower case; the addresses of a name in the file's order.
-using host_table = std::map<std::string, std::vector<net::ip::address>, std::less<>>;
+using host_table = std::map<std::string, std::vector<asio::ip::address>, std::less<>>;
 
 /// Every text yields a table: lines that make no sense are passed over, as the system does.
 [[nodiscard]] host_table parse_hosts(std::string_view text);
@@ -32,7 +32,8 @@ public:
 
     /// The addresses of a name (lower case, no final dot), or null. At most every check_every it
     /// looks whether the file has changed, and reads it if so. Valid until the next call.
-    [[nodiscard]] const std::vector<net::ip::address>* find(std::string_view name, steady_time now);
+    [[nodiscard]] const std::vector<asio::ip::address>* find(std::string_view name,
+                                                             steady_time now);
 
 private:
     struct stamp {
@@ -48,4 +49,4 @@ private:
     steady_time look_again_{};
 };
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::net

@@ -4,7 +4,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-namespace reprise::proxy {
+namespace reprise::proxy::net {
 
 void prepare_socket(tcp_socket& socket) noexcept {
     error_code ignored;
@@ -24,12 +24,12 @@ void set_reset_on_close(tcp_socket& socket, bool on) noexcept {
         ::setsockopt(socket.native_handle(), SOL_SOCKET, SO_LINGER, &how, sizeof how));
 }
 
-std::size_t try_read(tcp_socket& socket, net::mutable_buffer into, error_code& error) {
+std::size_t try_read(tcp_socket& socket, asio::mutable_buffer into, error_code& error) {
     const auto count = socket.read_some(into, error);
-    if (error == net::error::would_block || error == net::error::try_again) {
+    if (error == asio::error::would_block || error == asio::error::try_again) {
         error.clear();
     }
     return count;
 }
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::net

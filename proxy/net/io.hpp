@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <tuple>
 
-namespace reprise::proxy {
+namespace reprise::proxy::net {
 
 /// What every stream socket of ours is set to: non-blocking, TCP_NODELAY. Errors are ignored: a
 /// socket that can't be set is a dead one, and the next operation says so.
@@ -23,14 +23,16 @@ void prepare_socket(tcp_socket& socket) noexcept;
 template <class Buffers>
 [[nodiscard]] std::size_t try_write(tcp_socket& socket, const Buffers& buffers, error_code& error) {
     const auto written = socket.write_some(buffers, error);
-    if (error == net::error::would_block || error == net::error::try_again) {
+    if (error == asio::error::would_block || error == asio::error::try_again) {
         error.clear();
     }
     return written;
 }
 
-/// Reads what is there now. Nothing there: 0 without an error. The end: net::error::eof.
-[[nodiscard]] std::size_t try_read(tcp_socket& socket, net::mutable_buffer into, error_code& error);
+/// Reads what is there now. Nothing there: 0 without an error. The end: asio::error::eof.
+[[nodiscard]] std::size_t try_read(tcp_socket& socket,
+                                   asio::mutable_buffer into,
+                                   error_code& error);
 
 /// Bytes given to the socket that the other side's machine has not acknowledged (of a socket pair:
 /// that its other end has not read, with the kernel's own cost). 0 when the kernel doesn't say.
@@ -46,21 +48,21 @@ void set_reset_on_close(tcp_socket& socket, bool on) noexcept;
 template <class Buffers>
 [[nodiscard]] awaitable<error_code> write_all(tcp_socket& socket, Buffers buffers) {
     error_code error;
-    const auto total = net::buffer_size(buffers);
+    const auto total = asio::buffer_size(buffers);
     const auto written = try_write(socket, buffers, error);
     if (error || written == total) {
         co_return error;
     }
     boost::beast::buffers_suffix<Buffers> rest{buffers};
     rest.consume(written);
-    const auto [late_error, count] = co_await net::async_write(socket, rest, use_tuple);
+    const auto [late_error, count] = co_await asio::async_write(socket, rest, use_tuple);
     co_return late_error;
 }
 
-/// Reads at least one byte, or reports the end as net::error::eof.
+/// Reads at least one byte, or reports the end as asio::error::eof.
 [[nodiscard]] inline awaitable<std::tuple<error_code, std::size_t>> read_some(
-    tcp_socket& socket, net::mutable_buffer into) {
+    tcp_socket& socket, asio::mutable_buffer into) {
     return socket.async_read_some(into, use_tuple);
 }
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::net

@@ -2,7 +2,7 @@
 // A place in a circular, doubly linked, intrusive list: entering and leaving cost four stores and
 // no allocation, and an object leaves when it dies, whichever list it is in.
 
-namespace reprise::proxy {
+namespace reprise::proxy::net {
 
 /// Alone when it points at itself. A list's head is one of these too, and holds no object.
 struct list_link {
@@ -31,4 +31,4 @@ struct list_link {
     }
 };
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::net

@@ -6,13 +6,13 @@
 
 #include <string>
 
-namespace reprise::proxy {
+namespace reprise::proxy::net {
 
 /// "127.0.0.1:3128", "[::1]:3128"
 [[nodiscard]] std::string to_text(const config::endpoint& where);
 
 /// Why nobody could listen there now; no error: somebody could. Whoever listens there already is
 /// seen even where SO_REUSEPORT would let us share the port with it. Listens nowhere itself.
-[[nodiscard]] error_code why_not_listen(net::io_context& io, const config::endpoint& where);
+[[nodiscard]] error_code why_not_listen(asio::io_context& io, const config::endpoint& where);
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::net

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-namespace reprise::proxy {
+namespace reprise::proxy::net {
 
 using namespace detail;
 
@@ -40,7 +40,7 @@ read_buffer& origin_lease::buffer() noexcept {
 bool origin_lease::reused() const noexcept {
     return connection_->reused;
 }
-const net::ip::address& origin_lease::address() const noexcept {
+const asio::ip::address& origin_lease::address() const noexcept {
     return connection_->address;
 }
 
@@ -137,7 +137,7 @@ awaitable<attempt<origin_lease>> origin_pool::acquire(origin_address to,
             co_return origin_lease{mine, std::move(connection)};
         }
     }
-    const failure stopping{failure_code::draining, false, "the proxy is shutting down"};
+    const failure stopping{failure_code::draining, "the proxy is shutting down"};
     if (mine->stopped) {
         co_return stopping;
     }
@@ -172,7 +172,6 @@ awaitable<attempt<origin_lease>> origin_pool::acquire(origin_address to,
                                   : mine->options.connections;
             co_return failure{own ? failure_code::client_share_used
                                   : failure_code::origin_connection_limit,
-                              true,
                               "all " + std::to_string(most) + " connections" +
                                   (own ? " of one client to " : " to ") + name + ':' +
                                   std::to_string(to.port) + " are in use"};
@@ -199,8 +198,7 @@ awaitable<attempt<origin_lease>> origin_pool::acquire(origin_address to,
     const auto peer = socket->remote_endpoint(gone);
     if (gone) {
         mine->add(mine->figures.failures, 1);
-        co_return failure{
-            failure_code::connect_refused, true, name + " closed the connection at once"};
+        co_return failure{failure_code::connect_refused, name + " closed the connection at once"};
     }
     if (to.tls) {
         auto secured = co_await connect_tls(
@@ -219,4 +217,4 @@ awaitable<attempt<origin_lease>> origin_pool::acquire(origin_address to,
     co_return origin_lease{mine, std::move(connection)};
 }
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::net

@@ -9,8 +9,8 @@
 // on that connection behind another is told.
 
 #include "config/options.hpp"
-#include "proxy/clock.hpp"
-#include "proxy/failure.hpp"
+#include "proxy/base/clock.hpp"
+#include "proxy/base/failure.hpp"
 #include "proxy/net/address.hpp"
 #include "proxy/net/asio.hpp"
 #include "proxy/net/deadlines.hpp"
@@ -29,7 +29,7 @@
 #include <string>
 #include <string_view>
 
-namespace reprise::proxy {
+namespace reprise::proxy::net {
 
 /// Where connections lead, and how: those to equal ones serve each other's requests.
 struct origin_address {
@@ -82,7 +82,7 @@ public:
     [[nodiscard]] tcp_socket& socket() noexcept;
     [[nodiscard]] read_buffer& buffer() noexcept;
     [[nodiscard]] bool reused() const noexcept;
-    [[nodiscard]] const net::ip::address& address() const noexcept;
+    [[nodiscard]] const asio::ip::address& address() const noexcept;
 
     /// The answer that came on it is kept under this name. Nothing is noted of a connection's
     /// first.
@@ -134,21 +134,11 @@ public:
                                                            bool fresh_only,
                                                            steady_time until,
                                                            share_holder holder = {});
-    [[nodiscard]] awaitable<attempt<origin_lease>> acquire(std::string_view host,
-                                                           std::uint16_t port,
-                                                           bool exempt,
-                                                           bool fresh_only,
-                                                           steady_time until) {
-        return acquire(origin_address{host, port, exempt}, fresh_only, until);
-    }
 
     /// An idle connection if there is one and the holder may have it, else an empty lease: spares
     /// the coroutine.
     [[nodiscard]] origin_lease try_acquire(const origin_address& to,
                                            const share_holder& holder = {});
-    [[nodiscard]] origin_lease try_acquire(std::string_view host, std::uint16_t port, bool exempt) {
-        return try_acquire(origin_address{host, port, exempt});
-    }
 
     /// Some holder has used up its share of some origin: only then is is_used_up worth a look-up.
     [[nodiscard]] bool any_used_up() const noexcept;
@@ -172,4 +162,4 @@ private:
     std::shared_ptr<detail::pool_state> state_;
 };
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::net

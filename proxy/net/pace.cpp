@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 #include <utility>
 
-namespace reprise::proxy {
+namespace reprise::proxy::net {
 
 namespace {
 // A batch of a body, so that the next one is there when the last has gone.
@@ -61,4 +61,4 @@ void pace_guard::look() {
     too_slow_();
 }
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::net

@@ -5,7 +5,7 @@
 // counts is what the other side has acknowledged. The kernel is asked for that only when a wait has
 // lasted an eighth of its time; nearly none does.
 
-#include "proxy/clock.hpp"
+#include "proxy/base/clock.hpp"
 #include "proxy/net/asio.hpp"
 #include "proxy/net/deadlines.hpp"
 
@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <functional>
 
-namespace reprise::proxy {
+namespace reprise::proxy::net {
 
 /// Lets the kernel hold little of what the other side has no room for yet (TCP_NOTSENT_LOWAT), so
 /// that slow readers cost little memory and what is written is soon sent. Sockets that a listening
@@ -60,4 +60,4 @@ private:
     steady_time::duration look_in_{0};  // while nobody waits
 };
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::net

@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 #include <utility>
 
-namespace reprise::proxy::detail {
+namespace reprise::proxy::net::detail {
 namespace {
 
 constexpr std::size_t idle_buffer_bytes = 16 << 10;  // what an idle connection may keep
@@ -349,4 +349,4 @@ pool_slot::~pool_slot() {
     }
 }
 
-}  // namespace reprise::proxy::detail
+}  // namespace reprise::proxy::net::detail

@@ -24,7 +24,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace reprise::proxy::detail {
+namespace reprise::proxy::net::detail {
 
 struct pool_group;
 struct pool_waiter;
@@ -37,14 +37,14 @@ struct pool_share {
 };
 
 struct pool_connection : list_link {
-    pool_connection(tcp_socket from, net::ip::address to, pool_group& in)
+    pool_connection(tcp_socket from, asio::ip::address to, pool_group& in)
         : socket(std::move(from)),
           address(std::move(to)),
           group(&in) {}
 
     tcp_socket socket;
     read_buffer buffer;
-    net::ip::address address;
+    asio::ip::address address;
     pool_group* group;
     pool_share* share = nullptr;  // null: idle, or nobody's
     std::shared_ptr<const destination_guard> judged_by;
@@ -181,4 +181,4 @@ private:
     pool_share* share_;
 };
 
-}  // namespace reprise::proxy::detail
+}  // namespace reprise::proxy::net::detail

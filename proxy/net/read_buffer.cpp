@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-namespace reprise::proxy {
+namespace reprise::proxy::net {
 
 read_buffer::read_buffer(read_buffer&& other) noexcept
     : bytes_(std::move(other.bytes_)),
@@ -60,4 +60,4 @@ void read_buffer::release(std::size_t keep) noexcept {
     }
 }
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::net

@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-namespace reprise::proxy {
+namespace reprise::proxy::net {
 
 /// [consumed | data | room]. Views into data() stay valid until prepare() or release().
 class read_buffer {
@@ -44,4 +44,4 @@ private:
     std::size_t end_ = 0;
 };
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::net

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace reprise::proxy {
+namespace reprise::proxy::net {
 namespace {
 
 constexpr std::size_t scratch_bytes = 64 << 10;
@@ -69,7 +69,7 @@ struct tunnel {
 /// Hands everything to the kernel, piece by piece so that a slow receiver counts as progress.
 awaitable<bool> push(tcp_socket& to, std::string_view bytes, std::uint64_t& moved) {
     while (!bytes.empty()) {
-        const auto [error, count] = co_await to.async_write_some(net::buffer(bytes), use_tuple);
+        const auto [error, count] = co_await to.async_write_some(asio::buffer(bytes), use_tuple);
         if (error) {
             co_return false;
         }
@@ -89,8 +89,8 @@ awaitable<void> pump(
     }
     for (unsigned rounds = 0;; ++rounds) {
         error_code error;
-        const auto count = try_read(from, net::buffer(scratch()), error);
-        if (error == net::error::eof) {
+        const auto count = try_read(from, asio::buffer(scratch()), error);
+        if (error == asio::error::eof) {
             to.shutdown(tcp_socket::shutdown_send, error);
             co_return;
         }
@@ -99,7 +99,7 @@ awaitable<void> pump(
             co_return;
         }
         if (count > 0) {
-            const auto taken = try_write(to, net::buffer(scratch().data(), count), error);
+            const auto taken = try_write(to, asio::buffer(scratch().data(), count), error);
             if (error) {
                 whole.break_off();
                 co_return;
@@ -136,7 +136,7 @@ awaitable<relay_result> relay(tcp_socket& a,
                               std::chrono::milliseconds idle,
                               deadlines& timer,
                               relay_owner owner) {
-    using namespace net::experimental::awaitable_operators;
+    using namespace asio::experimental::awaitable_operators;
     relay_result result;
     tunnel whole{a, b, timer, std::move(owner), result};
     prepare_socket(a);
@@ -152,4 +152,4 @@ awaitable<relay_result> relay(tcp_socket& a,
     co_return result;
 }
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::net

@@ -11,7 +11,7 @@
 #include <functional>
 #include <string_view>
 
-namespace reprise::proxy {
+namespace reprise::proxy::net {
 
 enum class relay_end : std::uint8_t {
     finished,   ///< both sides ended their stream
@@ -50,4 +50,4 @@ struct relay_result {
                                             deadlines& timer,
                                             relay_owner owner = {});
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::net

@@ -17,7 +17,7 @@
 // Who waits polls nothing: an answer signals each waiter's wakeup, and the coroutine then finds the
 // answer in the question that it holds.
 
-namespace reprise::proxy {
+namespace reprise::proxy::net {
 namespace {
 
 using asked_answer = attempt<resolved>;
@@ -74,16 +74,16 @@ bool is_localhost(std::string_view name) {
            (name.size() > suffix.size() && name.substr(name.size() - suffix.size()) == suffix);
 }
 
-std::vector<net::ip::address> loopback_addresses() {
-    return {net::ip::address_v6::loopback(), net::ip::address_v4::loopback()};
+std::vector<asio::ip::address> loopback_addresses() {
+    return {asio::ip::address_v6::loopback(), asio::ip::address_v4::loopback()};
 }
 
-resolved as_resolved(std::vector<net::ip::address> addresses, steady_time valid_until) {
+resolved as_resolved(std::vector<asio::ip::address> addresses, steady_time valid_until) {
     return std::make_shared<const resolution>(resolution{std::move(addresses), valid_until});
 }
 
 asked_answer failed(failure_code code, std::string_view host, std::string_view why) {
-    return failure{code, true, "no address for \"" + std::string{host} + "\": " + std::string{why}};
+    return failure{code, "no address for \"" + std::string{host} + "\": " + std::string{why}};
 }
 
 }  // namespace
@@ -95,7 +95,7 @@ struct resolver::state {
               grace(of.timer, [this, &of] { of.settle(*this); }) {}
 
         std::string name;
-        std::vector<net::ip::address> addresses;
+        std::vector<asio::ip::address> addresses;
         std::chrono::seconds ttl{std::chrono::seconds::max()};
         dns_answer heard[2];  // by family, as far as it was
         unsigned open = 2;    // families not heard yet
@@ -339,7 +339,7 @@ std::optional<attempt<resolved>> resolver::known(std::string_view host) {
     return state_->known(name_key(host), steady_now());
 }
 
-std::optional<std::vector<net::ip::address>> resolver::local(std::string_view host) {
+std::optional<std::vector<asio::ip::address>> resolver::local(std::string_view host) {
     const auto name = name_key(host);
     if (const auto numeric = parse_numeric_host(name)) {
         return std::vector{*numeric};
@@ -417,4 +417,4 @@ awaitable<attempt<resolved>> resolver::resolve(std::string host, steady_time unt
     co_return *asking->answer;
 }
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::net

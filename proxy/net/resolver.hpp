@@ -5,8 +5,8 @@
 // memory, since reading it for each name would block the loop.
 
 #include "config/options.hpp"
-#include "proxy/clock.hpp"
-#include "proxy/failure.hpp"
+#include "proxy/base/clock.hpp"
+#include "proxy/base/failure.hpp"
 #include "proxy/net/asio.hpp"
 #include "proxy/net/deadlines.hpp"
 
@@ -17,12 +17,12 @@
 #include <string_view>
 #include <vector>
 
-namespace reprise::proxy {
+namespace reprise::proxy::net {
 
 /// At least one address, at most resolver::most_addresses; both families mixed in the server's
 /// order (who dials interleaves them).
 struct resolution {
-    std::vector<net::ip::address> addresses;
+    std::vector<asio::ip::address> addresses;
     steady_time valid_until;
 };
 using resolved = std::shared_ptr<const resolution>;
@@ -30,12 +30,11 @@ using resolved = std::shared_ptr<const resolution>;
 /// One for each thread; nothing in it is shared.
 ///
 /// Memory    at most most_names cached names and most_questions questions under way.
-/// Answers   numeric hosts and "localhost" (RFC 6761 6.3) by itself, then the hosts file, the
-/// cache,
+/// Answers   numeric hosts and "localhost" (RFC 6761 6.3) by itself, then the hosts file, the cache,
 ///           and the name servers. A and AAAA are asked side by side; when one of them has
 ///           addresses the other is waited for at most some 50-150 ms more (RFC 8305 3).
 /// Errors    dns_not_found (no such name, no address, or no name at all), dns_error (the servers
-///           failed or refused, too many questions, shutting down), dns_timeout; all may_retry.
+///           failed or refused, too many questions, shutting down), dns_timeout.
 class resolver {
 public:
     /// Of both families, for 64 siblings under one name.
@@ -58,7 +57,7 @@ public:
 
     /// The addresses that this machine gives a host by itself: numeric, the hosts file's,
     /// localhost's. None: name servers are asked.
-    [[nodiscard]] std::optional<std::vector<net::ip::address>> local(std::string_view host);
+    [[nodiscard]] std::optional<std::vector<asio::ip::address>> local(std::string_view host);
 
     /// New settings: questions under way end by the old ones; the cache is emptied.
     void reconfigure(const config::dns_options& options);
@@ -81,4 +80,4 @@ private:
     std::shared_ptr<state> state_;
 };
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::net

@@ -7,7 +7,7 @@
 
 #include <functional>
 
-namespace reprise::proxy {
+namespace reprise::proxy::net {
 
 /// Does what it is given, one thing after the other, in the order given.
 ///
@@ -27,17 +27,17 @@ public:
     /// the loop's coming to rest, which waits for it. What happened before the call is seen by
     /// `work`, and what `work` did by the caller.
     /// @pre finish() was not called, work does not throw
-    [[nodiscard]] awaitable<void> run(net::io_context& loop, std::function<void()> work);
+    [[nodiscard]] awaitable<void> run(asio::io_context& loop, std::function<void()> work);
 
     /// Waits for what was given, and ends the thread. Not on a loop. What is given later is not
     /// done. @pre the loops of those who wait in run() still exist; they need not run
     void finish();
 
 private:
-    using handler = net::async_result<net::use_awaitable_t<executor>, void()>::handler_type;
-    void start(net::io_context& loop, std::function<void()> work, handler waiter);
+    using handler = asio::async_result<asio::use_awaitable_t<executor>, void()>::handler_type;
+    void start(asio::io_context& loop, std::function<void()> work, handler waiter);
 
-    net::thread_pool thread_{1};
+    asio::thread_pool thread_{1};
 };
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::net

@@ -4,7 +4,7 @@
 #include <new>
 #include <unistd.h>
 
-namespace reprise::proxy {
+namespace reprise::proxy::net {
 
 spare_descriptors::~spare_descriptors() {
     while (give()) {
@@ -35,4 +35,4 @@ void spare_descriptors::refill() noexcept {
     }
 }
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::net

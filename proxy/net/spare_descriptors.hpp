@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace reprise::proxy {
+namespace reprise::proxy::net {
 
 /// Threads   one. Between give() and the use of what it gave another thread may be quicker: ask
 ///           again, as often as it gives.
@@ -26,4 +26,4 @@ private:
     std::vector<int> held_;
 };
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::net

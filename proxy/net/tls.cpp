@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace reprise::proxy {
+namespace reprise::proxy::net {
 namespace {
 
 constexpr std::size_t scratch_bytes = 32 << 10;  // two records
@@ -148,8 +148,8 @@ tcp_socket tls_link::start(const std::shared_ptr<tls_link>& self) {
         }
         self->one_done();
     };
-    net::co_spawn(io, carry_out(self), on_end);
-    net::co_spawn(io, carry_in(self), on_end);
+    asio::co_spawn(io, carry_out(self), on_end);
+    asio::co_spawn(io, carry_in(self), on_end);
     return given;
 }
 
@@ -289,8 +289,8 @@ awaitable<void> tls_link::carry_out(std::shared_ptr<tls_link> self) {
     auto& me = *self;
     for (unsigned rounds = 0; !me.closed_; ++rounds) {
         error_code error;
-        const auto count = try_read(me.inner_, net::buffer(scratch()), error);
-        if (error == net::error::eof) {
+        const auto count = try_read(me.inner_, asio::buffer(scratch()), error);
+        if (error == asio::error::eof) {
             break;
         }
         if (error) {  // its owner closed it with something unread, as a plain socket resets then
@@ -353,12 +353,12 @@ awaitable<void> tls_link::carry_in(std::shared_ptr<tls_link> self) {
         }
         if (got.end == step_end::moved) {
             error_code error;
-            const net::const_buffer block{scratch().data(), got.bytes};
+            const asio::const_buffer block{scratch().data(), got.bytes};
             const auto taken = try_write(me.inner_, block, error);
             if (!error && taken < got.bytes) {
                 const std::vector<char> rest(scratch().data() + taken,
                                              scratch().data() + got.bytes);
-                error = co_await write_all(me.inner_, net::buffer(rest));
+                error = co_await write_all(me.inner_, asio::buffer(rest));
                 rounds = 0;
             }
             if (error) {  // nobody takes it; what was written before still goes out
@@ -368,7 +368,7 @@ awaitable<void> tls_link::carry_in(std::shared_ptr<tls_link> self) {
                 continue;
             }
             // There may be more in OpenSSL's buffer, of which the socket knows nothing.
-            co_await net::post(me.outer_.get_executor(), use_tuple);
+            co_await asio::post(me.outer_.get_executor(), use_tuple);
             rounds = 0;
             continue;
         }
@@ -388,7 +388,6 @@ namespace {
 
 failure not_linked(const boost::system::system_error& error) {
     return {nothing_left(error.code()) ? failure_code::out_of_memory : failure_code::internal,
-            false,
             error.what()};
 }
 
@@ -401,11 +400,11 @@ awaitable<attempt<tls_connection>> accept_tls(tcp_socket socket,
                                               steady_time until) {
     auto ssl = identity->begin();
     if (!ssl) {
-        co_return failure{failure_code::out_of_memory, false, "OpenSSL: " + last_reason()};
+        co_return failure{failure_code::out_of_memory, "OpenSSL: " + last_reason()};
     }
     const auto end = co_await shake_hands(ssl.get(), socket, timer, until);
     if (!end.why.empty()) {
-        co_return failure{failure_code::tls_failed, false, end.why};
+        co_return failure{failure_code::tls_failed, end.why};
     }
     try {
         const auto link = std::make_shared<tls_link>(
@@ -426,21 +425,20 @@ awaitable<attempt<tcp_socket>> connect_tls(tcp_socket socket,
     auto ssl = trust ? trust->begin(host) : nullptr;
     if (!ssl) {
         ERR_clear_error();
-        co_return failure{failure_code::internal, false, "TLS to " + host + ": not set up"};
+        co_return failure{failure_code::internal, "TLS to " + host + ": not set up"};
     }
     const auto end = co_await shake_hands(ssl.get(), socket, timer, until);
     if (end.late) {
-        co_return failure{failure_code::connect_timeout, true, "TLS to " + host + ": " + end.why};
+        co_return failure{failure_code::connect_timeout, "TLS to " + host + ": " + end.why};
     }
     if (!end.why.empty()) {
         const auto verdict = SSL_get_verify_result(ssl.get());
         if (verdict != X509_V_OK) {
             co_return failure{failure_code::tls_certificate,
-                              true,
                               "the certificate of " + host + ": " +
                                   X509_verify_cert_error_string(verdict)};
         }
-        co_return failure{failure_code::tls_failed, true, "TLS to " + host + ": " + end.why};
+        co_return failure{failure_code::tls_failed, "TLS to " + host + ": " + end.why};
     }
     try {
         const auto link = std::make_shared<tls_link>(
@@ -451,4 +449,4 @@ awaitable<attempt<tcp_socket>> connect_tls(tcp_socket socket,
     }
 }
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::net

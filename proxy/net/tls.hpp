@@ -13,8 +13,8 @@
 // anybody on the way can bring about, is read as connection_reset, after the bytes before it. The
 // TCP connection ends by a reset, even if the process dies, unless a close_notify was sent.
 
-#include "proxy/clock.hpp"
-#include "proxy/failure.hpp"
+#include "proxy/base/clock.hpp"
+#include "proxy/base/failure.hpp"
 #include "proxy/net/asio.hpp"
 #include "proxy/net/deadlines.hpp"
 #include "proxy/net/pace.hpp"
@@ -27,7 +27,7 @@
 #include <string>
 #include <string_view>
 
-namespace reprise::proxy {
+namespace reprise::proxy::net {
 
 /// What the other side must acknowledge to be written to: pace_guard::begin's arguments.
 struct tls_pace {
@@ -118,7 +118,7 @@ struct tls_connection {
 
 /// The client's side, on a socket that dial connected to `host`.
 /// Errors: tls_certificate, with the reason; tls_failed; connect_timeout. All may be tried
-/// elsewhere (may_retry).
+/// elsewhere.
 [[nodiscard]] awaitable<attempt<tcp_socket>> connect_tls(tcp_socket socket,
                                                          tls_trust_ptr trust,
                                                          std::string host,
@@ -126,4 +126,4 @@ struct tls_connection {
                                                          deadlines& timer,
                                                          steady_time until);
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::net

@@ -13,7 +13,7 @@
 #include <stdexcept>
 #include <vector>
 
-namespace reprise::proxy {
+namespace reprise::proxy::net {
 
 void detail::tls_free::operator()(ssl_ctx_st* context) const noexcept {
     SSL_CTX_free(context);
@@ -231,4 +231,4 @@ ssl_ptr tls_trust::begin(const std::string& host) const noexcept {
     return made;
 }
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::net

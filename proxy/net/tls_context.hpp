@@ -12,7 +12,7 @@
 struct ssl_ctx_st;
 struct ssl_st;
 
-namespace reprise::proxy {
+namespace reprise::proxy::net {
 
 namespace detail {
 struct tls_free {
@@ -63,4 +63,4 @@ private:
 };
 using tls_trust_ptr = std::shared_ptr<const tls_trust>;
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::net

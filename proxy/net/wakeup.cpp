@@ -17,15 +17,15 @@
 // `deliver` to the owner's loop; that one may find its signal taken (by a deadline that saw it, or
 // a later wait) and then does nothing. The handler itself never leaves the owner's thread.
 
-namespace reprise::proxy {
+namespace reprise::proxy::net {
 namespace {
 enum standing : int { idle, waiting, signalled };
 }  // namespace
 
 struct wakeup::shared {
-    shared(net::io_context& io, wakeup& to) : loop(io.get_executor()), owner(&to) {}
+    shared(asio::io_context& io, wakeup& to) : loop(io.get_executor()), owner(&to) {}
 
-    net::io_context::executor_type loop;
+    asio::io_context::executor_type loop;
     std::atomic<int> stands{idle};
     wakeup* owner;  // the owner's thread only; null once it is gone
 
@@ -60,8 +60,8 @@ awaitable<bool> wakeup::wait(steady_time until) {
     if (take()) {
         return at_once();
     }
-    const net::use_awaitable_t<executor> token;
-    return net::async_initiate<const net::use_awaitable_t<executor>, void(bool)>(
+    const asio::use_awaitable_t<executor> token;
+    return asio::async_initiate<const asio::use_awaitable_t<executor>, void(bool)>(
         [this, until](handler waiter) { start_wait(std::move(waiter), until); }, token);
 }
 
@@ -75,9 +75,9 @@ void wakeup::start_wait(handler waiter, steady_time until) {
         return;
     }
     until_.expire_at(until);
-    auto slot = net::get_associated_cancellation_slot(*waiter_);
+    auto slot = asio::get_associated_cancellation_slot(*waiter_);
     if (slot.is_connected()) {
-        slot.assign([this](net::cancellation_type) { give_up(); });
+        slot.assign([this](asio::cancellation_type) { give_up(); });
     }
 }
 
@@ -104,13 +104,13 @@ void wakeup::deliver() {
 
 void wakeup::complete(bool was_signalled) {
     until_.clear();
-    auto slot = net::get_associated_cancellation_slot(*waiter_);
+    auto slot = asio::get_associated_cancellation_slot(*waiter_);
     if (slot.is_connected()) {
         slot.clear();
     }
     auto waiter = std::move(*waiter_);
     waiter_.reset();
-    net::post(shared_->loop, [waiter = std::move(waiter), was_signalled]() mutable {
+    asio::post(shared_->loop, [waiter = std::move(waiter), was_signalled]() mutable {
         std::move(waiter)(was_signalled);
     });
 }
@@ -137,7 +137,7 @@ void wakeup::notify(const std::shared_ptr<shared>& to) {
     }
     const std::lock_guard hold{to->gate};
     if (!to->closed) {
-        net::post(to->loop, [to] {
+        asio::post(to->loop, [to] {
             if (to->owner != nullptr) {
                 to->owner->deliver();
             }
@@ -145,4 +145,4 @@ void wakeup::notify(const std::shared_ptr<shared>& to) {
     }
 }
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::net

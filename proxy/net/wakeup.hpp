@@ -4,7 +4,7 @@
 // a stored handler and a deadline's store, a signal to a waiter on the same thread is one push to
 // the loop's own queue, and a signal while nobody waits is one atomic exchange. No timer queue.
 
-#include "proxy/clock.hpp"
+#include "proxy/base/clock.hpp"
 #include "proxy/net/asio.hpp"
 #include "proxy/net/deadlines.hpp"
 
@@ -13,7 +13,7 @@
 #include <mutex>
 #include <optional>
 
-namespace reprise::proxy {
+namespace reprise::proxy::net {
 
 /// Threads   wait, construction and destruction: the thread of `timer`'s io_context; notify: any.
 /// Coalesces any number of signals before a wait are one; a wait after a signal returns at once.
@@ -52,7 +52,7 @@ public:
     [[nodiscard]] signal handle() const { return signal{shared_}; }
 
 private:
-    using handler = net::async_result<net::use_awaitable_t<executor>, void(bool)>::handler_type;
+    using handler = asio::async_result<asio::use_awaitable_t<executor>, void(bool)>::handler_type;
     static void notify(const std::shared_ptr<shared>& to);
     void deliver();
     void give_up();
@@ -64,4 +64,4 @@ private:
     std::optional<handler> waiter_;
 };
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::net

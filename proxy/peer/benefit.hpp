@@ -10,7 +10,7 @@
 //
 // Threads   any number: relaxed atomics, and a lost race loses one answer's weight.
 
-#include "proxy/clock.hpp"
+#include "proxy/base/clock.hpp"
 
 #include <array>
 #include <atomic>

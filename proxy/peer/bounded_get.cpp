@@ -44,7 +44,7 @@ struct exchange_end {
     bool silent = false;  ///< the connection ended without a byte: a kept one may have been dead
 };
 
-exchange_end broke(const deadline& patience, bool silent) {
+exchange_end broke(const net::deadline& patience, bool silent) {
     if (patience.expired()) {
         return {.trouble = follow_trouble::timed_out};
     }
@@ -54,20 +54,20 @@ exchange_end broke(const deadline& patience, bool silent) {
 }
 
 /// Reads more; false at the end of the connection, whatever ended it.
-awaitable<bool> read_more(origin_lease& lease, const deadline& patience) {
+awaitable<bool> read_more(net::origin_lease& lease, const net::deadline& patience) {
     auto& buffer = lease.buffer();
     const auto space = buffer.prepare(read_size);
     if (patience.expired() || !lease.socket().is_open()) {
         co_return false;
     }
-    const auto into = net::buffer(space.data(), space.size());
-    const auto [error, got] = co_await read_some(lease.socket(), into);
+    const auto into = asio::buffer(space.data(), space.size());
+    const auto [error, got] = co_await net::read_some(lease.socket(), into);
     buffer.commit(got);
     co_return got > 0 && !error;
 }
 
-awaitable<exchange_end> read_head(origin_lease& lease,
-                                  const deadline& patience,
+awaitable<exchange_end> read_head(net::origin_lease& lease,
+                                  const net::deadline& patience,
                                   http::response_head& head) {
     auto& buffer = lease.buffer();
     std::size_t resume = 0;
@@ -99,8 +99,8 @@ awaitable<exchange_end> read_head(origin_lease& lease,
     }
 }
 
-awaitable<exchange_end> read_body(origin_lease& lease,
-                                  const deadline& patience,
+awaitable<exchange_end> read_body(net::origin_lease& lease,
+                                  const net::deadline& patience,
                                   http::body_framing framing,
                                   std::uint64_t most,
                                   std::vector<std::byte>& out) {
@@ -155,12 +155,12 @@ awaitable<exchange_end> read_body(origin_lease& lease,
 
 }  // namespace
 
-awaitable<got_response> bounded_get(origin_lease& lease,
-                                    deadline& patience,
+awaitable<got_response> bounded_get(net::origin_lease& lease,
+                                    net::deadline& patience,
                                     std::string request,
                                     std::uint64_t most) {
     // What went wrong with the writing, the reading tells.
-    (void)co_await write_all(lease.socket(), net::buffer(request));
+    (void)co_await net::write_all(lease.socket(), asio::buffer(request));
     got_response out;
     http::response_head head;
     auto end = co_await read_head(lease, patience, head);

@@ -30,8 +30,8 @@ struct got_response {
 /// again. 1xx responses are passed over. @pre `patience` closes the lease's socket when it expires,
 /// and is armed; both outlive the call
 /// @param most  bytes of body; a longer one is too_large as soon as it says so, or has come
-[[nodiscard]] awaitable<got_response> bounded_get(origin_lease& lease,
-                                                  deadline& patience,
+[[nodiscard]] awaitable<got_response> bounded_get(net::origin_lease& lease,
+                                                  net::deadline& patience,
                                                   std::string request,
                                                   std::uint64_t most);
 

@@ -1,6 +1,6 @@
 #include "proxy/peer/digest_fetch.hpp"
 
-#include "proxy/admin/log.hpp"
+#include "proxy/base/log.hpp"
 #include "proxy/http/message_head.hpp"
 #include "proxy/net/wakeup.hpp"
 #include "proxy/peer/bounded_get.hpp"
@@ -34,7 +34,7 @@ std::string followed::authority() const {
 }
 
 std::string digest_request(const followed& of,
-                           const net::ip::address& at,
+                           const asio::ip::address& at,
                            std::string_view path,
                            const digest_follower::question& question,
                            const fleet_secret& secret,
@@ -64,7 +64,7 @@ std::string digest_request(const followed& of,
     if (!of.squid && secret.has_file()) {
         const auto value = sign(secret,
                                 {.method = "GET", .target = target, .host = host},
-                                endpoint_text(at, of.port),
+                                net::endpoint_text(at, of.port),
                                 now,
                                 nonce_of(random));
         http::append_field_line(wire, signature_field, value);
@@ -124,9 +124,9 @@ struct digest_fetcher::one {
         follow_trouble loss = follow_trouble::none;
         bool used = false;
     } told;  // to the log, last
-    wakeup wake;
-    deadline patience;  // ends the fetch under way
-    origin_lease lease;
+    net::wakeup wake;
+    net::deadline patience;  // ends the fetch under way
+    net::origin_lease lease;
     bool gone = false;
     figures_of_one shown;  // guarded by shared::guard
 };
@@ -266,7 +266,7 @@ awaitable<std::optional<got_response>> digest_fetcher::fetch(shared& all, one& s
     const auto question = follower.ask();
     const auto until = steady_now() + of.timeout;
     for (bool fresh_only : {false, true}) {
-        const origin_address to{of.host, of.port, true, of.https};
+        const net::origin_address to{of.host, of.port, true, of.https};
         auto leased = co_await all.context.pool.acquire(to, fresh_only, until);
         if (!leased) {
             const auto& why = leased.error();
@@ -386,7 +386,7 @@ void digest_fetcher::follow(std::vector<followed> siblings) {
     }
     for (auto& sibling : begun) {
         auto work = run(shared_, std::move(sibling));
-        net::co_spawn(all.context.io, std::move(work), [](std::exception_ptr thrown) {
+        asio::co_spawn(all.context.io, std::move(work), [](std::exception_ptr thrown) {
             if (thrown) {
                 std::rethrow_exception(thrown);
             }

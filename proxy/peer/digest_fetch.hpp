@@ -45,10 +45,10 @@ struct followed {
 
 /// What all fetches of one loop work with; outlives them.
 struct follow_context {
-    net::io_context& io;
-    deadlines& timer;
-    origin_pool& pool;
-    side_thread& aside;  ///< decodes; finish() it before the loop and the table go
+    asio::io_context& io;
+    net::deadlines& timer;
+    net::origin_pool& pool;
+    net::side_thread& aside;  ///< decodes; finish() it before the loop and the table go
     const fleet_secret& secret;
     sibling_table& table;
     seen_elsewhere* seen = nullptr;  ///< null: nobody shares
@@ -58,7 +58,7 @@ struct follow_context {
 
 /// The head of the request for a digest, on a connection to the address `at`.
 [[nodiscard]] std::string digest_request(const followed& of,
-                                         const net::ip::address& at,
+                                         const asio::ip::address& at,
                                          std::string_view path,
                                          const digest_follower::question& question,
                                          const fleet_secret& secret,

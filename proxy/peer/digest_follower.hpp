@@ -15,8 +15,8 @@
 #include "filter/digest.hpp"
 #include "filter/digest_wire.hpp"
 #include "filter/squid_digest.hpp"
-#include "proxy/clock.hpp"
-#include "proxy/failure.hpp"
+#include "proxy/base/clock.hpp"
+#include "proxy/base/failure.hpp"
 
 #include <chrono>
 #include <cstddef>

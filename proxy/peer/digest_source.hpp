@@ -26,7 +26,7 @@
 #include "filter/bit_changes.hpp"
 #include "filter/counting.hpp"
 #include "filter/squid_source.hpp"
-#include "proxy/clock.hpp"
+#include "proxy/base/clock.hpp"
 #include "proxy/peer/key_table.hpp"
 #include "proxy/peer/publication.hpp"
 #include "proxy/peer/secret.hpp"

@@ -52,9 +52,9 @@ std::vector<followed> configured_siblings(std::span<const config::peer_options> 
 }
 
 std::vector<followed> discovered_siblings(const config::peer_options& entry,
-                                          std::span<const net::ip::address> addresses,
+                                          std::span<const asio::ip::address> addresses,
                                           bool share) {
-    std::vector<net::ip::address> sorted{addresses.begin(), addresses.end()};
+    std::vector<asio::ip::address> sorted{addresses.begin(), addresses.end()};
     std::sort(sorted.begin(), sorted.end());
     sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
     std::vector<followed> out;
@@ -69,7 +69,7 @@ std::vector<followed> discovered_siblings(const config::peer_options& entry,
 }
 
 struct sibling_discovery::shared {
-    shared(net::io_context& on, resolver& with, tell to)
+    shared(asio::io_context& on, net::resolver& with, tell to)
         : io{on},
           names{with},
           found{std::move(to)} {}
@@ -99,13 +99,13 @@ struct sibling_discovery::shared {
         }
     }
 
-    net::io_context& io;
-    resolver& names;
+    asio::io_context& io;
+    net::resolver& names;
     tell found;
     std::vector<config::peer_options> peers;
     bool share = false;
-    std::vector<std::vector<net::ip::address>> by_entry;  // sorted
-    std::vector<std::shared_ptr<wakeup>> sleepers;
+    std::vector<std::vector<asio::ip::address>> by_entry;  // sorted
+    std::vector<std::shared_ptr<net::wakeup>> sleepers;
     std::vector<followed> told;
     std::vector<peer_address> told_addresses;
     bool any_told = false;
@@ -113,7 +113,7 @@ struct sibling_discovery::shared {
     unsigned round = 0;  // coroutines of an earlier list end when they see another
 };
 
-sibling_discovery::sibling_discovery(net::io_context& io, resolver& names, tell found)
+sibling_discovery::sibling_discovery(asio::io_context& io, net::resolver& names, tell found)
     : shared_{std::make_shared<shared>(io, names, std::move(found))} {}
 
 sibling_discovery::~sibling_discovery() {
@@ -164,7 +164,7 @@ void sibling_discovery::follow(std::vector<config::peer_options> peers, bool sha
     }
     ++all.round;
     // Those of a name that stays are kept until it is resolved again.
-    std::vector<std::vector<net::ip::address>> kept(peers.size());
+    std::vector<std::vector<asio::ip::address>> kept(peers.size());
     std::vector<bool> is_name(peers.size(), true);
     for (std::size_t i = 0; i < peers.size(); ++i) {
         for (std::size_t j = 0; j < all.peers.size(); ++j) {
@@ -174,7 +174,7 @@ void sibling_discovery::follow(std::vector<config::peer_options> peers, bool sha
         }
         if (peers[i].dns.empty()) {
             error_code not_numeric;
-            const auto literal = net::ip::make_address(place_of(peers[i].url).host, not_numeric);
+            const auto literal = asio::ip::make_address(place_of(peers[i].url).host, not_numeric);
             if (!not_numeric) {
                 kept[i] = {literal};
                 is_name[i] = false;
@@ -186,7 +186,7 @@ void sibling_discovery::follow(std::vector<config::peer_options> peers, bool sha
     all.by_entry = std::move(kept);
     all.sleepers.clear();
     for (std::size_t i = 0; i < all.peers.size(); ++i) {
-        all.sleepers.push_back(std::make_shared<wakeup>(all.names.timer()));
+        all.sleepers.push_back(std::make_shared<net::wakeup>(all.names.timer()));
     }
     all.tell_if_new();
     for (std::size_t i = 0; i < all.peers.size(); ++i) {
@@ -194,7 +194,7 @@ void sibling_discovery::follow(std::vector<config::peer_options> peers, bool sha
             continue;
         }
         auto work = run(shared_, i, all.round);
-        net::co_spawn(all.io, std::move(work), [](std::exception_ptr thrown) {
+        asio::co_spawn(all.io, std::move(work), [](std::exception_ptr thrown) {
             if (thrown) {
                 std::rethrow_exception(thrown);
             }

@@ -35,9 +35,8 @@ struct peer_place {
 
 /// What an entry with dns stands for, given the addresses: named "<name>/<address>", in the order
 /// of their addresses, without repeats.
-[[nodiscard]] std::vector<followed> discovered_siblings(const config::peer_options& entry,
-                                                        std::span<const net::ip::address> addresses,
-                                                        bool share);
+[[nodiscard]] std::vector<followed> discovered_siblings(
+    const config::peer_options& entry, std::span<const asio::ip::address> addresses, bool share);
 
 /// Keeps the list of siblings, and that of peers' addresses, true to the settings and to DNS. When
 /// a name can't be resolved what it stood for stays; one that does not exist stands for nothing.
@@ -48,7 +47,7 @@ public:
     using tell = std::function<void(std::vector<followed>, std::vector<peer_address>)>;
 
     /// `found` hears both lists whole, at once and whenever one has changed.
-    sibling_discovery(net::io_context& io, resolver& names, tell found);
+    sibling_discovery(asio::io_context& io, net::resolver& names, tell found);
     ~sibling_discovery();
     sibling_discovery(const sibling_discovery&) = delete;
     sibling_discovery& operator=(const sibling_discovery&) = delete;

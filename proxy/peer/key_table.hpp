@@ -21,7 +21,7 @@
 
 #include "filter/key_hash.hpp"
 #include "filter/squid_key.hpp"
-#include "proxy/clock.hpp"
+#include "proxy/base/clock.hpp"
 #include "proxy/peer/secret.hpp"
 
 #include <array>

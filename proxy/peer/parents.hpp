@@ -8,7 +8,7 @@
 // With a handful of parents that is as cheap as a ring and needs no table.
 
 #include "filter/key_hash.hpp"
-#include "proxy/clock.hpp"
+#include "proxy/base/clock.hpp"
 
 #include <atomic>
 #include <chrono>

@@ -20,17 +20,17 @@ const config::peer_options* entry_of(std::span<const config::peer_options> peers
 
 }  // namespace
 
-bool peer_book::is_peer(const net::ip::address& client, bool squid) const noexcept {
+bool peer_book::is_peer(const asio::ip::address& client, bool squid) const noexcept {
     const auto plain = client.is_v6() && client.to_v6().is_v4_mapped()
-                           ? net::ip::address{net::ip::make_address_v4(net::ip::v4_mapped,
-                                                                       client.to_v6())}
+                           ? asio::ip::address{asio::ip::make_address_v4(asio::ip::v4_mapped,
+                                                                         client.to_v6())}
                            : client;
     return std::any_of(addresses.begin(), addresses.end(), [&](const peer_address& one) {
         return one.at == plain && one.squid == squid;
     });
 }
 
-bool peer_book::is_listener(const net::ip::address& at, std::uint16_t port) const noexcept {
+bool peer_book::is_listener(const asio::ip::address& at, std::uint16_t port) const noexcept {
     const auto on_port = [port](const known_peer& one) { return one.port == port; };
     const auto is_on_port = [&](const auto& one) { return one && on_port(*one); };
     const bool port_is_one = std::any_of(siblings.begin(), siblings.end(), is_on_port) ||

@@ -30,7 +30,7 @@ struct known_peer {
 
 /// An address that requests of a peer come from.
 struct peer_address {
-    net::ip::address at;
+    asio::ip::address at;
     bool squid = false;
     bool operator==(const peer_address&) const = default;
 };
@@ -42,13 +42,13 @@ struct peer_book {
     std::shared_ptr<parent_choice> choice;  ///< among parents; null: there are none
     std::vector<peer_address> addresses;
 
-    [[nodiscard]] bool is_peer(const net::ip::address& client, bool squid) const noexcept;
+    [[nodiscard]] bool is_peer(const asio::ip::address& client, bool squid) const noexcept;
     /// Of either kind.
-    [[nodiscard]] bool is_peer(const net::ip::address& client) const noexcept {
+    [[nodiscard]] bool is_peer(const asio::ip::address& client) const noexcept {
         return is_peer(client, false) || is_peer(client, true);
     }
     /// Whether a peer listens there: one of their addresses and one of their ports.
-    [[nodiscard]] bool is_listener(const net::ip::address& at, std::uint16_t port) const noexcept;
+    [[nodiscard]] bool is_listener(const asio::ip::address& at, std::uint16_t port) const noexcept;
 };
 
 /// The book of these settings, siblings as `followed` and addressed as `addresses` say. Slots are

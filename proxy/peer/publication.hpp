@@ -7,7 +7,7 @@
 // only hold one of those; one that nobody fetched is dropped when the next comes.
 
 #include "filter/digest.hpp"
-#include "proxy/clock.hpp"
+#include "proxy/base/clock.hpp"
 
 #include <atomic>
 #include <cstddef>

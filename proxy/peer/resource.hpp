@@ -22,7 +22,7 @@
 //
 // Pure: no socket, no clock, no random number.
 
-#include "proxy/clock.hpp"
+#include "proxy/base/clock.hpp"
 #include "proxy/http/message_head.hpp"
 #include "proxy/peer/publication.hpp"
 #include "proxy/peer/signature.hpp"

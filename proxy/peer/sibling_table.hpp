@@ -12,7 +12,7 @@
 #include "filter/digest.hpp"
 #include "filter/sibling_index.hpp"
 #include "filter/squid_digest.hpp"
-#include "proxy/clock.hpp"
+#include "proxy/base/clock.hpp"
 #include "proxy/peer/benefit.hpp"
 
 #include <array>

@@ -16,7 +16,7 @@
 //
 // It shows who asked whom, and protects nothing of the answer: that is TLS's.
 
-#include "proxy/clock.hpp"
+#include "proxy/base/clock.hpp"
 #include "proxy/peer/secret.hpp"
 
 #include <array>

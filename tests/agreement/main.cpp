@@ -14,13 +14,10 @@
 // the same. What an object costs a store is known to the proxy alone: it is measured first, and the
 // replay tool is given a trace with those costs for sizes.
 
-#define DOCTEST_CONFIG_IMPLEMENT  // proxy_process says what went wrong through it
 #include "proxy/cache/disk/format.hpp"
 #include "tests/agreement/played_trace.hpp"
 #include "tests/agreement/proxy_run.hpp"
 #include "tests/agreement/replay_run.hpp"
-
-#include <doctest/doctest.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -264,11 +261,6 @@ private:
     bool agreed_ = true;
 };
 
-void report(const doctest::AssertData& failure) {
-    std::fprintf(stderr, "replay_agreement: %s\n", failure.m_decomp.c_str());
-    std::exit(1);
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -292,9 +284,6 @@ int main(int argc, char** argv) {
         ->capture_default_str();
     CLI11_PARSE(app, argc, argv);
 
-    doctest::Context context;
-    context.setAsDefaultForAssertsOutOfTestCases();
-    context.setAssertHandler(report);
     try {
         const auto trace = asked.trace.empty()
                                ? made_trace(static_cast<std::uint32_t>(asked.requests))

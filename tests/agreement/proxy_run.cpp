@@ -1,6 +1,7 @@
 #include "tests/agreement/proxy_run.hpp"
 
-#include "tools/sized_origin.hpp"
+#include "tests/support/sized_origin.hpp"
+#include "tools/sized_body.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -14,7 +15,6 @@ namespace reprise::tests {
 namespace {
 
 using namespace std::chrono_literals;
-using tools::sized_origin;
 
 struct io_counters {
     std::uint64_t handed = 0, written_back = 0;
@@ -34,10 +34,6 @@ io_counters io_of(pid_t pid) {
     return out;
 }
 
-std::uint64_t written_to_disk(const json& stats) {
-    return stats.value(json::json_pointer{"/disk/written_bytes"}, std::uint64_t{0});
-}
-
 /// A trace comes here a thousand times as fast as it was. What is admitted can be found on disk
 /// only when it is written, so whoever plays waits now and then until the disk has caught up, as it
 /// would have by itself.
@@ -47,21 +43,8 @@ void let_the_disk_follow(const proxy_process& proxy) {
 }
 constexpr std::uint64_t requests_at_once = 200;
 
-/// What is queued is written within write_after; a few times that without news is the end.
-json stats_when_quiet(const proxy_process& proxy) {
-    auto stats = proxy.stats();
-    for (int same = 0; same < 5;) {
-        std::this_thread::sleep_for(150ms);
-        auto now = proxy.stats();
-        same = written_to_disk(now) == written_to_disk(stats) ? same + 1 : 0;
-        stats = std::move(now);
-    }
-    return stats;
-}
-
 std::string request_for(const sized_origin& origin, std::uint64_t object, std::uint64_t bytes) {
-    return absolute_request("GET",
-                            "http://" + origin.authority() + sized_origin::path(object, bytes));
+    return absolute_request("GET", origin.url(object, bytes));
 }
 
 }  // namespace
@@ -91,7 +74,8 @@ proxy_outcome play(const played_trace& trace, json settings) {
         }
     }
     out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    out.stats = stats_when_quiet(proxy);
+    let_the_disk_follow(proxy);
+    out.stats = proxy.stats();
     const auto after = io_of(proxy.pid());
     out.io_written = after.handed - before.handed;
     out.io_written_back = after.written_back - before.written_back;

@@ -34,9 +34,8 @@ check "the pack was asked of the origin twice" 2 "$(asked files '\.pack 200 ')"
 smart=$work/smart
 mkdir "$smart"
 git clone -q --bare "$seed" "$smart/project.git"
-start backend "$GIT_SERVER" "$smart" "$work/backend.port" "$work/backend.requests"
-await "$work/backend.port" "$pid"
-url=http://127.0.0.1:$(<"$work/backend.port")/project.git
+start_origin backend --git "$smart"
+url=http://127.0.0.1:$port/project.git
 through=(git -c "http.proxy=http://$proxy")
 "${through[@]}" clone -q "$url" "$work/copy"
 check "a smart clone has the history" "$head" "$(git -C "$work/copy" rev-parse HEAD)"

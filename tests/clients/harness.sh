@@ -2,7 +2,7 @@
 # shellcheck disable=SC2034  # some of what is set here is for the scripts alone
 # What every test with a real client needs: an origin, a DNS server that knows no name, the proxy on
 # ports the system picked, and checks that say what was expected. Sourced by the scripts beside it,
-# which ctest runs with REPRISE, ORIGIN, NO_NAMES, GIT_SERVER and DIGEST naming the programs (see
+# which ctest runs with REPRISE, ORIGIN and DIGEST naming the programs (see
 # CMakeLists.txt).
 #
 # The proxy may reach loopback alone and resolves nothing, so whatever else a client asks for
@@ -10,7 +10,7 @@
 # was started ends with this script, however that ends.
 set -Eeuo pipefail
 
-: "${REPRISE:?names the program reprise}" "${ORIGIN:?names demo_origin}" "${NO_NAMES:?names no_names}"
+: "${REPRISE:?names the program reprise}" "${ORIGIN:?names demo_origin}"
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 work=$(mktemp -d)
 started=()
@@ -105,7 +105,7 @@ start_proxy() {
     local members=$1 connect_ports
     connect_ports=$(IFS=,; echo "${*:2}")
     if [[ ! -s $work/names.port ]]; then
-        start names "$NO_NAMES" "$work/names.port"
+        start names "$ORIGIN" --no-names --port-file "$work/names.port"
         await "$work/names.port" "$pid"
     fi
     cat >"$work/reprise.json" <<END

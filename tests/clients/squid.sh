@@ -203,7 +203,7 @@ settings='
   "digest": { "squid": true, "publish_after": "1s" },
   "peers": [{ "name": "squid", "url": "http://127.0.0.1:9", "protocol": "squid",
               "proxy_only": true, "refresh": "1s", "timeout": "5s" }],
-  "peering": { "budget": "5s" }'
+  "peering": { "budget": "5s", "hit_worth": "1m" }'
 start_proxy "$settings"
 
 check "the digest is for the Squids of the settings alone" 403 "$(curl -sS --max-time 5 -o /dev/null \

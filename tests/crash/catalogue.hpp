@@ -135,13 +135,4 @@ private:
     return x ^ (x >> 31);
 }
 
-/// A request in absolute form with Host; `fields` are lines ended by CRLF.
-[[nodiscard]] std::string request_for(std::string_view method,
-                                      std::string_view authority,
-                                      std::string_view path,
-                                      std::string_view fields = "");
-
-/// `text`, all of which is one decimal number.
-[[nodiscard]] std::optional<std::uint64_t> number_in(std::string_view text) noexcept;
-
 }  // namespace reprise::tests::crash

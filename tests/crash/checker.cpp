@@ -21,11 +21,11 @@ constexpr std::size_t share = 512;     // what a thread takes of them all, and a
 
 class check {
 public:
-    check(const victim& started,
+    check(const proxy_process& started,
           const catalogue& what,
           sightings& seen,
           const std::string& authority)
-        : victim_{started},
+        : program_{started},
           catalogue_{what},
           seen_{seen},
           authority_{authority} {}
@@ -66,13 +66,13 @@ private:
         if (catalogue_.kind_of(one.url) == kind::varied) {
             lines += "X-Flavour: " + std::to_string(one.flavour) + "\r\n";
         }
-        return request_for("GET", authority_, catalogue_.path_of(one.url), lines);
+        return absolute_request("GET", "http://" + authority_ + catalogue_.path_of(one.url), lines);
     }
 
     // A body that breaks off ends the connection: what was asked behind it is asked again.
     void ask_some(std::span<const one_check> some, std::vector<one_check>& absent) {
         while (!some.empty()) {
-            client by{victim_.port()};
+            auto by = program_.connect();
             const auto answered = ask_on(by, some, absent);
             some = some.subspan(answered);
         }
@@ -143,7 +143,7 @@ private:
         return false;
     }
 
-    const victim& victim_;
+    const proxy_process& program_;
     const catalogue& catalogue_;
     sightings& seen_;
     const std::string& authority_;
@@ -166,7 +166,7 @@ check_figures& check_figures::operator+=(const check_figures& other) noexcept {
     return *this;
 }
 
-check_figures check_all(const victim& started,
+check_figures check_all(const proxy_process& started,
                         const catalogue& what,
                         ledger& owed,
                         sightings& seen,
@@ -185,7 +185,7 @@ check_figures check_all(const victim& started,
     }
     check asks{started, what, seen, authority};
     auto absent = asks.ask(all);
-    if (!started.wait_until_loaded()) {
+    if (!wait_until_loaded(started)) {
         seen.failure("the store did not load");
     }
     absent = asks.ask(absent);

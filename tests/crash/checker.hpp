@@ -5,7 +5,6 @@
 #include "tests/crash/catalogue.hpp"
 #include "tests/crash/ledger.hpp"
 #include "tests/crash/load.hpp"
-#include "tests/crash/victim.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -27,7 +26,7 @@ struct check_figures {
 
 /// Twice: at once, while the index may still be loading, and what was not there then once more when
 /// it is loaded. What is not there is owed no longer.
-[[nodiscard]] check_figures check_all(const victim& started,
+[[nodiscard]] check_figures check_all(const proxy_process& started,
                                       const catalogue& what,
                                       ledger& owed,
                                       sightings& seen,

@@ -73,7 +73,7 @@ std::vector<std::string> sightings::words() const {
 
 // One thread's connection, made anew when it broke.
 struct load::asking {
-    const victim& of;
+    const proxy_process& of;
     std::optional<client> connection = {};
 
     /// Nothing when nobody listens.
@@ -94,14 +94,14 @@ struct load::asking {
     }
 };
 
-load::load(const victim& on,
+load::load(const proxy_process& on,
            catalogue& what,
            ledger& owed,
            sightings& seen,
            cursors& at,
            const load_options& options,
            std::uint64_t seed)
-    : victim_{on},
+    : program_{on},
       catalogue_{what},
       ledger_{owed},
       seen_{seen},
@@ -138,7 +138,7 @@ void load::join() {
 void load::watch() {
     while (!stop_) {
         try {
-            auto figures = victim_.figures();
+            auto figures = figures_of(program_);
             ledger_.log_at(log_before_ + figures.written);
             const std::lock_guard lock{guard_};
             samples_.push_back({steady::now(), std::move(figures)});
@@ -218,7 +218,7 @@ std::uint32_t load::recent_url(engine& dice) const {
 
 void load::ask_all(std::uint64_t seed) {
     engine dice{seed};
-    asking by{victim_};
+    asking by{program_};
     beat pace{options_.rate / options_.threads};
     while (!stop_) {
         const auto [url, flavour] = next_url(dice);
@@ -230,7 +230,7 @@ void load::ask_all(std::uint64_t seed) {
 
 void load::ask_large(std::uint64_t seed) {
     engine dice{seed};
-    asking by{victim_};
+    asking by{program_};
     beat pace{options_.large_rate};
     const auto first = catalogue_.first_of(kind::large);
     const auto all = catalogue_.count_of(kind::large) + catalogue_.count_of(kind::chunked);
@@ -256,7 +256,8 @@ void load::ask(asking& by, std::uint32_t url, unsigned flavour, std::string_view
     const auto floor = catalogue_.floor(url);
     const auto begun = ledger_.log();
     const auto path = catalogue_.path_of(url);
-    const auto answer = by.ask(request_for("GET", options_.authority, path, fields));
+    const auto answer = by.ask(
+        absolute_request("GET", "http://" + options_.authority + path, fields));
     if (answer.status == 200 || answer.status == 206) {
         const auto judged = catalogue_.judge(url, flavour, answer, floor);
         seen_.fault(judged.what, path + ": " + judged.why);
@@ -281,7 +282,7 @@ void load::ask(asking& by, std::uint32_t url, unsigned flavour, std::string_view
             if (settled && catalogue_.kind_of(url) == kind::freshened) {
                 ledger_.freshened(url, judged.seen);
             }
-        } else if (how.stored && answer.status == 200) {
+        } else if ((how.stored || how.detail == "to-disk") && answer.status == 200) {
             ledger_.admitted(url, flavour, judged.seen, settled, begun);
         }
     } else if (!ending_) {
@@ -291,7 +292,7 @@ void load::ask(asking& by, std::uint32_t url, unsigned flavour, std::string_view
 
 void load::change_all(std::uint64_t seed) {
     engine dice{seed};
-    asking by{victim_};
+    asking by{program_};
     beat pace{options_.change_rate / 2};
     while (!stop_) {
         pace.wait();
@@ -308,7 +309,8 @@ int load::tell(asking& by,
     if (options_.wrong == sabotage::stale) {
         return 200;
     }
-    const auto answer = by.ask(request_for(method, options_.authority, path, fields));
+    const auto answer = by.ask(
+        absolute_request(method, "http://" + options_.authority + std::string{path}, fields));
     if (answer.complete() && answer.status == 500) {
         seen_.unkept.fetch_add(1);
     } else if (answer.status != 200 && answer.status != 204 && answer.status != 404 && !ending_) {

@@ -13,9 +13,9 @@
 // One load lives from one start of the program to its end; where the cursors stood outlives it.
 
 #include "tests/crash/catalogue.hpp"
+#include "tests/crash/figures.hpp"
 #include "tests/crash/ledger.hpp"
 #include "tests/crash/origin.hpp"
-#include "tests/crash/victim.hpp"
 
 #include <atomic>
 #include <cstdint>
@@ -67,7 +67,7 @@ struct cursors {
 
 class load {
 public:
-    load(const victim& on,
+    load(const proxy_process& on,
          catalogue& what,
          ledger& owed,
          sightings& seen,
@@ -109,7 +109,7 @@ private:
                            std::string_view path,
                            std::string_view fields);
 
-    const victim& victim_;
+    const proxy_process& program_;
     catalogue& catalogue_;
     ledger& ledger_;
     sightings& seen_;

@@ -4,12 +4,9 @@
 #include "tests/crash/rounds.hpp"
 
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 #include <iostream>
 #include <map>
-
-#ifndef REPRISE_PROGRAM
-#define REPRISE_PROGRAM "reprise"
-#endif
 
 namespace {
 
@@ -50,14 +47,14 @@ int trace(const run_options& options, int seconds) {
 
 int main(int argc, char** argv) {
     run_options options;
-    options.program = REPRISE_PROGRAM;
     int traced_seconds = 0;
     std::uint64_t mebibytes = 64;
     bool memory_only = false;
 
     CLI::App app{
         "Kills the proxy while it writes to its store, and checks every byte it serves after"};
-    app.add_option("--program", options.program, "the proxy")->capture_default_str();
+    std::string program;
+    app.add_option("--program", program, "the proxy; default: of the same build");
     app.add_option("--kills", options.kills, "that fall at the pace asked for")
         ->capture_default_str();
     app.add_option("--damage", options.damages, "rounds with files damaged, after the kills");
@@ -76,6 +73,9 @@ int main(int argc, char** argv) {
     app.add_flag("--memory-only", memory_only, "no store on disk: then nothing comes back");
     app.add_flag("--verbose", options.verbose, "a line for each kill and check");
     CLI11_PARSE(app, argc, argv);
+    if (!program.empty()) {
+        ::setenv("REPRISE_PROGRAM", program.c_str(), 1);
+    }
     options.size = mebibytes << 20;
     options.disk = !memory_only;
 

@@ -1,20 +1,16 @@
 #pragma once
-// The origin of a catalogue: as quick as threads and blocking sockets allow, and without memory of
-// what it was asked (fake_origin records everything, which at thousands of requests a second for
-// half an hour is too much).
+// The origin of a catalogue. It keeps nothing of what it was asked: at thousands of requests a
+// second for half an hour that would be too much.
 //
 // GET       the body as it is now, with ETag, Surrogate-Key, Vary; ranges and conditions are
 //           understood; what is `freshened` is fresh for a second, and for a day after a 304
 // POST      204; what it changes the catalogue was told before
 
 #include "tests/crash/catalogue.hpp"
-#include "tests/support/stream.hpp"
+#include "tests/support/fake_origin.hpp"
 
-#include <atomic>
 #include <cstdint>
 #include <string>
-#include <thread>
-#include <vector>
 
 namespace reprise::tests::crash {
 
@@ -29,26 +25,17 @@ enum class sabotage : std::uint8_t {
 class origin {
 public:
     origin(const catalogue& what, sabotage wrong);
-    origin(const origin&) = delete;
-    origin& operator=(const origin&) = delete;
-    ~origin();
 
     /// "127.0.0.1:41001"
-    [[nodiscard]] std::string authority() const;
-    [[nodiscard]] std::uint64_t requests() const noexcept { return requests_.load(); }
+    [[nodiscard]] std::string authority() const { return served_.authority(); }
+    [[nodiscard]] std::uint64_t requests() const noexcept { return served_.asked(); }
 
 private:
-    void accept_all();
-    void serve(stream& connection);
-    void append_answer(const message_head& asked, std::string& out);
+    void append_answer(const origin_request& asked, std::string& out);
 
     const catalogue& catalogue_;
     sabotage wrong_;
-    acceptor acceptor_;
-    std::atomic<bool> stopping_{false};
-    std::atomic<std::uint64_t> requests_{0};
-    std::vector<std::thread> threads_;  // touched by accepts_, and after its end
-    std::thread accepts_;
+    fake_origin served_{{.remembers = false}};
 };
 
 }  // namespace reprise::tests::crash

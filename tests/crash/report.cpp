@@ -34,6 +34,7 @@ std::vector<std::string> broken_promises(const run_options& asked,
     refuse(percent(f.checks.freshened_found, f.checks.freshened) < 99,
            "less than 99 % of what a 304 prolonged are hits again");
     refuse(asked.disk && asked.kills > 0 && f.checks.owed == 0, "nothing was owed");
+    refuse(asked.disk && asked.kills >= 10 && f.checks.large == 0, "nothing large was owed");
     refuse(f.most_on_disk > asked.size, "the store is larger than its limit");
     return bad;
 }

@@ -14,7 +14,6 @@
 namespace reprise::tests::crash {
 
 struct run_options {
-    std::string program;
     std::uint64_t seed = 1;
     std::uint64_t kills = 200;
     std::uint64_t damages = 0;      ///< rounds with damage done, after the kills

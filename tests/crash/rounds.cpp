@@ -15,19 +15,11 @@ namespace {
 using std::chrono::milliseconds;
 
 json settings_for(const run_options& options, const std::string& store) {
-    json out{
-        {"listeners", json::array({json{{"address", "127.0.0.1:0"}}})},
-        {"admin", {{"address", "127.0.0.1:0"}}},
-        {"threads", 2},
-        {"access",
-         {{"allow_destinations", json::array({"127.0.0.0/8"})},
-          {"purge_clients", json::array({"127.0.0.1"})}}},
-        {"timeouts", {{"drain", "500ms"}}},
-        {"admission", "always"},
-        // So small that most hits come from disk.
-        {"memory", {{"size", "4MiB"}, {"max_object", "256KiB"}}},
-        {"log", {{"access", "off"}, {"level", "info"}}},
-    };
+    auto out = storing_settings();
+    out["access"]["purge_clients"] = {"127.0.0.1"};
+    // So small that most hits come from disk.
+    out["memory"] = {{"size", "4MiB"}, {"max_object", "256KiB"}};
+    out["log"]["access"] = "off";
     if (options.disk) {
         out["disk"] = {{"path", store}, {"size", std::to_string(options.size) + "B"}};
     }
@@ -44,9 +36,7 @@ struct runs::inside {
           from{things, given.load.wrong},
           dice{given.seed} {
         options.load.authority = from.authority();
-        program.program = options.program;
-        program.directory = directory.path();
-        program.settings = settings_for(options, store());
+        settings = settings_for(options, store());
     }
 
     // More URLs than the store can hold, or nothing would be written the second time round.
@@ -66,6 +56,20 @@ struct runs::inside {
         }
     }
 
+    void start(const std::vector<std::string>& run_by = {}) {
+        on.emplace(settings, start_options{.run_by = run_by, .limit = busy_machine});
+    }
+    void count(const store_figures& last) {
+        out.written += last.written;
+        out.puts += last.puts;
+        out.skipped += last.skipped;
+        out.carried += last.carried;
+        out.evicted += last.evicted;
+        out.invalidated += last.invalidated;
+        out.damaged += last.damaged;
+        out.errors += last.errors;
+    }
+
     // A life: from a start to a kill, or to a stop in order. What it wrote joins the figures.
     enum class ending { kill, kill_early, stop };
     ledger::moment live(ending how);
@@ -82,8 +86,8 @@ struct runs::inside {
     cursors at;
     origin from;
     std::mt19937_64 dice;
-    victim_options program;
-    std::unique_ptr<victim> on;  // between two kills
+    json settings;
+    std::optional<proxy_process> on;  // between two kills
     std::vector<double> paces;
     bool counting = true;  // kills are of those that were asked for
     run_figures out;
@@ -104,9 +108,9 @@ ledger::moment runs::inside::live(ending how) {
     work.expect_the_end();
     if (how == ending::stop) {
         work.join();
-        on->stop();
+        stop(*on);
     } else {
-        on->kill();
+        kill(*on);
     }
     const auto killed = steady::now();
     work.join();
@@ -118,14 +122,7 @@ ledger::moment runs::inside::live(ending how) {
     // next start leaves: two segments are more than a tenth of a second fills.
     const auto segment = last.segments == 0 ? 0 : options.size / last.segments;
     owed.log_at(std::max(owed.log(), log_before + last.written) + 2 * segment);
-    out.written += last.written;
-    out.puts += last.puts;
-    out.skipped += last.skipped;
-    out.carried += last.carried;
-    out.evicted += last.evicted;
-    out.invalidated += last.invalidated;
-    out.damaged += last.damaged;
-    out.errors += last.errors;
+    count(last);
     if (how == ending::kill_early) {
         ++out.kills_while_loading;
     } else if (how == ending::kill && counting && pace >= options.least_pace) {
@@ -145,12 +142,12 @@ ledger::moment runs::inside::live(ending how) {
 
 // Starts it again and asks for everything.
 void runs::inside::check_after(const ledger::moment& when, check_figures& into) {
-    on = std::make_unique<victim>(program);
+    start();
     const auto asked = from.requests();
     const auto got = check_all(*on, things, owed, seen, options.load.authority, when);
     out.origin_asked_while_checking += from.requests() - asked;
     into += got;
-    const auto now = on->figures();
+    const auto now = figures_of(*on);
     say("  check: " + std::to_string(got.found) + " of " + std::to_string(got.asked) +
         " found; owed " + std::to_string(got.owed_found) + " of " + std::to_string(got.owed) +
         ", freshened " + std::to_string(got.freshened_found) + " of " +
@@ -161,7 +158,7 @@ void runs::inside::check_after(const ledger::moment& when, check_figures& into) 
 
 // Until the log has come round often enough.
 void runs::inside::fill() {
-    on = std::make_unique<victim>(program);
+    start();
     const auto enough = static_cast<std::uint64_t>(
         options.disk ? options.least_rounds * 1.05 * static_cast<double>(options.size) : 0);
     auto hurried = options.load;
@@ -170,19 +167,15 @@ void runs::inside::fill() {
     const bool full = eventually([&] { return owed.log() >= enough; }, std::chrono::minutes{5});
     work.join();
     work.settle(std::nullopt);  // it is stopped in order
-    out.written += work.last().written;
-    out.puts += work.last().puts;
-    out.skipped += work.last().skipped;
-    out.carried += work.last().carried;
-    out.evicted += work.last().evicted;
+    count(work.last());
     if (!full) {
         throw std::runtime_error("the store did not fill: " + std::to_string(owed.log()) +
                                  " bytes written, state " + work.last().state);
     }
     say("filled: " + std::to_string(owed.log() >> 20) + " MiB written");
-    on->stop();
+    stop(*on);
     on.reset();
-    on = std::make_unique<victim>(program);
+    start();
 }
 
 void runs::inside::kill_all() {
@@ -192,10 +185,10 @@ void runs::inside::kill_all() {
         check_after(live(ending::kill), out.checks);
         if (i % 8 == 7) {
             // While the index is loading, and at once after that.
-            on->kill();
+            kill(*on);
             ++out.kills;
             ++out.kills_while_loading;
-            on = std::make_unique<victim>(program);
+            start();
             check_after(live(ending::kill_early), out.checks);
         }
         if (seen.wrong + seen.stale > 100) {
@@ -223,9 +216,9 @@ void runs::run() {
     in.counting = false;
     in.damage_all();
     if (in.on) {
-        const auto last = in.on->figures();
+        const auto last = figures_of(*in.on);
         in.out.damaged += last.damaged;
-        in.on->stop();
+        stop(*in.on);
         in.on.reset();
     }
     std::sort(in.paces.begin(), in.paces.end());
@@ -240,20 +233,18 @@ void runs::run() {
 call_figures runs::trace(std::chrono::seconds how_long) {
     auto& in = *inside_;
     const auto log = in.directory.file("calls");
-    auto traced = in.program;
-    traced.prefix = strace_words(log);
     // What waits to be written is written at the end, at a tracer's pace.
-    traced.settings["timeouts"]["drain"] = "60s";
+    in.settings["timeouts"]["drain"] = "60s";
     call_figures all;
     // Twice: a store that is new, and one that is loaded and read.
     for (int i = 0; i < 2; ++i) {
-        in.on = std::make_unique<victim>(traced);
+        in.start(strace_words(log));
         const auto loops = threads_named(in.on->pid(), "worker");
         load work{*in.on, in.things, in.owed, in.seen, in.at, in.options.load, in.options.seed};
         std::this_thread::sleep_for(how_long / 2);
         work.join();
         work.settle(std::nullopt);
-        in.on->stop();
+        stop(*in.on);
         in.on.reset();
         all += read_calls(log, loops);
     }

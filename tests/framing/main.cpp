@@ -12,22 +12,17 @@
 // 77. Status 1: a promise of trial.hpp was broken; each of the first twenty is printed, with its
 // trial.
 
-#define DOCTEST_CONFIG_IMPLEMENT  // what proxy_process complains by
 #include "tests/framing/trial.hpp"
 #include "tests/support/proxy_process.hpp"
-
-#include <doctest/doctest.h>
+#include "tests/support/stream.hpp"
 
 #include <CLI/CLI.hpp>
-#include <array>
-#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <deque>
 #include <memory>
 #include <net/if.h>
-#include <netinet/in.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -58,59 +53,35 @@ bool leave_the_network() {
 /// What a proxy must not be: it passes bytes on as they come, to whom the first request names.
 class sabotage {
 public:
-    sabotage() {
-        listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        auto at = loopback(0);
-        socklen_t size = sizeof at;
-        if (::bind(listener_, reinterpret_cast<sockaddr*>(&at), size) != 0 ||
-            ::listen(listener_, 64) != 0 ||
-            ::getsockname(listener_, reinterpret_cast<sockaddr*>(&at), &size) != 0) {
-            throw std::runtime_error{"no listener"};
-        }
-        port_ = ntohs(at.sin_port);
-        thread_ = std::thread{[this] { run(); }};
-    }
+    sabotage() : thread_{[this] { run(); }} {}
     ~sabotage() {
-        stopping_ = true;
-        ::shutdown(listener_, SHUT_RDWR);
+        listener_.stop();
         thread_.join();
-        ::close(listener_);
     }
-    [[nodiscard]] std::uint16_t port() const { return port_; }
+    [[nodiscard]] std::uint16_t port() const { return listener_.port(); }
 
 private:
-    static sockaddr_in loopback(std::uint16_t port) {
-        sockaddr_in out{};
-        out.sin_family = AF_INET;
-        out.sin_port = htons(port);
-        out.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        return out;
-    }
     void run() {
-        while (!stopping_) {
-            const int client = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
-            if (client < 0) {
+        for (;;) {
+            auto client = listener_.accept(std::chrono::hours{1});
+            if (!client.is_open()) {
                 return;
             }
             pass(client);
-            ::close(client);
         }
     }
-    void pass(int client) {
-        const timeval patience{.tv_sec = 0, .tv_usec = 50'000};
-        ::setsockopt(client, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-        std::string said(65536, '\0');
-        const auto got = ::recv(client, said.data(), said.size(), 0);
-        said.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+    static void pass(tests::stream& client) {
+        constexpr std::chrono::milliseconds patience{50};
+        std::string said;
+        (void)client.read_some(said, patience);
         const auto end = said.find("/f/");
         const auto colon = said.rfind(':', end);
         if (end == said.npos || colon == said.npos) {
             return;
         }
-        const int origin = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        const auto to = loopback(static_cast<std::uint16_t>(std::atoi(said.c_str() + colon + 1)));
-        ::setsockopt(origin, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-        if (::connect(origin, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0) {
+        try {
+            auto origin = tests::stream::connect(
+                static_cast<std::uint16_t>(std::atoi(said.c_str() + colon + 1)));
             // Origin-form at least, so that it is what bytes mean that is found.
             for (auto at = said.find(" http://"); at != said.npos;
                  at = said.find(" http://", at + 1)) {
@@ -119,21 +90,16 @@ private:
                     said.erase(at + 1, path - at - 1);
                 }
             }
-            (void)::send(origin, said.data(), said.size(), MSG_NOSIGNAL);
-            std::string back(65536, '\0');
-            for (ssize_t more = 1; more > 0;) {
-                more = ::recv(origin, back.data(), back.size(), 0);
-                if (more > 0) {
-                    (void)::send(client, back.data(), static_cast<std::size_t>(more), MSG_NOSIGNAL);
-                }
+            origin.send(said);
+            for (std::string back; origin.read_some(back, patience) == tests::read_end::data;
+                 back.clear()) {
+                client.send(back);
             }
+        } catch (const std::runtime_error&) {  // nobody is there
         }
-        ::close(origin);
     }
 
-    int listener_ = -1;
-    std::uint16_t port_ = 0;
-    std::atomic<bool> stopping_{false};
+    tests::acceptor listener_;
     std::thread thread_;
 };
 
@@ -202,7 +168,6 @@ int main(int count, char** arguments) {
         std::printf("skipped: no network namespace of its own here\n");
         return 77;
     }
-    const doctest::Context context;
     framing::totals sum;
     if (is_sabotage) {
         const sabotage relay;

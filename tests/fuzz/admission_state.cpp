@@ -4,29 +4,24 @@
 
 #include "filter/admission_state.hpp"
 
+#include "tests/fuzz/require.hpp"
+
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include <chrono>
-#include <cstdint>
-#include <cstdlib>
 #include <span>
 #include <vector>
 
 namespace {
 
+using namespace reprise::fuzz;
 namespace filter = reprise::filter;
 
 constexpr filter::admission_settings settings{
     .objects = 40, .age = std::chrono::seconds{60}, .false_positive_rate = 0.01, .layers = 2};
 constexpr std::chrono::sys_seconds now{std::chrono::seconds{1'700'000'000}};
 constexpr std::size_t header_bytes = 112;
-
-void must(bool holds) {
-    if (!holds) {
-        std::abort();
-    }
-}
 
 void put(std::byte* at, std::uint64_t value) {
     for (unsigned i = 0; i < 8; ++i) {
@@ -37,18 +32,18 @@ void put(std::byte* at, std::uint64_t value) {
 void try_decode(std::span<const std::byte> wire) {
     const auto read = filter::decode(wire, settings, now);
     if (read.has_error()) {
-        must(read.error().category() == filter::admission_category());
-        must(!read.error().message().empty());
+        require(read.error().category() == filter::admission_category());
+        require(!read.error().message().empty());
         return;
     }
-    must(wire.size() == filter::encoded_size(settings));
+    require(wire.size() == filter::encoded_size(settings));
     const auto known = filter::decode(filter::encode(*read->filter, read->seed), settings, now);
-    must(known.has_value() && known->seed == read->seed);
+    require(known.has_value() && known->seed == read->seed);
     const filter::key_hash key{.low = 1, .high = 2};
     const auto before = read->filter->peek(key);
-    must(before == known->filter->peek(key));
+    require(before == known->filter->peek(key));
     read->filter->note(key, now);
-    must(read->filter->peek(key) >= 1);
+    require(read->filter->peek(key) >= 1);
     (void)read->filter->figures(now);
 }
 

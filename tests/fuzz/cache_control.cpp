@@ -3,22 +3,16 @@
 
 #include "proxy/http/cache_control.hpp"
 
+#include "tests/fuzz/require.hpp"
+
 #include <array>
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
 #include <optional>
 #include <string_view>
 
 namespace {
 
+using namespace reprise::fuzz;
 using namespace reprise::proxy::http;
-
-void require(bool held) {
-    if (!held) {
-        std::abort();
-    }
-}
 
 void check(const std::optional<seconds>& time) {
     require(!time || (*time >= seconds{0} && *time <= longest_delta));
@@ -27,7 +21,7 @@ void check(const std::optional<seconds>& time) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    const std::string_view text{reinterpret_cast<const char*>(data), size};
+    const auto text = text_of(data, size);
     const std::array<field, 2> lines{field{field_id::cache_control, "Cache-Control", text},
                                      field{field_id::cache_control, "Cache-Control", "no-store"}};
     const auto allowed = read_response_directives(field_list{lines}.first(1));

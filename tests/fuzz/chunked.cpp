@@ -3,25 +3,19 @@
 
 #include "proxy/http/chunked.hpp"
 
+#include "tests/fuzz/require.hpp"
+
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
 namespace {
 
+using namespace reprise::fuzz;
 using namespace reprise::proxy::http;
 
 constexpr chunked_limits limits{.trailer_bytes = 512, .trailer_fields = 10};
 constexpr chunked_limits wide{.trailer_bytes = 2048, .trailer_fields = 10};
-
-void require(bool held) {
-    if (!held) {
-        std::abort();
-    }
-}
 
 struct outcome {
     std::string data;
@@ -60,7 +54,7 @@ outcome decode(std::string_view bytes, std::size_t piece_size, const chunked_lim
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    const std::string_view input{reinterpret_cast<const char*>(data), size};
+    const auto input = text_of(data, size);
     if (input.empty()) {
         return 0;
     }

@@ -1,25 +1,14 @@
 // Any text is either options or at least one mistake, and no mistake can harm a terminal.
 
 #include "config/load.hpp"
+#include "tests/fuzz/require.hpp"
 
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
 #include <string_view>
 
-namespace {
-
-void require(bool held) {
-    if (!held) {
-        std::abort();
-    }
-}
-
-}  // namespace
-
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    using namespace reprise::fuzz;
     using namespace reprise::config;
-    const auto result = load({reinterpret_cast<const char*>(data), size});
+    const auto result = load(text_of(data, size));
     if (const auto* mistakes = std::get_if<std::vector<mistake>>(&result)) {
         require(!mistakes->empty() && mistakes->size() <= report::most + 1);
         for (const auto& wrong : *mistakes) {

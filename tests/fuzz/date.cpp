@@ -2,24 +2,14 @@
 
 #include "proxy/http/date.hpp"
 
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
+#include "tests/fuzz/require.hpp"
+
 #include <string_view>
 
-namespace {
-
-void require(bool held) {
-    if (!held) {
-        std::abort();
-    }
-}
-
-}  // namespace
-
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    using namespace reprise::fuzz;
     using namespace reprise::proxy;
-    const std::string_view text{reinterpret_cast<const char*>(data), size};
+    const auto text = text_of(data, size);
     const wall_time now{std::chrono::seconds{784111777}};
     for (const auto clock : {now, wall_time::min(), wall_time::max(), wall_time{}}) {
         const auto when = http::parse_date(text, clock);

@@ -8,34 +8,28 @@
 #include "filter/digest_wire.hpp"
 #include "filter/gap_code.hpp"
 #include "filter/little_endian.hpp"
+#include "tests/fuzz/require.hpp"
 
 #include <xxhash.h>
 
 #include <algorithm>
-#include <cstdint>
-#include <cstdlib>
 #include <span>
 #include <utility>
 #include <vector>
 
 namespace {
 
+using namespace reprise::fuzz;
 namespace filter = reprise::filter;
 
 constexpr filter::digest_limits limits{.bytes = 1 << 16, .false_positive_rate = 0.9};
 constexpr std::size_t seed_at = 32, checksum_at = 64, base_checksum_at = 80, body_bytes_at = 104,
                       body_sum_at = 112, header_sum_at = 120;
 
-void must(bool holds) {
-    if (!holds) {
-        std::abort();
-    }
-}
-
 template <class Result>
-void must_be_named(const Result& refused) {
-    must(refused.error().category() == filter::digest_category());
-    must(refused.error().message() != "unknown error");
+void require_named(const Result& refused) {
+    require(refused.error().category() == filter::digest_category());
+    require(refused.error().message() != "unknown error");
 }
 
 filter::seed_id seed_of(std::span<const std::byte> wire) {
@@ -48,14 +42,14 @@ filter::seed_id seed_of(std::span<const std::byte> wire) {
 
 /// A digest that came through: usable, within limits, and the same once it is sent on.
 void use(const filter::digest& read) {
-    must(read.bytes() <= limits.bytes);
-    must(read.false_positive_rate() <= limits.false_positive_rate);
-    must(read.estimated_keys() >= 0);
+    require(read.bytes() <= limits.bytes);
+    require(read.false_positive_rate() <= limits.false_positive_rate);
+    require(read.estimated_keys() >= 0);
     (void)read.may_contain({.low = 1, .high = 2});
     const auto wire = filter::encode(read);
     const auto again = filter::decode_digest(wire, read.stamp().seed, limits);
-    must(again.has_value() && again->stamp() == read.stamp());
-    must(std::equal(read.words().begin(), read.words().end(), again->words().begin()));
+    require(again.has_value() && again->stamp() == read.stamp());
+    require(std::equal(read.words().begin(), read.words().end(), again->words().begin()));
 }
 
 /// A digest such as the delta in `head` names as its base, but for the checksum of its bits.
@@ -71,12 +65,12 @@ void try_both(std::span<const std::byte> wire) {
     const auto head = filter::read_digest_head(wire);
     const auto whole = filter::decode_digest(wire, seed_of(wire), limits);
     if (head.has_error()) {
-        must_be_named(head);
-        must(whole.error() == head.error());
+        require_named(head);
+        require(whole.error() == head.error());
         return;
     }
     if (whole.has_error()) {
-        must_be_named(whole);
+        require_named(whole);
     } else {
         use(*whole);
     }
@@ -86,12 +80,12 @@ void try_both(std::span<const std::byte> wire) {
     const auto base = base_for(*head);
     const auto next = filter::apply_delta(wire, base, limits);
     if (next.has_error()) {
-        must_be_named(next);
+        require_named(next);
         return;
     }
     use(*next);
     const auto delta = filter::encode_delta(base, *next);
-    must(delta.has_value() && filter::apply_delta(*delta, base, limits).has_value());
+    require(delta.has_value() && filter::apply_delta(*delta, base, limits).has_value());
 }
 
 void put(std::vector<std::byte>& wire, std::size_t at, std::uint64_t value) {

@@ -4,27 +4,21 @@
 // the fronts' checksums are made right.
 
 #include "proxy/cache/disk/recovery.hpp"
+#include "tests/fuzz/require.hpp"
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
-#include <cstdlib>
 #include <span>
 #include <vector>
 
 namespace {
 
+using namespace reprise::fuzz;
 namespace disk = reprise::proxy::cache::disk;
 
 constexpr std::uint64_t store = 1, sequence = 7;
 constexpr std::uint32_t number = 2;
 constexpr std::uint64_t size = disk::smallest_segment;
-
-void must(bool holds) {
-    if (!holds) {
-        std::abort();
-    }
-}
 
 std::vector<char> empty_segment() {
     std::vector<char> segment(size);
@@ -38,21 +32,22 @@ std::vector<char> empty_segment() {
 
 void try_segment(const std::vector<char>& segment) {
     const auto read = [&](std::uint64_t offset, std::span<char> into) {
-        must(offset <= size && into.size() <= size - offset);
+        require(offset <= size && into.size() <= size - offset);
         std::copy_n(
             segment.begin() + static_cast<std::ptrdiff_t>(offset), into.size(), into.begin());
         return true;
     };
     const auto found = disk::recover(read,
                                      {.store = store, .number = number, .segment_bytes = size});
-    must(found.state == disk::segment_state::closed || found.state == disk::segment_state::scanned);
+    require(found.state == disk::segment_state::closed ||
+            found.state == disk::segment_state::scanned);
     auto free_from = disk::first_record;
     for (const auto& entry : found.entries) {
-        must(entry.offset >= free_from && entry.bytes > 0);
+        require(entry.offset >= free_from && entry.bytes > 0);
         free_from = entry.offset + entry.bytes;
         (void)entry.key();
     }
-    must(free_from <= found.end && found.end <= size);
+    require(free_from <= found.end && found.end <= size);
     auto fill = disk::segment_fill::resumed(size, found.entries, found.end);
     (void)fill.has_room(1000);
 }
@@ -65,7 +60,7 @@ void try_footer(std::span<const std::uint8_t> bytes) {
     try_segment(segment);
     const auto end = disk::read_trailer(segment, size);
     if (end.has_error()) {
-        must(end.error().category() == disk::format_category());
+        require(end.error().category() == disk::format_category());
         return;
     }
     constexpr std::size_t sum_bytes = 8, sequence_at = 8;

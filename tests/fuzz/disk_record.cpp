@@ -5,16 +5,16 @@
 
 #include "proxy/cache/disk/record.hpp"
 #include "proxy/cache/disk/variants.hpp"
+#include "tests/fuzz/require.hpp"
 
 #include <algorithm>
-#include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <span>
 #include <vector>
 
 namespace {
 
+using namespace reprise::fuzz;
 namespace cache = reprise::proxy::cache;
 namespace disk = reprise::proxy::cache::disk;
 
@@ -22,28 +22,22 @@ constexpr std::uint64_t store = 1;
 constexpr std::size_t magic_at = 8;
 constexpr std::uint32_t magic = 0x63527052;
 
-void must(bool holds) {
-    if (!holds) {
-        std::abort();
-    }
-}
-
 template <class Result>
-void must_be_named(const Result& refused) {
-    must(refused.error().category() == disk::format_category());
-    must(refused.error().message() != "unknown error");
+void require_named(const Result& refused) {
+    require(refused.error().category() == disk::format_category());
+    require(refused.error().message() != "unknown error");
 }
 
 template <class Source>
 std::vector<char> written(const Source& what, const disk::record_header& as) {
     const auto bytes = disk::sized(what);
-    must(bytes.has_value());
+    require(bytes.has_value());
     std::vector<char> record(*bytes);
     const auto header = disk::encode(
         what, {.sequence = as.sequence, .id = as.id, .now = as.written}, store, record);
-    must(header.record_bytes() == record.size());
+    require(header.record_bytes() == record.size());
     const auto again = disk::check_front(record, store, as.sequence);
-    must(again.has_value() && disk::check_body(record, *again, store));
+    require(again.has_value() && disk::check_body(record, *again, store));
     return record;
 }
 
@@ -61,12 +55,12 @@ cache::body_ptr body_of(std::span<const char> bytes) {
 void use_object(std::span<const char> record, const disk::record_header& header) {
     const auto view = disk::read_object(record);
     if (view.has_error()) {
-        must_be_named(view);
+        require_named(view);
         return;
     }
     const auto response = disk::make_response(*view);
-    must(response->status_line_size <= response->head.size());
-    must(response->length_at <= response->head.size());
+    require(response->status_line_size <= response->head.size());
+    require(response->length_at <= response->head.size());
     (void)response->fields();
     (void)response->footprint();
     response->content = body_of(record.subspan(header.front_bytes, header.body_bytes));
@@ -85,37 +79,37 @@ void use_object(std::span<const char> record, const disk::record_header& header)
     }
     const auto copy = written(source, header);
     const auto again = disk::read_object(copy);
-    must(again.has_value());
-    must(again->url == view->url && again->head == view->head && again->tags == view->tags);
-    must(again->vary_names == view->vary_names && again->selecting == view->selecting);
-    must(again->freshness == view->freshness && again->directives == view->directives);
-    must(again->length == view->length && again->extents == view->extents);
-    must(again->status == view->status && again->purged_softly == view->purged_softly);
+    require(again.has_value());
+    require(again->url == view->url && again->head == view->head && again->tags == view->tags);
+    require(again->vary_names == view->vary_names && again->selecting == view->selecting);
+    require(again->freshness == view->freshness && again->directives == view->directives);
+    require(again->length == view->length && again->extents == view->extents);
+    require(again->status == view->status && again->purged_softly == view->purged_softly);
 }
 
 void use_variants(std::span<const char> record, const disk::record_header& header) {
     const auto directory = disk::read_variants(record);
     if (directory.has_error()) {
-        must_be_named(directory);
+        require_named(directory);
         return;
     }
-    must(*disk::read_variants_url(record) == directory->url);
+    require(*disk::read_variants_url(record) == directory->url);
     (void)disk::select(*directory, header.primary, {});
     const auto copy = written(
         disk::directory_source{.primary = header.primary, .directory = *directory}, header);
-    must(disk::read_variants(copy)->variants == directory->variants);
+    require(disk::read_variants(copy)->variants == directory->variants);
 }
 
 void try_record(std::span<const char> record) {
     const auto header = disk::read_header(record);
     if (header.has_error()) {
-        must_be_named(header);
-        must(disk::check_front(record, store, 1).has_error());
+        require_named(header);
+        require(disk::check_front(record, store, 1).has_error());
         return;
     }
     const auto front = disk::check_front(record, store, header->sequence);
     if (front.has_error()) {
-        must_be_named(front);
+        require_named(front);
         return;
     }
     (void)disk::index_key(front->kind, front->primary, front->discriminator);
@@ -131,7 +125,7 @@ void try_record(std::span<const char> record) {
     }
     std::vector<char> moved(record.begin(), record.end());
     disk::restamp(moved, store, front->sequence + 1);
-    must(disk::check_front(moved, store, front->sequence + 1).has_value());
+    require(disk::check_front(moved, store, front->sequence + 1).has_value());
 }
 
 /// All checksums made right, as far as the lengths allow.

@@ -5,34 +5,20 @@
 #include "proxy/http/freshness.hpp"
 
 #include "proxy/http/reuse.hpp"
+#include "tests/fuzz/require.hpp"
 
 #include <array>
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
 #include <string_view>
 
 namespace {
 
+using namespace reprise::fuzz;
 using namespace reprise::proxy::http;
-
-void require(bool held) {
-    if (!held) {
-        std::abort();
-    }
-}
-
-std::string_view take_line(std::string_view& text) {
-    const auto end = text.find('\n');
-    const auto line = text.substr(0, end);
-    text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
-    return line;
-}
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    std::string_view text{reinterpret_cast<const char*>(data), size};
+    auto text = text_of(data, size);
     const std::array<field, 5> response{
         field{field_id::date, "Date", take_line(text)},
         field{field_id::expires, "Expires", take_line(text)},

@@ -3,25 +3,15 @@
 
 #include "tools/replay/log_line.hpp"
 
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
+#include "tests/fuzz/require.hpp"
+
 #include <string>
 #include <string_view>
 
-namespace {
-
-void require(bool held) {
-    if (!held) {
-        std::abort();
-    }
-}
-
-}  // namespace
-
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    using namespace reprise::fuzz;
     using namespace reprise::replay;
-    const std::string_view text{reinterpret_cast<const char*>(data), size};
+    const auto text = text_of(data, size);
     for (const auto format : every_format) {
         const auto read = parse_line(format, text);
         if (read.kind != line_kind::request) {

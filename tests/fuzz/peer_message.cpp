@@ -7,10 +7,9 @@
 #include "proxy/peer/publication.hpp"
 #include "proxy/peer/resource.hpp"
 #include "proxy/peer/signature.hpp"
+#include "tests/fuzz/require.hpp"
 
 #include <chrono>
-#include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <span>
 #include <string>
@@ -19,18 +18,13 @@
 
 namespace {
 
+using namespace reprise::fuzz;
 namespace filter = reprise::filter;
 namespace http = reprise::proxy::http;
 using namespace reprise::proxy::peer;
 using namespace std::chrono_literals;
 
 constexpr reprise::proxy::wall_time now{1'763'668'089'000ms};
-
-void must(bool holds) {
-    if (!holds) {
-        std::abort();
-    }
-}
 
 filter::digest small(std::uint64_t counter) {
     std::vector<std::uint64_t> words(32);
@@ -72,24 +66,24 @@ void try_request(std::string_view bytes, std::uint8_t standing) {
                               now);
     http::response_head read;
     const auto parsed = http::parse_response_head(given.head, read, {});
-    must(parsed.state == http::head_state::done && read.bytes == given.head.size());
-    must(read.status == given.status);
-    must(given.body == nullptr || given.status == 200);
-    must(given.body == nullptr || who.is_reprise || who.is_squid);
-    must(given.handed_out == nullptr || (who.is_reprise && !who.signing));
-    must(given.first == 0 || given.first < given.body->size());
+    require(parsed.state == http::head_state::done && read.bytes == given.head.size());
+    require(read.status == given.status);
+    require(given.body == nullptr || given.status == 200);
+    require(given.body == nullptr || who.is_reprise || who.is_squid);
+    require(given.handed_out == nullptr || (who.is_reprise && !who.signing));
+    require(given.first == 0 || given.first < given.body->size());
 }
 
 void try_signature(std::string_view bytes) {
     static const auto secret = *fleet_secret::from_content(std::string(32, 's'));
     signature_checker checker{secret};
     const auto verdict = checker.check({"GET", "/", "h"}, {"192.0.2.1:80", "h"}, bytes, now);
-    must(verdict != signature_verdict::good && to_string(verdict) != "?");
+    require(verdict != signature_verdict::good && to_string(verdict) != "?");
 }
 
 void try_generation(std::string_view bytes) {
     if (const auto read = parse_generation(bytes)) {
-        must(parse_generation(to_text(*read)) == read);
+        require(parse_generation(to_text(*read)) == read);
     }
 }
 
@@ -114,12 +108,12 @@ void try_answer(std::span<const std::byte> bytes, std::uint8_t standing) {
                        .body = bytes},
                       "n",
                       start + 1s);
-    must(follower.next() >= start);
-    must(follower.next() <= start + 3h);
+    require(follower.next() >= start);
+    require(follower.next() <= start + 3h);
     const auto news = follower.take_news();
-    must(news.what != digest_follower::news::kind::flipped || follower.held() != nullptr);
-    must(!follower.held() || follower.held()->bytes() <= plan.limits.bytes);
-    must(to_string(follower.figures().trouble) != "?");
+    require(news.what != digest_follower::news::kind::flipped || follower.held() != nullptr);
+    require(!follower.held() || follower.held()->bytes() <= plan.limits.bytes);
+    require(to_string(follower.figures().trouble) != "?");
     (void)follower.ask();
 }
 
@@ -131,7 +125,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     const auto standing = data[0];
     const auto bytes = std::as_bytes(std::span{data + 1, size - 1});
-    const std::string_view text{reinterpret_cast<const char*>(data + 1), size - 1};
+    const auto text = text_of(data + 1, size - 1);
     try_request(text, standing);
     try_signature(text);
     try_generation(text);

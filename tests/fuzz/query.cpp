@@ -3,19 +3,14 @@
 
 #include "proxy/http/query.hpp"
 
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
+#include "tests/fuzz/require.hpp"
+
 #include <string>
 #include <string_view>
 
 namespace {
 
-void require(bool held) {
-    if (!held) {
-        std::abort();
-    }
-}
+using namespace reprise::fuzz;
 
 void append_encoded(std::string& out, std::string_view text) {
     constexpr std::string_view digits = "0123456789ABCDEF";
@@ -31,7 +26,7 @@ void append_encoded(std::string& out, std::string_view text) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using namespace reprise::proxy::http;
-    const std::string_view text{reinterpret_cast<const char*>(data), size};
+    const auto text = text_of(data, size);
     const auto read = parse_query(text, 16);
     if (!read) {
         return 0;

@@ -5,23 +5,16 @@
 #include "proxy/http/range.hpp"
 
 #include "proxy/http/multipart.hpp"
+#include "tests/fuzz/require.hpp"
 
 #include <array>
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
 #include <span>
 #include <string_view>
 
 namespace {
 
+using namespace reprise::fuzz;
 using namespace reprise::proxy::http;
-
-void require(bool held) {
-    if (!held) {
-        std::abort();
-    }
-}
 
 /// Disjoint, and what is sent of them is less than the whole, heads included.
 void check_parts(std::span<const byte_range> parts, std::uint64_t length) {
@@ -40,7 +33,7 @@ void check_parts(std::span<const byte_range> parts, std::uint64_t length) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    const std::string_view text{reinterpret_cast<const char*>(data), size};
+    const auto text = text_of(data, size);
     const reprise::proxy::wall_time now{std::chrono::seconds{784111777}};
     for (const std::uint64_t length : {std::uint64_t{0},
                                        std::uint64_t{1},
@@ -54,11 +47,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             require(part.first <= part.last && part.last < length);
         }
         const std::array<field, 1> request{field{field_id::range, "Range", text}};
-        const auto verdict = judge_range("GET", request, {}, length, now);
-        require(verdict.answer != range_answer::part || set.answer == range_answer::part);
-        require((verdict.answer == range_answer::unsatisfiable) ==
+        const auto judged = judge_ranges("GET", request, {}, length, now);
+        require(judged.answer != range_answer::part || set.answer == range_answer::part);
+        require((judged.answer == range_answer::unsatisfiable) ==
                 (set.answer == range_answer::unsatisfiable));
-        check_parts(judge_ranges("GET", request, {}, length, now).ranges(), length);
+        check_parts(judged.ranges(), length);
     }
     const std::array<field, 1> conditional{field{field_id::if_range, "If-Range", text}};
     const std::array<field, 1> stored{field{field_id::etag, "ETag", "\"a\""}};

@@ -6,26 +6,19 @@
 #include "proxy/http/framing.hpp"
 #include "proxy/http/message_head.hpp"
 #include "proxy/http/target.hpp"
+#include "tests/fuzz/require.hpp"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
 namespace {
 
+using namespace reprise::fuzz;
 using namespace reprise::proxy;
 using namespace reprise::proxy::http;
 
 constexpr head_limits limits{.bytes = 4096, .fields = 50, .target = 1024};
-
-void require(bool held) {
-    if (!held) {
-        std::abort();
-    }
-}
 
 // A cut head may be found bad later than a whole one (only new bytes are searched for its end), but
 // never takes another turn.
@@ -65,7 +58,7 @@ void forward(const request_head& head, std::string_view all) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    const std::string_view input{reinterpret_cast<const char*>(data), size};
+    const auto input = text_of(data, size);
     if (input.empty()) {
         return 0;
     }

@@ -5,27 +5,20 @@
 #include "proxy/http/forwarding.hpp"
 #include "proxy/http/framing.hpp"
 #include "proxy/http/message_head.hpp"
+#include "tests/fuzz/require.hpp"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
 namespace {
 
+using namespace reprise::fuzz;
 using namespace reprise::proxy;
 using namespace reprise::proxy::http;
 using boost::beast::http::verb;
 
 constexpr head_limits limits{.bytes = 4096, .fields = 50, .target = 0};
-
-void require(bool held) {
-    if (!held) {
-        std::abort();
-    }
-}
 
 void pass_on(const response_head& head, verb method) {
     const auto body = response_framing(head, method);
@@ -50,7 +43,7 @@ void pass_on(const response_head& head, verb method) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    const std::string_view input{reinterpret_cast<const char*>(data), size};
+    const auto input = text_of(data, size);
     if (input.empty()) {
         return 0;
     }

@@ -3,23 +3,17 @@
 
 #include "proxy/http/target.hpp"
 
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
+#include "tests/fuzz/require.hpp"
+
 #include <string>
 #include <string_view>
 
 namespace {
 
+using namespace reprise::fuzz;
 using namespace reprise::proxy;
 using namespace reprise::proxy::http;
 using boost::beast::http::verb;
-
-void require(bool held) {
-    if (!held) {
-        std::abort();
-    }
-}
 
 void try_absolute(std::string_view text) {
     const auto parsed = parse_target(verb::get, text);
@@ -44,7 +38,7 @@ void try_absolute(std::string_view text) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    const std::string_view text{reinterpret_cast<const char*>(data), size};
+    const auto text = text_of(data, size);
     try_absolute(text);
     const auto tunnel = parse_target(verb::connect, text);
     require(tunnel.has_error() || tunnel->port != 0);

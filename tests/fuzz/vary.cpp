@@ -5,30 +5,16 @@
 #include "proxy/http/vary.hpp"
 
 #include "proxy/http/preferences.hpp"
+#include "tests/fuzz/require.hpp"
 
 #include <array>
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
 namespace {
 
+using namespace reprise::fuzz;
 using namespace reprise::proxy::http;
-
-void require(bool held) {
-    if (!held) {
-        std::abort();
-    }
-}
-
-std::string_view take_line(std::string_view& text) {
-    const auto end = text.find('\n');
-    const auto line = text.substr(0, end);
-    text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
-    return line;
-}
 
 std::array<field, 3> take_request(std::string_view& text) {
     return {field{field_id::accept_language, "Accept-Language", take_line(text)},
@@ -50,7 +36,7 @@ std::string canonical(const preference_list& list) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    std::string_view text{reinterpret_cast<const char*>(data), size};
+    auto text = text_of(data, size);
     const std::array<field, 2> response{field{field_id::vary, "Vary", take_line(text)},
                                         field{field_id::vary, "Vary", "Accept-Language"}};
     const auto spec = read_vary(response);

@@ -35,7 +35,8 @@ stream& asker::connected(const wish& what) {
         hang_up();
         from_ = what.from;
         if (what.tls) {
-            secure_ = std::make_unique<tls_client>(place_.tls, tls_peer::wishes{});
+            const auto limit = what.leave_after.count() > 0 ? what.leave_after : place_.bound;
+            secure_ = std::make_unique<tls_client>(place_.tls, tls_peer::wishes{.limit = limit});
         } else {
             plain_ = std::make_unique<stream>(stream::connect(place_.plain, what.from));
         }
@@ -78,7 +79,10 @@ answer_seen asker::ask(const wish& what) {
             }
             read_answer(to, what, out);
         } catch (const std::runtime_error& trouble) {
-            out.end = answer_end::refused;
+            // Whoever means to leave does so in the middle of a handshake, too.
+            const bool left = what.leave_after.count() > 0 &&
+                              steady::now() >= out.begun + what.leave_after;
+            out.end = left ? answer_end::left : answer_end::refused;
             out.trouble = trouble.what();
         }
         out.ended = steady::now();

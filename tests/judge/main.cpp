@@ -1,10 +1,8 @@
 // judge: plays worlds of origins and clients around the program and judges every answer.
 // README.md says what is judged, and how.
 
-#define DOCTEST_CONFIG_IMPLEMENT  // what the support library complains by
 #include "tests/judge/worlds.hpp"
-
-#include <doctest/doctest.h>
+#include "tests/support/complaint.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -75,10 +73,6 @@ std::uint64_t play_all(const options& asked, const std::vector<world_kind>& kind
     return played;
 }
 
-void complain(const doctest::AssertData& failure) {
-    std::fprintf(stderr, "judge: %s\n", failure.m_decomp.c_str());
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -112,9 +106,9 @@ int main(int argc, char** argv) {
         std::fprintf(stderr, "judge: no such world; --list names them\n");
         return 2;
     }
-    doctest::Context context;
-    context.setAsDefaultForAssertsOutOfTestCases();
-    context.setAssertHandler(complain);
+    reprise::tests::complain = [](const std::string& what) {
+        std::fprintf(stderr, "judge: %s\n", what.c_str());
+    };
     findings into;
     const auto played = play_all(asked, kinds, into);
     std::printf("\nworlds played: %llu, seeds from %llu\n\n%s",

@@ -13,8 +13,7 @@ std::int64_t wall_seconds() {
 
 std::string last_modified_of(unsigned version) {
     // Long ago, and later with each version.
-    const auto from_now = 1'600'000'000 + std::int64_t{version} * 1000 - wall_seconds();
-    return http_date(seconds{from_now});
+    return http_date_of(1'600'000'000 + std::int64_t{version} * 1000);
 }
 
 std::string reason_of(int status) {
@@ -29,34 +28,6 @@ std::string reason_of(int status) {
 }
 
 }  // namespace
-
-std::optional<byte_span> span_of(std::string_view range, std::uint64_t size) {
-    if (!range.starts_with("bytes=") || range.find(',') != std::string_view::npos) {
-        return std::nullopt;
-    }
-    range.remove_prefix(6);
-    const auto dash = range.find('-');
-    if (dash == std::string_view::npos) {
-        return std::nullopt;
-    }
-    const auto number = [](std::string_view text) -> std::optional<std::uint64_t> {
-        std::uint64_t out = 0;
-        const auto [end, bad] = std::from_chars(text.data(), text.data() + text.size(), out);
-        return bad == std::errc{} && end == text.data() + text.size() ? std::optional{out}
-                                                                      : std::nullopt;
-    };
-    const auto first = number(range.substr(0, dash));
-    const auto last = number(range.substr(dash + 1));
-    if (!first) {
-        const auto count = std::min(last.value_or(0), size);
-        return count == 0 ? std::nullopt : std::optional{byte_span{size - count, count}};
-    }
-    if (*first >= size) {
-        return std::nullopt;
-    }
-    const auto end = std::min(last.value_or(size - 1), size - 1);
-    return end < *first ? std::nullopt : std::optional{byte_span{*first, end - *first + 1}};
-}
 
 /// One request in hand.
 struct judge_origin::answering {
@@ -123,7 +94,7 @@ void judge_origin::serve(origin_request& request, origin_connection& connection)
         now.flavour = flavour.front();
     }
     const auto date = wall_seconds() + now.how.date.count();
-    now.date = http_date(seconds{date - wall_seconds()});
+    now.date = http_date_of(date);
     {
         const std::lock_guard lock{guard_};
         last_fields_[now.path] = request.fields;
@@ -188,9 +159,7 @@ void judge_origin::answer_object(answering& now) {
     auto& connection = now.connection;
     const auto wait = now.how.head_after +
                       (now.conditional ? now.how.validation_after : milliseconds{0});
-    for (const auto until = steady::now() + wait; steady::now() < until && connection.goes_on();) {
-        std::this_thread::sleep_for(milliseconds{5});
-    }
+    (void)eventually([&] { return !connection.goes_on(); }, wait);
     while (now.how.head_at && connection.goes_on() && !now.how.head_at->wait(milliseconds{100})) {
     }
     if (now.how.no_answer) {
@@ -243,9 +212,7 @@ void judge_origin::answer_object(answering& now) {
             span = {span.first + 1, std::max<std::uint64_t>(span.count, 2) - 1};
         }
         status = 206;
-        fields += "Content-Range: bytes " + std::to_string(span.first) + "-" +
-                  std::to_string(span.first + span.count - 1) + "/" + std::to_string(what.size) +
-                  "\r\n";
+        fields += content_range(span, what.size);
     }
     fields += what.ranges ? "Accept-Ranges: bytes\r\n" : "";
     const bool by_length = status == 206 || what.framed == framing::length;

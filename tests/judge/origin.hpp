@@ -63,10 +63,4 @@ private:
     fake_origin origin_;  // last: its threads end first
 };
 
-/// "bytes=5-9", "bytes=5-" or "bytes=-5" against a size: first and count. None: not one range.
-struct byte_span {
-    std::uint64_t first = 0, count = 0;
-};
-[[nodiscard]] std::optional<byte_span> span_of(std::string_view range, std::uint64_t size);
-
 }  // namespace reprise::tests::judge

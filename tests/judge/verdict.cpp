@@ -1,33 +1,8 @@
 #include "tests/judge/verdict.hpp"
 
-#include "tests/judge/origin.hpp"
-
 #include <algorithm>
-#include <charconv>
 
 namespace reprise::tests::judge {
-
-namespace {
-
-std::optional<std::uint64_t> number_in(std::string_view text) {
-    std::uint64_t out = 0;
-    const auto [end, bad] = std::from_chars(text.data(), text.data() + text.size(), out);
-    return bad == std::errc{} && end == text.data() + text.size() && !text.empty()
-               ? std::optional{out}
-               : std::nullopt;
-}
-
-// "bytes 5-9/100"
-std::optional<byte_span> content_range(std::string_view text, std::uint64_t size) {
-    const auto slash = text.find('/');
-    if (!text.starts_with("bytes ") || slash == std::string_view::npos ||
-        number_in(text.substr(slash + 1)) != size) {
-        return std::nullopt;
-    }
-    return span_of("bytes=" + std::string{text.substr(6, slash - 6)}, size);
-}
-
-}  // namespace
 
 /// One answer before the court.
 struct court::hearing {
@@ -174,7 +149,7 @@ bool court::judge_body(hearing& of) const {
     }
     of.span = {0, of.what.size};
     if (got.status == 206) {
-        const auto told = content_range(got.fields.get("Content-Range"), of.what.size);
+        const auto told = content_span(got.fields.get("Content-Range"), of.what.size);
         const auto asked = span_of(of.asked.range, of.what.size);
         if (!told || !asked ||
             (!of.troubled && (told->first != asked->first || told->count != asked->count))) {
@@ -306,12 +281,11 @@ bool court::judge_unsafe(const wish& asked,
         return true;
     }
     // The origin may be a moment behind an early answer.
-    const auto until = steady::now() + milliseconds{10'000};
     auto there = ledger_.upload(asked.upload_number);
-    while (!there.whole && there.received == 0 && there.right && steady::now() < until) {
-        std::this_thread::sleep_for(milliseconds{5});
+    (void)eventually([&] {
         there = ledger_.upload(asked.upload_number);
-    }
+        return there.whole || there.received != 0 || !there.right;
+    });
     if (!there.right) {
         findings_.wrong(where_, kind::wrong_bytes, of.words("of an upload, at the origin"));
         return false;

@@ -45,6 +45,9 @@ json world::settings() const {
 }
 
 void world::start(json settings, const std::vector<std::string>& environment) {
+    // A loop that is starved is late with handshakes too, and the court judges no timing but
+    // place_.bound.
+    settings["timeouts"].emplace("client_head", "60s");
     client_body_ = duration_in(settings, "client_body", milliseconds{30'000});
     program_ = std::make_unique<proxy_process>(settings, environment);
     place_.plain = program_->port();
@@ -139,7 +142,9 @@ void world::try_the_court(const wish& what, const answer_seen& got, const allowa
     case 3:
         how = "the version of another head";
         for (auto& line : spoilt.fields.lines) {
-            line.value = line.name == "X-Version" ? line.value + "1" : line.value;
+            // A few bytes may be the same in every version: then it is one that never was.
+            const auto more = got.body.size() < 64 || got.status == 206 ? "9999999" : "1";
+            line.value = line.name == "X-Version" ? line.value + more : line.value;
         }
         break;
     default:

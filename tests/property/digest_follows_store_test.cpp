@@ -5,7 +5,7 @@
 #include "proxy/cache/tiers.hpp"
 #include "proxy/peer/digest_source.hpp"
 #include "tests/support/temp_dir.hpp"
-#include "tests/unit/disk/stores.hpp"
+#include "tests/unit/cache/disk/stores.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
 // The disk format over inputs made from seeds: whatever response is written comes back as it was,
 // and whatever happens to a segment's bytes, nothing comes back that was not written there.
 
-#include "tests/unit/disk/records.hpp"
+#include "tests/unit/cache/disk/records.hpp"
 
 #include <doctest/doctest.h>
 

@@ -4,7 +4,7 @@
 // the two agree on every answer and on the account; with a small one the store may have forgotten,
 // but whatever it finds is what was put there last.
 
-#include "proxy/cache/store.hpp"
+#include "proxy/cache/memory/store.hpp"
 #include "tests/unit/cache/responses.hpp"
 
 #include <doctest/doctest.h>

@@ -161,8 +161,8 @@ TEST_SUITE("scenario/check_config") {
                 CHECK(all_below(at) == before);
             } else {
                 const proxy_process proxy{settings};
-                CHECK(proxy.errors().find("warning: settings: " + all[i].setting + ": ") !=
-                      std::string::npos);
+                const auto said = "warning: settings: " + all[i].setting + ": ";
+                CHECK(eventually([&] { return proxy.errors().find(said) != std::string::npos; }));
             }
         }
     }

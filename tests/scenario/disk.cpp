@@ -131,9 +131,7 @@ TEST_SUITE("scenario/disk") {
         CHECK((w.get("/large").body == body));
         w.wait_for_writing(1);
         for (int turn = 0; turn < 2; ++turn) {
-            const auto hit = w.get("/large");
-            CHECK(is_hit(hit));
-            CHECK((hit.body == body));
+            CHECK((hit_body(w.get("/large")) == body));
             const auto last = w.get("/large", "Range: bytes=-10\r\n");
             CHECK(last.status == 206);
             CHECK(last.body == body.substr(body.size() - 10));
@@ -162,9 +160,7 @@ TEST_SUITE("scenario/disk") {
             w.put("/a", body);
             CHECK((w.get("/a").body == body));
             w.wait_for_writing(1);
-            const auto hit = w.get("/a");
-            CHECK(is_hit(hit));
-            CHECK((hit.body == body));
+            CHECK((hit_body(w.get("/a")) == body));
             CHECK(w.origin.count("/a") == 1);
         }
     }
@@ -215,9 +211,7 @@ TEST_SUITE("scenario/disk") {
         w.restart();
         for (int i = 0; i < 4; ++i) {
             CHECK(w.get("/small").body == "hello");
-            const auto hit = w.get("/large");
-            CHECK(is_hit(hit));
-            CHECK(hit.body == body);
+            CHECK(hit_body(w.get("/large")) == body);
         }
         CHECK(figure(w.proxy->stats(), figure_name::store_objects) == 1);
         CHECK(w.origin.count("/large") == 1);

@@ -5,7 +5,7 @@
 
 #include "tests/scenario/figures.hpp"
 #include "tests/scenario/world.hpp"
-#include "tools/sized_origin.hpp"
+#include "tools/sized_body.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -322,13 +322,17 @@ TEST_SUITE("scenario/disk_faults") {
         damage("store");
         w.start();
         CHECK(is_hit(w.get(1, large)));
-        CHECK(w.proxy->errors().find("a copy of the superblock was damaged") != std::string::npos);
+        CHECK(eventually([&] {
+            return w.proxy->errors().find("a copy of the superblock was damaged") !=
+                   std::string::npos;
+        }));
         CHECK(w.proxy->stop() == 0);
         damage("store");
         damage("store.copy");
         w.proxy.emplace(w.settings, w.faults.environment());
         CHECK(w.state() == "off");
-        CHECK(w.proxy->errors().find("turned off") != std::string::npos);
+        CHECK(
+            eventually([&] { return w.proxy->errors().find("turned off") != std::string::npos; }));
         CHECK_FALSE(is_hit(w.get(1, large)));
         CHECK_FALSE(is_hit(w.get(2, small)));
         CHECK(is_hit(w.get(2, small)));  // memory

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace reprise::tests {
 
@@ -35,9 +36,13 @@ namespace reprise::tests {
 
 struct fleet {
     fake_origin origin;
+    std::vector<std::string> environment;  ///< of all nodes, beside the test's own
     std::deque<std::pair<proxy_process, json>> nodes;
 
-    explicit fleet(std::size_t count, const json& settings = node_settings()) {
+    explicit fleet(std::size_t count,
+                   const json& settings = node_settings(),
+                   std::vector<std::string> beside = {})
+        : environment{std::move(beside)} {
         for (std::size_t i = 0; i < count; ++i) {
             add(settings);
         }
@@ -51,7 +56,7 @@ struct fleet {
         settings["peers"] = json::array({peer_at("nobody", 1)});
         return nodes
             .emplace_back(std::piecewise_construct,
-                          std::forward_as_tuple(settings),
+                          std::forward_as_tuple(settings, environment),
                           std::forward_as_tuple(settings))
             .first;
     }
@@ -103,6 +108,31 @@ struct fleet {
         return page.status == 200 && at != std::string::npos
                    ? std::stoll(page.body.substr(at + name.size()))
                    : -1;
+    }
+    /// A path that node `to` stored at its first request there, since it had been told that node
+    /// `from` saw it: as it is told of whatever was seen before that. Empty: it was not in time.
+    [[nodiscard]] std::string shared_sight(std::size_t from, std::size_t to) {
+        unsigned tried = 0;
+        std::string path;
+        const bool shared = eventually([&] {
+            path = "/seen/" + std::to_string(tried++);
+            (void)nodes.at(from).first.get(origin.url(path));
+            // Three turns of all that ask for its digest and for what it saw: it is published in
+            // the first, fetched in the second, and by the third it is in use.
+            const auto enough = served(from) + 6 * static_cast<std::int64_t>(nodes.size() - 1);
+            return eventually([&] { return served(from) >= enough; }) &&
+                   cache_status_of(nodes.at(to).first.get(origin.url(path))).stored;
+        });
+        return shared ? path : std::string{};
+    }
+    /// Answers of node `i` to peers that asked for its digest, or for what it saw.
+    [[nodiscard]] std::int64_t served(std::size_t i) {
+        const auto stats = nodes.at(i).first.stats();
+        std::int64_t sum = 0;
+        for (const auto& answers : stats.at("digest").at("served")) {
+            sum += answers.get<std::int64_t>();
+        }
+        return sum;
     }
     [[nodiscard]] double estimate(std::size_t i, std::string_view of) {
         const auto stats = nodes.at(i).first.stats();

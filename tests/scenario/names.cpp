@@ -44,8 +44,8 @@ TEST_SUITE("scenario/names") {
             CHECK(proxy.get(w.url("www.example.test")).body == "hello");
         }
         // Each thread may ask for itself.
-        CHECK(w.dns.queries("www.example.test", fake_dns::type_a) <= 2);
-        CHECK(w.dns.queries("www.example.test", fake_dns::type_a) >= 1);
+        CHECK(w.dns.asked("www.example.test", dns_type::a) <= 2);
+        CHECK(w.dns.asked("www.example.test", dns_type::a) >= 1);
         const auto stats = proxy.stats();
         CHECK(figure(stats, "/dns/queries") >= 1);
         CHECK(figure(stats, "/dns/cached") >= 10);
@@ -62,7 +62,7 @@ TEST_SUITE("scenario/names") {
         CHECK(proxy.get(w.url("www.example.test")).body == "hello");
         CHECK(eventually([&] {
             return proxy.get(w.url("www.example.test")).body == "hello" &&
-                   w.dns.queries("www.example.test", fake_dns::type_a) > 2;
+                   w.dns.asked("www.example.test", dns_type::a) > 2;
         }));
     }
 
@@ -75,7 +75,7 @@ TEST_SUITE("scenario/names") {
             CHECK(answer.get("Proxy-Status").find("error=dns_error") != std::string::npos);
             CHECK(answer.body.find("nowhere.example.test") != std::string::npos);
         }
-        CHECK(w.dns.queries("nowhere.example.test", fake_dns::type_a) <= 2);
+        CHECK(w.dns.asked("nowhere.example.test", dns_type::a) <= 2);
         CHECK(figure(proxy.stats(), "/dns/failures") >= 1);
     }
 
@@ -97,7 +97,7 @@ TEST_SUITE("scenario/names") {
         CHECK(proxy.get(w.url("local.example.test")).body == "hello");
         CHECK(proxy.get(w.url("alias.example.test")).body == "hello");
         CHECK(proxy.get(w.url("ALIAS.example.test")).body == "hello");
-        CHECK(w.dns.queries("local.example.test", fake_dns::type_a) == 0);
+        CHECK(w.dns.asked("local.example.test", dns_type::a) == 0);
     }
 
     TEST_CASE("a name that DNS points at loopback is refused: rebinding gets nowhere") {
@@ -149,7 +149,7 @@ TEST_SUITE("scenario/names") {
         for (int i = 0; i < 20; ++i) {
             CHECK(all[static_cast<std::size_t>(i)].read().body == "/" + std::to_string(i));
         }
-        CHECK(w.dns.queries("www.example.test", fake_dns::type_a) <= 2);
+        CHECK(w.dns.asked("www.example.test", dns_type::a) <= 2);
     }
 
     TEST_CASE("names that cannot be names are refused without asking") {
@@ -167,7 +167,7 @@ TEST_SUITE("scenario/names") {
     TEST_CASE("an IPv6 origin is reached by its literal, which is part of the key") {
         std::optional<fake_origin> origin;
         try {
-            origin.emplace("::1");
+            origin.emplace(origin_options{.address = "::1"});
         } catch (const std::runtime_error&) {
             MESSAGE("skipped: this machine has no ::1");
             return;

@@ -480,6 +480,11 @@ TEST_SUITE("scenario/request_bodies") {
             // The client's connection goes on behind the body; the origin's is not trusted again.
             CHECK(one.ask(w.request("/b")).body == "next");
             CHECK(w.origin.requests("/b").at(0).connection != 0);
+            // Its line is written when the request is over, not when the answer was.
+            const auto line = w.proxy.logged("/early");
+            REQUIRE(line.is_object());
+            CHECK(line["status"] == 200);
+            CHECK(line["bytes_in"].get<std::size_t>() > body.size());
         }
     }
 

@@ -405,7 +405,9 @@ TEST_SUITE("scenario/response_framing") {
         }
         CHECK(connections.size() == 8);
         CHECK(w.proxy.stats()["origins"]["surplus"] == 1);
-        CHECK(w.proxy.errors().find("sent more than its answer said") != std::string::npos);
+        CHECK(eventually([&] {
+            return w.proxy.errors().find("sent more than its answer said") != std::string::npos;
+        }));
     }
 
     TEST_CASE("what was answered where surplus bytes were seen later does not stay stored") {

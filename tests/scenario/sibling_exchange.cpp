@@ -189,14 +189,8 @@ TEST_SUITE("scenario/sibling_exchange") {
         f.serve_everything();
         CHECK(f[0].get(f.origin.url("/a")).status == 200);
         // What n0 saw reaches the others with the next exchange.
-        std::string path;
-        int tried = 0;
-        REQUIRE(eventually([&] {
-            path = "/fleet/" + std::to_string(tried++);
-            (void)f[0].get(f.origin.url(path));
-            std::this_thread::sleep_for(std::chrono::milliseconds{1500});
-            return cache_status_of(f[1].get(f.origin.url(path))).stored;
-        }));
+        const auto path = f.shared_sight(0, 1);
+        REQUIRE(!path.empty());
         CHECK(is_hit(f[1].get(f.origin.url(path))));
         CHECK(f.origin.count(path) == 2);
         REQUIRE(eventually([&] { return f.estimate(2, "n1") > 0.5; }));

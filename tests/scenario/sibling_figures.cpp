@@ -53,7 +53,7 @@ TEST_SUITE("scenario/sibling_figures") {
         liar as{f, 0, [&](auto&, auto& c) {
                     c.send(raw_head("200 OK", "Age: 1\r\nContent-Length: 1000\r\n") +
                            body.substr(0, 500));
-                    std::this_thread::sleep_for(std::chrono::milliseconds{300});
+                    c.pause(std::chrono::milliseconds{300});
                     c.close();
                 }};
         CHECK(f[0].get(f.origin.url("/a")).status == 200);

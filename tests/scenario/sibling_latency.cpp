@@ -76,13 +76,13 @@ TEST_SUITE("scenario/sibling_latency") {
             {"drips its head",
              [](auto&, auto& c) {
                  for (int i = 0; i < 20 && c.send("H"); ++i) {
-                     std::this_thread::sleep_for(std::chrono::milliseconds{100});
+                     c.pause(std::chrono::milliseconds{100});
                  }
                  c.close();
              }},
             {"answers after 200 ms",
              [](auto& request, auto& c) {
-                 std::this_thread::sleep_for(std::chrono::milliseconds{200});
+                 c.pause(std::chrono::milliseconds{200});
                  c.send(ok("Age: 1\r\nCache-Control: max-age=60\r\n",
                            "body of " + request.target.substr(request.target.rfind('/'))));
              }},

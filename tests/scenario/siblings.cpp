@@ -192,8 +192,7 @@ TEST_SUITE("scenario/siblings") {
              "late",
              [](auto&, auto& c) {
                  c.send("HTTP/1.1 200 OK\r\nAge: 1\r\n");
-                 while (c.goes_on() && c.send("X: y\r\n")) {
-                     std::this_thread::sleep_for(std::chrono::milliseconds{20});
+                 while (c.send("X: y\r\n") && c.pause(std::chrono::milliseconds{20})) {
                  }
              }},
         };
@@ -240,9 +239,8 @@ TEST_SUITE("scenario/siblings") {
              }},
             {"a drip", [&](auto&, auto& c) {
                  c.send(head + std::string{half});
-                 for (std::size_t at = half.size(); c.goes_on() && c.send(body.substr(at, 1));
-                      ++at) {
-                     std::this_thread::sleep_for(std::chrono::milliseconds{20});
+                 auto at = half.size();
+                 while (c.send(body.substr(at++, 1)) && c.pause(std::chrono::milliseconds{20})) {
                  }
              }}};
         for (const auto& [name, asked] : deeds) {
@@ -293,8 +291,8 @@ TEST_SUITE("scenario/siblings") {
             }
             connection.send(ok("Cache-Control: max-age=600\r\n", "of the origin"));
         });
-        liar as{f, 0, [](auto&, auto& c) {
-                    std::this_thread::sleep_for(std::chrono::milliseconds{300});
+        liar as{f, 0, [&](auto&, auto& c) {
+                    (void)eventually([&] { return f.origin.count("/a") == 2; });
                     c.send(ok("Age: 1\r\nCache-Control: max-age=600\r\n", "of the sibling"));
                 }};
         CHECK(f[0].get(f.origin.url("/a")).status == 200);

@@ -8,12 +8,9 @@
 // is never killed: what it grows by is a leak. Ends by a table, and by status 1 if a promise was
 // broken.
 
-#define DOCTEST_CONFIG_IMPLEMENT  // what proxy_process complains by
 #include "tests/support/client.hpp"
 #include "tests/support/fake_origin.hpp"
 #include "tests/support/proxy_process.hpp"
-
-#include <doctest/doctest.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -297,11 +294,6 @@ private:
     counts counts_;
 };
 
-void report(const doctest::AssertData& failure) {
-    std::fprintf(stderr, "soak_fleet: %s\n", failure.m_decomp.c_str());
-    std::exit(1);
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -313,9 +305,6 @@ int main(int argc, char** argv) {
     app.add_option("--urls", asked.urls)->capture_default_str();
     app.add_option("--seed", asked.seed)->capture_default_str();
     CLI11_PARSE(app, argc, argv);
-    doctest::Context context;
-    context.setAsDefaultForAssertsOutOfTestCases();
-    context.setAssertHandler(report);
     try {
         return soak{asked}.run() ? 0 : 1;
     } catch (const std::exception& what) {

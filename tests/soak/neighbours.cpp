@@ -9,12 +9,9 @@
 // each part how many answers it had a second, how long they took, and what the proxy's memory grew
 // by. Status 1 when the neighbour had a wrong answer, or none, from the last program.
 
-#define DOCTEST_CONFIG_IMPLEMENT  // what proxy_process complains by
 #include "tests/support/client.hpp"
 #include "tests/support/fake_origin.hpp"
 #include "tests/support/proxy_process.hpp"
-
-#include <doctest/doctest.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -216,12 +213,6 @@ unsigned run(const std::string& program, std::chrono::seconds time, double scale
 }  // namespace
 
 int main(int argc, char** argv) {
-    doctest::Context context;  // the checks of tests/support need one
-    context.setAsDefaultForAssertsOutOfTestCases();
-    context.setAssertHandler([](const doctest::AssertData& said) {
-        std::fprintf(stderr, "%s:%d: %s\n", said.m_file, said.m_line, said.m_expr);
-        std::exit(2);
-    });
     CLI::App app{"What one client leaves to another of the same origin."};
     std::vector<std::string> programs;
     int seconds = 8;

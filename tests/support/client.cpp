@@ -63,6 +63,10 @@ bool is_hit(const response& answer) {
     return status.hit && status.fwd.empty();
 }
 
+std::string hit_body(const response& answer) {
+    return is_hit(answer) ? answer.body : "no hit: " + answer.get("Cache-Status");
+}
+
 client::client(std::uint16_t port, const std::string& from)
     : stream_{stream::connect(port, from)} {}
 

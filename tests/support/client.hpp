@@ -47,6 +47,8 @@ struct cache_status {
 
 /// True when the answer came from the store without asking the origin.
 [[nodiscard]] bool is_hit(const response& answer);
+/// The body of such an answer; of any other, what Cache-Status says instead.
+[[nodiscard]] std::string hit_body(const response& answer);
 
 /// One connection. One thread at a time.
 class client {

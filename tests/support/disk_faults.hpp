@@ -2,7 +2,7 @@
 // The disk of a program under test, which the test makes fail or slow while it runs.
 
 #include "tests/support/disk_fault_switches.hpp"
-#include "tests/support/temp_dir.hpp"
+#include "tests/support/shared_value.hpp"
 
 #include <string>
 #include <vector>
@@ -12,12 +12,6 @@ namespace reprise::tests {
 /// Must outlive the program that was given environment().
 class disk_faults {
 public:
-    /// @throws std::runtime_error when its file cannot be mapped
-    disk_faults();
-    disk_faults(const disk_faults&) = delete;
-    disk_faults& operator=(const disk_faults&) = delete;
-    ~disk_faults();
-
     /// "NAME=value" of what proxy_process is to be started with.
     [[nodiscard]] std::vector<std::string> environment() const;
 
@@ -26,8 +20,7 @@ public:
     void heal() const;
 
 private:
-    temp_dir directory_;
-    disk_fault_switches* switches_ = nullptr;
+    shared_value<disk_fault_switches> switches_;
 };
 
 }  // namespace reprise::tests

@@ -67,31 +67,39 @@ std::string fake_dns::endpoint() const {
     return "127.0.0.1:" + std::to_string(port_);
 }
 
-void fake_dns::add(const std::string& name, const std::string& address, std::chrono::seconds ttl) {
-    record one{type_a, std::string(4, '\0'), static_cast<std::uint32_t>(ttl.count())};
-    if (::inet_pton(AF_INET, address.c_str(), one.bytes.data()) != 1) {
-        one.type = type_aaaa;
-        one.bytes.resize(16);
-        if (::inet_pton(AF_INET6, address.c_str(), one.bytes.data()) != 1) {
-            throw std::runtime_error("not an address: " + address);
-        }
-    }
+void fake_dns::set(const std::string& name, dns_type type, dns_reply reply) {
     const std::lock_guard lock{mutex_};
-    records_[name].push_back(one);
+    replies_[{name, type}] = std::move(reply);
+}
+
+void fake_dns::set_v4(const std::string& name, const std::string& address, std::uint32_t ttl) {
+    set(name, dns_type::a, {.addresses = {address}, .ttl = ttl});
+    set(name, dns_type::aaaa, {});
+}
+
+void fake_dns::add(const std::string& name, const std::string& address, std::chrono::seconds ttl) {
+    const std::lock_guard lock{mutex_};
+    (void)replies_[{name, dns_type::a}];
+    (void)replies_[{name, dns_type::aaaa}];
+    const bool v6 = address.find(':') != std::string::npos;
+    auto& reply = replies_[{name, v6 ? dns_type::aaaa : dns_type::a}];
+    reply.addresses.push_back(address);
+    reply.ttl = static_cast<std::uint32_t>(ttl.count());
 }
 
 void fake_dns::forget(const std::string& name) {
     const std::lock_guard lock{mutex_};
-    records_.erase(name);
+    replies_.erase({name, dns_type::a});
+    replies_.erase({name, dns_type::aaaa});
 }
 
-unsigned fake_dns::queries(const std::string& name, std::uint16_t type) const {
+unsigned fake_dns::asked(const std::string& name, dns_type type) const {
     const std::lock_guard lock{mutex_};
-    const auto found = queries_.find({name, type});
-    return found == queries_.end() ? 0 : found->second;
+    const auto found = asked_.find({name, type});
+    return found == asked_.end() ? 0 : found->second;
 }
 
-std::string fake_dns::answer_to(const std::string& query) {
+fake_dns::message fake_dns::answer_to(const std::string& query) {
     if (query.size() < header_size) {
         return {};
     }
@@ -108,43 +116,45 @@ std::string fake_dns::answer_to(const std::string& query) {
     if (at + 5 > query.size()) {
         return {};
     }
-    name = lower(name);
     const auto type = static_cast<std::uint16_t>((static_cast<unsigned char>(query[at + 1]) << 8) |
                                                  static_cast<unsigned char>(query[at + 2]));
-    const auto question = query.substr(header_size, at + 5 - header_size);
+    const question wanted{lower(name), dns_type{type}};
 
     const std::lock_guard lock{mutex_};
-    ++queries_[{name, type}];
-    const auto found = records_.find(name);
-    const bool exists = found != records_.end();
-    std::string answers;
-    unsigned count = 0;
-    if (exists) {
-        for (const auto& one : found->second) {
-            if (one.type == type) {
-                append16(answers, 0xc00c);  // the name of the question
-                append16(answers, type);
-                append16(answers, 1);
-                append32(answers, one.ttl);
-                append16(answers, static_cast<std::uint32_t>(one.bytes.size()));
-                answers += one.bytes;
-                ++count;
-            }
-        }
+    ++asked_[wanted];
+    const auto found = replies_.find(wanted);
+    const auto reply = found != replies_.end() ? found->second : dns_reply{.rcode = 3};
+    if (reply.silent || silent_) {
+        return {};
     }
     std::string out = query.substr(0, 2);
-    append16(out, exists ? 0x8580 : 0x8583);
+    append16(out, 0x8580 | reply.rcode);
     append16(out, 1);
-    append16(out, count);
-    append16(out, 0);
-    append16(out, 0);
-    return out + question + answers;
+    append16(out, static_cast<std::uint32_t>(reply.addresses.size()));
+    append32(out, 0);
+    out.append(query, header_size, at + 5 - header_size);  // the question
+    for (const auto& address : reply.addresses) {
+        std::string bytes(wanted.second == dns_type::a ? 4 : 16, '\0');
+        if (::inet_pton(bytes.size() == 4 ? AF_INET : AF_INET6, address.c_str(), bytes.data()) !=
+            1) {
+            throw std::runtime_error("not such an address: " + address);
+        }
+        append16(out, 0xc00c);  // the name of the question
+        append16(out, type);
+        append16(out, 1);
+        append32(out, reply.ttl);
+        append16(out, static_cast<std::uint32_t>(bytes.size()));
+        out += bytes;
+    }
+    return {std::move(out), reply.delay};
 }
 
 void fake_dns::serve() {
     while (!stopping_) {
         pollfd both[] = {{fd_, POLLIN, 0}, {tcp_, POLLIN, 0}};
-        if (::poll(both, 2, 20) <= 0) {
+        const bool came = ::poll(both, 2, late_.empty() ? 20 : 1) > 0;
+        send_late();
+        if (!came) {
             continue;
         }
         if (both[0].revents != 0) {
@@ -166,15 +176,36 @@ void fake_dns::serve_udp() {
         return;
     }
     query.resize(static_cast<std::size_t>(got));
-    auto out = answer_to(query);
+    auto [out, delay] = answer_to(query);
     if (out.size() > most_over_udp) {
         out = out.substr(0, query.size());  // header and question
         out[2] = static_cast<char>(out[2] | 0x02);
         out[6] = out[7] = 0;
     }
-    if (!out.empty() && !silent_) {
-        ::sendto(fd_, out.data(), out.size(), 0, reinterpret_cast<sockaddr*>(&from), size);
+    if (!out.empty()) {
+        late_.push_back({std::chrono::steady_clock::now() + delay, std::move(out), from.sin_port});
+        send_late();
     }
+}
+
+void fake_dns::send_late() {
+    const auto now = std::chrono::steady_clock::now();
+    std::erase_if(late_, [&](const late_answer& one) {
+        if (one.due > now) {
+            return false;
+        }
+        sockaddr_in to{};
+        to.sin_family = AF_INET;
+        to.sin_port = one.port;
+        to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        ::sendto(fd_,
+                 one.bytes.data(),
+                 one.bytes.size(),
+                 0,
+                 reinterpret_cast<sockaddr*>(&to),
+                 sizeof to);
+        return true;
+    });
 }
 
 // One question on a connection.
@@ -186,11 +217,12 @@ void fake_dns::serve_tcp() {
     if (::recv(connection, length, 2, MSG_WAITALL) == 2) {
         std::string query(std::size_t{length[0]} << 8 | length[1], '\0');
         const auto got = ::recv(connection, query.data(), query.size(), MSG_WAITALL);
-        if (got == static_cast<ssize_t>(query.size()) && !silent_) {
-            const auto answer = answer_to(query);
+        const auto answer = got == static_cast<ssize_t>(query.size()) ? answer_to(query)
+                                                                      : message{};
+        if (!answer.bytes.empty()) {
             std::string out;
-            append16(out, static_cast<std::uint32_t>(answer.size()));
-            out += answer;
+            append16(out, static_cast<std::uint32_t>(answer.bytes.size()));
+            out += answer.bytes;
             ::send(connection, out.data(), out.size(), MSG_NOSIGNAL);
         }
     }

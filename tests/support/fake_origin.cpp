@@ -1,16 +1,16 @@
 #include "tests/support/fake_origin.hpp"
 
+#include "tests/support/tls_carrier.hpp"
+
 #include <algorithm>
-#include <cstdio>
-#include <ctime>
 #include <utility>
 
 namespace reprise::tests {
 
 namespace {
 
-// How often a waiting thread looks whether the origin is being torn down.
-constexpr std::chrono::milliseconds tick{20};
+// What waits for the other side waits for as long as it takes: stop() ends every connection.
+constexpr std::chrono::hours ever{24};
 
 std::string_view path_of(std::string_view target) {
     if (const auto scheme = target.find("://"); scheme != std::string_view::npos) {
@@ -26,6 +26,24 @@ origin_connection::origin_connection(fake_origin& origin, stream connection, uns
     : origin_{origin},
       stream_{std::move(connection)},
       number_{number} {}
+
+origin_connection::origin_connection(origin_connection&&) noexcept = default;
+origin_connection::~origin_connection() = default;
+
+std::string_view origin_request::path() const {
+    return path_of(target);
+}
+
+bool origin_connection::shake_hands(const made_certificate& identity) {
+    auto peer = tls_peer::server(stream_.release(), identity);
+    if (!peer.shake_hands()) {
+        return false;
+    }
+    const std::lock_guard lock{origin_.mutex_};
+    tls_ = std::make_unique<tls_carrier>(std::move(peer));
+    stream_ = tls_->plain_end();
+    return goes_on();
+}
 
 bool origin_connection::send(std::string_view bytes, std::chrono::milliseconds limit) {
     return open_ && stream_.send(bytes, limit);
@@ -69,10 +87,11 @@ read_end origin_connection::read_some(std::string& into, std::chrono::millisecon
 bool origin_connection::is_closed_by_proxy(std::chrono::milliseconds limit) {
     std::string dropped;
     const auto until = std::chrono::steady_clock::now() + limit;
-    while (goes_on() && std::chrono::steady_clock::now() < until) {
-        const auto end = stream_.read_some(dropped, tick);
+    for (auto left = limit; left.count() > 0; left = std::chrono::ceil<std::chrono::milliseconds>(
+                                                  until - std::chrono::steady_clock::now())) {
+        const auto end = stream_.read_some(dropped, left);
         if (end == read_end::closed || end == read_end::reset) {
-            return true;
+            return goes_on();
         }
         dropped.clear();
     }
@@ -82,8 +101,8 @@ bool origin_connection::is_closed_by_proxy(std::chrono::milliseconds limit) {
 void origin_connection::read_body(origin_request& request) {
     request.framed_by = body_.how();
     body_.feed(buffer_, request.body);
-    while (!body_.is_complete() && body_.error().empty() && goes_on()) {
-        const auto end = stream_.read_some(buffer_, tick);
+    while (!body_.is_complete() && body_.error().empty()) {
+        const auto end = stream_.read_some(buffer_, ever);
         if (end == read_end::closed || end == read_end::reset) {
             break;
         }
@@ -94,7 +113,9 @@ void origin_connection::read_body(origin_request& request) {
     request.chunk_lines_are_canonical = body_.chunk_lines_are_canonical();
 }
 
-fake_origin::fake_origin(const std::string& address) : address_{address}, acceptor_{address} {
+fake_origin::fake_origin(origin_options options)
+    : options_{std::move(options)},
+      acceptor_{options_.address, options_.port} {
     fallback_.handler = [](origin_request&, origin_connection& connection) {
         connection.send(answer("404 Not Found", "", "no such page at this origin\n"));
     };
@@ -113,8 +134,8 @@ void fake_origin::stop() {
     if (stopping_.exchange(true)) {
         return;
     }
+    acceptor_.stop();
     accepts_.join();
-    acceptor_.close();
     const std::lock_guard lock{mutex_};
     for (auto& connection : connections_) {
         connection.stream_.close_both_ways();
@@ -122,7 +143,8 @@ void fake_origin::stop() {
 }
 
 std::string fake_origin::authority() const {
-    const auto host = address_.find(':') == std::string::npos ? address_ : "[" + address_ + "]";
+    const auto& address = options_.address;
+    const auto host = address.find(':') == std::string::npos ? address : "[" + address + "]";
     return host + ":" + std::to_string(port());
 }
 
@@ -210,12 +232,13 @@ fake_origin::route fake_origin::route_of(const std::string& target) const {
 
 void fake_origin::accept_all() {
     while (!stopping_) {
-        auto connection = acceptor_.accept(tick);
+        auto connection = acceptor_.accept(ever);
         if (!connection.is_open()) {
             continue;
         }
         const std::lock_guard lock{mutex_};
-        // A thread that has ended keeps its stack until it is joined: tens of thousands are too many.
+        // A thread that has ended keeps its stack until it is joined: tens of thousands are too
+        // many.
         constexpr std::size_t enough = 64;
         if (connections_.size() >= enough) {
             std::erase_if(connections_, [](auto& one) {
@@ -232,20 +255,27 @@ void fake_origin::accept_all() {
 }
 
 void fake_origin::serve(origin_connection& connection) {
-    for (unsigned number = 0; connection.open_ && !stopping_; ++number) {
-        if (!serve_one(connection, number)) {
-            break;
-        }
+    unsigned number = 0;
+    bool goes_on = !options_.identity || connection.shake_hands(*options_.identity);
+    while (goes_on && connection.open_ && !stopping_) {
+        goes_on = serve_one(connection, number++);
+    }
+    {
+        const std::lock_guard lock{mutex_};
+        connection.stream_.close();
+    }
+    if (connection.tls_) {
+        connection.tls_->finish();
+        connection.tls_.reset();
     }
     const std::lock_guard lock{mutex_};
     connection.done_ = true;
-    connection.stream_.close();
 }
 
 bool fake_origin::serve_one(origin_connection& connection, unsigned number) {
     auto head = take_head(connection.buffer_);
     while (!head) {
-        const auto end = connection.stream_.read_some(connection.buffer_, tick);
+        const auto end = connection.stream_.read_some(connection.buffer_, ever);
         if (end == read_end::closed || end == read_end::reset || stopping_) {
             return false;
         }
@@ -269,7 +299,8 @@ bool fake_origin::serve_one(origin_connection& connection, unsigned number) {
     if (!how.at_head) {
         connection.read_body(request);
     }
-    {
+    asked_.fetch_add(1, std::memory_order_relaxed);
+    if (options_.remembers) {
         const std::lock_guard lock{mutex_};
         requests_.push_back(request);
     }
@@ -278,10 +309,10 @@ bool fake_origin::serve_one(origin_connection& connection, unsigned number) {
 }
 
 std::string http_date(std::chrono::seconds from_now) {
-    const auto when = static_cast<std::time_t>(
-        std::chrono::duration_cast<std::chrono::seconds>(
-            (std::chrono::system_clock::now() + from_now).time_since_epoch())
-            .count());
+    return http_date_of(std::time(nullptr) + from_now.count());
+}
+
+std::string http_date_of(std::time_t when) {
     std::tm parts{};
     ::gmtime_r(&when, &parts);
     char text[64];

@@ -1,20 +1,25 @@
 #pragma once
-// An origin that does what a test tells it, byte by byte.
+// The one origin of all tests and tools: it does what it is told, byte by byte.
 // Each connection has a thread of its own and each path a handler, which runs on that thread and
 // may send, pause, reset, close or read on as it likes: whatever a real server can do wrong can be
-// written down as straight code. It records every request and every connection it ever saw.
+// written down as straight code. It records every request and every connection it ever saw, unless
+// it is to be asked millions of times.
 
+#include "tests/support/certificates.hpp"
 #include "tests/support/message.hpp"
 #include "tests/support/stream.hpp"
 #include "tests/support/waiting.hpp"
 
 #include <atomic>
 #include <cstdint>
+#include <ctime>
 #include <deque>
 #include <functional>
 #include <list>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -37,13 +42,18 @@ struct origin_request {
 
     [[nodiscard]] std::string get(std::string_view name) const { return fields.get(name); }
     [[nodiscard]] bool has(std::string_view name) const { return fields.has(name); }
+    [[nodiscard]] std::string_view path() const;  ///< of the target, without its query
 };
 
 class fake_origin;
+class tls_carrier;
 
 /// A handler's side of one connection.
 class origin_connection {
 public:
+    origin_connection(origin_connection&&) noexcept;
+    ~origin_connection();
+
     bool send(std::string_view bytes, std::chrono::milliseconds limit = patience);
     /// How much of it went out before the proxy stopped reading for so long.
     std::size_t send_until_stalled(std::string_view bytes, std::chrono::milliseconds stalled);
@@ -55,6 +65,8 @@ public:
     void read_body(origin_request& request);
     /// Any bytes, past the framing.
     [[nodiscard]] read_end read_some(std::string& into, std::chrono::milliseconds limit = patience);
+    /// As slow as that: waits so long, but not for longer than the proxy stays. False: it has left.
+    bool pause(std::chrono::milliseconds time) { return !is_closed_by_proxy(time); }
     /// True when the proxy ends this connection in time; what it still sends is dropped.
     [[nodiscard]] bool is_closed_by_proxy(std::chrono::milliseconds limit = patience);
     void finish_sending();
@@ -66,9 +78,11 @@ public:
 private:
     friend class fake_origin;
     origin_connection(fake_origin& origin, stream connection, unsigned number);
+    [[nodiscard]] bool shake_hands(const made_certificate& identity);
 
     fake_origin& origin_;
     stream stream_;
+    std::unique_ptr<tls_carrier> tls_;  // what carries it, where that is TLS
     unsigned number_;
     std::string buffer_;
     body_reader body_;
@@ -79,10 +93,17 @@ private:
 
 using origin_handler = std::function<void(origin_request& request, origin_connection& connection)>;
 
+struct origin_options {
+    std::string address = "127.0.0.1";
+    std::uint16_t port = 0;                      ///< 0: the system picks
+    bool remembers = true;                       ///< false: requests are counted and not kept
+    std::optional<made_certificate> identity{};  ///< it speaks TLS
+};
+
 /// Listens from construction to destruction. Every method may be called from any thread.
 class fake_origin {
 public:
-    explicit fake_origin(const std::string& address = "127.0.0.1");
+    explicit fake_origin(origin_options options = {});
     fake_origin(const fake_origin&) = delete;
     fake_origin& operator=(const fake_origin&) = delete;
     ~fake_origin();
@@ -109,6 +130,8 @@ public:
     /// Requests for `path`, with whatever query.
     [[nodiscard]] std::vector<origin_request> requests(std::string_view path) const;
     [[nodiscard]] std::size_t count(std::string_view path) const;
+    /// How many there were of them all.
+    [[nodiscard]] std::uint64_t asked() const noexcept { return asked_.load(); }
     [[nodiscard]] unsigned connections() const;
     /// Connections that are open now.
     [[nodiscard]] unsigned open_connections() const;
@@ -131,9 +154,10 @@ private:
     bool serve_one(origin_connection& connection, unsigned number);
     [[nodiscard]] route route_of(const std::string& target) const;
 
-    std::string address_;
+    origin_options options_;
     acceptor acceptor_;
     std::atomic<bool> stopping_{false};
+    std::atomic<std::uint64_t> asked_{0};
     mutable std::mutex mutex_;
     std::map<std::string, route, std::less<>> routes_;
     route fallback_;
@@ -149,7 +173,8 @@ private:
 [[nodiscard]] std::string answer(std::string_view status_line,
                                  std::string_view fields,
                                  std::string_view body);
-/// An IMF-fixdate, so many seconds from now.
+/// An IMF-fixdate (RFC 9110 5.6.7): of a moment, or of so many seconds from now.
+[[nodiscard]] std::string http_date_of(std::time_t when);
 [[nodiscard]] std::string http_date(std::chrono::seconds from_now = std::chrono::seconds{0});
 
 }  // namespace reprise::tests

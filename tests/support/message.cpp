@@ -45,6 +45,48 @@ std::string lower(std::string_view text) {
     return out;
 }
 
+std::optional<std::uint64_t> number_in(std::string_view text) noexcept {
+    std::uint64_t out = 0;
+    const auto [end, bad] = std::from_chars(text.data(), text.data() + text.size(), out);
+    return bad == std::errc{} && end == text.data() + text.size() ? std::optional{out}
+                                                                  : std::nullopt;
+}
+
+std::optional<byte_span> span_of(std::string_view range, std::uint64_t size) {
+    constexpr std::string_view unit = "bytes=";
+    const auto dash = range.find('-');
+    if (!range.starts_with(unit) || dash == std::string_view::npos ||
+        range.find(',') != std::string_view::npos) {
+        return std::nullopt;
+    }
+    const auto first = number_in(range.substr(unit.size(), dash - unit.size()));
+    const auto last = number_in(range.substr(dash + 1));
+    if (!first) {
+        const auto count = std::min(last.value_or(0), size);
+        return count == 0 ? std::nullopt : std::optional{byte_span{size - count, count}};
+    }
+    if (*first >= size) {
+        return std::nullopt;
+    }
+    const auto end = std::min(last.value_or(size - 1), size - 1);
+    return end < *first ? std::nullopt : std::optional{byte_span{*first, end - *first + 1}};
+}
+
+std::string content_range(const byte_span& part, std::uint64_t size) {
+    return "Content-Range: bytes " + std::to_string(part.first) + "-" +
+           std::to_string(part.first + part.count - 1) + "/" + std::to_string(size) + "\r\n";
+}
+
+std::optional<byte_span> content_span(std::string_view range, std::uint64_t size) {
+    constexpr std::string_view unit = "bytes ";
+    const auto slash = range.find('/');
+    if (!range.starts_with(unit) || slash == std::string_view::npos ||
+        number_in(range.substr(slash + 1)) != size) {
+        return std::nullopt;
+    }
+    return span_of("bytes=" + std::string{range.substr(unit.size(), slash - unit.size())}, size);
+}
+
 bool field_lines::has(std::string_view name) const {
     return count(name) != 0;
 }

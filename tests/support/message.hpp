@@ -87,6 +87,21 @@ private:
 
 [[nodiscard]] std::string lower(std::string_view text);
 
+/// `text`, all of which is one decimal number.
+[[nodiscard]] std::optional<std::uint64_t> number_in(std::string_view text) noexcept;
+
+/// A run of a body.
+struct byte_span {
+    std::uint64_t first = 0, count = 0;
+};
+/// "bytes=5-9", "bytes=5-" or "bytes=-5" of so many bytes. None: not one range, or one with no byte
+/// of these.
+[[nodiscard]] std::optional<byte_span> span_of(std::string_view range, std::uint64_t size);
+/// "Content-Range: bytes 5-9/100\r\n".
+[[nodiscard]] std::string content_range(const byte_span& part, std::uint64_t size);
+/// "bytes 5-9/100" of so many bytes. None: of another size, or no span at all.
+[[nodiscard]] std::optional<byte_span> content_span(std::string_view range, std::uint64_t size);
+
 /// A body whose every byte tells its place, so that a piece lost, doubled or from another body
 /// shows. Equal for equal `seed`.
 [[nodiscard]] std::string patterned(std::size_t size, std::uint64_t seed = 0);

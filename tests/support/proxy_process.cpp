@@ -1,8 +1,7 @@
 #include "tests/support/proxy_process.hpp"
 
+#include "tests/support/complaint.hpp"
 #include "tests/support/under_test.hpp"
-
-#include <doctest/doctest.h>
 
 #include <cerrno>
 #include <csignal>
@@ -23,22 +22,23 @@ namespace reprise::tests {
 
 namespace {
 
-/// Starts the program with its output in files. It dies with the thread that started it.
-pid_t spawn(const std::vector<std::string>& arguments,
+std::vector<char*> pointers_to(std::vector<std::string>& words) {
+    std::vector<char*> out;
+    for (auto& word : words) {
+        out.push_back(word.data());
+    }
+    return out;
+}
+
+/// Starts a program, looked for in PATH, with its output in files. It dies with the thread that
+/// started it.
+pid_t spawn(std::vector<std::string> words,
             const std::string& output,
             const std::string& errors,
             std::vector<std::string> environment = {}) {
-    std::vector<std::string> words{told("REPRISE_PROGRAM", REPRISE_PROGRAM)};
-    words.insert(words.end(), arguments.begin(), arguments.end());
-    std::vector<char*> argv;
-    for (auto& word : words) {
-        argv.push_back(word.data());
-    }
+    auto argv = pointers_to(words);
     argv.push_back(nullptr);
-    std::vector<char*> envp;
-    for (auto& setting : environment) {
-        envp.push_back(setting.data());
-    }
+    auto envp = pointers_to(environment);
     for (char** inherited = environ; *inherited != nullptr; ++inherited) {
         envp.push_back(*inherited);
     }
@@ -61,7 +61,7 @@ pid_t spawn(const std::vector<std::string>& arguments,
             ::dup2(err, 2) < 0) {
             ::_exit(126);
         }
-        ::execve(argv.front(), argv.data(), envp.data());
+        ::execvpe(argv.front(), argv.data(), envp.data());
         ::_exit(127);
     }
     return child;
@@ -86,6 +86,19 @@ std::optional<int> wait_for(pid_t child, std::chrono::milliseconds limit) {
     return status_of(status);
 }
 
+/// The one child of a process, as proc(5) names it; the process itself while it has none.
+pid_t child_of(pid_t parent) {
+    const auto id = std::to_string(parent);
+    std::ifstream in{"/proc/" + id + "/task/" + id + "/children"};
+    pid_t child = parent;
+    in >> child;
+    return child;
+}
+
+std::string program() {
+    return told("REPRISE_PROGRAM", REPRISE_PROGRAM);
+}
+
 std::uint16_t port_in(const std::string& endpoint) {
     return static_cast<std::uint16_t>(std::stoul(endpoint.substr(endpoint.rfind(':') + 1)));
 }
@@ -101,11 +114,6 @@ std::size_t status_kibibytes(pid_t pid, std::string_view name) {
         }
     }
     return 0;
-}
-
-bool has_sanitizer_report(const std::string& text) {
-    return text.find("Sanitizer:") != std::string::npos ||
-           text.find("runtime error:") != std::string::npos;
 }
 
 }  // namespace
@@ -127,42 +135,57 @@ json storing_settings() {
     return settings;
 }
 
-finished_program run_reprise(const std::vector<std::string>& arguments) {
+finished_program run_to_its_end(const std::vector<std::string>& words,
+                                std::chrono::milliseconds limit) {
     const temp_dir directory;
-    const auto child = spawn(arguments, directory.file("out"), directory.file("err"));
-    const auto status = wait_for(child, patience);
+    const auto child = spawn(words, directory.file("out"), directory.file("err"));
+    const auto status = wait_for(child, limit);
     if (!status) {
         ::kill(child, SIGKILL);
         ::waitpid(child, nullptr, 0);
-        throw std::runtime_error("reprise did not end in time");
+        throw std::runtime_error(words.front() + " did not end in time");
     }
     return {*status, read_file(directory.file("out")), read_file(directory.file("err"))};
 }
 
-proxy_process::proxy_process(const json& settings, const std::vector<std::string>& environment) {
-    directory_.write("settings.json", settings.dump(2));
-    start(environment);
+finished_program run_reprise(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), program());
+    return run_to_its_end(arguments);
 }
 
-void proxy_process::start(const std::vector<std::string>& environment) {
+proxy_process::proxy_process(const json& settings, const std::vector<std::string>& environment)
+    : proxy_process{settings, start_options{.environment = environment}} {}
+
+proxy_process::proxy_process(const json& settings, start_options how) : how_{std::move(how)} {
+    directory_.write("settings.json", settings.dump(2));
+    start();
+}
+
+void proxy_process::start() {
     const auto ports_file = directory_.file("ports.json");
-    pid_ = spawn({"--config", directory_.file("settings.json"), "--ports-file", ports_file},
-                 directory_.file("out"),
-                 directory_.file("err"),
-                 environment);
+    auto words = how_.run_by;
+    words.insert(
+        words.end(),
+        {program(), "--config", directory_.file("settings.json"), "--ports-file", ports_file});
+    child_ = pid_ = spawn(words, directory_.file("out"), directory_.file("err"), how_.environment);
     std::string ports;
-    const bool ready = eventually([&] {
-        ports = read_file(ports_file);
-        return !ports.empty() || !is_running();
-    });
+    const bool ready = eventually(
+        [&] {
+            ports = read_file(ports_file);
+            return !ports.empty() || !is_running();
+        },
+        how_.limit);
     if (ports.empty()) {
         const auto what = ready ? "ended with status " + std::to_string(exit_status_.value_or(-1))
                                 : std::string{"was not ready in time"};
         if (!exit_status_) {
-            ::kill(pid_, SIGKILL);
-            ::waitpid(pid_, nullptr, 0);
+            ::kill(child_, SIGKILL);
+            ::waitpid(child_, nullptr, 0);
         }
         throw std::runtime_error("reprise " + what + ":\n" + errors());
+    }
+    if (!how_.run_by.empty()) {
+        pid_ = child_of(child_);
     }
     const auto parsed = json::parse(ports);
     for (const auto& listener : parsed.at("listeners")) {
@@ -176,15 +199,12 @@ void proxy_process::start(const std::vector<std::string>& environment) {
 proxy_process::~proxy_process() {
     const int status = stop();
     const auto printed = errors();
-    // Who kills what has ended already, with a status that he has looked at, means that, too.
+    // Whoever kills what has ended already, with a status that was looked at, means that, too.
     const bool was_meant = killed_ && (status == 128 + SIGKILL || status == 1);
     if (status != 0 && !was_meant) {
-        ADD_FAIL_CHECK_AT(__FILE__,
-                          __LINE__,
-                          "reprise ended with status " << status << ":\n"
-                                                       << printed);
-    } else if (has_sanitizer_report(printed)) {
-        ADD_FAIL_CHECK_AT(__FILE__, __LINE__, "a sanitizer reported:\n" << printed);
+        complain("reprise ended with status " + std::to_string(status) + ":\n" + printed);
+    } else if (has_sanitizer_report()) {
+        complain("a sanitizer reported:\n" + printed);
     }
 }
 
@@ -198,9 +218,13 @@ void proxy_process::signal(int number) const {
     ::kill(pid_, number);
 }
 
+std::optional<int> proxy_process::wait() {
+    return wait(how_.limit);
+}
+
 std::optional<int> proxy_process::wait(std::chrono::milliseconds limit) {
     if (!exit_status_) {
-        exit_status_ = wait_for(pid_, limit);
+        exit_status_ = wait_for(child_, limit);
     }
     return exit_status_;
 }
@@ -266,6 +290,12 @@ std::string proxy_process::errors() const {
     return read_file(directory_.file("err"));
 }
 
+bool proxy_process::has_sanitizer_report() const {
+    const auto text = errors();
+    return text.find("Sanitizer:") != std::string::npos ||
+           text.find("runtime error:") != std::string::npos;
+}
+
 std::vector<json> proxy_process::access_log() const {
     std::istringstream in{output()};
     std::vector<json> out;
@@ -275,7 +305,7 @@ std::vector<json> proxy_process::access_log() const {
         }
         auto parsed = json::parse(line, nullptr, false);
         if (parsed.is_discarded()) {
-            ADD_FAIL_CHECK_AT(__FILE__, __LINE__, "not JSON in the access log: " << line);
+            complain("not JSON in the access log: " + line);
             continue;
         }
         out.push_back(std::move(parsed));

@@ -1,7 +1,8 @@
 #pragma once
-// The program itself, as a child process on ports that the system picked.
-// Tests see what an operator sees: settings in, ports file, log lines, signals and exit status. A
-// sanitizer's report or a bad exit status fails the test that started it, with what it printed.
+// The program itself, as a child process on ports that the system picked; the one way in which
+// tests and tools start it. They see what an operator sees: settings in, ports file, log lines,
+// signals and exit status. A sanitizer's report or a bad exit status is complained of
+// (complaint.hpp), with what the program printed.
 
 #include "tests/support/client.hpp"
 #include "tests/support/temp_dir.hpp"
@@ -29,24 +30,35 @@ struct finished_program {
     int exit_status = -1;  ///< 128 + signal when one killed it
     std::string output, errors;
 };
-/// Runs `reprise` with these arguments.
+/// Runs a program, looked for in PATH, with its arguments.
 /// @throws std::runtime_error when it does not end in time
-[[nodiscard]] finished_program run_reprise(const std::vector<std::string>& arguments);
+[[nodiscard]] finished_program run_to_its_end(const std::vector<std::string>& words,
+                                              std::chrono::milliseconds limit = patience);
+/// Runs `reprise` with these arguments.
+[[nodiscard]] finished_program run_reprise(std::vector<std::string> arguments);
+
+/// How the program is started, where that is not as usual.
+struct start_options {
+    std::vector<std::string> environment{};  ///< "NAME=value", beside the test's own
+    std::vector<std::string> run_by{};  ///< what runs it: strace or taskset, and their arguments
+    std::chrono::milliseconds limit = patience;  ///< for its start, and for its end
+};
 
 class proxy_process {
 public:
     /// Starts and waits until it is ready.
     /// @throws std::runtime_error with what it printed, when it does not start
-    /// `environment`: "NAME=value" beside the test's own.
     explicit proxy_process(const json& settings = basic_settings(),
                            const std::vector<std::string>& environment = {});
+    proxy_process(const json& settings, start_options how);
     proxy_process(const proxy_process&) = delete;
     proxy_process& operator=(const proxy_process&) = delete;
-    /// Stops it; a bad end fails the test.
+    /// Stops it; a bad end is complained of.
     ~proxy_process();
 
     [[nodiscard]] std::uint16_t port(std::size_t listener = 0) const { return ports_.at(listener); }
     [[nodiscard]] std::uint16_t admin_port() const { return admin_port_; }
+    /// Of the program itself, whatever it is run by.
     [[nodiscard]] pid_t pid() const { return pid_; }
 
     void signal(int number) const;
@@ -55,8 +67,9 @@ public:
     int stop();
     /// SIGKILL: the end that gives no time for anything. No failure of the test's.
     void kill();
-    /// Waits for its end without asking for it.
-    [[nodiscard]] std::optional<int> wait(std::chrono::milliseconds limit = patience);
+    /// Waits for its end without asking for it, as long as it was said at the start.
+    [[nodiscard]] std::optional<int> wait();
+    [[nodiscard]] std::optional<int> wait(std::chrono::milliseconds limit);
 
     /// Rewrites the settings file in place, listeners with the ports that were picked.
     void rewrite_settings(const json& settings) const;
@@ -74,7 +87,9 @@ public:
 
     [[nodiscard]] std::string output() const;  ///< standard output: the access log
     [[nodiscard]] std::string errors() const;  ///< standard error
-    /// The access log's lines; one that is not JSON fails the test.
+    /// A sanitizer said something.
+    [[nodiscard]] bool has_sanitizer_report() const;
+    /// The access log's lines; one that is not JSON is complained of.
     [[nodiscard]] std::vector<json> access_log() const;
     /// The first line whose `url` contains this text, once it is there.
     [[nodiscard]] json logged(std::string_view url_part) const;
@@ -93,9 +108,11 @@ public:
                                std::string_view fields = "") const;
 
 private:
-    void start(const std::vector<std::string>& environment);
+    void start();
 
+    start_options how_;
     temp_dir directory_;
+    pid_t child_ = -1;  // the program, or what runs it
     pid_t pid_ = -1;
     std::optional<int> exit_status_;
     bool killed_ = false;

@@ -1,8 +1,9 @@
 #pragma once
 // The wall clock of a program under test, which the test sets forward while it runs.
 
-#include "tests/support/temp_dir.hpp"
+#include "tests/support/shared_value.hpp"
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -12,12 +13,6 @@ namespace reprise::tests {
 /// Must outlive the program that was given environment().
 class stepped_clock {
 public:
-    /// @throws std::runtime_error when its file cannot be made
-    stepped_clock();
-    stepped_clock(const stepped_clock&) = delete;
-    stepped_clock& operator=(const stepped_clock&) = delete;
-    ~stepped_clock();
-
     /// "NAME=value" of what proxy_process is to be started with.
     [[nodiscard]] std::vector<std::string> environment() const;
 
@@ -26,8 +21,7 @@ public:
     [[nodiscard]] std::int64_t now() const;
 
 private:
-    temp_dir directory_;
-    std::int64_t* offset_ = nullptr;
+    shared_value<std::atomic<std::int64_t>> offset_;
 };
 
 }  // namespace reprise::tests

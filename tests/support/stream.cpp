@@ -80,13 +80,16 @@ struct bound {
     std::uint16_t port;
 };
 
-/// A socket at a port of `address` that was free.
-bound bound_socket(const std::string& address) {
-    auto local = numeric(address, 0);
+/// A socket at a port of `address`; at 0, one that was free.
+bound bound_socket(const std::string& address, std::uint16_t port = 0) {
+    auto local = numeric(address, port);
     const int fd = ::socket(local.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) {
         fail("socket");
     }
+    const int again = port !=
+                      0;  // the one that listened there before may have left connections behind
+    ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &again, sizeof again);
     if (::bind(fd, as_sockaddr(local), local.size) != 0) {
         const int error = errno;
         ::close(fd);
@@ -274,8 +277,8 @@ void stream::shrink_receive_buffer(int bytes) noexcept {
     ::setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
 }
 
-acceptor::acceptor(const std::string& address) {
-    const auto [fd, port] = bound_socket(address);
+acceptor::acceptor(const std::string& address, std::uint16_t wanted) {
+    const auto [fd, port] = bound_socket(address, wanted);
     if (::listen(fd, 1024) != 0) {
         const int error = errno;
         ::close(fd);
@@ -287,13 +290,11 @@ acceptor::acceptor(const std::string& address) {
 }
 
 acceptor::~acceptor() {
-    close();
+    ::close(fd_);
 }
 
-void acceptor::close() noexcept {
-    if (fd_ >= 0) {
-        ::close(std::exchange(fd_, -1));
-    }
+void acceptor::stop() noexcept {
+    ::shutdown(fd_, SHUT_RDWR);
 }
 
 stream acceptor::accept(milliseconds limit) {

@@ -71,19 +71,20 @@ private:
     int fd_ = -1;
 };
 
-/// A listening socket on loopback, its port picked by the system.
+/// A listening socket; its port is picked by the system unless one is given.
 class acceptor {
 public:
     /// @throws std::runtime_error
-    explicit acceptor(const std::string& address = "127.0.0.1");
+    explicit acceptor(const std::string& address = "127.0.0.1", std::uint16_t port = 0);
     acceptor(const acceptor&) = delete;
     acceptor& operator=(const acceptor&) = delete;
     ~acceptor();
 
     [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
 
-    /// From now on connections are refused. Not while another thread is in accept().
-    void close() noexcept;
+    /// From now on connections are refused, and accept() gives none: one that waits returns. On any
+    /// thread.
+    void stop() noexcept;
 
     /// The next connection; not open when none came in time.
     [[nodiscard]] stream accept(std::chrono::milliseconds limit);

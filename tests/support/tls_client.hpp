@@ -2,11 +2,9 @@
 // A client of the proxy over TLS: a `client` like any other, whose bytes a thread carries.
 
 #include "tests/support/client.hpp"
-#include "tests/support/tls_peer.hpp"
+#include "tests/support/tls_carrier.hpp"
 
-#include <atomic>
 #include <memory>
-#include <thread>
 
 namespace reprise::tests {
 
@@ -15,9 +13,6 @@ public:
     /// Connects and shakes hands.
     /// @throws std::runtime_error when the handshake fails, with the reason
     tls_client(std::uint16_t port, const tls_peer::wishes& wanted);
-    tls_client(const tls_client&) = delete;
-    tls_client& operator=(const tls_client&) = delete;
-    ~tls_client();
 
     /// What is said and heard. finish_sending() is a close_notify.
     [[nodiscard]] client& http() { return *http_; }
@@ -26,20 +21,14 @@ public:
     /// How the proxy ended the connection, once it has; timed_out when it has not in time.
     [[nodiscard]] tls_end end();
     /// Ends the connection: as an attacker would, or with a reset.
-    void leave(bool with_reset);
+    void leave(bool with_reset) { carrier_->leave(with_reset); }
     [[nodiscard]] std::string certificate_serial() const { return serial_; }
 
 private:
-    void carry();
-
-    std::unique_ptr<tls_peer> peer_;
     std::string serial_;
-    stream ours_;
     std::unique_ptr<client> http_;
-    std::atomic<bool> stop_{false};
-    std::atomic<tls_end> end_{tls_end::timed_out};
-    int plain_ = -1;
-    std::thread carrier_;
+    std::unique_ptr<tls_carrier>
+        carrier_;  // goes first: what is left behind is cut off, not closed
 };
 
 }  // namespace reprise::tests

@@ -1,7 +1,5 @@
 #include "tests/support/tls_peer.hpp"
 
-#include "tests/support/waiting.hpp"
-
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -93,6 +91,7 @@ tls_peer tls_peer::client(int socket, const wishes& wanted) {
     }
     made.ssl_ = SSL_new(context);
     must(made.ssl_ != nullptr && SSL_set_fd(made.ssl_, socket) == 1);
+    made.read_for(wanted.limit);
     if (!wanted.host.empty()) {
         must(SSL_set_tlsext_host_name(made.ssl_, wanted.host.c_str()) == 1 &&
              SSL_set1_host(made.ssl_, wanted.host.c_str()) == 1);
@@ -140,10 +139,13 @@ tls_peer::~tls_peer() {
 
 bool tls_peer::shake_hands() {
     ERR_clear_error();
-    if (SSL_do_handshake(ssl_) == 1) {
+    errno = 0;
+    const int result = SSL_do_handshake(ssl_);
+    if (result == 1) {
         return true;
     }
-    why_ = reason();
+    const bool late = SSL_get_error(ssl_, result) == SSL_ERROR_WANT_READ;
+    why_ = late ? "nothing came in time" : reason();
     return false;
 }
 

@@ -3,6 +3,7 @@
 // with a time limit. It can end a connection in every way there is.
 
 #include "tests/support/certificates.hpp"
+#include "tests/support/waiting.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -31,6 +32,7 @@ public:
         std::string alpn{};     ///< client: protocols as on the wire, each behind its length
         int newest = 0;         ///< TLS1_2_VERSION and the like; 0: whatever there is
         bool weak = false;      ///< also what OpenSSL finds too old (TLS 1.0 and 1.1)
+        std::chrono::milliseconds limit = patience;  ///< on each wait of the handshake
     };
     /// Owns the connected socket.
     [[nodiscard]] static tls_peer client(int socket, const wishes& wanted);

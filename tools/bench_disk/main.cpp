@@ -8,7 +8,7 @@
 // tools/results/ keeps what it printed. What a hit on disk costs through the whole proxy is
 // bench_hits' question.
 
-#include "proxy/admin/log.hpp"
+#include "proxy/base/log.hpp"
 #include "tools/bench_disk/parts.hpp"
 
 #include <CLI/CLI.hpp>

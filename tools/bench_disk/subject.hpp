@@ -2,8 +2,8 @@
 // A store on disk to be measured: made objects, a tier over a directory, and how both are driven.
 
 #include "proxy/cache/disk/tier.hpp"
-#include "proxy/cache/invalidations.hpp"
-#include "proxy/cache/purges.hpp"
+#include "proxy/cache/memory/invalidations.hpp"
+#include "proxy/cache/memory/purges.hpp"
 #include "proxy/cache/stored_response.hpp"
 
 #include <cstdint>

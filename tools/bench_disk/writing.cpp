@@ -14,7 +14,7 @@
 #include "tools/bench_disk/child.hpp"
 #include "tools/bench_disk/parts.hpp"
 #include "tools/bench_disk/subject.hpp"
-#include "tools/sized_origin.hpp"
+#include "tools/sized_body.hpp"
 
 #include <algorithm>
 #include <filesystem>

@@ -3,14 +3,16 @@
 //     bench_filter                      10^4, 10^5, 10^6 and 10^7 keys, at a rate of 0.01
 //     bench_filter 100000000            so many (the static filters then take some 10 GB to build)
 //     bench_filter --rate 0.001 10000   another rate
-//     bench_filter --only block 10000   filters whose names contain this; "reads" for the table of
-//                                       the split-block filter beside reads of memory
+//     bench_filter --only block 10000   filters whose names contain this; or one of these tables:
+//                                       "reads" (the split-block filter beside reads of memory),
+//                                       "digests", and "siblings", which nothing else prints
 //
 // One thread. How times are taken: harness.hpp. "bits/key" is memory, beside it what no filter of
 // the measured rate can do without: log2(1 / rate).
 
 #include "tools/bench_filter/subjects.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -43,12 +45,18 @@ void print_table(const char* title,
                  const std::vector<subject>& subjects,
                  const workload& work,
                  const std::string& only) {
+    const auto is_wanted = [&](const subject& one) {
+        return one.name.find(only) != std::string::npos;
+    };
+    if (std::none_of(subjects.begin(), subjects.end(), is_wanted)) {
+        return;
+    }
     std::printf("%s\n\n"
                 "| | insert, ns | hit, ns | miss, ns | alone, ns | found | rate | bits/key | "
                 "log2(1/rate) | of it |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n",
                 title);
     for (const auto& one : subjects) {
-        if (one.name.find(only) == std::string::npos) {
+        if (!is_wanted(one)) {
             continue;
         }
         const auto row = one.run(work);
@@ -80,15 +88,24 @@ void print_all(const options& wanted) {
     for (const auto keys : wanted.keys) {
         std::printf("## %llu keys\n\n", static_cast<unsigned long long>(keys));
         const workload work{keys, wanted.rate};
-        if (wanted.only.empty() || wanted.only == "reads") {
+        const auto is_wanted = [&](const char* table) {
+            return wanted.only.empty() || wanted.only == table;
+        };
+        if (is_wanted("reads")) {
             compare_with_reads(keys, wanted.rate);
+        }
+        if (is_wanted("digests")) {
+            print_digests(keys, wanted.rate);
+        }
+        if (wanted.only ==
+            "siblings") {  // 64 digests: at the largest sizes they take more than there is
+            compare_siblings(keys);
         }
         print_table("Filters, hash given.", our_filters(), work, wanted.only);
         print_table("Alternatives, hash given.", alternative_filters(), work, wanted.only);
         print_table("From the text of a URL of 80 bytes.", from_text(), work, wanted.only);
         if (wanted.only.empty()) {
             print_admission(keys, wanted.rate);
-            print_digests(keys, wanted.rate);
         }
     }
 }

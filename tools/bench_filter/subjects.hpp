@@ -21,9 +21,12 @@ namespace reprise::bench {
 /// one random line of as much memory. Prints a table.
 void compare_with_reads(std::uint64_t keys, double rate);
 
-/// What a digest of so many keys takes on the wire, and building, writing and reading one. Prints a
-/// table.
+/// What a digest of so many keys takes in its owner's memory, on the wire and in a reader's, and what else might be
+/// published. Prints tables.
 void print_digests(std::uint64_t keys, double rate);
+
+/// The index of siblings' digests beside these asked one by one. Prints a table.
+void compare_siblings(std::uint64_t keys);
 
 /// What comes before any filter: hashing a URL. Prints a table.
 void print_hashes();

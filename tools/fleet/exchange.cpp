@@ -235,7 +235,7 @@ void exchange::pull(node_number reader, node_number node, bool seen) {
     auto& follower = views_[reader]->follower(node, seen);
     const followed sibling{.name = names_[node], .host = names_[node] + ".example", .port = port};
     const auto question = digest_request(sibling,
-                                         proxy::net::ip::address_v4{0x0a000000 + node},
+                                         proxy::asio::ip::address_v4{0x0a000000 + node},
                                          seen ? seen_path : digest_path,
                                          follower.ask(),
                                          secret_,

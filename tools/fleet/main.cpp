@@ -1,7 +1,7 @@
 // reprise-fleet: what a fleet of proxies would have done with a trace. README.md says how to read
 // it.
 
-#include "proxy/admin/log.hpp"
+#include "proxy/base/log.hpp"
 #include "tools/fleet/results.hpp"
 #include "tools/fleet/runs.hpp"
 #include "tools/replay/trace.hpp"

@@ -1,7 +1,7 @@
 #include "tools/fleet/shared_rule.hpp"
 
 #include "config/options.hpp"
-#include "proxy/cache/admission_gate.hpp"
+#include "proxy/cache/admission/admission_gate.hpp"
 #include "proxy/cache/plan.hpp"
 
 namespace reprise::fleet {

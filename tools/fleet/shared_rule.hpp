@@ -6,8 +6,8 @@
 // Keys are names' hashes under the fleet's secret, as seen filters have them.
 
 #include "filter/admission.hpp"
-#include "proxy/cache/remembering.hpp"
-#include "proxy/cache/sights.hpp"
+#include "proxy/cache/admission/remembering.hpp"
+#include "proxy/cache/admission/sights.hpp"
 #include "proxy/peer/secret.hpp"
 #include "tools/replay/admission_rule.hpp"
 

@@ -1,8 +1,8 @@
 #include "tools/replay/admission_rule.hpp"
 
 #include "config/options.hpp"
-#include "proxy/cache/admission_gate.hpp"
-#include "proxy/clock.hpp"
+#include "proxy/base/clock.hpp"
+#include "proxy/cache/admission/admission_gate.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -1,7 +1,6 @@
 // reprise-replay: what caches would have done with a log. README.md says how to read it.
 
-#include "proxy/admin/log.hpp"
-#include "tools/replay/judge.hpp"
+#include "proxy/base/log.hpp"
 #include "tools/replay/recommend.hpp"
 #include "tools/replay/reference.hpp"
 #include "tools/replay/report.hpp"
@@ -14,7 +13,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
-#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <map>
@@ -49,8 +47,6 @@ struct command {
     std::string html;
     std::string reference;
     std::string directory = ".";
-    std::string judged;
-    std::string plots;
 };
 
 template <class T>
@@ -248,31 +244,6 @@ int replay(const command& asked) {
     return 0;
 }
 
-// Every trace of a directory, by name.
-void judge(const command& asked, unsigned threads) {
-    std::vector<std::string> paths;
-    for (const auto& file : std::filesystem::directory_iterator{asked.judged}) {
-        const auto name = file.path().filename().string();
-        if (name.ends_with(".csv.zst")) {
-            paths.push_back(file.path().string());
-        }
-    }
-    std::sort(paths.begin(), paths.end());
-    if (paths.empty()) {
-        throw std::runtime_error{asked.judged + ": no trace (NAME.csv.zst) is there"};
-    }
-    std::vector<trace_verdicts> all;
-    progress_bar bar{asked.quiet};
-    for (const auto& path : paths) {
-        bar.show("judging", static_cast<double>(all.size()) / static_cast<double>(paths.size()));
-        all.push_back(judge_trace(path, threads));
-        if (!asked.plots.empty()) {
-            write_plots(asked.plots, all.back());
-        }
-    }
-    print_verdicts(std::cout, all);
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -362,21 +333,12 @@ int main(int argc, char** argv) {
                    "holds the classes against the counts in this file, and plays nothing else");
     app.add_option("--traces", asked.directory, "where that file's traces are")
         ->capture_default_str();
-    app.add_option("--judge",
-                   asked.judged,
-                   "holds the recommended profile against its targets on every trace in this "
-                   "directory, as Markdown, and plays nothing else");
-    app.add_option("--plots", asked.plots, "with --judge: where plots (SVG) go, a directory");
     CLI11_PARSE(app, argc, argv);
     // The gate says what its filter remembers; here there are as many gates as models.
     reprise::proxy::set_log_level(reprise::config::log_level::warn);
     try {
         const auto threads = asked.threads != 0 ? asked.threads
                                                 : std::max(1u, std::thread::hardware_concurrency());
-        if (!asked.judged.empty()) {
-            judge(asked, threads);
-            return 0;
-        }
         if (!asked.reference.empty()) {
             return print_reference_check(asked.reference, asked.directory, threads, std::cout) ? 0
                                                                                                : 1;

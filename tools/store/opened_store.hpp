@@ -14,7 +14,7 @@
 #include "proxy/cache/disk/journal.hpp"
 #include "proxy/cache/disk/recovery.hpp"
 #include "proxy/cache/disk/variants.hpp"
-#include "proxy/cache/purges.hpp"
+#include "proxy/cache/memory/purges.hpp"
 
 #include <cstdint>
 #include <functional>

@@ -1,6 +1,6 @@
 #include "proxy/cache/disk/core.hpp"
 
-#include "proxy/admin/log.hpp"
+#include "proxy/base/log.hpp"
 
 #include <algorithm>
 #include <cassert>

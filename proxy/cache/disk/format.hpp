@@ -3,7 +3,7 @@
 // FORMAT.md is the page; this is its code.
 
 #include "filter/key_hash.hpp"
-#include "proxy/clock.hpp"
+#include "proxy/base/clock.hpp"
 
 #include <boost/system/error_code.hpp>
 #include <boost/system/result.hpp>

@@ -14,7 +14,7 @@
 // Errors    values.
 
 #include "proxy/cache/disk/core.hpp"
-#include "proxy/cache/purges.hpp"
+#include "proxy/cache/memory/purges.hpp"
 
 #include <cstdint>
 #include <optional>

@@ -20,7 +20,7 @@ class piece_read final : public read_job {
 public:
     enum class outcome : std::uint8_t { none, good, not_cached, unreadable, damaged };
 
-    piece_read(wakeup::signal sleeper,
+    piece_read(net::wakeup::signal sleeper,
                segment_table::view from,
                const index_entry& entry,
                const large_shape& shape,
@@ -145,7 +145,7 @@ public:
     large_reader(std::shared_ptr<core> from,
                  const large_shape& shape,
                  std::uint64_t offset,
-                 wakeup::signal sleeper)
+                 net::wakeup::signal sleeper)
         : store_{std::move(from)},
           shape_{shape},
           offset_{offset},
@@ -279,7 +279,7 @@ private:
     const std::shared_ptr<core> store_;
     const large_shape shape_;
     std::uint64_t offset_;
-    const wakeup::signal sleeper_;
+    const net::wakeup::signal sleeper_;
     std::shared_ptr<piece_read> have_, coming_;
     bool pooled_ = false;      // coming_ is the pool's
     bool was_pooled_ = false;  // have_ was
@@ -295,7 +295,7 @@ public:
 
     std::uint64_t size() const noexcept override { return shape_.length; }
     std::unique_ptr<outside_reader> read_from(std::uint64_t offset,
-                                              wakeup::signal sleeper) const override {
+                                              net::wakeup::signal sleeper) const override {
         return std::make_unique<large_reader>(store_, shape_, offset, std::move(sleeper));
     }
 

@@ -1,6 +1,6 @@
 #include "proxy/cache/disk/loader.hpp"
 
-#include "proxy/admin/log.hpp"
+#include "proxy/base/log.hpp"
 #include "proxy/cache/disk/recovery.hpp"
 #include "proxy/cache/disk/teller.hpp"
 

@@ -29,7 +29,7 @@ struct disk_lookup::state {
     state(std::shared_ptr<core> from,
           const filter::key_hash& of,
           std::string_view named,
-          wakeup::signal wakes)
+          net::wakeup::signal wakes)
         : store{std::move(from)},
           key{of},
           url{named},
@@ -65,7 +65,7 @@ struct disk_lookup::state {
     std::shared_ptr<core> store;
     const filter::key_hash key;
     const std::string_view url;
-    const wakeup::signal sleeper;
+    const net::wakeup::signal sleeper;
 
     phase at = phase::primary;
     filter::key_hash wanted;
@@ -300,7 +300,7 @@ void disk_lookup::state::answer(found& out) {
 disk_lookup::disk_lookup(tier& from,
                          const filter::key_hash& key,
                          std::string_view url,
-                         wakeup::signal sleeper)
+                         net::wakeup::signal sleeper)
     : asked{from.core_->invalidated.count(key), from.core_->purges.epoch()},
       state_{std::make_unique<state>(from.core_, key, url, std::move(sleeper))} {
     state_->store->requests.note(key);

@@ -2,7 +2,7 @@
 // then tags and texts. FORMAT.md has the table.
 
 #include "proxy/cache/disk/record_front.hpp"
-#include "proxy/cache/tags.hpp"
+#include "proxy/cache/memory/tags.hpp"
 #include "proxy/http/reuse.hpp"
 
 #include <algorithm>

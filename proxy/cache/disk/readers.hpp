@@ -10,9 +10,9 @@
 // Threads   submit: any. A job's two sides are its asker's event loop and one thread of the pool.
 // Memory    what the jobs hold, at most `most_waiting` and one a thread.
 
+#include "proxy/base/clock.hpp"
 #include "proxy/cache/body.hpp"
 #include "proxy/cache/disk/files.hpp"
-#include "proxy/clock.hpp"
 #include "proxy/net/wakeup.hpp"
 
 #include <atomic>
@@ -37,7 +37,7 @@ public:
         late,  ///< given up, by the asker or for lack of patience; run() may still be under way
     };
 
-    explicit read_job(wakeup::signal sleeper) : sleeper_{std::move(sleeper)} {}
+    explicit read_job(net::wakeup::signal sleeper) : sleeper_{std::move(sleeper)} {}
     virtual ~read_job() = default;
     read_job(const read_job&) = delete;
     read_job& operator=(const read_job&) = delete;
@@ -58,7 +58,7 @@ private:
         return stage_.compare_exchange_strong(expected, how, std::memory_order_acq_rel);
     }
 
-    wakeup::signal sleeper_;
+    net::wakeup::signal sleeper_;
     std::atomic<stage> stage_{stage::waiting};
     steady_time since_{};
 };

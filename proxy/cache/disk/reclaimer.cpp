@@ -191,7 +191,7 @@ bool reclaimer::carry_object(log_tail& tail, const candidate& one, record_read& 
     if (const auto entry = core_.index.find(newer_key)) {
         auto place = core_.segments.at(entry->place.segment);
         if (place.from && place.sequence != 0) {
-            newer.emplace(wakeup::signal{}, std::move(place), *entry, core_.store.store);
+            newer.emplace(net::wakeup::signal{}, std::move(place), *entry, core_.store.store);
             newer->read_now();
         }
         if (!newer || newer->how() != record_read::outcome::good) {

@@ -16,9 +16,9 @@
 //           parsed; make_response allocates what the response needs.
 
 #include "filter/key_hash.hpp"
+#include "proxy/base/clock.hpp"
 #include "proxy/cache/disk/format.hpp"
 #include "proxy/cache/stored_response.hpp"
-#include "proxy/clock.hpp"
 
 #include <cstdint>
 #include <memory>

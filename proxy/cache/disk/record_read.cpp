@@ -9,7 +9,7 @@ namespace {
 constexpr std::uint64_t usual_front = 4096;
 }  // namespace
 
-record_read::record_read(wakeup::signal sleeper,
+record_read::record_read(net::wakeup::signal sleeper,
                          segment_table::view from,
                          const index_entry& entry,
                          std::uint64_t store)

@@ -25,7 +25,7 @@ public:
     };
 
     /// @throws std::bad_alloc
-    record_read(wakeup::signal sleeper,
+    record_read(net::wakeup::signal sleeper,
                 segment_table::view from,
                 const index_entry& entry,
                 std::uint64_t store);

@@ -22,16 +22,8 @@ constexpr bool many_free(segment_number free, segment_number all) noexcept {
 space::space(const space_settings& settings)
     : settings_{settings},
       segments_(settings.segments),
-      exponent_{settings.exponent},
       filling_{many_free(settings.segments, settings.segments)} {
     figures_.free = settings.segments;
-}
-
-void space::set_exponent(double exponent) noexcept {
-    if (exponent_.exchange(exponent, relaxed) != exponent) {
-        // What was measured in the old unit says nothing in the new one.
-        threshold_.store(0, relaxed);
-    }
 }
 
 // The writer's thread changes it, and whoever first hears that the sketch has aged.
@@ -167,8 +159,8 @@ void space::aged_to(std::uint64_t agings) noexcept {
 }
 
 double space::density(unsigned frequency, std::uint64_t length) const noexcept {
-    return frequency / std::pow(static_cast<double>(std::max<std::uint64_t>(1, length)),
-                                exponent_.load(relaxed));
+    return frequency /
+           std::pow(static_cast<double>(std::max<std::uint64_t>(1, length)), settings_.exponent);
 }
 
 std::uint64_t space::live_bytes(segment_number segment) const noexcept {

@@ -27,8 +27,8 @@
 //
 // tools/replay runs this class over footers that it keeps in vectors.
 //
-// Threads   worth_writing(), density(), threshold(), filling(), aged_to(), set_exponent(): any, at
-//           any time. All else: one thread, the writer's.
+// Threads   worth_writing(), density(), threshold(), filling(), aged_to(): any, at any time. All else: one thread, the
+//           writer's.
 // Memory    24 bytes a segment.
 // Errors    std::bad_alloc from the constructor and choose(); nothing else throws.
 
@@ -68,9 +68,6 @@ class space {
 public:
     /// @pre settings within the bounds named there
     explicit space(const space_settings& settings);
-
-    /// Another objective, while it runs: the threshold begins anew.
-    void set_exponent(double exponent) noexcept;
 
     /// A start found `segment` with `sequence` and `live` bytes.
     void found(segment_number segment, std::uint64_t sequence, std::uint64_t live);
@@ -134,9 +131,8 @@ private:
     template <class Change>
     void change_threshold(const Change& change) noexcept;
 
-    space_settings settings_;
+    const space_settings settings_;
     std::vector<slot> segments_;
-    std::atomic<double> exponent_;
     std::atomic<double> threshold_{0};
     std::atomic<bool> filling_;
     std::atomic<std::uint64_t> agings_{0};

@@ -1,6 +1,6 @@
 #include "proxy/cache/disk/teller.hpp"
 
-#include "proxy/admin/log.hpp"
+#include "proxy/base/log.hpp"
 #include "proxy/cache/disk/record_read.hpp"
 #include "proxy/cache/disk/variants.hpp"
 

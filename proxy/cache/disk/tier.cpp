@@ -1,6 +1,6 @@
 #include "proxy/cache/disk/tier.hpp"
 
-#include "proxy/admin/log.hpp"
+#include "proxy/base/log.hpp"
 #include "proxy/cache/disk/arriving.hpp"
 #include "proxy/cache/disk/core.hpp"
 #include "proxy/cache/disk/journal.hpp"

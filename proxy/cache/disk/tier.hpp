@@ -20,13 +20,13 @@
 // Errors    none are thrown after the constructor; figures() and the log say what went wrong.
 
 #include "filter/key_hash.hpp"
+#include "proxy/base/clock.hpp"
 #include "proxy/cache/contents.hpp"
 #include "proxy/cache/found.hpp"
-#include "proxy/cache/invalidations.hpp"
+#include "proxy/cache/memory/invalidations.hpp"
+#include "proxy/cache/memory/purges.hpp"
 #include "proxy/cache/outside.hpp"
-#include "proxy/cache/purges.hpp"
 #include "proxy/cache/stored_response.hpp"
-#include "proxy/clock.hpp"
 #include "proxy/http/fields.hpp"
 #include "proxy/net/wakeup.hpp"
 
@@ -112,7 +112,7 @@ public:
     disk_lookup(tier& from,
                 const filter::key_hash& key,
                 std::string_view url,
-                wakeup::signal sleeper);
+                net::wakeup::signal sleeper);
     ~disk_lookup();
     disk_lookup(const disk_lookup&) = delete;
     disk_lookup& operator=(const disk_lookup&) = delete;

@@ -8,7 +8,7 @@
 // a response: the origin has changed its mind.
 
 #include "proxy/cache/disk/record.hpp"
-#include "proxy/cache/store.hpp"
+#include "proxy/cache/memory/store.hpp"
 #include "proxy/http/fields.hpp"
 
 #include <cstdint>

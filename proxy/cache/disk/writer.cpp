@@ -1,6 +1,6 @@
 #include "proxy/cache/disk/writer.hpp"
 
-#include "proxy/admin/log.hpp"
+#include "proxy/base/log.hpp"
 #include "proxy/cache/disk/superblocks.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-#include "proxy/admin/log.hpp"
+#include "proxy/base/log.hpp"
 #include "proxy/cache/disk/large_body.hpp"
 #include "proxy/cache/disk/record_read.hpp"
 #include "proxy/cache/disk/teller.hpp"

@@ -28,9 +28,6 @@ public:
     /// hears of it, and outlives this. Without it the uses of an entry are counted, to 255.
     explicit gdsf_policy(double exponent = 1, const frequency_sketch* frequencies = nullptr);
 
-    /// From the next use of each entry on.
-    void set_exponent(double exponent) noexcept { exponent_ = exponent; }
-
     void set_capacity(std::uint64_t bytes) override;
     void inserted(evictable& entry) override;
     void used(evictable& entry) noexcept override;
@@ -46,7 +43,7 @@ private:
     void rise(std::size_t place, evictable& entry) noexcept;
     void take_out(std::size_t place) noexcept;
 
-    double exponent_;
+    const double exponent_;
     const frequency_sketch* frequencies_;
     double inflation_ = 0;
     std::vector<evictable*> heap_;  // the least worth in front

@@ -19,8 +19,7 @@
 // Threads   none: the owner locks.
 // Memory    what the policy takes; entries are their owner's, linked and not copied.
 // Cost      the policy's; O(1) for those on probation. No call allocates but what the policy's do.
-// Errors    std::bad_alloc from the constructor, the setters and enter (which then has not taken
-// the
+// Errors    std::bad_alloc from the constructor, the setters and enter (which then has not taken the
 //           entry in); nothing else throws.
 
 #include "proxy/cache/policy/eviction.hpp"

@@ -7,8 +7,7 @@
 // of them have about the same hit ratio (SHARDS: Waldspurger, Park, Garthwaite, Ahmad, FAST 2015;
 // for any policy, "Cache Modeling and Optimization using Miniature Simulations", ATC 2017).
 //
-//     admission   always, second-hit, nth-hit of 3, second-hit with probation 2 % and 10 %,
-//     tinylfu,
+//     admission   always, second-hit, nth-hit of 3, second-hit with probation 2 % and 10 %, tinylfu,
 //                 and what is in force if it is none of these; each with the policy in force
 //     sizes       a quarter, half, twice and four times the capacity, all else as in force
 //     policies    every other eviction policy, all else as in force
@@ -28,10 +27,10 @@
 
 #include "filter/admission.hpp"
 #include "filter/key_hash.hpp"
+#include "proxy/base/clock.hpp"
 #include "proxy/cache/policy/eviction.hpp"
 #include "proxy/cache/policy/frequency_sketch.hpp"
 #include "proxy/cache/policy/residents.hpp"
-#include "proxy/clock.hpp"
 
 #include <array>
 #include <atomic>

@@ -10,13 +10,14 @@
 
 using namespace reprise;
 using namespace reprise::proxy;
-namespace net = boost::asio;
+using namespace reprise::proxy::admin;
+namespace asio = boost::asio;
 namespace beast_http = boost::beast::http;
 using beast_http::verb;
 
 namespace {
 
-const net::ip::tcp::endpoint loopback{net::ip::make_address("127.0.0.1"), 3180};
+const asio::ip::tcp::endpoint loopback{asio::ip::make_address("127.0.0.1"), 3180};
 
 // A file that holds `text` for as long as it lives.
 class text_file {
@@ -94,11 +95,11 @@ TEST_SUITE("admin/admin_gate") {
 
     TEST_CASE("on another address that address is its own, mapped forms included") {
         const admin_gate gate{{}};
-        const net::ip::tcp::endpoint mapped{net::ip::make_address("::ffff:192.0.2.7"), 80};
+        const asio::ip::tcp::endpoint mapped{asio::ip::make_address("::ffff:192.0.2.7"), 80};
         CHECK(gate.is_own_host("192.0.2.7", mapped));
         CHECK(gate.is_own_host("192.0.2.7:80", mapped));
         CHECK_FALSE(gate.is_own_host("192.0.2.8", mapped));
-        const net::ip::tcp::endpoint six{net::ip::make_address("2001:db8::1"), 3180};
+        const asio::ip::tcp::endpoint six{asio::ip::make_address("2001:db8::1"), 3180};
         CHECK(gate.is_own_host("[2001:DB8:0::1]:3180", six));
     }
 

@@ -1,4 +1,5 @@
 #include "proxy/admin/admin_server.hpp"
+#include "tests/support/waiting.hpp"
 
 #include <boost/asio/connect.hpp>
 #include <boost/asio/io_context.hpp>
@@ -24,8 +25,9 @@
 
 using namespace reprise;
 using namespace reprise::proxy;
+using namespace reprise::proxy::admin;
 using namespace std::chrono_literals;
-namespace net = boost::asio;
+namespace asio = boost::asio;
 
 namespace {
 
@@ -137,11 +139,11 @@ struct slow_server {
 // A blocking client whose every read ends within ten seconds.
 struct client {
     explicit client(std::uint16_t port) : socket{io} {
-        socket.connect({net::ip::address_v4::loopback(), port});
+        socket.connect({asio::ip::address_v4::loopback(), port});
         const timeval patience{.tv_sec = 10, .tv_usec = 0};
         ::setsockopt(socket.native_handle(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     }
-    void send(std::string_view text) { net::write(socket, net::buffer(text)); }
+    void send(std::string_view text) { asio::write(socket, asio::buffer(text)); }
 
     // Raw reads: Asio's blocking read would wait for readiness again after the time-out.
     std::string read_some() {
@@ -168,8 +170,8 @@ struct client {
         return all;
     }
 
-    net::io_context io;
-    net::ip::tcp::socket socket;
+    asio::io_context io;
+    asio::ip::tcp::socket socket;
 };
 
 template <class Server>
@@ -406,10 +408,7 @@ TEST_SUITE("admin/admin_server") {
 
     TEST_CASE("it ticks") {
         const running_server running;
-        for (int i = 0; i < 1000 && running.ticks == 0; ++i) {
-            std::this_thread::sleep_for(10ms);
-        }
-        CHECK(running.ticks > 0);
+        CHECK(tests::eventually([&] { return running.ticks > 0; }));
     }
 
     TEST_CASE("stop ends connections that are open and is quick") {
@@ -421,9 +420,9 @@ TEST_SUITE("admin/admin_server") {
         running.server.stop();
         CHECK(idle.read_to_end().empty());
         boost::system::error_code refused;
-        net::io_context io;
-        net::ip::tcp::socket late{io};
-        late.connect({net::ip::address_v4::loopback(), running.port}, refused);
+        asio::io_context io;
+        asio::ip::tcp::socket late{io};
+        late.connect({asio::ip::address_v4::loopback(), running.port}, refused);
         CHECK(refused);
     }
 

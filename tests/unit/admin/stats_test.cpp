@@ -12,6 +12,7 @@
 #include <sstream>
 
 using namespace reprise::proxy;
+using namespace reprise::proxy::admin;
 using nlohmann::json;
 
 namespace {

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 using namespace reprise::proxy;
+using namespace reprise::proxy::admin;
 using std::chrono::seconds;
 
 namespace {

@@ -1,4 +1,4 @@
-#include "tests/unit/alternatives/peeled.hpp"
+#include "tests/unit/alternatives/trials.hpp"
 #include "tools/alternatives/fuse_filter.hpp"
 
 namespace reprise::alternatives {
@@ -6,32 +6,6 @@ namespace reprise::alternatives {
 using namespace test;
 
 TEST_SUITE("alternatives/fuse_filter") {
-    TEST_CASE("every key it was made from is found, however many there are") {
-        for (const unsigned arity : {3, 4}) {
-            for (const auto count : whole_range) {
-                CAPTURE(arity);
-                CAPTURE(count);
-                const auto keys = keys_of(1, count);
-                const auto filter = fuse_filter::build(keys, 8, arity);
-                REQUIRE(filter);
-                CHECK(false_negatives(*filter, keys) == 0);
-            }
-        }
-    }
-
-    TEST_CASE("the measured rate is 2^-bits") {
-        const auto keys = keys_of(1, 30'000);
-        for (const unsigned arity : {3, 4}) {
-            for (const unsigned bits : {1, 7, 13}) {
-                CAPTURE(arity);
-                CAPTURE(bits);
-                const auto filter = fuse_filter::build(keys, bits, arity);
-                REQUIRE(filter);
-                check_built(*filter, keys);
-            }
-        }
-    }
-
     TEST_CASE("it takes fewer slots a key than the xor filter, the fewer with four") {
         const auto slots = [](unsigned arity) {
             const auto filter = fuse_filter::build(keys_of(1, 200'000), 8, arity);
@@ -53,17 +27,6 @@ TEST_SUITE("alternatives/fuse_filter") {
             most = std::max(most, filter->seeds_tried());
         }
         CHECK(most > 1);
-    }
-
-    TEST_CASE("duplicates count once") {
-        auto keys = keys_of(1, 1'000);
-        const auto once = fuse_filter::build(keys, 8);
-        keys.insert(keys.end(), keys.begin(), keys.end());
-        const auto twice = fuse_filter::build(keys, 8);
-        REQUIRE(once);
-        REQUIRE(twice);
-        CHECK(twice->bytes() == once->bytes());
-        CHECK(false_negatives(*twice, keys) == 0);
     }
 }
 

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdint>
 #include <random>
+#include <type_traits>
 #include <vector>
 
 namespace reprise::alternatives::test {
@@ -49,6 +50,27 @@ void check_rate(const Filter& filter, double rate) {
           5 * std::sqrt(expected) + expected * 0.01);
 }
 
+/// Inserts until a key is refused, or `most` are in; how many are.
+template <class Filter>
+std::uint64_t fill(Filter& filter, std::uint64_t most) {
+    for (std::uint64_t i = 0; i < most; ++i) {
+        if (!filter.insert(nth_key(1, i))) {
+            return i;
+        }
+    }
+    return most;
+}
+
+/// Inserts a key that there must be room for.
+template <class Filter>
+void must_insert(Filter& filter, key_hash key) {
+    if constexpr (std::is_void_v<decltype(filter.insert(key))>) {
+        filter.insert(key);
+    } else {
+        REQUIRE(filter.insert(key));
+    }
+}
+
 /// Inserts and erases at random, at most `room` keys held, of `variety` that there are: some come
 /// again while they are held. Never misses one. In the end everything is erased.
 template <class Filter>
@@ -61,7 +83,7 @@ void live_a_life(Filter& filter, std::size_t room, std::uint64_t variety) {
         const bool insert = held.empty() || (held.size() < room && random() % 5 < 3);
         if (insert) {
             const auto key = nth_key(room, random() % variety);
-            filter.insert(key);
+            must_insert(filter, key);
             held.push_back(key);
         } else {
             const auto which = random() % held.size();

@@ -44,7 +44,7 @@ inline std::string pattern(std::size_t bytes, std::size_t from = 0) {
 
 /// A reader and all that it has heard.
 struct client {
-    explicit client(const std::shared_ptr<fetch>& source, wakeup::signal sleeper = {})
+    explicit client(const std::shared_ptr<fetch>& source, net::wakeup::signal sleeper = {})
         : reader{fetch::join(source, std::move(sleeper), head_known)} {}
 
     /// One step; what it brought.

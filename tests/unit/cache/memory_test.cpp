@@ -3,7 +3,7 @@
 // rounding.
 
 #include "proxy/cache/fetch.hpp"
-#include "proxy/cache/store.hpp"
+#include "proxy/cache/memory/store.hpp"
 #include "tests/unit/cache/fetching.hpp"
 #include "tests/unit/cache/responses.hpp"
 

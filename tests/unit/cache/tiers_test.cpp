@@ -1,8 +1,8 @@
 // Memory and disk together: what one of them ends stays ended in the other.
 
 #include "proxy/cache/tiers.hpp"
-#include "tests/unit/disk/memory_files.hpp"
-#include "tests/unit/disk/stores.hpp"
+#include "tests/unit/cache/disk/memory_files.hpp"
+#include "tests/unit/cache/disk/stores.hpp"
 
 #include <doctest/doctest.h>
 

@@ -17,19 +17,11 @@ using test::nth_key;
 namespace {
 
 counting_bloom filled(bloom_size size, std::uint64_t family, std::uint64_t keys) {
-    counting_bloom filter{size};
-    for (std::uint64_t i = 0; i < keys; ++i) {
-        filter.insert(nth_key(family, i));
-    }
-    return filter;
+    return test::filled(counting_bloom{size}, family, keys);
 }
 
 standard_bloom standard_filled(bloom_size size, std::uint64_t family, std::uint64_t keys) {
-    standard_bloom filter{size};
-    for (std::uint64_t i = 0; i < keys; ++i) {
-        filter.insert(nth_key(family, i));
-    }
-    return filter;
+    return test::filled(standard_bloom{size}, family, keys);
 }
 
 /// A key that has a place twice among its first `probes`, and which place.
@@ -242,27 +234,6 @@ TEST_SUITE("filter/counting") {
             CHECK(filter.erase(nth_key(1, i)));
             CHECK(filter.may_contain(nth_key(1, i)));
         }
-    }
-
-    TEST_CASE("a folded filter is the one that the same keys make in half the places") {
-        for (const std::uint64_t bits : {12, 128, 1'000, 4'098}) {
-            CAPTURE(bits);
-            const auto filter = filled({bits, 6}, 1, bits / 12);
-            const auto folded = filter.folded();
-            REQUIRE(folded.has_value());
-            CHECK(*folded == filled({bits / 2, 6}, 1, bits / 12));
-            CHECK(folded->snapshot() == *filter.snapshot().folded());
-        }
-        CHECK(filled({999, 6}, 1, 1).folded().error() == filter_errc::odd_size);
-        CHECK(filled({10, 6}, 1, 1).folded().error() == filter_errc::too_small);
-    }
-
-    TEST_CASE("filters of different parameters are not merged, and stay as they were") {
-        const auto before = filled({1'000, 5}, 1, 50);
-        auto filter = before;
-        CHECK(filter.merge(filled({2'000, 5}, 1, 50)).error() == filter_errc::sizes_differ);
-        CHECK(filter.merge(filled({1'000, 6}, 1, 50)).error() == filter_errc::probes_differ);
-        CHECK(filter == before);
     }
 }
 

@@ -21,4 +21,23 @@ constexpr key_hash nth_key(std::uint64_t family, std::uint64_t i) noexcept {
     return {.low = low, .high = mix(low ^ 0x5bd1e995)};
 }
 
+/// `empty` with the first keys of a family in it.
+template <class Filter>
+[[nodiscard]] Filter filled(Filter empty, std::uint64_t family, std::uint64_t keys) {
+    for (std::uint64_t i = 0; i < keys; ++i) {
+        (void)empty.insert(nth_key(family, i));
+    }
+    return empty;
+}
+
+/// How many of the first keys of a family are answered as if they were in it.
+template <class Filter>
+[[nodiscard]] std::uint64_t found(const Filter& filter, std::uint64_t family, std::uint64_t keys) {
+    std::uint64_t out = 0;
+    for (std::uint64_t i = 0; i < keys; ++i) {
+        out += filter.may_contain(nth_key(family, i)) ? 1 : 0;
+    }
+    return out;
+}
+
 }  // namespace reprise::filter::test

@@ -8,48 +8,18 @@
 
 namespace reprise::filter {
 
+using test::found;
 using test::nth_key;
 
 namespace {
 
 partitioned_bloom filled(bloom_size size, std::uint64_t family, std::uint64_t keys) {
-    partitioned_bloom filter{size};
-    for (std::uint64_t i = 0; i < keys; ++i) {
-        filter.insert(nth_key(family, i));
-    }
-    return filter;
-}
-
-std::uint64_t found(const partitioned_bloom& filter, std::uint64_t family, std::uint64_t keys) {
-    std::uint64_t out = 0;
-    for (std::uint64_t i = 0; i < keys; ++i) {
-        out += filter.may_contain(nth_key(family, i)) ? 1 : 0;
-    }
-    return out;
+    return test::filled(partitioned_bloom{size}, family, keys);
 }
 
 }  // namespace
 
 TEST_SUITE("filter/partitioned") {
-    TEST_CASE("an empty filter contains nothing, and a cleared one is an empty one") {
-        partitioned_bloom filter{{700, 7}};
-        CHECK(found(filter, 1, 1'000) == 0);
-        filter.insert(nth_key(1, 1));
-        filter.clear();
-        CHECK(filter == partitioned_bloom{{700, 7}});
-    }
-
-    TEST_CASE("every inserted key is found, in partitions of any size") {
-        for (const std::uint64_t partition : {1, 2, 3, 63, 64, 65, 1'000, 4'099}) {
-            for (const unsigned probes : {1, 2, 7, 30}) {
-                CAPTURE(partition);
-                CAPTURE(probes);
-                const auto filter = filled({partition * probes, probes}, partition, 3'000);
-                CHECK(found(filter, partition, 3'000) == 3'000);
-            }
-        }
-    }
-
     TEST_CASE("a key sets one bit in each partition") {
         for (std::uint64_t i = 0; i < 200; ++i) {
             const auto filter = filled({9 * 37, 9}, i, 1);
@@ -69,16 +39,6 @@ TEST_SUITE("filter/partitioned") {
             partitioned_bloom same_high{{4 * 256, 4}};
             same_high.insert({.low = 5, .high = 2});
             CHECK(!same_high.may_contain({.low = 5 + i, .high = 2}));
-        }
-    }
-
-    TEST_CASE("insert_and_test answers what may_contain would have, and inserts") {
-        partitioned_bloom filter{{8'000, 5}};
-        for (std::uint64_t i = 0; i < 5'000; ++i) {
-            const auto key = nth_key(1, i % 3'000);
-            const bool before = filter.may_contain(key);
-            CHECK(filter.insert_and_test(key) == before);
-            CHECK(filter.insert_and_test(key));
         }
     }
 
@@ -125,50 +85,6 @@ TEST_SUITE("filter/partitioned") {
         CHECK(filter.false_positive_rate() == doctest::Approx(rate));
         CHECK(rate == doctest::Approx(partitioned_rate(size, 1'000)).epsilon(0.1));
         CHECK(filter.bytes() == 1'200);
-    }
-
-    TEST_CASE("a union is the filter of all keys of both, an intersection has the common ones") {
-        constexpr bloom_size size{6 * 833, 6};
-        auto a = filled(size, 1, 100);
-        auto b = filled(size, 2, 100);
-        auto all = filled(size, 1, 100);
-        for (std::uint64_t i = 0; i < 50; ++i) {
-            a.insert(nth_key(3, i));
-            b.insert(nth_key(3, i));
-            all.insert(nth_key(3, i));
-        }
-        for (std::uint64_t i = 0; i < 100; ++i) {
-            all.insert(nth_key(2, i));
-        }
-        auto either = a;
-        REQUIRE(either.unite(b).has_value());
-        CHECK(either == all);
-        auto both = a;
-        REQUIRE(both.intersect(b).has_value());
-        CHECK(found(both, 3, 50) == 50);
-        CHECK(both.bits_on() < a.bits_on());
-    }
-
-    TEST_CASE("a folded filter is the one that the same keys make in partitions half as large") {
-        for (const std::uint64_t partition : {4, 6, 64, 100, 126, 128, 130, 1'024}) {
-            CAPTURE(partition);
-            const auto filter = filled({partition * 5, 5}, partition, partition / 3);
-            const auto folded = filter.folded();
-            REQUIRE(folded.has_value());
-            CHECK(*folded == filled({partition / 2 * 5, 5}, partition, partition / 3));
-        }
-        CHECK(filled({45, 5}, 1, 1).folded().error() == filter_errc::odd_size);
-        CHECK(filled({10, 5}, 1, 1).folded().error() == filter_errc::too_small);
-    }
-
-    TEST_CASE("filters of different parameters are not combined, and stay as they were") {
-        const auto before = filled({1'000, 5}, 1, 50);
-        auto filter = before;
-        CHECK(filter.unite(filled({2'000, 5}, 1, 50)).error() == filter_errc::sizes_differ);
-        CHECK(filter.intersect(filled({2'000, 5}, 1, 50)).error() == filter_errc::sizes_differ);
-        CHECK(filter.unite(filled({1'000, 4}, 1, 50)).error() == filter_errc::probes_differ);
-        CHECK(filter.intersect(filled({1'000, 4}, 1, 50)).error() == filter_errc::probes_differ);
-        CHECK(filter == before);
     }
 }
 

@@ -26,11 +26,7 @@ standard_bloom standard_for(std::uint64_t keys, double rate) {
 
 template <class Filter>
 double measured_rate(const Filter& filter, std::uint64_t asked) {
-    std::uint64_t found = 0;
-    for (std::uint64_t i = 0; i < asked; ++i) {
-        found += filter.may_contain(nth_key(2, i)) ? 1 : 0;
-    }
-    return static_cast<double>(found) / static_cast<double>(asked);
+    return static_cast<double>(test::found(filter, 2, asked)) / static_cast<double>(asked);
 }
 
 }  // namespace

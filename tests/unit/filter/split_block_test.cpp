@@ -12,25 +12,13 @@
 
 namespace reprise::filter {
 
+using test::found;
 using test::nth_key;
 
 namespace {
 
 split_block_bloom filled(std::uint64_t blocks, std::uint64_t family, std::uint64_t keys) {
-    split_block_bloom filter{blocks};
-    for (std::uint64_t i = 0; i < keys; ++i) {
-        filter.insert(nth_key(family, i));
-    }
-    return filter;
-}
-
-/// How many of `asked` keys of family 2, which no test inserts, are answered as if they had been.
-std::uint64_t false_positives(const split_block_bloom& filter, std::uint64_t asked) {
-    std::uint64_t found = 0;
-    for (std::uint64_t i = 0; i < asked; ++i) {
-        found += filter.may_contain(nth_key(2, i)) ? 1 : 0;
-    }
-    return found;
+    return test::filled(split_block_bloom{blocks}, family, keys);
 }
 
 /// The rate as a sum over how many keys a block may hold, term by term.
@@ -53,22 +41,10 @@ double summed_rate(std::uint64_t blocks, std::uint64_t keys) {
 TEST_SUITE("filter/split_block") {
     TEST_CASE("an empty filter contains nothing") {
         const split_block_bloom filter{10};
-        CHECK(false_positives(filter, 10'000) == 0);
+        CHECK(found(filter, 2, 10'000) == 0);
         CHECK(filter.bits_on() == 0);
         CHECK(filter.bytes() == 320);
         CHECK(filter.measure().keys == 0);
-    }
-
-    TEST_CASE("every inserted key is found, in filters of any size and far beyond their capacity") {
-        for (const std::uint64_t blocks : {1, 2, 3, 64, 1000, 4099}) {
-            CAPTURE(blocks);
-            const auto filter = filled(blocks, 1, 20'000);
-            std::uint64_t missed = 0;
-            for (std::uint64_t i = 0; i < 20'000; ++i) {
-                missed += filter.may_contain(nth_key(1, i)) ? 0 : 1;
-            }
-            CHECK(missed == 0);
-        }
     }
 
     TEST_CASE("a key sets eight bits, by eight fives of its hash's high word") {
@@ -106,16 +82,6 @@ TEST_SUITE("filter/split_block") {
             CHECK(kernels::has_all_plain(plain, hash));
             CHECK(kernels::has_all_avx2(plain, hash));
             CHECK(kernels::has_all_plain(plain, other) == kernels::has_all_avx2(plain, other));
-        }
-    }
-
-    TEST_CASE("insert_and_test answers what may_contain would have, and inserts") {
-        split_block_bloom filter{20};
-        for (std::uint64_t i = 0; i < 3'000; ++i) {
-            const auto key = nth_key(1, i % 2'000);
-            const bool before = filter.may_contain(key);
-            CHECK(filter.insert_and_test(key) == before);
-            CHECK(filter.insert_and_test(key));
         }
     }
 
@@ -178,7 +144,7 @@ TEST_SUITE("filter/split_block") {
             constexpr std::uint64_t asked = 1'000'000;
             const auto filter = filled(split_blocks_for(keys, rate), 1, keys);
             const auto predicted = split_block_rate(filter.blocks(), keys) * asked;
-            const auto measured = static_cast<double>(false_positives(filter, asked));
+            const auto measured = static_cast<double>(found(filter, 2, asked));
             // Five sigma of asking, and 1 % for this filter being one of many.
             const auto error = 5 * std::sqrt(predicted) + predicted * 0.01;
             CHECK(std::abs(measured - predicted) < error);
@@ -195,48 +161,6 @@ TEST_SUITE("filter/split_block") {
               doctest::Approx(static_cast<double>(filter.bits_on())));
         CHECK(whole.false_positive_rate ==
               doctest::Approx(split_block_rate(filter.blocks(), keys)).epsilon(0.05));
-    }
-
-    TEST_CASE("a union is the filter of all keys") {
-        auto united = filled(100, 1, 500);
-        REQUIRE(united.unite(filled(100, 3, 500)).has_value());
-        auto all = filled(100, 1, 500);
-        for (std::uint64_t i = 0; i < 500; ++i) {
-            all.insert(nth_key(3, i));
-        }
-        CHECK(united == all);
-    }
-
-    TEST_CASE("an intersection contains every key that was in both") {
-        auto both = filled(100, 1, 1'000);
-        auto other = filled(100, 3, 500);
-        for (std::uint64_t i = 0; i < 200; ++i) {
-            other.insert(nth_key(1, i));
-        }
-        const auto rate_before = both.measure().false_positive_rate;
-        REQUIRE(both.intersect(other).has_value());
-        for (std::uint64_t i = 0; i < 200; ++i) {
-            CHECK(both.may_contain(nth_key(1, i)));
-        }
-        CHECK(both.measure().false_positive_rate < rate_before);
-    }
-
-    TEST_CASE("a folded filter is the half-sized filter of the same keys") {
-        for (const std::uint64_t blocks : {2, 6, 1000}) {
-            CAPTURE(blocks);
-            const auto half = filled(blocks, 1, 3'000).folded();
-            REQUIRE(half.has_value());
-            CHECK(*half == filled(blocks / 2, 1, 3'000));
-        }
-    }
-
-    TEST_CASE("filters of different sizes are not combined, odd ones not folded") {
-        auto filter = filled(11, 1, 100);
-        const auto before = filter;
-        CHECK(filter.unite(split_block_bloom{12}).error() == filter_errc::sizes_differ);
-        CHECK(filter.intersect(split_block_bloom{10}).error() == filter_errc::sizes_differ);
-        CHECK(filter.folded().error() == filter_errc::odd_size);
-        CHECK(filter == before);
     }
 
     TEST_CASE("copies are of their own, clear forgets everything") {

@@ -13,19 +13,11 @@ using test::nth_key;
 namespace {
 
 stable_bloom filled(stable_size size, std::uint64_t seed, std::uint64_t keys) {
-    stable_bloom filter{size, seed};
-    for (std::uint64_t i = 0; i < keys; ++i) {
-        filter.insert(nth_key(1, i));
-    }
-    return filter;
+    return test::filled(stable_bloom{size, seed}, 1, keys);
 }
 
 double measured_rate(const stable_bloom& filter, std::uint64_t asked) {
-    std::uint64_t found = 0;
-    for (std::uint64_t i = 0; i < asked; ++i) {
-        found += filter.may_contain(nth_key(2, i)) ? 1 : 0;
-    }
-    return static_cast<double>(found) / static_cast<double>(asked);
+    return static_cast<double>(test::found(filter, 2, asked)) / static_cast<double>(asked);
 }
 
 }  // namespace

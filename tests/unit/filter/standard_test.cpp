@@ -11,51 +11,18 @@
 
 namespace reprise::filter {
 
+using test::found;
 using test::nth_key;
 
 namespace {
 
 standard_bloom filled(bloom_size size, std::uint64_t family, std::uint64_t keys) {
-    standard_bloom filter{size};
-    for (std::uint64_t i = 0; i < keys; ++i) {
-        filter.insert(nth_key(family, i));
-    }
-    return filter;
-}
-
-std::uint64_t found(const standard_bloom& filter, std::uint64_t family, std::uint64_t keys) {
-    std::uint64_t out = 0;
-    for (std::uint64_t i = 0; i < keys; ++i) {
-        out += filter.may_contain(nth_key(family, i)) ? 1 : 0;
-    }
-    return out;
+    return test::filled(standard_bloom{size}, family, keys);
 }
 
 }  // namespace
 
 TEST_SUITE("filter/standard") {
-    TEST_CASE("an empty filter contains nothing, and a cleared one is an empty one") {
-        standard_bloom filter{{1'000, 7}};
-        CHECK(found(filter, 1, 1'000) == 0);
-        CHECK(filter.bits_on() == 0);
-        CHECK(filter.false_positive_rate() == 0);
-        filter.insert(nth_key(1, 1));
-        CHECK(filter.bits_on() > 0);
-        filter.clear();
-        CHECK(filter == standard_bloom{{1'000, 7}});
-    }
-
-    TEST_CASE("every inserted key is found, in filters of any size and far beyond their capacity") {
-        for (const std::uint64_t bits : {1, 2, 63, 64, 65, 1'000, 4'099, 100'000}) {
-            for (const unsigned probes : {1, 2, 7, 30}) {
-                CAPTURE(bits);
-                CAPTURE(probes);
-                const auto filter = filled({bits, probes}, bits, 3'000);
-                CHECK(found(filter, bits, 3'000) == 3'000);
-            }
-        }
-    }
-
     TEST_CASE("a key's bits are the first places of its indices") {
         constexpr bloom_size size{777, 9};
         standard_bloom filter{size};
@@ -69,16 +36,6 @@ TEST_SUITE("filter/standard") {
             }
         }
         CHECK(std::vector(filter.words().begin(), filter.words().end()) == expected);
-    }
-
-    TEST_CASE("insert_and_test answers what may_contain would have, and inserts") {
-        standard_bloom filter{{8'000, 5}};
-        for (std::uint64_t i = 0; i < 5'000; ++i) {
-            const auto key = nth_key(1, i % 3'000);
-            const bool before = filter.may_contain(key);
-            CHECK(filter.insert_and_test(key) == before);
-            CHECK(filter.insert_and_test(key));
-        }
     }
 
     TEST_CASE("the measured rate is the predicted one") {
@@ -125,17 +82,6 @@ TEST_SUITE("filter/standard") {
         CHECK(filter.bytes() == 157 * 8);
     }
 
-    TEST_CASE("a union is the filter of all keys of both") {
-        constexpr bloom_size size{5'003, 6};
-        auto filter = filled(size, 1, 300);
-        REQUIRE(filter.unite(filled(size, 2, 400)).has_value());
-        auto expected = filled(size, 1, 300);
-        for (std::uint64_t i = 0; i < 400; ++i) {
-            expected.insert(nth_key(2, i));
-        }
-        CHECK(filter == expected);
-    }
-
     TEST_CASE("an intersection has the common keys, and no bit that either lacks") {
         constexpr bloom_size size{20'000, 6};
         auto a = filled(size, 1, 1'000);
@@ -152,36 +98,6 @@ TEST_SUITE("filter/standard") {
         }
         CHECK(both.false_positive_rate() < a.false_positive_rate());
         CHECK(both.false_positive_rate() > filled(size, 3, 500).false_positive_rate());
-    }
-
-    TEST_CASE("a folded filter is the one that the same keys make in half the bits") {
-        for (const std::uint64_t bits : {10, 16, 64, 126, 128, 130, 1'000, 8'192, 9'998}) {
-            CAPTURE(bits);
-            auto filter = filled({bits, 5}, bits, bits / 20 + 1);
-            auto half = bits;
-            while (half % 2 == 0 && half / 2 >= 5) {
-                CAPTURE(half);
-                half /= 2;
-                const auto folded = filter.folded();
-                REQUIRE(folded.has_value());
-                CHECK(*folded == filled({half, 5}, bits, bits / 20 + 1));
-                filter = *folded;
-            }
-            CHECK(filter.folded().error() ==
-                  (half % 2 != 0 ? filter_errc::odd_size : filter_errc::too_small));
-        }
-    }
-
-    TEST_CASE("filters of different parameters are not combined, and stay as they were") {
-        const auto before = filled({1'000, 5}, 1, 50);
-        auto filter = before;
-        const auto other_size = filled({2'000, 5}, 1, 50);
-        const auto other_probes = filled({1'000, 6}, 1, 50);
-        CHECK(filter.unite(other_size).error() == filter_errc::sizes_differ);
-        CHECK(filter.intersect(other_size).error() == filter_errc::sizes_differ);
-        CHECK(filter.unite(other_probes).error() == filter_errc::probes_differ);
-        CHECK(filter.intersect(other_probes).error() == filter_errc::probes_differ);
-        CHECK(filter == before);
     }
 
     TEST_CASE("a filter made of another's words answers like it; bits past the end are put off") {

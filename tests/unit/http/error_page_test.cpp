@@ -31,7 +31,7 @@ TEST_CASE("every failure becomes a response that we would accept ourselves") {
     for (int code = 0; code <= static_cast<int>(failure_code::internal); ++code) {
         for (const std::string_view accept : {"", "text/html"}) {
             CAPTURE(code);
-            const auto wire = page({static_cast<failure_code>(code), false, "a detail"},
+            const auto wire = page({static_cast<failure_code>(code), "a detail"},
                                    {.accept = accept});
             response_head head;
             REQUIRE(parse_response_head(wire, head, {}).state == head_state::done);
@@ -48,7 +48,7 @@ TEST_CASE("every failure becomes a response that we would accept ourselves") {
 }
 
 TEST_CASE("a person reads what happened, what was seen and which setting decides") {
-    const auto wire = page({failure_code::dns_not_found, false, "no-such.example"},
+    const auto wire = page({failure_code::dns_not_found, "no-such.example"},
                            {.date = "now", .close = true});
     CHECK(wire == "HTTP/1.1 502 Bad Gateway\r\n"
                   "Date: now\r\n"
@@ -69,25 +69,25 @@ TEST_CASE("a person reads what happened, what was seen and which setting decides
 
 TEST_CASE("what came from outside cannot break out of the page or of a field") {
     const std::string evil = "<script>\"'&\\\r\nSet-Cookie: a=b\r\n\r\n\xc3\xa9\x01\x7f";
-    const auto html = page({failure_code::bad_request, false, evil}, {.accept = "text/html"});
+    const auto html = page({failure_code::bad_request, evil}, {.accept = "text/html"});
     CHECK(has(html, "&lt;script&gt;&quot;&#39;&amp;\\??Set-Cookie: a=b????"));
     CHECK_FALSE(has(html.substr(html.find("<!doctype")), "<script>"));
     CHECK_FALSE(has(html, "\nSet-Cookie"));
     CHECK(has(html, "details=\"bad_request: <script>\\\"'&\\\\??Set-Cookie: a=b????"));
-    const auto text = page({failure_code::bad_request, false, evil});
+    const auto text = page({failure_code::bad_request, evil});
     CHECK_FALSE(has(text, "\nSet-Cookie"));
-    CHECK(page({failure_code::bad_request, false, std::string(100'000, 'x')}).size() < 2000);
+    CHECK(page({failure_code::bad_request, std::string(100'000, 'x')}).size() < 2000);
 }
 
 TEST_CASE("HTML is for who asks for it") {
-    const failure error{failure_code::internal, false, ""};
+    const failure error{failure_code::internal, ""};
     CHECK(has(page(error, {.accept = "image/png, text/html;q=0.9"}), "Content-Type: text/html"));
     CHECK(has(page(error, {.accept = "*/*"}), "Content-Type: text/plain"));
     CHECK(has(page(error, {.accept = "text/html-not"}), "Content-Type: text/plain"));
 }
 
 TEST_CASE("the answer to HEAD has the length but not the content") {
-    const failure error{failure_code::internal, false, ""};
+    const failure error{failure_code::internal, ""};
     const auto whole = page(error);
     const auto head = page(error, {.head = true});
     CHECK(whole.starts_with(head));
@@ -95,19 +95,17 @@ TEST_CASE("the answer to HEAD has the length but not the content") {
 }
 
 TEST_CASE("who may try again is told when, and Cache-Status is passed on") {
-    CHECK(has(page({failure_code::draining, false, ""}), "Retry-After: 5\r\n"));
-    CHECK(has(page({failure_code::too_many_connections, false, ""}), "Retry-After: 1\r\n"));
-    CHECK_FALSE(has(page({failure_code::internal, false, ""}), "Retry-After"));
-    CHECK(has(
-        page({failure_code::only_if_cached_miss, false, ""}, {.cache_status = "reprise; fwd=miss"}),
-        "HTTP/1.1 504 Gateway Timeout\r\n"));
-    CHECK(has(
-        page({failure_code::only_if_cached_miss, false, ""}, {.cache_status = "reprise; fwd=miss"}),
-        "Cache-Status: reprise; fwd=miss\r\n"));
+    CHECK(has(page({failure_code::draining, ""}), "Retry-After: 5\r\n"));
+    CHECK(has(page({failure_code::too_many_connections, ""}), "Retry-After: 1\r\n"));
+    CHECK_FALSE(has(page({failure_code::internal, ""}), "Retry-After"));
+    CHECK(has(page({failure_code::only_if_cached_miss, ""}, {.cache_status = "reprise; fwd=miss"}),
+              "HTTP/1.1 504 Gateway Timeout\r\n"));
+    CHECK(has(page({failure_code::only_if_cached_miss, ""}, {.cache_status = "reprise; fwd=miss"}),
+              "Cache-Status: reprise; fwd=miss\r\n"));
 }
 
 TEST_CASE("value() of a failure is a mistake of ours, and says which") {
-    const attempt<int> none = failure{failure_code::dns_error, false, "why"};
+    const attempt<int> none = failure{failure_code::dns_error, "why"};
     CHECK_THROWS_WITH_AS(
         [&] { return none.value(); }(), doctest::Contains("dns_error: why"), std::logic_error);
 }

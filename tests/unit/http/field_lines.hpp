@@ -1,7 +1,7 @@
 #pragma once
 // Field lines written in a test as they stand on the wire.
 
-#include "proxy/clock.hpp"
+#include "proxy/base/clock.hpp"
 #include "proxy/http/fields.hpp"
 
 #include <chrono>

@@ -14,8 +14,7 @@ namespace {
 using texts = std::initializer_list<std::string_view>;
 
 /// "0-4,9-9", "whole" or "unsatisfiable".
-std::string ranges(std::string_view text, std::uint64_t length) {
-    const auto set = parse_ranges(text, length);
+std::string shown(const range_set& set) {
     CHECK((set.answer == range_answer::part) == (set.count > 0));
     std::string result;
     for (const auto& part : set.ranges()) {
@@ -25,12 +24,12 @@ std::string ranges(std::string_view text, std::uint64_t length) {
     return set.count > 0 ? result : std::string{to_string(set.answer)};
 }
 
+std::string ranges(std::string_view text, std::uint64_t length) {
+    return shown(parse_ranges(text, length));
+}
+
 std::string judged(texts request, texts stored = {}, std::string_view method = "GET") {
-    const auto verdict = judge_range(method, lines(request), lines(stored), 10, sunday);
-    if (verdict.answer != range_answer::part) {
-        return std::string{to_string(verdict.answer)};
-    }
-    return std::to_string(verdict.part.first) + "-" + std::to_string(verdict.part.last);
+    return shown(judge_ranges(method, lines(request), lines(stored), 10, sunday));
 }
 
 /// What judge_ranges would send.

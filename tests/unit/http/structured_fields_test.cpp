@@ -9,8 +9,23 @@ namespace reprise::proxy::http {
 
 namespace {
 
+std::string_view name_of(sf_kind kind) {
+    switch (kind) {
+    case sf_kind::integer: return "integer";
+    case sf_kind::decimal: return "decimal";
+    case sf_kind::string: return "string";
+    case sf_kind::token: return "token";
+    case sf_kind::byte_sequence: return "byte-sequence";
+    case sf_kind::boolean: return "boolean";
+    case sf_kind::date: return "date";
+    case sf_kind::display_string: return "display-string";
+    case sf_kind::inner_list: return "inner-list";
+    }
+    return "?";
+}
+
 std::string shown(const sf_value& value) {
-    std::string text{to_string(value.kind)};
+    std::string text{name_of(value.kind)};
     switch (value.kind) {
     case sf_kind::integer:
     case sf_kind::decimal:
@@ -33,13 +48,13 @@ std::string dictionary(std::string_view text) {
         all.append(all.empty() ? "" : "|").append(member->key).append(": ");
         all.append(shown(member->value));
     }
-    CHECK(is_dictionary(text) == !reader.failed());
     return reader.failed() ? "failed" : all;
 }
 
+/// The one value of "k=text".
 std::string item(std::string_view text) {
-    const auto found = read_item(text);
-    return found ? shown(*found) : "failed";
+    const auto all = dictionary("k=" + std::string{text});
+    return all == "failed" ? all : all.substr(std::string_view{"k: "}.size());
 }
 
 TEST_SUITE("http/structured_fields") {
@@ -81,7 +96,7 @@ TEST_SUITE("http/structured_fields") {
         CHECK(item("0") == "integer 0");
         CHECK(item("-42") == "integer -42");
         CHECK(item("007") == "integer 7");
-        CHECK(item(" 5 ") == "integer 5");
+        CHECK(item("5 ") == "integer 5");
         CHECK(item("999999999999999") == "integer 999999999999999");
         CHECK(item("-999999999999999") == "integer -999999999999999");
         for (const auto* text : {"1000000000000000", "-", "--1", "+1", "1e3", "0x1", "1 2"}) {
@@ -108,9 +123,6 @@ TEST_SUITE("http/structured_fields") {
             CAPTURE(text);
             CHECK(item(text) == "failed");
         }
-        std::string plain;
-        append_unescaped(plain, R"(a \"b\" \\)");
-        CHECK(plain == R"(a "b" \)");
     }
 
     TEST_CASE("tokens, bytes, booleans, dates and display strings are told apart") {
@@ -132,39 +144,24 @@ TEST_SUITE("http/structured_fields") {
                                  "%\"%C3\"",
                                  "%\"%c\"",
                                  "%\"a",
-                                 "(1)",
+                                 "((1))",
                                  ""}) {
             CAPTURE(text);
             CHECK(item(text) == "failed");
         }
     }
 
-    TEST_CASE("parameters belong to their value and are walked in order") {
-        const auto found = read_item("a;b;c=1; d=\"x;y\"");
-        REQUIRE(found.has_value());
-        auto left = found->parameters;
-        std::string all;
-        while (const auto one = read_parameter(left)) {
-            all.append(one->key).append(" ").append(shown(one->value)).append("|");
-        }
-        CHECK(all == "b boolean 1|c integer 1|d string [x;y]|");
+    TEST_CASE("parameters belong to their value") {
+        CHECK(item("a;b;c=1; d=\"x;y\"") == "token [a];b;c=1; d=\"x;y\"");
         CHECK(item("a ;b") == "failed");
     }
 
-    TEST_CASE("inner lists hold items alone, and are walked in order") {
+    TEST_CASE("inner lists hold items alone") {
         CHECK(dictionary("a=()") == "a: inner-list []");
         CHECK(dictionary("a=(1 \"x )\" t;p);q=2,b") ==
               "a: inner-list [1 \"x )\" t;p];q=2|b: boolean 1");
         CHECK(dictionary("a=((1))") == "failed");
         CHECK(dictionary("a=(1\"x\")") == "failed");
-        dictionary_reader reader{"a=( 1  \"x )\" t;p )"};
-        auto member = reader.next();
-        REQUIRE(member.has_value());
-        std::string all;
-        while (const auto one = read_inner_item(member->value.text)) {
-            all.append(shown(*one)).append("|");
-        }
-        CHECK(all == "integer 1|string [x )]|token [t];p|");
     }
 
     TEST_CASE("a dictionary of a thousand members is read, and a deep one is no deeper") {
@@ -172,13 +169,13 @@ TEST_SUITE("http/structured_fields") {
         for (int i = 1; i < 1024; ++i) {
             many += ", a" + std::to_string(i) + "=" + std::to_string(i);
         }
-        CHECK(is_dictionary(many));
-        CHECK_FALSE(is_dictionary("a=" + std::string(100'000, '(')));
+        CHECK(dictionary(many) != "failed");
+        CHECK(dictionary("a=" + std::string(100'000, '(')) == "failed");
     }
 
     TEST_CASE("every prefix of a dictionary is read or refused, and never read past") {
         const std::string whole = "a=1.5;p=\"\\\"\", b=(x :aa=: ?1;q);r, c=@9, d=%\"%c3\"";
-        REQUIRE(is_dictionary(whole));
+        REQUIRE(dictionary(whole) != "failed");
         for (std::size_t cut = 0; cut < whole.size(); ++cut) {
             CAPTURE(cut);
             const std::vector<char> exact{whole.begin(),

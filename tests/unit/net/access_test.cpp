@@ -4,12 +4,13 @@
 #include <doctest/doctest.h>
 
 using namespace reprise::proxy;
+using namespace reprise::proxy::net;
 using reprise::config::network;
 
 TEST_SUITE_BEGIN("net/access");
 
 TEST_CASE("clients of the listed networks are served, others are not") {
-    const auto ip = [](const char* text) { return net::ip::make_address(text); };
+    const auto ip = [](const char* text) { return asio::ip::make_address(text); };
     const std::vector<network> allowed{{canonical(ip("127.0.0.0")), 104},
                                        {canonical(ip("fd00::")), 8}};
     CHECK(client_allowed(allowed, ip("127.0.0.1")));

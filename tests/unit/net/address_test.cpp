@@ -6,12 +6,13 @@
 #include <vector>
 
 using namespace reprise::proxy;
+using namespace reprise::proxy::net;
 using reprise::config::network;
 
 namespace {
 
-net::ip::address ip(const std::string& text) {
-    return net::ip::make_address(text);
+asio::ip::address ip(const std::string& text) {
+    return asio::ip::make_address(text);
 }
 
 address_bytes bytes_of(const std::string& text) {

@@ -5,6 +5,7 @@
 #include <string>
 
 using namespace reprise::proxy;
+using namespace reprise::proxy::net;
 using namespace std::chrono_literals;
 
 TEST_SUITE("net/distrusted_origins") {

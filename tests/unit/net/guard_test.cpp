@@ -3,13 +3,14 @@
 #include <doctest/doctest.h>
 
 using namespace reprise::proxy;
+using namespace reprise::proxy::net;
 using namespace reprise;
 using verdict = destination_verdict;
 
 namespace {
 
-net::ip::address ip(const std::string& text) {
-    return net::ip::make_address(text);
+asio::ip::address ip(const std::string& text) {
+    return asio::ip::make_address(text);
 }
 
 config::destination host(std::string name, std::optional<std::uint16_t> port = {}) {

@@ -1,33 +1,19 @@
 #include "proxy/net/hosts.hpp"
+#include "tests/support/temp_dir.hpp"
 
 #include <doctest/doctest.h>
 
-#include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <unistd.h>
 
 using namespace reprise::proxy;
+using namespace reprise::proxy::net;
 using namespace std::chrono_literals;
 
 namespace {
 
-net::ip::address ip(const std::string& text) {
-    return net::ip::make_address(text);
+asio::ip::address ip(const std::string& text) {
+    return asio::ip::make_address(text);
 }
-
-/// A file of this test's own, gone with it.
-struct scratch_file {
-    explicit scratch_file(const std::string& text)
-        : path((std::filesystem::temp_directory_path() /
-                ("reprise-hosts-" + std::to_string(::getpid())))
-                   .string()) {
-        write(text);
-    }
-    ~scratch_file() { std::filesystem::remove(path); }
-    void write(const std::string& text) const { std::ofstream{path} << text; }
-    std::string path;
-};
 
 }  // namespace
 
@@ -53,16 +39,17 @@ TEST_CASE("lines that make no sense are passed over") {
 }
 
 TEST_CASE("a changed file is seen after a few seconds, a missing one is empty") {
-    const scratch_file file{"192.0.2.1 a.test\n"};
-    hosts_file hosts{file.path};
+    const reprise::tests::temp_dir directory;
+    const auto path = directory.write("hosts", "192.0.2.1 a.test\n");
+    hosts_file hosts{path};
     const auto start = steady_now();
     REQUIRE(hosts.find("a.test", start) != nullptr);
     CHECK(hosts.find("b.test", start) == nullptr);
-    file.write("192.0.2.1 a.test\n192.0.2.22 b.test\n");
+    directory.write("hosts", "192.0.2.1 a.test\n192.0.2.22 b.test\n");
     CHECK(hosts.find("b.test", start + 1s) == nullptr);
     REQUIRE(hosts.find("b.test", start + 6s) != nullptr);
     CHECK(hosts.find("b.test", start + 6s)->front() == ip("192.0.2.22"));
-    std::filesystem::remove(file.path);
+    std::filesystem::remove(path);
     CHECK(hosts.find("b.test", start + 12s) == nullptr);
     CHECK(hosts_file{""}.find("a.test", start) == nullptr);
     CHECK(hosts_file{"/nonexistent/hosts"}.find("a.test", start) == nullptr);

@@ -2,13 +2,14 @@
 #include "tests/unit/net/loop.hpp"
 
 using namespace reprise::proxy;
+using namespace reprise::proxy::net;
 
 namespace {
 awaitable<error_code> send_pieces(tcp_socket& socket,
                                   const std::string& first,
                                   const std::string& second) {
-    const std::array pieces{net::const_buffer{net::buffer(first)},
-                            net::const_buffer{net::buffer(second)}};
+    const std::array pieces{asio::const_buffer{asio::buffer(first)},
+                            asio::const_buffer{asio::buffer(second)}};
     co_return co_await write_all(socket, pieces);
 }
 }  // namespace
@@ -19,7 +20,7 @@ TEST_CASE("a small write is with the kernel before the loop has turned") {
     test_loop loop;
     auto pair = connected_pair(loop.io);
     error_code error;
-    CHECK(try_write(pair.ours, net::buffer("hello", 5), error) == 5);
+    CHECK(try_write(pair.ours, asio::buffer("hello", 5), error) == 5);
     CHECK(!error);
     CHECK(loop.finish(read_exactly(pair.theirs, 5)) == "hello");
 }
@@ -30,9 +31,9 @@ TEST_CASE("a write larger than the kernel takes at once arrives whole") {
     const std::string first(7, 'a');
     const std::string second(12 << 20, 'b');
     std::optional<error_code> result;
-    net::co_spawn(loop.io,
-                  send_pieces(pair.ours, first, second),
-                  [&](std::exception_ptr, error_code error) { result = error; });
+    asio::co_spawn(loop.io,
+                   send_pieces(pair.ours, first, second),
+                   [&](std::exception_ptr, error_code error) { result = error; });
     CHECK(loop.finish(read_exactly(pair.theirs, first.size() + second.size())) == first + second);
     loop.run_until([&] { return result.has_value(); });
     CHECK(!*result);
@@ -43,14 +44,14 @@ TEST_CASE("reading now tells nothing there from the end") {
     auto pair = connected_pair(loop.io);
     char block[16];
     error_code error;
-    CHECK(try_read(pair.ours, net::buffer(block), error) == 0);
+    CHECK(try_read(pair.ours, asio::buffer(block), error) == 0);
     CHECK(!error);
     pair.theirs.close();
     loop.run_until([&] {
-        static_cast<void>(try_read(pair.ours, net::buffer(block), error));
+        static_cast<void>(try_read(pair.ours, asio::buffer(block), error));
         return error.failed();
     });
-    CHECK(error == net::error::eof);
+    CHECK(error == asio::error::eof);
 }
 
 TEST_CASE("writing to a connection that is gone is an error, not a signal") {
@@ -59,7 +60,7 @@ TEST_CASE("writing to a connection that is gone is an error, not a signal") {
     pair.theirs.close();
     error_code error;
     loop.run_until([&] {
-        static_cast<void>(try_write(pair.ours, net::buffer("x", 1), error));
+        static_cast<void>(try_write(pair.ours, asio::buffer("x", 1), error));
         return error.failed();
     });
     CHECK(error.failed());

@@ -1,9 +1,11 @@
 #pragma once
 // An io_context with deadlines for one test, and sockets on loopback that the system numbers.
 
+#include "config/options.hpp"
 #include "proxy/net/asio.hpp"
 #include "proxy/net/deadlines.hpp"
 #include "proxy/net/io.hpp"
+#include "tests/support/fake_dns.hpp"
 
 #include <boost/asio/basic_socket_acceptor.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -16,20 +18,20 @@
 #include <optional>
 #include <string>
 
-namespace reprise::proxy {
+namespace reprise::proxy::net {
 
 /// Longer than anything here takes, also under a sanitizer on a busy machine.
 inline constexpr std::chrono::seconds test_patience{20};
 
-using tcp_acceptor = net::basic_socket_acceptor<tcp, executor>;
+using tcp_acceptor = asio::basic_socket_acceptor<tcp, executor>;
 
 struct test_loop {
-    net::io_context io{1};
+    asio::io_context io{1};
     deadlines timer{io, std::chrono::milliseconds{5}};
 
     /// Starts a coroutine, the result of which nobody wants.
     void start(awaitable<void> work) {
-        net::co_spawn(io, std::move(work), [](std::exception_ptr thrown) {
+        asio::co_spawn(io, std::move(work), [](std::exception_ptr thrown) {
             if (thrown) {
                 std::rethrow_exception(thrown);
             }
@@ -66,20 +68,31 @@ struct test_loop {
     }
 };
 
+using tests::dns_type;
+using tests::fake_dns;
+
+/// How to ask this name server, and nobody else.
+inline config::dns_options asking(const tests::fake_dns& server) {
+    config::dns_options options;
+    options.servers = {{"127.0.0.1", server.port()}};
+    options.hosts_file = "";
+    return options;
+}
+
 struct socket_pair {
     tcp_socket ours;
     tcp_socket theirs;
 };
 
-inline tcp_acceptor listen_on_loopback(net::io_context& io, int backlog = 16) {
+inline tcp_acceptor listen_on_loopback(asio::io_context& io, int backlog = 16) {
     tcp_acceptor acceptor{io};
     acceptor.open(tcp::v4());
-    acceptor.bind({net::ip::address_v4::loopback(), 0});
+    acceptor.bind({asio::ip::address_v4::loopback(), 0});
     acceptor.listen(backlog);
     return acceptor;
 }
 
-inline socket_pair connected_pair(net::io_context& io) {
+inline socket_pair connected_pair(asio::io_context& io) {
     auto acceptor = listen_on_loopback(io);
     tcp_socket ours{io};
     ours.connect(acceptor.local_endpoint());
@@ -91,9 +104,9 @@ inline socket_pair connected_pair(net::io_context& io) {
 
 /// A port on which nobody listens: bound, so that nobody else gets it either.
 struct closed_port {
-    explicit closed_port(net::io_context& io) : holder(io) {
+    explicit closed_port(asio::io_context& io) : holder(io) {
         holder.open(tcp::v4());
-        holder.bind({net::ip::address_v4::loopback(), 0});
+        holder.bind({asio::ip::address_v4::loopback(), 0});
         port = holder.local_endpoint().port();
     }
     tcp_socket holder;
@@ -104,7 +117,7 @@ inline awaitable<std::string> read_to_end(tcp_socket& socket) {
     std::string all;
     for (;;) {
         char block[4096];
-        const auto [error, count] = co_await read_some(socket, net::buffer(block));
+        const auto [error, count] = co_await read_some(socket, asio::buffer(block));
         all.append(block, count);
         if (error) {
             co_return all;
@@ -114,9 +127,9 @@ inline awaitable<std::string> read_to_end(tcp_socket& socket) {
 
 inline awaitable<std::string> read_exactly(tcp_socket& socket, std::size_t bytes) {
     std::string all(bytes, '\0');
-    const auto [error, count] = co_await net::async_read(socket, net::buffer(all), use_tuple);
+    const auto [error, count] = co_await asio::async_read(socket, asio::buffer(all), use_tuple);
     all.resize(count);
     co_return all;
 }
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::net

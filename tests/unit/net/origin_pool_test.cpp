@@ -1,5 +1,4 @@
 #include "proxy/net/origin_pool.hpp"
-#include "tests/unit/net/fake_dns.hpp"
 #include "tests/unit/net/loop.hpp"
 #include "tests/unit/net/tls_bench.hpp"
 
@@ -9,6 +8,7 @@
 #include <vector>
 
 using namespace reprise::proxy;
+using namespace reprise::proxy::net;
 using namespace reprise;
 using namespace std::chrono_literals;
 
@@ -21,7 +21,7 @@ steady_time late() {
 config::access_options loopback_access() {
     config::access_options access;
     access.allow_destinations = {
-        {"", config::network{canonical(net::ip::address_v4::loopback()), 128}, {}}};
+        {"", config::network{canonical(asio::ip::address_v4::loopback()), 128}, {}}};
     return access;
 }
 
@@ -51,7 +51,7 @@ struct pool_bench : test_loop {
     }
 
     attempt<origin_lease> get(bool fresh_only = false, std::optional<steady_time> until = {}) {
-        return finish(pool.acquire("127.0.0.1", port, false, fresh_only, until.value_or(late())));
+        return finish(pool.acquire({"127.0.0.1", port, false}, fresh_only, until.value_or(late())));
     }
     origin_lease lease(bool fresh_only = false) {
         auto got = get(fresh_only);
@@ -80,8 +80,8 @@ struct pool_bench : test_loop {
     std::uint64_t open() const { return pool.figures().open; }
     std::uint64_t idle() const { return pool.figures().idle; }
 
-    fake_dns server{io};
-    resolver names{timer, server.options()};
+    fake_dns server;
+    resolver names{timer, asking(server)};
     tcp_acceptor origin;
     std::uint16_t port;
     std::deque<tcp_socket> accepted;
@@ -92,13 +92,14 @@ awaitable<void> acquire_into(pool_bench& bench,
                              bool fresh_only,
                              steady_time until,
                              std::optional<attempt<origin_lease>>& result) {
-    auto got = co_await bench.pool.acquire("127.0.0.1", bench.port, false, fresh_only, until);
+    const origin_address to{"127.0.0.1", bench.port, false};
+    auto got = co_await bench.pool.acquire(to, fresh_only, until);
     result.emplace(std::move(got));
 }
 
 /// As a client: `last` is the end of its address.
 share_holder client_at(unsigned char last) {
-    return canonical(net::ip::address_v4{{192, 0, 2, last}});
+    return canonical(asio::ip::address_v4{{192, 0, 2, last}});
 }
 
 awaitable<void> acquire_as(pool_bench& bench,
@@ -115,8 +116,8 @@ void await_readable(test_loop& loop, tcp_socket& socket) {
     loop.run_until([&] {
         error_code error;
         char byte = 0;
-        const auto count = socket.receive(net::buffer(&byte, 1), tcp_socket::message_peek, error);
-        return count > 0 || error == net::error::eof || error == net::error::connection_reset;
+        const auto count = socket.receive(asio::buffer(&byte, 1), tcp_socket::message_peek, error);
+        return count > 0 || error == asio::error::eof || error == asio::error::connection_reset;
     });
 }
 
@@ -129,13 +130,13 @@ TEST_CASE("a connection given back serves the next, the last used first") {
     auto first = bench.lease();
     auto second = bench.lease();
     CHECK(!first.reused());
-    CHECK(first.address() == net::ip::address_v4::loopback());
+    CHECK(first.address() == asio::ip::address_v4::loopback());
     const auto second_port = second.socket().local_endpoint().port();
     first.give_back();
     second.give_back();
     CHECK(!second);
     CHECK(bench.idle() == 2);
-    const auto again = bench.pool.try_acquire("127.0.0.1", bench.port, false);
+    const auto again = bench.pool.try_acquire({"127.0.0.1", bench.port, false});
     REQUIRE(again);
     auto& same = const_cast<origin_lease&>(again);
     CHECK(again.reused());
@@ -152,7 +153,7 @@ TEST_CASE("a lease destroyed closes its connection") {
         CHECK(bench.open() == 1);
     }
     CHECK(bench.open() == 0);
-    CHECK(!bench.pool.try_acquire("127.0.0.1", bench.port, false));
+    CHECK(!bench.pool.try_acquire({"127.0.0.1", bench.port, false}));
     bench.await_accepted(1);
     CHECK(bench.finish(read_to_end(bench.accepted[0])).empty());
 }
@@ -166,7 +167,7 @@ TEST_CASE("an idle connection that ended or has bytes in it is never used again"
         bench.accepted[0].close();
     }
     SUBCASE("bytes") {
-        net::write(bench.accepted[0], net::buffer("H", 1));
+        asio::write(bench.accepted[0], asio::buffer("H", 1));
     }
     await_readable(bench, socket);
     lease.give_back();
@@ -213,7 +214,7 @@ TEST_CASE("who was caught with surplus bytes has no connection reused, by any po
     SUBCASE("while idle, found before the next use") {
         lease.note_kept("a");
         lease.note_kept("b");
-        net::write(bench.accepted[0], net::buffer("H", 1));
+        asio::write(bench.accepted[0], asio::buffer("H", 1));
         await_readable(bench, lease.socket());
         lease.give_back();
         CHECK(caught() == 0);
@@ -253,10 +254,11 @@ TEST_CASE("who wants a fresh connection gets one, though another is idle") {
 TEST_CASE("exempt and other connections to one host are kept apart") {
     pool_bench bench;
     bench.lease().give_back();
-    CHECK(!bench.pool.try_acquire("127.0.0.1", bench.port, true));
-    CHECK(!bench.pool.try_acquire("127.0.0.2", bench.port, false));
-    CHECK(!bench.pool.try_acquire("127.0.0.1", static_cast<std::uint16_t>(bench.port + 1), false));
-    CHECK(bench.pool.try_acquire("127.0.0.1", bench.port, false));
+    CHECK(!bench.pool.try_acquire({"127.0.0.1", bench.port, true}));
+    CHECK(!bench.pool.try_acquire({"127.0.0.2", bench.port, false}));
+    CHECK(
+        !bench.pool.try_acquire({"127.0.0.1", static_cast<std::uint16_t>(bench.port + 1), false}));
+    CHECK(bench.pool.try_acquire({"127.0.0.1", bench.port, false}));
 }
 
 TEST_CASE("at the limit one waits for a connection given back, in turn") {
@@ -543,7 +545,7 @@ TEST_CASE("an idle connection is judged by the guard of the day") {
     bench.lease().give_back();
     CHECK(bench.pool.figures().dials == 1);
     bench.pool.set_guard(make_guard({}));
-    CHECK(!bench.pool.try_acquire("127.0.0.1", bench.port, false));
+    CHECK(!bench.pool.try_acquire({"127.0.0.1", bench.port, false}));
     const auto refused = bench.get();
     REQUIRE(refused.has_error());
     CHECK(refused.error().code == failure_code::destination_refused);
@@ -590,7 +592,7 @@ TEST_CASE("a connection with TLS is kept for the next, and apart from one withou
     REQUIRE(first);
     REQUIRE(first->has_value());
     auto lease = std::move(**first);
-    CHECK(lease.address() == net::ip::address_v4::loopback());
+    CHECK(lease.address() == asio::ip::address_v4::loopback());
     REQUIRE_FALSE(bench.finish(write_text(lease.socket(), "question")));
     std::string heard;
     std::thread far{[&] {
@@ -637,7 +639,7 @@ TEST_CASE("a body that TLS did not end is not taken for whole") {
     const auto heard = bench.finish(read_until_end(lease.socket()));
     far.join();
     CHECK(heard.bytes == "half an ans");
-    CHECK(heard.end == net::error::connection_reset);
+    CHECK(heard.end == asio::error::connection_reset);
 }
 
 TEST_CASE("a bad certificate is a failed dial that leaves no connection open") {

@@ -5,6 +5,7 @@
 #include <vector>
 
 using namespace reprise::proxy;
+using namespace reprise::proxy::net;
 using namespace std::chrono_literals;
 
 namespace {
@@ -121,7 +122,7 @@ TEST_CASE("what the other side has not read is not acknowledged for ever") {
     std::size_t written = 0;
     error_code error;
     for (std::size_t now = 1; now > 0 && !error;) {
-        now = try_write(pair.ours, net::buffer(much), error);
+        now = try_write(pair.ours, asio::buffer(much), error);
         written += now;
     }
     REQUIRE(!error);
@@ -131,8 +132,8 @@ TEST_CASE("what the other side has not read is not acknowledged for ever") {
     std::vector<char> taken(written);
     std::size_t read = 0;
     while (read < written && not_acknowledged(pair.ours) >= before) {
-        read += pair.theirs.read_some(net::buffer(taken), error);
-        if (error == net::error::would_block) {
+        read += pair.theirs.read_some(asio::buffer(taken), error);
+        if (error == asio::error::would_block) {
             error.clear();
         }
         REQUIRE(!error);

@@ -6,6 +6,7 @@
 #include <string>
 
 using namespace reprise::proxy;
+using namespace reprise::proxy::net;
 
 namespace {
 void put(read_buffer& buffer, std::string_view text) {

@@ -2,6 +2,7 @@
 #include "tests/unit/net/loop.hpp"
 
 using namespace reprise::proxy;
+using namespace reprise::proxy::net;
 using namespace std::chrono_literals;
 
 namespace {
@@ -17,12 +18,12 @@ struct tunnel_bench : test_loop {
     void run(std::string_view from_a = {},
              std::string_view from_b = {},
              std::chrono::milliseconds idle = std::chrono::milliseconds{test_patience}) {
-        net::co_spawn(io,
-                      relay(left.theirs, right.theirs, from_a, from_b, idle, timer),
-                      [this](std::exception_ptr thrown, relay_result ended) {
-                          REQUIRE(!thrown);
-                          result = ended;
-                      });
+        asio::co_spawn(io,
+                       relay(left.theirs, right.theirs, from_a, from_b, idle, timer),
+                       [this](std::exception_ptr thrown, relay_result ended) {
+                           REQUIRE(!thrown);
+                           result = ended;
+                       });
     }
     relay_result end() {
         run_until([&] { return result.has_value(); });
@@ -31,7 +32,7 @@ struct tunnel_bench : test_loop {
     }
     void send(tcp_socket& from, std::string text) { start(send_all(from, std::move(text))); }
     static awaitable<void> send_all(tcp_socket& from, std::string text) {
-        static_cast<void>(co_await write_all(from, net::const_buffer{net::buffer(text)}));
+        static_cast<void>(co_await write_all(from, asio::const_buffer{asio::buffer(text)}));
     }
 };
 
@@ -102,7 +103,7 @@ TEST_CASE("nothing is read from a side while the other does not take it") {
     // Until nothing has been taken for a while: what fits in the kernel's buffers and one block.
     for (auto quiet_since = steady_now(); steady_now() - quiet_since < 200ms;) {
         error_code error;
-        const auto count = try_write(bench.client, net::buffer(block), error);
+        const auto count = try_write(bench.client, asio::buffer(block), error);
         REQUIRE(!error);
         if (count > 0) {
             sent += count;

@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <utility>
 
-namespace reprise::proxy {
+namespace reprise::proxy::net {
 
 inline const tests::test_authority& known_authority() {
     static const tests::test_authority one;
@@ -86,7 +86,7 @@ inline awaitable<read_result> read_until_end(tcp_socket& socket) {
     read_result all;
     for (;;) {
         char block[4096];
-        const auto [error, count] = co_await read_some(socket, net::buffer(block));
+        const auto [error, count] = co_await read_some(socket, asio::buffer(block));
         all.bytes.append(block, count);
         if (error) {
             all.end = error;
@@ -96,7 +96,7 @@ inline awaitable<read_result> read_until_end(tcp_socket& socket) {
 }
 
 inline awaitable<error_code> write_text(tcp_socket& socket, std::string text) {
-    co_return co_await write_all(socket, net::const_buffer{net::buffer(text)});
+    co_return co_await write_all(socket, asio::const_buffer{asio::buffer(text)});
 }
 
 inline std::string tls_pattern(std::size_t bytes) {
@@ -107,4 +107,4 @@ inline std::string tls_pattern(std::size_t bytes) {
     return text;
 }
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::net

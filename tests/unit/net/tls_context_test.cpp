@@ -11,6 +11,7 @@
 #include <string>
 
 using namespace reprise::proxy;
+using namespace reprise::proxy::net;
 using namespace reprise;
 using tests::test_authority;
 

@@ -1,4 +1,5 @@
 #include "proxy/net/wakeup.hpp"
+#include "tests/support/waiting.hpp"
 #include "tests/unit/net/loop.hpp"
 
 #include <atomic>
@@ -8,6 +9,7 @@
 #include <vector>
 
 using namespace reprise::proxy;
+using namespace reprise::proxy::net;
 using namespace std::chrono_literals;
 
 namespace {
@@ -87,11 +89,18 @@ TEST_CASE("stopping the thread's deadlines ends a wait without a deadline") {
 TEST_CASE("a signal from another thread wakes who waits") {
     test_loop loop;
     wakeup event{loop.timer};
-    std::thread other{[signal = event.handle()] {
-        std::this_thread::sleep_for(10ms);
+    reprise::tests::gate waits;
+    std::thread other{[&waits, signal = event.handle()] {
+        (void)waits.wait();
         signal.notify();
     }};
-    CHECK(loop.finish(wait_once(event, late())));
+    std::optional<bool> result;
+    loop.start(wait_into(event, late(), result));
+    loop.run_for(1ms);
+    CHECK(!result);
+    waits.open();
+    loop.run_until([&] { return result.has_value(); });
+    CHECK(result == true);
     other.join();
 }
 

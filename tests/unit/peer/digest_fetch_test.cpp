@@ -1,7 +1,6 @@
 #include "proxy/peer/digest_fetch.hpp"
 #include "proxy/peer/resource.hpp"
 #include "tests/unit/filter/digests.hpp"
-#include "tests/unit/net/fake_dns.hpp"
 #include "tests/unit/net/loop.hpp"
 #include "tests/unit/net/tls_bench.hpp"
 
@@ -39,10 +38,10 @@ filter::digest digest_under(const fleet_secret& secret,
 struct sibling_server {
     using replier = std::function<std::string(const http::request_head&)>;
 
-    sibling_server(test_loop& on, replier with, tls_identity_ptr tls = nullptr)
+    sibling_server(net::test_loop& on, replier with, net::tls_identity_ptr tls = nullptr)
         : loop{on},
           identity{std::move(tls)},
-          acceptor{listen_on_loopback(on.io)},
+          acceptor{net::listen_on_loopback(on.io)},
           port{acceptor.local_endpoint().port()},
           reply{std::move(with)} {
         accept();
@@ -57,8 +56,11 @@ struct sibling_server {
         });
     }
     [[gnu::noinline]] awaitable<void> serve_tls(tcp_socket& socket) {
-        auto secured = co_await accept_tls(
-            std::move(socket), identity, tls_pace{}, loop.timer, steady_now() + test_patience);
+        auto secured = co_await net::accept_tls(std::move(socket),
+                                                identity,
+                                                net::tls_pace{},
+                                                loop.timer,
+                                                steady_now() + net::test_patience);
         if (secured) {
             socket = std::move(secured->plain);
             co_await serve(socket);
@@ -69,7 +71,7 @@ struct sibling_server {
         std::string bytes;
         for (;;) {
             char block[4096];
-            const auto [error, got] = co_await read_some(socket, net::buffer(block));
+            const auto [error, got] = co_await net::read_some(socket, asio::buffer(block));
             if (error) {
                 co_return;
             }
@@ -86,7 +88,7 @@ struct sibling_server {
             ++requests;
             const auto answer = reply(head);
             bytes.erase(0, head.bytes);
-            const auto failed = co_await write_all(socket, net::buffer(answer));
+            const auto failed = co_await net::write_all(socket, asio::buffer(answer));
             if (failed || answer.empty() || answer.find("close\r\n") != answer.npos) {
                 socket.close();
                 co_return;
@@ -94,9 +96,9 @@ struct sibling_server {
         }
     }
 
-    test_loop& loop;
-    tls_identity_ptr identity;
-    tcp_acceptor acceptor;
+    net::test_loop& loop;
+    net::tls_identity_ptr identity;
+    net::tcp_acceptor acceptor;
     std::uint16_t port;
     replier reply;
     unsigned requests = 0;
@@ -130,7 +132,7 @@ std::string as_reprise(const http::request_head& head,
     return made.head;
 }
 
-struct bench : test_loop {
+struct bench : net::test_loop {
     ~bench() {
         fetcher.stop();
         pool.stop();
@@ -158,14 +160,14 @@ struct bench : test_loop {
         return all.empty() ? follow_figures{} : all.front().digest;
     }
 
-    fake_dns server{io};
-    resolver names{timer, server.options()};
+    net::fake_dns server;
+    net::resolver names{timer, net::asking(server)};
     // Loopback is refused to everybody else: siblings are configured.
-    origin_pool pool{timer, names, make_guard({}), {}};
+    net::origin_pool pool{timer, names, net::make_guard({}), {}};
     fleet_secret secret = *fleet_secret::from_content(secret_text);
     sibling_table table;
     sibling_table::reader reader{table};
-    side_thread aside{"aside"};
+    net::side_thread aside{"aside"};
     std::uint64_t drawn = 0;
     digest_fetcher fetcher{{.io = io,
                             .timer = timer,
@@ -187,14 +189,15 @@ TEST_SUITE("peer/digest_fetch") {
         of.host = "::1";
         of.port = 3128;
         const wall_time now{1'763'668'089'000ms};
-        const auto wire = digest_request(of,
-                                         net::ip::make_address("::1"),
-                                         digest_path,
-                                         {.query = "since=1-2", .none_match = "\"1-2\"", .modified_since = ""},
-                                         secret,
-                                         "a",
-                                         now,
-                                         [] { return 7; });
+        const auto wire = digest_request(
+            of,
+            asio::ip::make_address("::1"),
+            digest_path,
+            {.query = "since=1-2", .none_match = "\"1-2\"", .modified_since = ""},
+            secret,
+            "a",
+            now,
+            [] { return 7; });
         CHECK(wire.starts_with("GET /.well-known/reprise/digest?since=1-2 HTTP/1.1\r\n"
                                "Host: [::1]:3128\r\nIf-None-Match: \"1-2\"\r\n"
                                "Reprise-Signature: v=2;"));
@@ -331,7 +334,7 @@ TEST_SUITE("peer/digest_fetch") {
         b.run_until([&] { return b.figures().failed > 0; });
         CHECK(b.figures().trouble == follow_trouble::timed_out);
 
-        const closed_port nobody{b.io};
+        const net::closed_port nobody{b.io};
         b.follow(nobody.port);
         b.run_until([&] { return b.figures().failed > 1; });
         CHECK(b.figures().trouble == follow_trouble::unreachable);
@@ -339,19 +342,21 @@ TEST_SUITE("peer/digest_fetch") {
 
     TEST_CASE("an https sibling is followed over one connection, if its certificate is good") {
         bench b;
-        b.pool.set_trust(trust_of_the_test());
+        b.pool.set_trust(net::trust_of_the_test());
         publication digests;
         digests.publish(digest_under(b.secret, 0, 500, 1), wall_now());
         signature_checker checker{b.secret};
         const auto reply = [&](const auto& head) { return as_reprise(head, digests, &checker); };
-        sibling_server good{b, reply, identity_for(known_authority().issue("IP:127.0.0.1"))};
+        sibling_server good{
+            b, reply, net::identity_for(net::known_authority().issue("IP:127.0.0.1"))};
         b.follow(good.port, 20s, true);
         b.run_until([&] { return b.names_b(1) && b.figures().unchanged > 1; });
         CHECK(b.names_b(499));
         CHECK(b.figures().state == follow_state::current);
         CHECK(good.sockets.size() == 1);
 
-        sibling_server other{b, reply, identity_for(known_authority().issue("DNS:b.test"))};
+        sibling_server other{
+            b, reply, net::identity_for(net::known_authority().issue("DNS:b.test"))};
         b.follow(other.port, 20s, true);
         b.run_until([&] { return b.figures().failed > 0; });
         CHECK(b.figures().trouble == follow_trouble::unreachable);

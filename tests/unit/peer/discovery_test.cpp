@@ -1,5 +1,4 @@
 #include "proxy/peer/discovery.hpp"
-#include "tests/unit/net/fake_dns.hpp"
 #include "tests/unit/net/loop.hpp"
 
 #include <doctest/doctest.h>
@@ -35,15 +34,15 @@ std::vector<std::string> names_of(const std::vector<followed>& all) {
 
 using list = std::vector<std::string>;
 
-struct bench : test_loop {
+struct bench : net::test_loop {
     ~bench() {
         discovery.stop();
         names.stop();
         timer.stop();
         run_for(std::chrono::milliseconds{30});
     }
-    fake_dns server{io};
-    resolver names{timer, server.options()};
+    net::fake_dns server;
+    net::resolver names{timer, net::asking(server)};
     std::vector<list> heard;
     sibling_discovery discovery{
         io,
@@ -79,10 +78,10 @@ TEST_SUITE("peer/discovery") {
     }
 
     TEST_CASE("each address is a sibling of its own, named by it") {
-        const std::vector addresses{net::ip::make_address("10.0.0.2"),
-                                    net::ip::make_address("::1"),
-                                    net::ip::make_address("10.0.0.1"),
-                                    net::ip::make_address("10.0.0.2")};
+        const std::vector addresses{asio::ip::make_address("10.0.0.2"),
+                                    asio::ip::make_address("::1"),
+                                    asio::ip::make_address("10.0.0.1"),
+                                    asio::ip::make_address("10.0.0.2")};
         CHECK(names_of(discovered_siblings(by_dns("d"), addresses, false)) ==
               list{"d/10.0.0.1 10.0.0.1:4000", "d/10.0.0.2 10.0.0.2:4000", "d/::1 [::1]:4000"});
     }
@@ -112,7 +111,7 @@ TEST_SUITE("peer/discovery") {
     TEST_CASE("a name that can't be resolved has nobody yet") {
         bench b;
         b.discovery.follow({by_dns("absent.example")}, false);
-        b.run_until([&] { return b.server.asked("absent.example", dns_type::a) > 0; });
+        b.run_until([&] { return b.server.asked("absent.example", net::dns_type::a) > 0; });
         b.run_for(std::chrono::milliseconds{30});
         CHECK(b.heard == std::vector<list>{{}});
     }

@@ -1,5 +1,5 @@
-#include "proxy/cache/admission_gate.hpp"
-#include "proxy/peering.hpp"
+#include "proxy/cache/admission/admission_gate.hpp"
+#include "proxy/peer/peering.hpp"
 #include "tests/support/temp_dir.hpp"
 
 #include <doctest/doctest.h>
@@ -7,7 +7,7 @@
 #include <chrono>
 #include <string>
 
-namespace reprise::proxy {
+namespace reprise::proxy::peer {
 namespace {
 
 using namespace std::chrono_literals;
@@ -70,4 +70,4 @@ TEST_SUITE("peer/peering") {
     }
 }
 
-}  // namespace reprise::proxy
+}  // namespace reprise::proxy::peer

@@ -1,13 +1,12 @@
 #include "proxy/cache/disk/journal.hpp"
-#include "tests/unit/disk/records.hpp"
+#include "tests/support/temp_dir.hpp"
+#include "tests/unit/cache/disk/records.hpp"
 #include "tools/store/opened_store.hpp"
 
 #include <doctest/doctest.h>
 
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
-#include <random>
 #include <sstream>
 #include <string>
 #include <sys/stat.h>
@@ -24,10 +23,7 @@ namespace {
 /// A store in a directory, written by hand, gone with it.
 class written_store {
 public:
-    written_store()
-        : path_{std::filesystem::temp_directory_path() /
-                ("reprise-store-" + std::to_string(std::random_device{}()))} {
-        std::filesystem::create_directory(path_);
+    written_store() {
         const auto image = disk::encode(disk::superblock{.store = store_id,
                                                          .seed = seed_,
                                                          .segment_bytes = disk::smallest_segment,
@@ -35,11 +31,7 @@ public:
         write("store", {image.begin(), image.end()});
         write_journal({});
     }
-    written_store(const written_store&) = delete;
-    written_store& operator=(const written_store&) = delete;
-    ~written_store() { std::filesystem::remove_all(path_); }
-
-    [[nodiscard]] std::string path() const { return path_; }
+    [[nodiscard]] std::string path() const { return directory_.path(); }
     [[nodiscard]] filter::key_hash key(std::string_view url) const {
         return filter::hash_of(url, filter::hash_secret::from_seed(seed_));
     }
@@ -50,8 +42,7 @@ public:
         return made;
     }
     void write(const std::string& name, const std::vector<char>& bytes) const {
-        std::ofstream{path_ / name, std::ios::binary}.write(
-            bytes.data(), static_cast<std::streamsize>(bytes.size()));
+        directory_.write(name, {bytes.data(), bytes.size()});
     }
     void write_journal(const std::vector<disk::journal_entry>& entries) const {
         auto bytes = disk::journal_header(store_id);
@@ -62,7 +53,7 @@ public:
     }
 
 private:
-    std::filesystem::path path_;
+    tests::temp_dir directory_;
     filter::hash_seed seed_{std::byte{5}};
 };
 

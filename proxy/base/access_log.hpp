@@ -1,0 +1,73 @@
+#pragma once
+// The access log: one JSON line a request, written by a thread of its own.
+// An event loop must never wait for a disk or a pipe. So each thread that logs has a lane: a ring
+// of bytes that it fills and the log's thread empties, without a lock between them. A line that
+// finds no room is dropped and counted. The log's thread looks at the lanes a few times a second,
+// and at once when one is half full, so that a line costs its formatting and one copy.
+// Lines of one thread keep their order; between threads the order is that of emptying: sort by
+// time.
+
+#include "config/options.hpp"
+#include "proxy/base/access_line.hpp"
+
+#include <boost/system/error_code.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace reprise::proxy {
+
+/// All since start.
+struct access_log_figures {
+    std::uint64_t lines = 0;  ///< handed over
+    std::uint64_t dropped =
+        0;  ///< of those: no room, since the writer did not keep up, or not written
+    std::uint64_t errors = 0;  ///< writes and reopenings that failed
+};
+
+class access_log {
+public:
+    static constexpr std::size_t lane_bytes = std::size_t{1} << 20;
+
+    /// Off until `retarget`. Starts the log's thread at the first target.
+    access_log();
+    /// Like stop().
+    ~access_log();
+    access_log(const access_log&) = delete;
+    access_log& operator=(const access_log&) = delete;
+
+    /// False: `write` would do nothing, so that a caller need not gather a record. One relaxed
+    /// load.
+    [[nodiscard]] bool enabled() const noexcept { return enabled_.load(std::memory_order_relaxed); }
+
+    /// Hands a line over. Any thread; never blocks, and allocates only when a thread logs for the
+    /// first time (its lane). Drops and counts what finds no room.
+    void write(const access_record& record) noexcept;
+
+    /// Where lines go from now on: "-" is standard output, "off" nowhere, else a file, appended to
+    /// (made with mode 0640 if absent); and whether query values are logged. Lines already handed
+    /// over go where they were going. At start and on a reload, from one thread at a time.
+    /// Fails when the file cannot be opened: then everything stays as it was.
+    [[nodiscard]] boost::system::error_code retarget(const config::log_options& wanted);
+
+    /// SIGUSR1: the file is opened anew by its name before the next line, since logrotate may have
+    /// moved it. Any thread (not a signal handler). If that fails the old file goes on being
+    /// written.
+    void reopen() noexcept;
+
+    /// Writes what was handed over, at most for about two seconds, and ends the thread. What is
+    /// written later is dropped. Idempotent.
+    void stop() noexcept;
+
+    [[nodiscard]] access_log_figures figures() const noexcept;
+
+private:
+    class writer;
+    std::atomic<bool> enabled_{false};
+    std::atomic<bool> query_values_{false};
+    std::unique_ptr<writer> writer_;
+};
+
+}  // namespace reprise::proxy

@@ -1,0 +1,293 @@
+#pragma once
+// What the threads count, each for itself.
+// Every worker thread has a block of counters that it alone writes, so that counting costs a load,
+// an add and a store: no locked instruction, no shared cache line, no branch. A reader adds the
+// blocks up. It may see a request counted and its bytes not yet: figures of different cells agree
+// only to within the requests under way, and each cell for itself never goes back.
+//
+// What the figures mean to an operator is said once, in admin/metrics_table.cpp's rows (admin/README.md lists
+// them).
+
+#include "config/options.hpp"
+#include "proxy/base/failure.hpp"
+#include "proxy/base/histogram.hpp"
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+namespace reprise::proxy {
+
+/// How a request ended: one for each request, counted when its response is done (or given up).
+enum class outcome : std::uint8_t {
+    hit,             ///< a fresh stored response, or a 304 or 206 made from one; no origin asked
+    revalidated,     ///< a stored response, after the origin said 304
+    stale,           ///< a stale stored response, without the origin's word
+    miss,            ///< from the origin; it was, or could have been, stored
+    sibling,         ///< from a sibling's store; it was, or could have been, stored here too
+    collapsed,       ///< from another request's fetch, as it arrived
+    pass,            ///< from the origin; could not be answered from the store nor be stored
+    tunnel,          ///< CONNECT or Upgrade: bytes both ways
+    local,           ///< answered here by definition: OPTIONS and TRACE at Max-Forwards 0
+    only_if_cached,  ///< the client wanted it stored or not at all, and it was not: 504
+    client_error,    ///< the request is at fault: 400, 408, 413, 414, 417, 431, 501, 505
+    refused,         ///< may not be asked: access, destinations, limits, loops; or draining
+    error,           ///< the origin or this proxy failed before the response's head
+    cut_short,       ///< the origin or this proxy failed after it: the client got part
+    client_gone,     ///< the client left before its response was complete
+};
+inline constexpr std::size_t outcome_count = 15;
+[[nodiscard]] std::string_view to_string(outcome value) noexcept;
+
+/// Why a fetch for the store ended.
+enum class fetch_end : std::uint8_t { finished, failed, given_up };
+inline constexpr std::size_t fetch_end_count = 3;
+[[nodiscard]] std::string_view to_string(fetch_end value) noexcept;
+
+inline constexpr std::size_t policy_count = 6;  ///< of config::admission_policy
+[[nodiscard]] std::string_view to_string(config::admission_policy value) noexcept;
+
+/// Which latencies are kept apart: the tail of misses would hide the hits' otherwise.
+enum class latency_class : std::uint8_t { hit, miss, pass };
+inline constexpr std::size_t latency_class_count = 3;
+[[nodiscard]] std::string_view to_string(latency_class value) noexcept;
+
+/// Admission rules are counted by their index; those from here on share the last cell, so that a
+/// long list costs no more memory nor metrics.
+inline constexpr std::size_t counted_rules = 32;
+/// Reasons for not storing (http's storability enumerators), by value; larger ones share the last.
+inline constexpr std::size_t counted_reasons = 32;
+inline constexpr std::size_t failure_count = static_cast<std::size_t>(failure_code::internal) + 1;
+
+/// One number that one thread writes and any thread reads.
+class counter {
+public:
+    counter() = default;
+    counter(const counter&) = delete;
+    counter& operator=(const counter&) = delete;
+
+    /// Writer's thread only.
+    void add(std::uint64_t much = 1) noexcept {
+        value_.store(value_.load(std::memory_order_relaxed) + much, std::memory_order_relaxed);
+    }
+    /// Writer's thread only; for what goes up and down (connections open now).
+    void subtract(std::uint64_t much = 1) noexcept {
+        value_.store(value_.load(std::memory_order_relaxed) - much, std::memory_order_relaxed);
+    }
+    [[nodiscard]] std::uint64_t read() const noexcept {
+        return value_.load(std::memory_order_relaxed);
+    }
+
+private:
+    std::atomic<std::uint64_t> value_{0};
+};
+
+template <class Cell>
+struct admission_cells {
+    Cell admitted{};
+    Cell refused{};        ///< first sights: storable, and not stored because of admission
+    Cell bytes_refused{};  ///< their bodies', counted when a body has passed
+};
+
+/// All that is counted. One shape for a thread's cells and for the sums: see `thread_counters`
+/// and `totals`. A member added here must be added to `for_each_cell` (a test counts them).
+template <class Cell>
+struct basic_counters {
+    std::array<Cell, outcome_count> requests{};
+    std::array<Cell, 6> responses_by_class{};  ///< [1] is 1xx ... [5] is 5xx; [0]: anything else
+    std::array<Cell, failure_count> failures{};
+
+    Cell bytes_from_clients{};  ///< heads, bodies and tunnelled bytes, as on the wire
+    Cell bytes_to_clients{};
+    Cell bytes_from_origins{};
+    Cell bytes_to_origins{};
+    Cell body_bytes_to_clients{};       ///< of answered requests: no tunnels, no error pages
+    Cell body_bytes_from_store{};       ///< of those, from a stored response
+    Cell body_bytes_from_collapsing{};  ///< of those, to followers of another request's fetch
+
+    Cell client_accepted{};
+    Cell client_refused{};  ///< closed at once: access.clients or limits.*connections*
+    Cell client_open{};     ///< now
+    Cell origin_opened{};
+    Cell origin_reused{};   ///< requests sent on a pooled connection
+    Cell origin_surplus{};  ///< connections with bytes behind an answer
+    Cell origin_failed{};   ///< connection attempts without success, names' failures included
+    Cell origin_open{};     ///< now, idle ones included
+    Cell dns_queries{};     ///< sent; what the cache or the hosts file answered is in dns_cached
+    Cell dns_cached{};
+    Cell dns_failures{};
+
+    std::array<admission_cells<Cell>, policy_count> admission_by_policy{};
+    std::array<admission_cells<Cell>, counted_rules> admission_by_rule{};
+    Cell admission_hits_lost{};  ///< later sights of storable objects that had to go to the origin
+    Cell admission_hit_bytes_lost{};
+
+    std::array<Cell, counted_reasons> not_stored_by_reason{};
+    Cell stored_objects{};  ///< put in the store, new or replacing
+    Cell stored_bytes{};
+    Cell store_refreshed{};    ///< stored heads updated by a 304
+    Cell store_invalidated{};  ///< by unsafe methods
+
+    Cell fetches_started{};  ///< that other requests may join
+    std::array<Cell, fetch_end_count> fetches_ended{};
+    Cell collapsed_joined{};    ///< requests that joined a fetch under way
+    Cell collapsed_released{};  ///< of those, sent on a fetch of their own after all
+
+    std::array<basic_histogram<Cell>, latency_class_count> first_byte{};
+    std::array<basic_histogram<Cell>, latency_class_count> complete{};
+};
+
+/// The cells of one thread, on cache lines of their own.
+struct alignas(64) thread_counters : basic_counters<counter> {};
+
+/// The sum over all threads at one moment.
+using totals = basic_counters<std::uint64_t>;
+
+/// Counts a finished request: its outcome and its response's status (0: none was sent).
+inline void note_request(thread_counters& counts, outcome how, unsigned status) noexcept {
+    counts.requests[static_cast<std::size_t>(how)].add();
+    if (status != 0) {
+        const auto in_class = status / 100;
+        counts.responses_by_class[in_class <= 5 ? in_class : 0].add();
+    }
+}
+
+/// Counts how long a request took, from its head being complete: until the first byte of our
+/// response was written, and until the last. Outcomes that measure the client's or the origin's
+/// patience rather than this proxy (tunnels, errors) are not kept.
+void note_latency(thread_counters& counts,
+                  outcome how,
+                  std::chrono::nanoseconds first_byte,
+                  std::chrono::nanoseconds complete) noexcept;
+
+inline void note_failure(thread_counters& counts, failure_code code) noexcept {
+    counts.failures[static_cast<std::size_t>(code)].add();
+}
+
+/// Counts a storable response that the store will not get, whose reason is http's storability.
+inline void note_not_stored(thread_counters& counts, std::size_t reason) noexcept {
+    counts.not_stored_by_reason[reason < counted_reasons ? reason : counted_reasons - 1].add();
+}
+
+/// Which rule of admission.rules decided; none: the policy at the top or the listener's own.
+inline constexpr std::size_t no_rule = ~std::size_t{0};
+
+/// An absent, storable object met the admission policy: it may enter, or it may not.
+inline void note_admission(thread_counters& counts,
+                           config::admission_policy policy,
+                           std::size_t rule,
+                           bool admitted) noexcept {
+    auto& by_policy = counts.admission_by_policy[static_cast<std::size_t>(policy)];
+    (admitted ? by_policy.admitted : by_policy.refused).add();
+    if (rule != no_rule) {
+        auto& by_rule = counts.admission_by_rule[rule < counted_rules ? rule : counted_rules - 1];
+        (admitted ? by_rule.admitted : by_rule.refused).add();
+    }
+}
+
+/// The ledger's other half: called when the body of a refused object has passed, with its bytes.
+inline void note_refused_bytes(thread_counters& counts,
+                               config::admission_policy policy,
+                               std::size_t rule,
+                               std::uint64_t body_bytes) noexcept {
+    counts.admission_by_policy[static_cast<std::size_t>(policy)].bytes_refused.add(body_bytes);
+    if (rule != no_rule) {
+        counts.admission_by_rule[rule < counted_rules ? rule : counted_rules - 1].bytes_refused.add(
+            body_bytes);
+    }
+}
+
+/// Calls `each(cell_of_a, cell_of_b)` for every cell of two blocks, in the order of declaration.
+template <class A, class B, class Each>
+void for_each_cell(A& a, B& b, Each&& each) {
+    const auto array = [&](auto& left, auto& right) {
+        for (std::size_t i = 0; i < left.size(); ++i) {
+            each(left[i], right[i]);
+        }
+    };
+    const auto admissions = [&](auto& left, auto& right) {
+        for (std::size_t i = 0; i < left.size(); ++i) {
+            each(left[i].admitted, right[i].admitted);
+            each(left[i].refused, right[i].refused);
+            each(left[i].bytes_refused, right[i].bytes_refused);
+        }
+    };
+    const auto histograms = [&](auto& left, auto& right) {
+        for (std::size_t i = 0; i < left.size(); ++i) {
+            array(left[i].buckets, right[i].buckets);
+            each(left[i].sum_microseconds, right[i].sum_microseconds);
+        }
+    };
+    array(a.requests, b.requests);
+    array(a.responses_by_class, b.responses_by_class);
+    array(a.failures, b.failures);
+    each(a.bytes_from_clients, b.bytes_from_clients);
+    each(a.bytes_to_clients, b.bytes_to_clients);
+    each(a.bytes_from_origins, b.bytes_from_origins);
+    each(a.bytes_to_origins, b.bytes_to_origins);
+    each(a.body_bytes_to_clients, b.body_bytes_to_clients);
+    each(a.body_bytes_from_store, b.body_bytes_from_store);
+    each(a.body_bytes_from_collapsing, b.body_bytes_from_collapsing);
+    each(a.client_accepted, b.client_accepted);
+    each(a.client_refused, b.client_refused);
+    each(a.client_open, b.client_open);
+    each(a.origin_opened, b.origin_opened);
+    each(a.origin_reused, b.origin_reused);
+    each(a.origin_surplus, b.origin_surplus);
+    each(a.origin_failed, b.origin_failed);
+    each(a.origin_open, b.origin_open);
+    each(a.dns_queries, b.dns_queries);
+    each(a.dns_cached, b.dns_cached);
+    each(a.dns_failures, b.dns_failures);
+    admissions(a.admission_by_policy, b.admission_by_policy);
+    admissions(a.admission_by_rule, b.admission_by_rule);
+    each(a.admission_hits_lost, b.admission_hits_lost);
+    each(a.admission_hit_bytes_lost, b.admission_hit_bytes_lost);
+    array(a.not_stored_by_reason, b.not_stored_by_reason);
+    each(a.stored_objects, b.stored_objects);
+    each(a.stored_bytes, b.stored_bytes);
+    each(a.store_refreshed, b.store_refreshed);
+    each(a.store_invalidated, b.store_invalidated);
+    each(a.fetches_started, b.fetches_started);
+    array(a.fetches_ended, b.fetches_ended);
+    each(a.collapsed_joined, b.collapsed_joined);
+    each(a.collapsed_released, b.collapsed_released);
+    histograms(a.first_byte, b.first_byte);
+    histograms(a.complete, b.complete);
+}
+
+/// Owns one block a thread for as long as the process serves. The number is fixed at construction,
+/// so that nothing here needs a lock.
+class counters_registry {
+public:
+    /// @throws std::bad_alloc
+    explicit counters_registry(std::size_t threads);
+
+    [[nodiscard]] std::size_t threads() const noexcept { return threads_; }
+
+    /// The block that thread number `thread` alone writes. @pre thread < threads()
+    [[nodiscard]] thread_counters& of_thread(std::size_t thread) noexcept {
+        return blocks_[thread];
+    }
+
+    /// Adds all blocks up. Any thread; O(threads x cells): microseconds.
+    [[nodiscard]] totals snapshot() const;
+
+private:
+    std::size_t threads_;
+    std::unique_ptr<thread_counters[]> blocks_;
+};
+
+/// Requests that the hit ratio looks at: all that were answered in full from the store or by an
+/// origin (hit, revalidated, stale, miss, sibling, collapsed, pass). Tunnels, local answers, refusals,
+/// errors and what was broken off say nothing about a cache.
+[[nodiscard]] std::uint64_t answered_requests(const totals& counts) noexcept;
+
+/// Of those, answered from the store: hit, revalidated, stale.
+[[nodiscard]] std::uint64_t hits(const totals& counts) noexcept;
+
+}  // namespace reprise::proxy

@@ -1,0 +1,89 @@
+#pragma once
+// What can go wrong with a request, and whose fault it is.
+// Every failure that a client can see is one enumerator; failure.cpp's table gives its status, its
+// Proxy-Status error type (RFC 9209 2.3), the sentence a person reads and the setting concerned.
+// Nothing else decides a status of ours.
+
+#include <boost/system/result.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace reprise::proxy {
+
+enum class fault : std::uint8_t { client, origin, ours };
+
+enum class failure_code : std::uint8_t {
+    // the request (400, 408, 413, 414, 417, 431, 501, 505)
+    bad_request,
+    head_too_large,
+    too_many_fields,
+    url_too_long,
+    unsupported_version,
+    unsupported_expectation,
+    unsupported_coding,   ///< 501: a transfer coding other than chunked
+    https_absolute_form,  ///< 501: an https: URL without CONNECT
+    unsupported_scheme,   ///< 400 (ftp: and the like: 501)
+    request_timeout,      ///< 408
+    // what may be asked (403, 405, 503, 508)
+    client_refused,       ///< access.clients
+    purge_refused,        ///< access.purge_clients
+    port_refused,         ///< access.connect_ports, access.request_ports
+    destination_refused,  ///< the destination guard; access.allow_destinations
+    too_many_connections,
+    loop_detected,        ///< 508
+    only_if_cached_miss,  ///< 504, RFC 9111 5.2.1.7
+    // names and connections (502, 503, 504)
+    dns_not_found,
+    dns_error,
+    dns_timeout,
+    connect_refused,
+    connect_unreachable,
+    connect_timeout,
+    tls_certificate,  ///< of a parent or sibling; its name, its dates, who signed it
+    tls_failed,
+    origin_connection_limit,
+    client_share_used,  ///< origins.connections_per_client
+    origin_closed,      ///< before a whole response head
+    // the response (502, 504)
+    origin_upload_timeout,
+    origin_head_timeout,
+    origin_body_timeout,
+    bad_response,  ///< framing or syntax
+    response_head_too_large,
+    response_cut_short,
+    // ours (500, 503)
+    draining,
+    out_of_memory,
+    internal,
+};
+
+/// A failure as a value. `detail` is for people (log, error page): what exactly was seen, never a
+/// secret.
+struct failure {
+    failure_code code = failure_code::internal;
+    std::string detail;
+};
+
+/// One row of the table.
+struct failure_facts {
+    std::string_view name;  ///< as in logs, metrics and Proxy-Status details: "dns_not_found"
+    fault whose;
+    unsigned status;
+    std::string_view reason;  ///< the status line's phrase
+    std::string_view
+        proxy_status;  ///< RFC 9209 2.3's error type, "dns_error" and so on; empty where none fits
+    std::string_view sentence;  ///< what happened, for a person
+    std::string_view setting;   ///< which setting decides this, empty when none does
+};
+[[nodiscard]] const failure_facts& facts_of(failure_code code) noexcept;
+
+template <class T>
+using attempt = boost::system::result<T, failure>;
+
+/// What boost::system::result does when value() is asked of a failure: a mistake of ours.
+[[noreturn]] void throw_exception_from_error(const failure& error,
+                                             const boost::source_location& where);
+
+}  // namespace reprise::proxy

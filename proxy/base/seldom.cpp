@@ -1,0 +1,19 @@
+#include "proxy/base/seldom.hpp"
+
+namespace reprise::proxy::log {
+
+std::optional<std::string> seldom::due(steady_time now) {
+    constexpr auto relaxed = std::memory_order_relaxed;
+    const auto at = now.time_since_epoch().count();
+    auto next = next_.load(relaxed);
+    if (at < next ||
+        !next_.compare_exchange_strong(next, (now + every_).time_since_epoch().count(), relaxed)) {
+        held_back_.fetch_add(1, relaxed);
+        return std::nullopt;
+    }
+    const auto before = held_back_.exchange(0, relaxed);
+    return before == 0 ? std::string{}
+                       : " (and " + std::to_string(before) + " times since this was said last)";
+}
+
+}  // namespace reprise::proxy::log

@@ -1,0 +1,93 @@
+#pragma once
+// Which keys were seen lately, in an admission filter that can be exchanged for a larger or smaller
+// one while requests use it.
+//
+// A filter has one size from its making. So a change makes a new one, and the old one is asked
+// beside it, written to no more, until the new one has filled a generation: what was seen before
+// the change is known for as long after it as the new settings promise.
+//
+//     before     current
+//     change     current (new, empty)   former (asked only while current is in its first generation)
+//     after      current
+//
+// Who reads registers in one of a few counters; what was taken out of use is freed when each of
+// these has been seen at rest once since. So no reader waits or is waited for.
+//
+// Errs   as its filters do, towards "seen": while there are two, with 1.5 times the rate of one at
+//        most (the new one has only one generation filled), so who promises a rate makes filters
+//        for two thirds of it.
+
+#include "filter/admission.hpp"
+#include "filter/key_hash.hpp"
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace reprise::proxy::cache {
+
+/// Memory   of one filter; while a change is under way, of two.
+/// Threads  any number. note, peek, refresh, generation: lock-free; the others share a lock.
+class sights {
+public:
+    explicit sights(std::unique_ptr<filter::admission_filter> first);
+    ~sights();
+    sights(const sights&) = delete;
+    sights& operator=(const sights&) = delete;
+
+    /// As admission_filter's. What the former filter alone knows of a key is carried over whole.
+    unsigned note(const filter::key_hash& key, std::chrono::sys_seconds now) noexcept;
+    [[nodiscard]] unsigned peek(const filter::key_hash& key) const noexcept;
+    void refresh(const filter::key_hash& key, std::chrono::sys_seconds now) noexcept;
+
+    /// Grows with each new generation and each change: who refreshed a key since it last did need
+    /// not do so again. One load.
+    [[nodiscard]] std::uint32_t generation() const noexcept {
+        return generation_.load(std::memory_order_relaxed);
+    }
+
+    /// True while the last change is not over: no other may begin.
+    [[nodiscard]] bool changing() const;
+    /// Begins to use a filter of these settings. @pre !changing(), settings.layers as before
+    /// @throws std::bad_alloc, and nothing changes
+    void change_to(const filter::admission_settings& settings, std::chrono::sys_seconds now);
+    /// Ends a change that is over, frees what nobody uses any more. Call it about once a second.
+    void tidy() noexcept;
+
+    [[nodiscard]] std::shared_ptr<const filter::admission_filter> current() const;
+    /// Bytes, of what is kept for readers that may still be there too.
+    [[nodiscard]] std::uint64_t memory() const;
+
+private:
+    // What a reader sees at once. Immutable, but for what the filters are.
+    struct view {
+        std::shared_ptr<filter::admission_filter> current;
+        std::shared_ptr<filter::admission_filter> former;  // null: no change is under way
+        std::uint32_t generations_before = 0;
+    };
+    struct alignas(64) desk {
+        std::atomic<std::uint32_t> readers{0};
+    };
+    struct retired {
+        std::unique_ptr<const view> what;
+        std::uint32_t seen_at_rest = 0;  // a bit a desk
+    };
+    class reading;
+    static constexpr std::size_t desks = 16;
+
+    void publish(std::unique_ptr<const view> next);
+    void note_generation(const view& now) noexcept;
+
+    mutable std::array<desk, desks> desks_;
+    std::atomic<const view*> view_;
+    std::atomic<std::uint32_t> generation_{0};
+    mutable std::mutex guard_;           // what follows, and who publishes
+    std::unique_ptr<const view> owned_;  // what view_ points to
+    std::vector<retired> retired_;
+};
+
+}  // namespace reprise::proxy::cache

@@ -1,0 +1,68 @@
+#include "proxy/cache/memory/reservation.hpp"
+
+#include "proxy/cache/memory/store.hpp"
+
+namespace reprise::proxy::cache {
+
+namespace {
+constexpr auto relaxed = std::memory_order_relaxed;
+
+// Of a store of this capacity, while `promised` is promised, `own` of it to who wants `bytes`.
+bool may_have(std::uint64_t capacity,
+              std::uint64_t promised,
+              std::uint64_t own,
+              std::uint64_t bytes) noexcept {
+    const auto most = capacity / 4;
+    const auto more = bytes - own;
+    if (promised > most || more > most - promised) {
+        return false;
+    }
+    return bytes / reservation::share <= most - promised - more;
+}
+}  // namespace
+
+reservation& reservation::operator=(reservation&& other) noexcept {
+    if (this != &other) {
+        reset();
+        store_ = std::exchange(other.store_, nullptr);
+        bytes_ = std::exchange(other.bytes_, 0);
+    }
+    return *this;
+}
+
+bool reservation::grow_to(std::uint64_t bytes) {
+    if (store_ == nullptr) {
+        return false;
+    }
+    if (bytes <= bytes_) {
+        return true;
+    }
+    // What is refused is counted at no moment: another thread would make room for it.
+    const auto more = bytes - bytes_;
+    const auto capacity = store_->capacity_.load(relaxed);
+    auto promised = store_->reserved_.load(relaxed);
+    do {
+        if (!may_have(capacity, promised, bytes_, bytes)) {
+            return false;
+        }
+    } while (!store_->reserved_.compare_exchange_weak(promised, promised + more, relaxed));
+    bytes_ = bytes;
+    store_->make_room();
+    return true;
+}
+
+bool reservation::could_grow_to(std::uint64_t bytes) const noexcept {
+    return store_ != nullptr &&
+           (bytes <= bytes_ ||
+            may_have(
+                store_->capacity_.load(relaxed), store_->reserved_.load(relaxed), bytes_, bytes));
+}
+
+void reservation::reset() noexcept {
+    if (store_ != nullptr && bytes_ != 0) {
+        store_->reserved_.fetch_sub(bytes_, relaxed);
+    }
+    bytes_ = 0;
+}
+
+}  // namespace reprise::proxy::cache

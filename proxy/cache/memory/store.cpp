@@ -1,0 +1,489 @@
+#include "proxy/cache/memory/store.hpp"
+
+#include "proxy/cache/memory/store_stripe.hpp"
+#include "proxy/cache/recency.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <utility>
+
+namespace reprise::proxy::cache {
+
+namespace {
+
+constexpr auto relaxed = std::memory_order_relaxed;
+constexpr std::size_t most_stripes = 64;
+
+std::size_t stripes_for(const store_plan& plan) noexcept {
+    constexpr std::uint64_t bytes_a_stripe = 16u << 20;
+    return plan.stripes != 0 ? std::min(plan.stripes, most_stripes)
+                             : std::bit_floor(std::clamp<std::size_t>(
+                                   plan.capacity / bytes_a_stripe, 1, most_stripes));
+}
+
+}  // namespace
+
+struct response_store::stripes {
+    explicit stripes(const store_plan& plan) : count{stripes_for(plan)}, requests{plan.requests} {
+        const auto part = plan.capacity / count;
+        for (std::size_t i = 0; i < count; ++i) {
+            auto policy = make_policy(
+                plan.policy, part, {.exponent = plan.exponent, .frequencies = requests.get()});
+            all[i] = std::make_unique<store_stripe>(
+                std::move(policy), part, plan.probation, plan.told);
+        }
+    }
+
+    [[nodiscard]] std::size_t of(const filter::key_hash& key) const noexcept {
+        return key.high % count;
+    }
+
+    // The fullest of those that `sizes` tells of; from where the last search ended, so that equals
+    // take turns. Four cache lines. `count`: all are empty.
+    std::size_t fullest(const std::array<std::atomic<std::uint32_t>, most_stripes>& sizes) {
+        const auto from = turn.fetch_add(1, relaxed);
+        std::size_t best = count;
+        std::uint32_t most = 0;
+        for (std::size_t i = 0; i < count; ++i) {
+            const auto at = (from + i) % count;
+            if (const auto size = sizes[at].load(relaxed); size > most) {
+                most = size;
+                best = at;
+            }
+        }
+        return best;
+    }
+
+    const std::size_t count;
+    const std::shared_ptr<const frequency_sketch> requests;  // which the policies look into
+    std::array<std::unique_ptr<store_stripe>, most_stripes> all;
+    // Beside the stripes, and written when something comes or goes: a hit touches neither.
+    std::array<std::atomic<std::uint32_t>, most_stripes> objects{}, waiting{};
+    std::atomic<std::size_t> turn{0};
+};
+
+// A stripe, locked; what was changed there is accounted for at the end, and what left it destroyed
+// after the lock is gone.
+class response_store::visit {
+public:
+    visit(const response_store& store, std::size_t index)
+        : store_{store},
+          index_{index},
+          home_{*store.stripes_->all[index]},
+          lock_{home_.guard},
+          bytes_{home_.held.bytes()},
+          count_{home_.held.count()},
+          waiting_bytes_{home_.held.probation_bytes()},
+          waiting_{home_.waiting} {}
+    visit(const response_store& store, const filter::key_hash& key)
+        : visit{store, store.stripes_->of(key)} {}
+    visit(const visit&) = delete;
+    visit& operator=(const visit&) = delete;
+
+    ~visit() {
+        const auto& held = home_.held;
+        if (held.bytes() != bytes_) {
+            store_.used_.fetch_add(held.bytes() - bytes_, relaxed);
+        }
+        if (held.count() != count_) {
+            store_.objects_.fetch_add(held.count() - count_, relaxed);
+            store_.stripes_->objects[index_].store(static_cast<std::uint32_t>(held.count()),
+                                                   relaxed);
+        }
+        if (held.probation_bytes() != waiting_bytes_) {
+            store_.waiting_bytes_.fetch_add(held.probation_bytes() - waiting_bytes_, relaxed);
+        }
+        if (home_.waiting != waiting_) {
+            store_.waiting_.fetch_add(home_.waiting - waiting_, relaxed);
+            store_.stripes_->waiting[index_].store(static_cast<std::uint32_t>(home_.waiting),
+                                                   relaxed);
+        }
+        if (purged_ != 0) {
+            store_.purged_.fetch_add(purged_, relaxed);
+        }
+    }
+
+    store_stripe* operator->() noexcept { return &home_; }
+
+    /// store_stripe::settled with what belongs to this visit.
+    store_stripe::resource* settled(const filter::key_hash& key, std::string_view url) {
+        return home_.settled(key, url, store_.purges_, purged_, gone);
+    }
+
+    /// After what may have made the policy grow or shrink.
+    void note_overhead() {
+        const auto now = home_.held.overhead();
+        store_.overhead_.fetch_add(now - std::exchange(home_.overhead, now), relaxed);
+    }
+
+    store_stripe::leavings gone;  // before the lock: destroyed after it is given back
+
+private:
+    const response_store& store_;
+    const std::size_t index_;
+    store_stripe& home_;
+    const std::lock_guard<std::mutex> lock_;
+    const std::uint64_t bytes_;
+    const std::size_t count_;
+    const std::uint64_t waiting_bytes_;
+    const std::size_t waiting_;
+    std::uint64_t purged_ = 0;
+};
+
+response_store::response_store(const store_plan& plan)
+    : stripes_{std::make_unique<stripes>(plan)},
+      capacity_{plan.capacity},
+      probation_{plan.probation} {
+    for (std::size_t i = 0; i < stripes_->count; ++i) {
+        visit{*this, i}.note_overhead();
+    }
+}
+
+response_store::~response_store() = default;
+
+found response_store::find(const filter::key_hash& key,
+                           std::string_view url,
+                           http::field_list request) const {
+    visit home{*this, key};
+    const auto* owner = home.settled(key, url);
+    auto* one = owner == nullptr ? nullptr : store_stripe::selected(*owner, request);
+    if (one == nullptr) {
+        home->held.missed(key);
+        return {owner == nullptr ? lookup::absent : lookup::other_variant, nullptr};
+    }
+    one->found_since = true;
+    one->last_used = tick_.load(relaxed);
+    const bool admitted = home->held.use(*one);
+    if (admitted) {
+        --home->waiting;
+        promoted_.fetch_add(1, relaxed);
+        home.note_overhead();
+    }
+    return {lookup::present, one->response, admitted};
+}
+
+std::vector<stored_ptr> response_store::variants(const filter::key_hash& key,
+                                                 std::string_view url) const {
+    std::vector<stored_ptr> all;
+    visit home{*this, key};
+    const auto* owner = home->resource_of(key, url);
+    if (owner == nullptr) {
+        return all;
+    }
+    for (const auto& variant : owner->variants) {
+        auto response = variant->response;
+        const auto said = purges_.judge(url, response->tags, variant->checked);
+        if (said.hard) {
+            continue;
+        }
+        if (said.soft) {
+            response = ended_at(*response, *said.soft);
+        }
+        all.push_back(std::move(response));
+    }
+    return all;
+}
+
+found response_store::peek(const filter::key_hash& key,
+                           std::string_view url,
+                           http::field_list request) const {
+    const auto all = variants(key, url);
+    found out{all.empty() ? lookup::absent : lookup::other_variant, nullptr};
+    for (const auto& one : all) {
+        if (http::matches(one->vary, one->selecting, request) &&
+            (!out.response ||
+             one->freshness.response_time >= out.response->freshness.response_time)) {
+            out = {lookup::present, one};
+        }
+    }
+    return out;
+}
+
+invalidation_mark response_store::mark(const filter::key_hash& key) const {
+    return {invalidated_keys_.count(key), purges_.epoch()};
+}
+
+bool response_store::put(const filter::key_hash& key,
+                         std::string_view url,
+                         stored_ptr response,
+                         invalidation_mark asked,
+                         standing as,
+                         unsigned uses_to_admit) {
+    return put_if(key, url, nullptr, std::move(response), asked, as, uses_to_admit);
+}
+
+bool response_store::put_over(const filter::key_hash& key,
+                              std::string_view url,
+                              const stored_ptr& expected,
+                              stored_ptr response,
+                              invalidation_mark asked,
+                              standing as,
+                              unsigned uses_to_admit) {
+    return put_if(key, url, &expected, std::move(response), asked, as, uses_to_admit);
+}
+
+bool response_store::put_if(const filter::key_hash& key,
+                            std::string_view url,
+                            const stored_ptr* expected,
+                            stored_ptr response,
+                            invalidation_mark asked,
+                            standing as,
+                            unsigned uses_to_admit) {
+    {
+        visit home{*this, key};
+        const auto* owner = home.settled(key, url);
+        if (expected != nullptr) {
+            const auto* kept = owner == nullptr ? nullptr
+                                                : store_stripe::variant_of(*owner, *response);
+            if ((kept == nullptr ? nullptr : kept->response) != *expected) {
+                return false;
+            }
+        }
+        const auto said = purges_.judge(url, response->tags, asked.purges);
+        if (!said.none() || invalidated_keys_.since(key, asked.count)) {
+            refused_.fetch_add(1, relaxed);
+            return false;
+        }
+        const auto* older = owner == nullptr ? nullptr
+                                             : store_stripe::variant_of(*owner, *response);
+        if (older != nullptr && is_outdated_by(*response, *older->response)) {
+            refused_.fetch_add(1, relaxed);
+            return false;
+        }
+        const auto done = home->put(key,
+                                    url,
+                                    std::move(response),
+                                    said.checked,
+                                    capacity_.load(relaxed),
+                                    most_variants,
+                                    as,
+                                    uses_to_admit,
+                                    tick_.load(relaxed),
+                                    home.gone);
+        home.note_overhead();
+        if (!done.fits) {
+            refused_.fetch_add(1, relaxed);
+            return false;
+        }
+        (done.in_place ? replaced_ : inserted_).fetch_add(1, relaxed);
+    }
+    make_room();
+    return true;
+}
+
+bool response_store::freshen(const filter::key_hash& key,
+                             std::string_view url,
+                             const stored_ptr& current,
+                             stored_ptr updated,
+                             invalidation_mark asked) {
+    {
+        visit home{*this, key};
+        const auto* owner = home->resource_of(key, url);
+        auto* kept = owner == nullptr ? nullptr : store_stripe::place_of(*owner, current);
+        if (kept == nullptr) {
+            return false;
+        }
+        const auto said = purges_.judge(url, updated->tags, asked.purges);
+        if (!said.none() || !purges_.judge(url, current->tags, kept->checked).none()) {
+            return false;
+        }
+        kept->checked = said.checked;
+        home.gone.push_back(home->replace(*kept, std::move(updated)));
+        freshened_.fetch_add(1, relaxed);
+    }
+    make_room();
+    return true;
+}
+
+stored_ptr response_store::variant_of(const filter::key_hash& key,
+                                      std::string_view url,
+                                      const stored_response& like) const {
+    visit home{*this, key};
+    const auto* owner = home.settled(key, url);
+    const auto* kept = owner == nullptr ? nullptr : store_stripe::variant_of(*owner, like);
+    return kept == nullptr ? nullptr : kept->response;
+}
+
+bool response_store::drop(const filter::key_hash& key,
+                          std::string_view url,
+                          const stored_ptr& outdated) {
+    visit home{*this, key};
+    const auto* owner = home->resource_of(key, url);
+    auto* kept = owner == nullptr ? nullptr : store_stripe::place_of(*owner, outdated);
+    if (kept == nullptr) {
+        return false;
+    }
+    home.gone.push_back(home->remove(*kept));
+    invalidated_.fetch_add(1, relaxed);
+    return true;
+}
+
+std::size_t response_store::invalidate(const filter::key_hash& key, std::string_view url) {
+    visit home{*this, key};
+    invalidated_keys_.note(key);
+    auto* owner = home.settled(key, url);
+    if (owner == nullptr) {
+        return 0;
+    }
+    const auto count = owner->variants.size();
+    for (auto left = count; left != 0; --left) {  // the last takes its owner with it
+        home.gone.push_back(home->remove(*owner->variants.front()));
+    }
+    invalidated_.fetch_add(count, relaxed);
+    return count;
+}
+
+std::size_t response_store::expire(const filter::key_hash& key,
+                                   std::string_view url,
+                                   wall_time now) {
+    visit home{*this, key};
+    invalidated_keys_.note(key);
+    const auto* owner = home.settled(key, url);
+    if (owner == nullptr) {
+        return 0;
+    }
+    for (const auto& variant : owner->variants) {
+        home.gone.push_back(std::exchange(variant->response, ended_at(*variant->response, now)));
+    }
+    return owner->variants.size();
+}
+
+bool response_store::takes(const filter::key_hash& key, std::string_view url, std::uint64_t bytes) {
+    if (bytes <= room()) {
+        return true;
+    }
+    visit home{*this, key};
+    return home.settled(key, url) != nullptr || home->takes(key, bytes, outlook(bytes));
+}
+
+// For a stripe to which `more` bytes are promised beside its part of all that is.
+stripe_outlook response_store::outlook(std::uint64_t more) const noexcept {
+    const auto taken = this->taken() + more;
+    const auto excess = taken - std::min(taken, capacity_.load(relaxed));
+    const auto for_more = std::min(excess, more);
+    return {.expected = reserved_.load(relaxed) / stripes_->count + more,
+            .excess = excess,
+            .own = for_more + (excess - for_more) / stripes_->count};
+}
+
+std::uint64_t response_store::taken() const noexcept {
+    return used_.load(relaxed) + reserved_.load(relaxed) + overhead_.load(relaxed);
+}
+
+bool response_store::is_over() const noexcept {
+    return taken() > capacity_.load(relaxed);
+}
+
+void response_store::make_room() {
+    // Ends: each turn takes something out or finds nothing to take, but for what another thread
+    // takes before us.
+    std::size_t in_vain = 0;
+    while (is_over() && in_vain < most_stripes) {
+        in_vain = evict_one() ? 0 : in_vain + 1;
+    }
+}
+
+bool response_store::evict_one() {
+    const bool probation_first = static_cast<double>(waiting_bytes_.load(relaxed)) >
+                                 probation_.load(relaxed) *
+                                     static_cast<double>(capacity_.load(relaxed));
+    auto at = probation_first ? stripes_->fullest(stripes_->waiting) : stripes_->count;
+    if (at == stripes_->count) {
+        at = stripes_->fullest(stripes_->objects);
+    }
+    if (at == stripes_->count) {
+        return false;
+    }
+    store_stripe::evicted out;
+    invalidation_mark asked;
+    {
+        visit home{*this, at};
+        out = home->evict(probation_first, outlook(0));
+        home.note_overhead();
+        asked = {invalidated_keys_.count(out.key), out.checked};
+    }
+    if (!out.response) {
+        return false;
+    }
+    evicted_.fetch_add(1, relaxed);
+    evicted_bytes_.fetch_add(out.charge, relaxed);
+    if (out.was_admitted) {
+        note_eviction_age(out.last_used);
+    }
+    for (const auto& tell : evicted_to_) {
+        tell({.key = out.key,
+              .url = out.url,
+              .response = out.response,
+              .was_found = out.was_found,
+              .was_admitted = out.was_admitted,
+              .asked = asked});
+    }
+    return true;
+}
+
+void response_store::tick(steady_time now) noexcept {
+    const auto seconds = std::chrono::floor<std::chrono::seconds>(now.time_since_epoch()).count();
+    tick_.store(static_cast<std::uint32_t>(seconds), relaxed);
+}
+
+void response_store::note_eviction_age(std::uint32_t last_used) noexcept {
+    const auto now = tick_.load(relaxed);
+    if (now == 0 || last_used == 0) {
+        return;
+    }
+    const auto age = static_cast<double>(now - std::min(last_used, now));
+    const auto before = eviction_age_.load(relaxed);
+    // Threads that meet here lose one sample of 64.
+    eviction_age_.store(before < 0 ? age : before + (age - before) / 64, relaxed);
+}
+
+void response_store::set_capacity(std::uint64_t bytes) {
+    capacity_.store(bytes, relaxed);
+    for (std::size_t i = 0; i < stripes_->count; ++i) {
+        visit home{*this, i};
+        home->held.set_capacity(bytes / stripes_->count);
+        home.note_overhead();
+    }
+    make_room();
+}
+
+void response_store::set_probation(double share) {
+    probation_.store(share, relaxed);
+    for (std::size_t i = 0; i < stripes_->count; ++i) {
+        visit home{*this, i};
+        home->held.set_probation(share);
+    }
+}
+
+std::uint64_t response_store::room() const noexcept {
+    const auto taken = this->taken();
+    const auto capacity = capacity_.load(relaxed);
+    return capacity > taken ? capacity - taken : 0;
+}
+
+store_figures response_store::figures() const noexcept {
+    store_figures f;
+    f.objects = objects_.load(relaxed);
+    f.bytes = used_.load(relaxed);
+    f.reserved = reserved_.load(relaxed);
+    f.capacity = capacity_.load(relaxed);
+    f.overhead = overhead_.load(relaxed);
+    f.probation_objects = waiting_.load(relaxed);
+    f.probation_bytes = waiting_bytes_.load(relaxed);
+    f.inserted = inserted_.load(relaxed);
+    f.replaced = replaced_.load(relaxed);
+    f.freshened = freshened_.load(relaxed);
+    f.evicted = evicted_.load(relaxed);
+    f.evicted_bytes = evicted_bytes_.load(relaxed);
+    f.invalidated = invalidated_.load(relaxed);
+    f.refused = refused_.load(relaxed);
+    f.purged = purged_.load(relaxed);
+    f.promoted = promoted_.load(relaxed);
+    if (const auto age = eviction_age_.load(relaxed); age >= 0) {
+        f.eviction_age = std::chrono::seconds{static_cast<std::int64_t>(age)};
+    }
+    return f;
+}
+
+}  // namespace reprise::proxy::cache

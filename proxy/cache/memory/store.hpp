@@ -1,0 +1,251 @@
+#pragma once
+// The memory tier: stored responses by primary key, within a byte budget.
+//
+// A primary key (method GET + URL) has one resource, a resource one stored response a variant.
+// Resources live in stripes, each behind its own short lock; what is found is immutable and shared,
+// so nobody holds a lock while it sends. Each stripe (store_stripe.hpp) has an eviction policy of
+// its own over what was admitted, and a line of what waits on probation (policy/residents.hpp). The
+// budget is one for all stripes, and so is probation's share of it: what leaves, leaves the stripe
+// that holds most objects, so that all hold about as many, as under one policy for all, whatever
+// their sizes.
+//
+// Threads   any number.
+// Cost      find: one lock, one hash look-up, one string comparison; no allocation. put: a look at
+//           each stripe's count for everything that must leave.
+// Budget    every allocation of a response is counted (stored_response::footprint) with its share
+//           of the index, and what policies take beside (ghosts, sketches); the sum of these and
+//           what fetches have reserved exceeds the capacity only while a put is under way.
+
+#include "filter/key_hash.hpp"
+#include "proxy/base/clock.hpp"
+#include "proxy/cache/contents.hpp"
+#include "proxy/cache/found.hpp"
+#include "proxy/cache/memory/invalidations.hpp"
+#include "proxy/cache/memory/purges.hpp"
+#include "proxy/cache/memory/reservation.hpp"
+#include "proxy/cache/policy/eviction.hpp"
+#include "proxy/cache/policy/frequency_sketch.hpp"
+#include "proxy/cache/policy/residents.hpp"
+#include "proxy/cache/stored_response.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace reprise::proxy::cache {
+
+struct store_plan {
+    std::uint64_t capacity = 0;  ///< bytes
+    eviction_kind policy = eviction_kind::sieve;
+    double exponent = 1;  ///< of size, with gdsf (policy_tuning)
+    /// What gdsf and lfu_da count requests by; noted by whoever asks, before find. Null: they count
+    /// for themselves what is in.
+    std::shared_ptr<const frequency_sketch> requests{};
+    double probation = 0;  ///< share of the capacity for first requests, 0 to 1 (residents.hpp)
+    /// 0: one for every 16 MiB of capacity, from 1 to 64. Fewer make a policy's choices better
+    /// (README.md has figures), more let more threads in.
+    std::size_t stripes = 0;
+    /// Hears of what is held; outlives the store. Null: nobody does.
+    contents_listener* told = nullptr;
+};
+
+struct store_figures {
+    std::uint64_t objects = 0;   ///< stored responses, variants counted singly
+    std::uint64_t bytes = 0;     ///< charged now, reservations not included
+    std::uint64_t reserved = 0;  ///< bytes promised to fetches that will store
+    std::uint64_t capacity = 0;
+    std::uint64_t overhead = 0;  ///< bytes that policies take beside what is charged
+    std::uint64_t probation_objects = 0, probation_bytes = 0;  ///< of objects and bytes
+    std::uint64_t inserted = 0, replaced = 0, freshened = 0, evicted = 0, evicted_bytes = 0,
+                  invalidated = 0, refused = 0, purged = 0;
+    std::uint64_t promoted = 0;  ///< admitted out of probation
+    /// How long what was admitted stays at present after its last use: about the mean of the last
+    /// 64 evicted. None before anything was, or when nobody calls tick().
+    std::optional<std::chrono::seconds> eviction_age;
+};
+
+/// What had to leave for room.
+struct evicted_response {
+    const filter::key_hash& key;
+    std::string_view url;
+    const stored_ptr& response;
+    bool was_found = false;     ///< served from the store since it came in
+    bool was_admitted = false;  ///< false: it waited on probation, in vain
+    /// When nothing had ended it yet: whoever keeps it elsewhere says so.
+    invalidation_mark asked;
+};
+
+struct stripe_outlook;
+
+class response_store {
+public:
+    explicit response_store(const store_plan& plan);
+    explicit response_store(std::uint64_t capacity_bytes)
+        : response_store{store_plan{.capacity = capacity_bytes}} {}
+    ~response_store();
+    response_store(const response_store&) = delete;
+    response_store& operator=(const response_store&) = delete;
+
+    /// The newest variant that `request` selects (RFC 9111 4.1), marked as used; the policy hears
+    /// of a miss otherwise. Once a request. One on probation is admitted when this is the last use
+    /// that it needs: found::just_admitted says so.
+    [[nodiscard]] found find(const filter::key_hash& key,
+                             std::string_view url,
+                             http::field_list request) const;
+
+    /// As find, but marks nothing: for those who only look.
+    [[nodiscard]] found peek(const filter::key_hash& key,
+                             std::string_view url,
+                             http::field_list request) const;
+
+    /// Stores a response under its key, in place of the variant with the same selecting values;
+    /// evicts until it fits. False when it is larger than the whole capacity, or when the key was
+    /// invalidated or purged after `asked`, the mark taken before the origin was asked (of long
+    /// fetches in a storm of invalidations: when it may have been). On probation (residents::enter
+    /// says what that is), it replaces what was admitted as admitted.
+    bool put(const filter::key_hash& key,
+             std::string_view url,
+             stored_ptr response,
+             invalidation_mark asked,
+             standing as = standing::admitted,
+             unsigned uses_to_admit = 1);
+
+    /// The same of a response asked for just now.
+    bool put(const filter::key_hash& key, std::string_view url, stored_ptr response) {
+        return put(key, url, std::move(response), mark(key));
+    }
+
+    /// Now, in the history of `key`.
+    [[nodiscard]] invalidation_mark mark(const filter::key_hash& key) const;
+
+    /// Puts `updated` where `current` is; nothing happens when `current` has left meanwhile, or
+    /// either was purged after `asked`.
+    bool freshen(const filter::key_hash& key,
+                 std::string_view url,
+                 const stored_ptr& current,
+                 stored_ptr updated,
+                 invalidation_mark asked);
+
+    /// The same of a validation asked for just now.
+    bool freshen(const filter::key_hash& key,
+                 std::string_view url,
+                 const stored_ptr& current,
+                 stored_ptr updated) {
+        return freshen(key, url, current, std::move(updated), mark(key));
+    }
+
+    /// The variant with the same selecting values as `like`, fresh or not; null if there is none.
+    /// Marks nothing.
+    [[nodiscard]] stored_ptr variant_of(const filter::key_hash& key,
+                                        std::string_view url,
+                                        const stored_response& like) const;
+
+    /// As put, but only while variant_of(response) is still `expected` (null: none). False, and
+    /// nothing changes, when it is another: look again, and combine anew.
+    bool put_over(const filter::key_hash& key,
+                  std::string_view url,
+                  const stored_ptr& expected,
+                  stored_ptr response,
+                  invalidation_mark asked,
+                  standing as = standing::admitted,
+                  unsigned uses_to_admit = 1);
+
+    /// Drops exactly this response, if it is still there: what is known to be outdated. Unlike
+    /// invalidate it says nothing of what is on its way.
+    bool drop(const filter::key_hash& key, std::string_view url, const stored_ptr& outdated);
+
+    /// Drops every variant of a URL (RFC 9111 4.4), and what is on its way since before. Returns
+    /// how many variants there were.
+    std::size_t invalidate(const filter::key_hash& key, std::string_view url);
+
+    /// As invalidate, but the variants stay, stale from `now` on (a soft purge).
+    std::size_t expire(const filter::key_hash& key, std::string_view url, wall_time now);
+
+    /// Every variant of a URL, least recently stored first, as a request would find it; marks
+    /// nothing, drops nothing.
+    [[nodiscard]] std::vector<stored_ptr> variants(const filter::key_hash& key,
+                                                   std::string_view url) const;
+
+    /// The purges by prefix and tag. What they meet is as good as gone, though it is dropped when
+    /// it is next looked up.
+    [[nodiscard]] purge_list& purges() noexcept { return purges_; }
+    [[nodiscard]] const purge_list& purges() const noexcept { return purges_; }
+
+    /// What was invalidated lately. Other tiers hold what they are given against the same.
+    [[nodiscard]] const invalidations& invalidated() const noexcept { return invalidated_keys_; }
+
+    /// False: a response of `bytes` under a key that has none would be let go of as soon as it came
+    /// in, for the policy thinks more of what is here. Ask once a response, before room is reserved
+    /// for it.
+    [[nodiscard]] bool takes(const filter::key_hash& key,
+                             std::string_view url,
+                             std::uint64_t bytes);
+
+    /// At most a quarter of the capacity is ever promised, so that a flood of fetches cannot empty
+    /// the store.
+    [[nodiscard]] reservation reserve() noexcept { return reservation{this}; }
+
+    /// Takes effect at once; a smaller one evicts.
+    void set_capacity(std::uint64_t bytes);
+    /// What waits beyond a smaller share leaves as room is needed.
+    void set_probation(double share);
+
+    /// `told` too hears of all that leaves for room, outside locks, on the thread whose put needed
+    /// the room. Before any other thread is there.
+    void on_eviction(std::function<void(const evicted_response&)> told) {
+        evicted_to_.push_back(std::move(told));
+    }
+
+    /// The time, about once a second: what eviction_age is measured by.
+    void tick(steady_time now) noexcept;
+
+    [[nodiscard]] store_figures figures() const noexcept;
+    /// Bytes that nothing is charged for and nobody has reserved.
+    [[nodiscard]] std::uint64_t room() const noexcept;
+
+    /// Variants of one resource; the least recently stored goes first.
+    static constexpr std::size_t most_variants = 32;
+
+private:
+    friend class reservation;
+    class visit;
+    struct stripes;
+
+    bool put_if(const filter::key_hash& key,
+                std::string_view url,
+                const stored_ptr* expected,
+                stored_ptr response,
+                invalidation_mark asked,
+                standing as,
+                unsigned uses_to_admit);
+    [[nodiscard]] bool is_over() const noexcept;
+    [[nodiscard]] std::uint64_t taken() const noexcept;
+    [[nodiscard]] stripe_outlook outlook(std::uint64_t more) const noexcept;
+    void make_room();
+    bool evict_one();
+    void note_eviction_age(std::uint32_t last_used) noexcept;
+
+    // What a hit reads, away from what others write.
+    std::unique_ptr<stripes> stripes_;
+    std::atomic<std::uint32_t> tick_{0};  // seconds; 0: nobody told the time
+    std::atomic<std::uint64_t> capacity_;
+    std::atomic<double> probation_;
+    purge_list purges_;
+    invalidations invalidated_keys_;
+    std::vector<std::function<void(const evicted_response&)>> evicted_to_;
+    // Mutable, as what the stripes hold is: a look-up drops what was purged, and admits.
+    alignas(64) mutable std::atomic<std::uint64_t> used_{0}, objects_{0}, purged_{0},
+        waiting_bytes_{0}, waiting_{0}, promoted_{0}, overhead_{0};
+    std::atomic<std::uint64_t> reserved_{0};
+    std::atomic<std::uint64_t> inserted_{0}, replaced_{0}, freshened_{0}, evicted_{0},
+        evicted_bytes_{0}, invalidated_{0}, refused_{0};
+    std::atomic<double> eviction_age_{-1};  // seconds; negative: unknown
+};
+
+}  // namespace reprise::proxy::cache

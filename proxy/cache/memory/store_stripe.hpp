@@ -1,0 +1,157 @@
+#pragma once
+// One stripe of the memory tier: resources, their variants, and who of them leaves next.
+//
+// The store's second half, without its budget: a stripe says what it holds and drops what it is
+// told to; the store decides when. Internal to store.cpp.
+//
+// Threads   none: the store holds `guard` while it calls anything here.
+
+#include "proxy/cache/contents.hpp"
+#include "proxy/cache/found.hpp"
+#include "proxy/cache/memory/purges.hpp"
+#include "proxy/cache/policy/residents.hpp"
+#include "proxy/cache/stored_response.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace reprise::proxy::cache {
+
+/// What a stripe's shares are planned by: with objects of all sizes stripes hold about as many of
+/// them, but not as many bytes.
+struct stripe_outlook {
+    std::uint64_t expected = 0;  ///< bytes promised to newcomers
+    std::uint64_t excess = 0;    ///< bytes that must leave, of all stripes, those counted
+    std::uint64_t own = 0;       ///< of them from this stripe at least
+};
+
+class store_stripe {
+public:
+    struct resource;
+
+    /// One stored response. Allocated singly, so that it stays where it is linked.
+    struct entry : evictable {
+        // What a hit reads and writes lies together.
+        std::uint32_t last_used = 0;  ///< the store's tick; when it came in, if never used
+        bool found_since = false;     ///< served since it came in
+        std::uint64_t checked = 0;    ///< against the purges, up to this epoch
+        stored_ptr response;
+        resource* owner = nullptr;
+    };
+    using entry_ptr = std::unique_ptr<entry>;
+
+    struct resource {
+        std::string url;
+        std::vector<entry_ptr> variants;  ///< least recently stored first
+    };
+
+    /// What went, for the caller to destroy when the lock is gone.
+    using leavings = std::vector<stored_ptr>;
+
+    /// `told`: null, or who hears of what it holds, and outlives it.
+    store_stripe(std::unique_ptr<eviction_policy> policy,
+                 std::uint64_t capacity,
+                 double probation,
+                 contents_listener* told = nullptr)
+        : held{std::move(policy), capacity, probation},
+          told_{told} {}
+
+    /// The resource as the purges have left it, null if nothing is: what was not yet held against
+    /// the last of them is now. `purged` counts what they met.
+    resource* settled(const filter::key_hash& key,
+                      std::string_view url,
+                      const purge_list& purges,
+                      std::uint64_t& purged,
+                      leavings& gone);
+
+    /// The same without a look at the purges.
+    [[nodiscard]] resource* resource_of(const filter::key_hash& key, std::string_view url);
+
+    /// The newest variant that `request` selects (RFC 9111 4.1); null if none is.
+    [[nodiscard]] static entry* selected(const resource& from, http::field_list request);
+
+    /// The variant with the selecting values of `like`; null if none has.
+    [[nodiscard]] static entry* variant_of(const resource& from, const stored_response& like);
+    /// The variant that this response is; null if none is.
+    [[nodiscard]] static entry* place_of(const resource& from, const stored_ptr& response);
+
+    /// Takes a variant out. The last one takes its resource with it.
+    stored_ptr remove(entry& one);
+
+    /// Another response in a variant's place, of another size perhaps.
+    stored_ptr replace(entry& one, stored_ptr response);
+
+    /// What becomes of a put.
+    struct placing {
+        bool fits = false;      ///< false: larger than `most`; what it was to replace went all the
+                                ///< same
+        bool in_place = false;  ///< of an older one with the same selecting values
+    };
+    /// Stores a variant; whatever it replaces or displaces goes to `gone`. `most` bounds its
+    /// charge, `most_variants` the variants of its resource. A resource of another URL under the
+    /// same hash gives way: the newer wins, as for any full slot.
+    placing put(const filter::key_hash& key,
+                std::string_view url,
+                stored_ptr response,
+                std::uint64_t checked,
+                std::uint64_t most,
+                std::size_t most_variants,
+                standing as,
+                unsigned uses_to_admit,
+                std::uint32_t now,
+                leavings& gone);
+
+    /// As the policy says it (eviction_policy::takes).
+    [[nodiscard]] bool takes(const filter::key_hash& newcomer,
+                             std::uint64_t bytes,
+                             const stripe_outlook& at) noexcept {
+        plan_for(at);
+        return held.takes(newcomer, bytes);
+    }
+
+    /// One that had to leave for room.
+    struct evicted {
+        filter::key_hash key;
+        std::string url;
+        stored_ptr response;  ///< null: nothing was there to leave
+        std::uint64_t charge = 0;
+        std::uint32_t last_used = 0;
+        bool was_found = false, was_admitted = false;
+        std::uint64_t checked = 0;  ///< against the purges, up to this epoch
+    };
+    [[nodiscard]] evicted evict(bool probation_first, const stripe_outlook& at);
+
+    /// By what its own will be once all fits: planned by more, what is new would come in for
+    /// nothing. Of what is much for one stripe the others bear their parts: planned without that,
+    /// a policy would let go of its ghosts and of all that is new.
+    void plan_for(const stripe_outlook& at) noexcept {
+        const auto soon = held.bytes() + at.expected;
+        const auto leaves = std::max(at.own, std::min(at.excess, soon / 16));
+        held.set_capacity(soon - std::min(soon, leaves));
+        held.expect(at.expected);
+    }
+
+    std::mutex guard;
+    residents held;
+    std::unordered_map<filter::key_hash, resource> resources;
+    std::size_t waiting = 0;     ///< entries on probation
+    std::uint64_t overhead = 0;  ///< of `held`, as last accounted for
+
+private:
+    // Out of its resource; its place in `held` is the caller's business.
+    stored_ptr detach(entry& one);
+    stored_ptr take(resource& owner, std::size_t at);
+    void erase(const filter::key_hash& key);
+    void tell(const filter::key_hash& key, const resource& of) const;
+
+    contents_listener* told_;
+};
+
+}  // namespace reprise::proxy::cache

@@ -1,0 +1,48 @@
+#pragma once
+// The beginning of a request's body, waited for before anybody is asked for a connection.
+// An origin's connections are scarce, and a client that sends slowly would hold one for as long as
+// it likes: so it shows first that it sends. What came meanwhile stays in the client's buffer, from
+// where upload.hpp takes it.
+
+#include "proxy/base/clock.hpp"
+#include "proxy/http/chunked.hpp"
+#include "proxy/http/framing.hpp"
+#include "proxy/net/asio.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <string_view>
+
+namespace reprise::proxy::net {
+class client_stream;
+}  // namespace reprise::proxy::net
+
+namespace reprise::proxy::fetch {
+
+/// Says when there is enough of a body. Pure: looks at bytes, takes none.
+class body_beginning {
+public:
+    /// What is enough of a longer one; at most so much, and one read, is held.
+    static constexpr std::size_t enough = 64u << 10;
+    /// For so long, since the request's head, it is waited for.
+    static constexpr std::chrono::milliseconds patience{200};
+
+    body_beginning(const http::body_framing& framing, const http::chunked_limits& limits);
+
+    /// `input` is all of the body's coding that has come; it begins with what the last call saw.
+    /// True also where it is framed wrongly: waiting would mend nothing.
+    [[nodiscard]] bool is_here(std::string_view input);
+
+private:
+    http::body_framing framing_;
+    http::chunked_decoder decoder_;
+    std::size_t seen_ = 0;
+};
+
+/// Reads into the client's buffer until the body's beginning is there, or until then. False: the
+/// client has left.
+[[nodiscard]] awaitable<bool> await_beginning(net::client_stream& client,
+                                              body_beginning beginning,
+                                              steady_time until);
+
+}  // namespace reprise::proxy::fetch

@@ -1,0 +1,106 @@
+#pragma once
+// Siblings asked for one object, best first, one after another, until one has it.
+//
+// A sibling is asked by an absolute-form GET with only-if-cached. What counts as its answer: 2xx,
+// 3xx, 404 and 410 with an Age, which says that it comes from a store, once its body has begun to
+// come; where its end is stated, it is one that the request can have (304 and 206 are not to a
+// plain GET), and it is no older than the last invalidation of the key, or purge that meets it,
+// that this node knows of. Anything else, silence for its timeout or a connection that fails means
+// the next one. The inquiry says when it has an answer or has nobody left to ask; who waits for it
+// may do without it at any moment.
+//
+// Threads   one worker's.
+// Waits     each sibling's timeout, by a timer of its own: a budget of 100 ms is no matter for
+//           deadlines that tick ten times a second.
+
+#include "filter/key_hash.hpp"
+#include "proxy/base/clock.hpp"
+#include "proxy/http/message_head.hpp"
+#include "proxy/net/asio.hpp"
+#include "proxy/net/origin_pool.hpp"
+#include "proxy/peer/benefit.hpp"
+#include "proxy/peer/peer_book.hpp"
+#include "proxy/peer/sibling_table.hpp"
+
+#include <boost/asio/steady_timer.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace reprise::proxy::thread {
+struct worker;
+}  // namespace reprise::proxy::thread
+
+namespace reprise::proxy::fetch {
+
+class inquiry : public std::enable_shared_from_this<inquiry> {
+public:
+    struct question {
+        std::shared_ptr<const peer::peer_book> book;
+        peer::candidates whom;
+        std::string wire;      ///< the request's head, the same for all
+        filter::key_hash key;  ///< in the store
+        std::string url;       ///< and its text
+        net::share_holder charged_to;
+        http::head_limits limits;
+    };
+    struct answer {
+        std::shared_ptr<const peer::known_peer> from;
+        unsigned slot = 0;
+        net::origin_lease lease;  ///< its buffer begins with the head
+        http::response_head head;
+        wall_time asked_at{};
+        steady_time sent_at{};
+        std::chrono::microseconds took{0};  ///< to the first byte of its body
+        std::uint64_t bytes = 0;            ///< sent and received until then
+    };
+
+    /// `told` is called once, from the loop, when is_over() has become true. @pre w outlives it
+    inquiry(thread::worker& w, question asked, std::function<void(const inquiry&)> told);
+    ~inquiry();
+    inquiry(const inquiry&) = delete;
+    inquiry& operator=(const inquiry&) = delete;
+
+    void begin();
+
+    /// There is an answer, or nobody is left to ask.
+    [[nodiscard]] bool is_over() const noexcept { return over_; }
+    [[nodiscard]] bool has_answer() const noexcept { return answer_ != nullptr; }
+    /// @pre has_answer()
+    [[nodiscard]] std::unique_ptr<answer> take() noexcept { return std::move(answer_); }
+
+    enum class reason : std::uint8_t {
+        outrun,    ///< another source was faster
+        unwanted,  ///< the clients have left, or no answer is of use any more
+    };
+    /// Nobody waits for it any more. When it was outrun, whom it is asking is counted as late, and
+    /// so is who has answered since. When it is unwanted, whom it is asking is not counted at all,
+    /// and an answer is what it is. @pre before take()
+    void abandon(reason why);
+
+private:
+    awaitable<void> run();
+    awaitable<std::optional<peer::asking_end>> ask(const peer::known_peer& one);
+    awaitable<peer::asking_end> exchange_heads(bool& silent);
+    [[nodiscard]] std::optional<peer::asking_end> judge();
+    [[nodiscard]] bool is_outdated(std::chrono::seconds age) const;
+    void close();
+    void count(const answer& one, peer::asking_end end) const;
+
+    thread::worker& w_;
+    question asked_;
+    std::function<void(const inquiry&)> told_;
+    asio::steady_timer timer_;
+    std::unique_ptr<answer> asking_, answer_;
+    unsigned turn_ = 0;  // of asking: a timer that went off for an earlier one says nothing
+    bool late_ = false;
+    bool abandoned_ = false;
+    bool outrun_ = false;
+    bool over_ = false;
+};
+
+}  // namespace reprise::proxy::fetch

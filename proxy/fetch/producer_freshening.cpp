@@ -1,0 +1,177 @@
+// What is stored already, freshened by what came: a 304, or the answer to a HEAD.
+
+#include "proxy/cache/recency.hpp"
+#include "proxy/fetch/producer_steps.hpp"
+#include "proxy/http/conditional.hpp"
+#include "proxy/http/date.hpp"
+#include "proxy/http/forwarding.hpp"
+#include "proxy/http/reuse.hpp"
+#include "proxy/http/targeted.hpp"
+
+namespace reprise::proxy::fetch {
+
+// The field lines that the head at hand may bring to what is stored, as they would be passed on.
+bool producer::read_news(std::string& text, std::vector<http::field>& lines) const {
+    const auto date = http::format_date(response_time_);
+    http::append_response_fields(text,
+                                 head_,
+                                 {.via = w_.common.pseudonym,
+                                  .date = std::string_view{date.data(), date.size()},
+                                  .keep_age = true});
+    const auto first_line = text.find("\r\n") + 2;
+    return http::parse_field_lines(std::string_view{text}.substr(first_line),
+                                   lines,
+                                   order_->now_settings->response_limits.fields) == nullptr;
+}
+
+// A whole new head for what is stored, made of its own lines and newer ones (RFC 9111 3.2); null
+// when that would be larger than a head may be.
+std::shared_ptr<cache::stored_response> producer::freshened(const cache::stored_response& stored,
+                                                            http::field_list news) const {
+    const auto& o = *order_;
+    const auto& limits = o.now_settings->response_limits;
+    const auto old_lines = stored.fields();
+    const auto merged = http::freshen(old_lines, news, limits.bytes, limits.fields);
+    if (!merged) {
+        return nullptr;
+    }
+    const auto directives = http::read_governing_directives(*merged,
+                                                            o.now_settings->options.targeted);
+    auto next = std::make_shared<cache::stored_response>();
+    next->head.assign(stored.head, 0, stored.status_line_size);
+    std::string_view length_line{stored.head};
+    length_line.remove_prefix(stored.length_at);
+    for (const auto& line : *merged) {
+        const bool withheld = (directives.no_cache_fields || directives.private_fields) &&
+                              http::is_withheld(line, *merged);
+        if (withheld || line.id == http::field_id::age ||
+            line.id == http::field_id::content_length) {
+            continue;
+        }
+        next->head.append(line.name).append(": ").append(line.value).append("\r\n");
+    }
+    next->head.append(length_line);
+    cache::index_head(*next);
+    next->status = stored.status;
+    next->freshness = http::freshness_of(stored.status,
+                                         *merged,
+                                         directives,
+                                         request_time_,
+                                         response_time_,
+                                         o.now_settings->freshness);
+    next->freshness.response_time = came_at_;
+    next->asked_at = asked_at_;
+    next->directives = directives;
+    next->reusable_until = stored.parts ? wall_time::min()
+                                        : http::reusable_until(directives, next->freshness);
+    next->content = stored.content;
+    next->parts = stored.parts;
+    next->outside = stored.outside;
+    next->disk_record = stored.disk_record.load(std::memory_order_relaxed);
+    next->vary = http::read_vary(*merged);
+    next->selecting = next->vary == stored.vary
+                          ? stored.selecting
+                          : http::selecting_values(next->vary, o.request->head.fields);
+    return next;
+}
+
+void producer::put_freshened(const cache::stored_ptr& current,
+                             std::shared_ptr<cache::stored_response> next) {
+    auto& o = *order_;
+    // Judged without the client's fields: who happened to ask for the validation decides nothing
+    // about what was stored for another.
+    const auto verdict = http::judge_storable("GET",
+                                              next->status,
+                                              {},
+                                              {},
+                                              next->fields(),
+                                              next->directives,
+                                              next->freshness,
+                                              o.now_settings->storing);
+    if (verdict == http::storability::storable && next->vary == current->vary) {
+        // What has left the store meanwhile stays out: it may have been invalidated.
+        if (w_.common.store.freshen(o.key, o.url, current, std::move(next), begun_at_)) {
+            w_.counts.store_refreshed.add();
+        }
+    } else {
+        // The 304 took the leave to store back, or chooses variants anew. Nothing of what is more
+        // recent than it.
+        const auto kept = w_.common.store.variant_of(o.key, o.url, *current);
+        if (kept && kept != current && cache::is_outdated_by(*next, *kept)) {
+            return;
+        }
+        const auto& others = w_.common.store.memory().invalidated();
+        auto asked = w_.common.store.mark(o.key);
+        const bool is_purged = others.since(o.key, begun_at_.count);
+        const auto removed = w_.common.store.invalidate(o.key, o.url, response_time_);
+        w_.counts.store_invalidated.add(removed);
+        if (verdict == http::storability::storable && removed > 0 && !is_purged) {
+            ++asked.count;                    // our own invalidation alone,
+            asked.purges = begun_at_.purges;  // and no purge since the validation began
+            w_.common.store.put(o.key, o.url, std::move(next), asked);
+        }
+    }
+}
+
+// What is stored answers, freshened by the 304 at hand (RFC 9111 4.3.4). False: the 304 speaks of
+// something else.
+bool producer::adopt_not_modified() {
+    auto& o = *order_;
+    const auto& stored = *o.validating;
+    std::string text;
+    std::vector<http::field> news;
+    if (!read_news(text, news)) {
+        return false;
+    }
+    const auto size = stored.parts ? stored.parts->total : stored.size();
+    // Content-Length never passes append_response_fields; for the comparison it is the 304's own.
+    auto judged = news;
+    if (const auto* length = http::find(head_.fields, http::field_id::content_length);
+        length != nullptr && size != cache::partial_body::unknown) {
+        judged.push_back(*length);
+    }
+    if (http::judge_validation(stored.fields(), size, judged) != http::validation::confirmed) {
+        return false;
+    }
+    const auto next = freshened(stored, news);
+    if (!next) {
+        return false;
+    }
+    put_freshened(o.validating, next);
+    if (o.is_get) {
+        (void)w_.common.admission.note(o.key, o.admission, came_at_);
+    }
+    into_.producer_validated(next);
+    return true;
+}
+
+// A response to HEAD may freshen, or outdate, what a GET would have got (RFC 9111 4.3.5). What is
+// held in parts alone is left as it is.
+void producer::adopt_head() {
+    auto& o = *order_;
+    const auto& stored = *o.described;
+    if (stored.parts) {
+        return;
+    }
+    switch (http::judge_head(
+        stored.status, stored.fields(), stored.size(), head_.status, head_.fields)) {
+    case http::head_effect::nothing: return;
+    case http::head_effect::freshen: {
+        std::string text;
+        std::vector<http::field> news;
+        if (read_news(text, news)) {
+            if (auto next = freshened(stored, news)) {
+                put_freshened(o.described, std::move(next));
+            }
+        }
+        return;
+    }
+    case http::head_effect::outdate:
+        if (w_.common.store.drop(o.key, o.url, o.described)) {
+            w_.counts.store_invalidated.add();
+        }
+        return;
+    }
+}
+
+}  // namespace reprise::proxy::fetch

@@ -1,0 +1,192 @@
+#include "proxy/fetch/upload.hpp"
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+namespace reprise::proxy::fetch {
+
+namespace {
+constexpr std::size_t piece_size = 64u << 10;
+}  // namespace
+
+upload::upload(net::client_stream& client,
+               const http::body_framing& framing,
+               const config::options& options,
+               bool asks_first,
+               net::deadlines& timer)
+    : client_{client},
+      executor_{client.socket().get_executor()},
+      framing_{framing},
+      decoder_{{options.limits.head_size, options.limits.fields}},
+      bytes_per_second_{options.limits.body_rate},
+      timeout_{options.timeouts.client_body},
+      patience_{timer, [this] { cancel_.emit(asio::cancellation_type::total); }},
+      over_for_producer_{timer},
+      over_for_exchange_{timer},
+      asks_first_{asks_first},
+      left_{framing.kind == http::body_kind::length ? framing.length : 0} {}
+
+awaitable<bool> upload::fill() {
+    if (stopping_ || patience_.expired()) {
+        co_return false;
+    }
+    const auto room = client_.input().prepare(1);
+    const auto into = asio::buffer(room.data(), std::min(room.size(), piece_size));
+    auto token = asio::bind_cancellation_slot(cancel_.slot(), use_tuple);
+    const auto [error, got] = co_await client_.socket().async_read_some(into, std::move(token));
+    if (stopping_) {
+        co_return false;
+    }
+    if (got > 0) {
+        client_.note_read(got);
+        go();  // it does not wait any longer
+        patience_.progress(got);
+        co_return true;
+    }
+    co_return false;
+}
+
+// One loop for both uses: with an origin the body is sent on, without one it is dropped.
+awaitable<void> upload::pass(tcp_socket* origin, std::uint64_t most) {
+    phase_ = phase::running;
+    if (!client_.input().empty() || origin == nullptr) {
+        asks_first_ = false;
+    }
+    if (asks_first_) {
+        patience_.expire_at(steady_time::max());
+    } else {
+        begin_patience();
+    }
+    // Waiting for the origin is no fault of the client's: its time begins anew after that, and only
+    // then, or every piece of a slow drip would begin it anew.
+    steady_time began{};
+    const auto forgive_waiting = [&] {
+        if (steady_now() - began > std::chrono::milliseconds{100}) {
+            begin_patience();
+        }
+    };
+    auto& input = client_.input();
+    std::uint64_t taken = 0;
+    for (;;) {
+        if (framing_.kind == http::body_kind::length && left_ == 0) {
+            end(phase::done);
+            break;
+        }
+        if (stopping_) {
+            end(phase::stopped);
+            break;
+        }
+        if (taken > most) {
+            end(phase::stopped);
+            break;
+        }
+        if (input.empty()) {
+            const bool more = co_await fill();
+            if (!more) {
+                end(stopping_ ? phase::stopped : phase::client_failed);
+                break;
+            }
+        }
+        if (framing_.kind == http::body_kind::length) {
+            // Consumed before it is sent: nobody else touches the buffer meanwhile, and what the
+            // origin did not take is lost to it either way.
+            const auto piece = input.data().substr(
+                0, static_cast<std::size_t>(std::min<std::uint64_t>(left_, piece_size)));
+            input.consume(piece.size());
+            left_ -= piece.size();
+            taken += piece.size();
+            if (origin != nullptr) {
+                began = steady_now();
+                const auto error = co_await net::write_all(*origin, asio::buffer(piece));
+                if (error) {
+                    end(phase::origin_failed);
+                    break;
+                }
+                forgive_waiting();
+                passed_on_ += piece.size();
+            }
+            continue;
+        }
+        const auto step = decoder_.feed(input.data().substr(0, piece_size));
+        if (step.error != nullptr) {
+            why_ = failure{failure_code::bad_request, step.error};
+            end(phase::bad_framing);
+            break;
+        }
+        input.consume(step.consumed);
+        taken += step.consumed;
+        if (origin != nullptr && (!step.data.empty() || step.done)) {
+            std::string frame;
+            std::string last;
+            if (!step.data.empty()) {
+                http::append_chunk_header(frame, step.data.size());
+                last = "\r\n";
+            }
+            if (step.done) {
+                http::append_last_chunk(last, decoder_.trailers());
+            }
+            const std::array<asio::const_buffer, 3> parts{
+                asio::buffer(frame),
+                asio::buffer(step.data.data(), step.data.size()),
+                asio::buffer(last)};
+            began = steady_now();
+            const auto error = co_await net::write_all(*origin, parts);
+            if (error) {
+                end(phase::origin_failed);
+                break;
+            }
+            forgive_waiting();
+            passed_on_ += asio::buffer_size(parts);
+        }
+        if (step.done) {
+            end(phase::done);
+            break;
+        }
+    }
+    patience_.clear();
+    over_for_producer_.notify();
+    over_for_exchange_.notify();
+}
+
+awaitable<void> upload::run(std::shared_ptr<upload> self, tcp_socket& origin) {
+    co_await self->pass(&origin, ~std::uint64_t{0});
+}
+
+void upload::go() {
+    if (std::exchange(asks_first_, false) && phase_ == phase::running && !stopping_) {
+        begin_patience();
+    }
+}
+
+void upload::stop() {
+    stopping_ = true;
+    cancel_.emit(asio::cancellation_type::total);
+}
+
+awaitable<void> upload::ended(waiter who) {
+    auto& over = who == waiter::producer ? over_for_producer_ : over_for_exchange_;
+    while (phase_ == phase::running) {
+        const bool signalled = co_await over.wait(steady_time::max());
+        if (!signalled && phase_ == phase::running) {
+            co_await asio::post(executor_, asio::use_awaitable_t<executor>{});
+        }
+    }
+}
+
+awaitable<bool> upload::drain(std::shared_ptr<upload> self, std::uint64_t most) {
+    if (self->phase_ == phase::stopped || self->phase_ == phase::origin_failed) {
+        // What was taken is gone, and the framing knows how much is left: go on from there.
+        self->phase_ = phase::untouched;
+    }
+    if (self->phase_ == phase::untouched) {
+        self->stopping_ = false;
+        co_await self->pass(nullptr, most);
+    }
+    co_return self->phase_ == phase::done;
+}
+
+}  // namespace reprise::proxy::fetch

@@ -1,0 +1,103 @@
+#pragma once
+// A client's connection as bytes: reads into one flat buffer, writes with back-pressure, and a
+// deadline on every wait. Writing tries the kernel first: most replies leave without a suspension.
+//
+// It knows whether a reply is under way: bytes of it have gone out, and nobody has said since that
+// it is whole. Until then the connection ends by a reset, whoever ends it and why: a FIN, or TLS's
+// close_notify, is the end of a body to a client that was told no length.
+
+#include "proxy/net/deadlines.hpp"
+#include "proxy/net/io.hpp"
+#include "proxy/net/pace.hpp"
+#include "proxy/net/read_buffer.hpp"
+#include "proxy/net/tls.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+namespace reprise::proxy::net {
+
+/// Threads: its worker's. The deadline's action cancels what waits; every operation asks first
+/// whether it has passed.
+class client_stream {
+public:
+    client_stream(tcp_socket socket, deadlines& timer);
+    ~client_stream();
+    client_stream(const client_stream&) = delete;
+    client_stream& operator=(const client_stream&) = delete;
+
+    [[nodiscard]] tcp_socket& socket() noexcept { return socket_; }
+    [[nodiscard]] read_buffer& input() noexcept { return input_; }
+    [[nodiscard]] deadline& patience() noexcept { return patience_; }
+
+    enum class read_end : std::uint8_t { some, closed, timed_out };
+    /// Reads once, at least one byte, into input(); at most `most` bytes. patience() is armed by
+    /// the caller.
+    [[nodiscard]] awaitable<read_end> read(std::size_t most);
+    /// What is there already, without waiting. False: nothing was.
+    bool read_now(std::size_t most);
+
+    /// Sends what the kernel takes of `parts` (of the rest, `parts` keeps nothing that was sent).
+    /// True when all has gone or the connection has failed (then failed() is true).
+    [[nodiscard]] bool send_now(std::vector<asio::const_buffer>& parts);
+    /// Sends the rest, waiting at most `timeout` without enough progress: bytes that the client
+    /// has acknowledged, or sends itself. False: it is gone or too slow.
+    [[nodiscard]] awaitable<bool> send(std::vector<asio::const_buffer>& parts,
+                                       std::uint64_t bytes_per_second,
+                                       std::chrono::milliseconds timeout);
+
+    [[nodiscard]] bool failed() const noexcept { return failed_; }
+    [[nodiscard]] std::uint64_t bytes_in() const noexcept { return bytes_in_; }
+    [[nodiscard]] std::uint64_t bytes_out() const noexcept { return bytes_out_; }
+
+    /// Bytes that somebody else read into input().
+    void note_read(std::size_t bytes) noexcept {
+        input_.commit(bytes);
+        bytes_in_ += bytes;
+    }
+
+    /// Bytes that went through the socket without passing here (a tunnel's).
+    void note_relayed(std::uint64_t in, std::uint64_t out) noexcept {
+        bytes_in_ += in;
+        bytes_out_ += out;
+    }
+
+    /// Something has gone out that is no whole message.
+    [[nodiscard]] bool reply_under_way() const noexcept { return bytes_out_ != whole_until_; }
+    /// What has gone out so far is whole messages.
+    void reply_is_whole() noexcept;
+    /// The end of the reply that begins will be the connection's. Until reply_is_whole() any end
+    /// of it is a reset, were it the kernel's when the process dies.
+    void reply_ends_by_closing() noexcept;
+
+    /// How many bytes of what went out have been acknowledged by the client's machine, and a
+    /// constant more: TLS's, where there is TLS.
+    [[nodiscard]] std::uint64_t acknowledged() noexcept;
+
+    /// True when the client has closed or broken its side: asks the kernel, takes nothing.
+    [[nodiscard]] bool client_left();
+
+    /// The socket is the plain end of `link`.
+    void is_behind(std::shared_ptr<tls_link> link) noexcept { link_ = std::move(link); }
+
+    /// Ends the connection: by a reset while a reply is under way.
+    void close() noexcept;
+    /// Ends the connection so that the client can't take what it got for a whole answer: a reset.
+    void break_off() noexcept;
+
+private:
+    tcp_socket socket_;
+    read_buffer input_;
+    deadline patience_;
+    std::shared_ptr<tls_link> link_;  // null: the client's own TCP connection
+    pace_guard taking_;               // while a send waits
+    bool failed_ = false;
+    bool resets_ = false;  // the socket is set so that closing it is a reset
+    std::uint64_t bytes_in_ = 0;
+    std::uint64_t bytes_out_ = 0;
+    std::uint64_t whole_until_ = 0;  // of bytes_out_
+};
+
+}  // namespace reprise::proxy::net

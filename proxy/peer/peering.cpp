@@ -1,0 +1,411 @@
+#include "proxy/peer/peering.hpp"
+
+#include "filter/estimators.hpp"
+#include "proxy/base/log.hpp"
+#include "proxy/base/seldom.hpp"
+#include "proxy/cache/admission/admission_gate.hpp"
+
+#include <boost/asio/post.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <openssl/rand.h>
+#include <pthread.h>
+#include <stdexcept>
+#include <utility>
+
+namespace reprise::proxy::peer {
+
+namespace {
+
+// Tried again ten times, or once, a second.
+constinit log::seldom no_memory_for_digest, no_memory_to_share;
+
+constexpr auto relaxed = std::memory_order_relaxed;
+constexpr std::chrono::milliseconds keeping{100};
+/// Names of peers are resolved by then, or their servers are down.
+constexpr std::chrono::seconds unknown_for{10};
+// RFC 2186: a header of 20 bytes, and in a query 4 of the requester's address; the URL and its NUL
+// in both. Each in a datagram of its own: IPv4 and UDP take 28.
+constexpr std::uint64_t icp_query = 28 + 20 + 4 + 1;
+constexpr std::uint64_t icp_reply = 28 + 20 + 1;
+
+std::uint64_t random_word() {
+    std::uint64_t word = 0;
+    if (RAND_bytes(reinterpret_cast<unsigned char*>(&word), sizeof word) != 1) {
+        throw std::runtime_error{"no random numbers: the system's generator failed"};
+    }
+    return word;
+}
+
+peer::fleet_secret secret_of(const config::digest_options& options) {
+    if (options.secret_file.empty()) {
+        return peer::fleet_secret::none();
+    }
+    auto loaded = peer::load_secret(options.secret_file);
+    if (!loaded) {
+        throw std::runtime_error{"digest.secret_file: " + options.secret_file + ": " +
+                                 loaded.error().message()};
+    }
+    return *loaded;
+}
+
+bool shares_seen(const config::options& options) noexcept {
+    return options.admission.share && !options.digest.secret_file.empty();
+}
+
+peer::holder holder_of(cache::tier_name by) noexcept {
+    return by == cache::tier_name::memory ? peer::holder::memory : peer::holder::disk;
+}
+
+// Who saw it first is all that siblings are told.
+filter::admission_settings one_layer_of(filter::admission_settings settings) noexcept {
+    settings.layers = 1;
+    return settings;
+}
+
+std::string url_of(const peer::known_peer& one) {
+    const bool v6 = one.host.find(':') != std::string::npos;
+    return std::string{one.https ? "https://" : "http://"} +
+           (v6 ? "[" + one.host + "]" : one.host) + ":" + std::to_string(one.port);
+}
+
+std::chrono::sys_seconds seconds_of(wall_time now) noexcept {
+    return std::chrono::floor<std::chrono::seconds>(now);
+}
+
+}  // namespace
+
+peering::peering(const config::options& options, std::string node, wall_time now)
+    : secret_{secret_of(options.digest)},
+      node_{std::move(node)},
+      serves_squid_{options.digest.squid},
+      publish_after_{options.digest.publish_after},
+      source_{peer::plan_of(options.digest), secret_, random_word} {
+    if (secret_.has_file()) {
+        checker_ = std::make_unique<peer::signature_checker>(secret_, now);
+    }
+    if (shares_seen(options)) {
+        auto begin = one_layer_of(cache::filter_settings(options));
+        if (options.admission.remember.automatic) {
+            begin.objects = std::min<std::uint64_t>(begin.objects, 1u << 16);
+        }
+        seen_ = std::make_unique<cache::sights>(
+            std::make_unique<filter::admission_filter>(begin, seconds_of(now)));
+        auto take = [this](const filter::digest_stamp& stamp) {
+            return std::make_unique<filter::digest>(seen_->current()->recent_digest(stamp));
+        };
+        seen_source_ = std::make_unique<peer::seen_source>(
+            secret_.id(), publish_after_, std::move(take), random_word);
+    }
+    if (options.disk.path.empty()) {
+        loaded();
+    }
+}
+
+peering::~peering() {
+    stop();
+}
+
+void peering::held(cache::tier_name by,
+                   const filter::key_hash& key,
+                   std::string_view url,
+                   wall_time until) noexcept {
+    source_.held(holder_of(by), key, url, until, wall_now());
+}
+
+void peering::gone(cache::tier_name by, const filter::key_hash& key) noexcept {
+    source_.gone(holder_of(by), key);
+}
+
+void peering::outdated(const filter::key_hash& key) noexcept {
+    source_.outdated(key);
+}
+
+void peering::begin(asio::io_context& home,
+                    net::deadlines& timer,
+                    net::resolver& names,
+                    net::origin_pool& pool,
+                    const config::options& options,
+                    std::function<void(book_ptr)> publish) {
+    fetcher_ = std::make_unique<peer::digest_fetcher>(
+        peer::follow_context{.io = home,
+                             .timer = timer,
+                             .pool = pool,
+                             .aside = aside_,
+                             .secret = secret_,
+                             .table = table_,
+                             .seen = shares() ? &seen_elsewhere_ : nullptr,
+                             .node = node_,
+                             .random = random_word});
+    auto found = [this, publish = std::move(publish)](std::vector<peer::followed> siblings,
+                                                      std::vector<peer::peer_address> addresses) {
+        if (siblings.size() > filter::sibling_index::capacity) {
+            log::warn("peers: ",
+                      siblings.size(),
+                      " siblings are known, by their names and addresses; ",
+                      filter::sibling_index::capacity,
+                      " are followed, the others are not asked");
+        }
+        fetcher_->follow(siblings);
+        book_ = peer::make_book(peers_, siblings, std::move(addresses), table_, book_.get());
+        publish(book_);
+    };
+    discovery_ = std::make_unique<peer::sibling_discovery>(home, names, std::move(found));
+    adopt(options);
+    keeper_ = std::thread{[this] { keep(); }};
+    ::pthread_setname_np(keeper_.native_handle(), "digest");
+}
+
+void peering::adopt(const config::options& options) {
+    table_.set_hit_worth(options.peering.hit_worth);
+    peers_ = options.peers;
+    discovery_->follow(options.peers, shares());
+}
+
+void peering::leave() {
+    if (fetcher_) {
+        discovery_->stop();
+        fetcher_->stop();
+    }
+}
+
+void peering::stop() {
+    {
+        const std::scoped_lock lock{guard_};
+        stopping_ = true;
+    }
+    wake_.notify_all();
+    if (keeper_.joinable()) {
+        keeper_.join();
+    }
+    aside_.finish();
+}
+
+void peering::keep() {
+    std::unique_lock lock{guard_};
+    while (!stopping_) {
+        lock.unlock();
+        tick();
+        lock.lock();
+        wake_.wait_for(lock, keeping, [this] { return stopping_; });
+    }
+}
+
+void peering::tick() {
+    try {
+        source_.tick(steady_now(), wall_now());
+        if (seen_source_) {
+            seen_source_->tick(steady_now(), wall_now());
+        }
+    } catch (const std::bad_alloc&) {
+        if (const auto more = no_memory_for_digest.due()) {
+            log::error("digest: out of memory; what changed is not in it yet", *more);
+        }
+    }
+}
+
+bool peering::should_wait(const http::request_head& request,
+                          const asio::ip::address& client,
+                          bool refused,
+                          const peer::peer_book& book,
+                          steady_time now) const {
+    if (!serves_squid_ || peer::resource_at(request.target) != peer::resource::squid_digest) {
+        return false;
+    }
+    if (book.addresses.empty()) {
+        return !refused && now - started_ < unknown_for;
+    }
+    return book.is_peer(client, true) && !source_.squid_digest().wire;
+}
+
+peer::resource_answer peering::answer(const http::request_head& request,
+                                      const asio::ip::address& client,
+                                      const tcp::endpoint& reached_at,
+                                      const peer::peer_book& book,
+                                      bool close,
+                                      wall_time now) {
+    peer::asker who;
+    who.is_reprise = book.is_peer(client, false);
+    who.is_squid = book.is_peer(client, true);
+    who.signing = checker_ != nullptr;
+    const auto which = peer::resource_at(request.target);
+    const bool is_ours = which == peer::resource::digest || which == peer::resource::seen;
+    if (checker_ && is_ours && who.is_reprise) {
+        const auto value_of = [&](std::string_view name) {
+            for (const auto& line : request.fields) {
+                if (http::iequals(line.name, name)) {
+                    return line.value;
+                }
+            }
+            return std::string_view{};
+        };
+        who.signature = checker_->check(
+            {.method = request.method_text, .target = request.target, .host = value_of("Host")},
+            {.endpoint = net::endpoint_text(reached_at.address(), reached_at.port()),
+             .name = node_},
+            value_of(peer::signature_field),
+            now);
+    }
+    const auto squid = which == peer::resource::squid_digest ? source_.squid_digest()
+                                                             : peer::squid_form{};
+    auto out = peer::answer(request,
+                            who,
+                            {.digest = source_.digests().now(),
+                             .seen = seen_source_ ? seen_source_->digests().now() : nullptr,
+                             .squid = squid.wire,
+                             .squid_at = squid.changed,
+                             .squid_for = publish_after_,
+                             .serves_squid = serves_squid_,
+                             .node = node_},
+                            close,
+                            now);
+    const auto how = static_cast<std::size_t>(out.what);
+    answers_[how].fetch_add(1, relaxed);
+    answer_bytes_[how].fetch_add(out.head.size() + (out.body ? out.body->size() : 0), relaxed);
+    return out;
+}
+
+void peering::note_seen(const filter::key_hash& key, wall_time now) noexcept {
+    (void)seen_->note(key, seconds_of(now));
+}
+
+void peering::housekeep(const filter::admission_settings& own, wall_time now) {
+    warn_of_namesakes();
+    if (!seen_) {
+        return;
+    }
+    seen_->tidy();
+    // What siblings fetch grows as it fills, whatever room the filter for admission begins with.
+    auto wanted = one_layer_of(own);
+    const auto has = seen_->current()->settings().objects;
+    const auto figures = seen_->current()->figures(seconds_of(now));
+    const bool fills = std::max(figures.young.keys, figures.old.keys) >= has / 4 * 3;
+    wanted.objects = std::min(wanted.objects, fills ? has * 4 : has);
+    if (seen_->changing() || seen_->current()->settings() == wanted) {
+        return;
+    }
+    try {
+        seen_->change_to(wanted, seconds_of(now));
+    } catch (const std::bad_alloc&) {
+        if (const auto more = no_memory_to_share.due()) {
+            log::warn("admission.share: no memory for ", wanted.objects, " objects", *more);
+        }
+    }
+}
+
+// A name that DNS gives for all nodes has this one's address too; a url of its own is a mistake in
+// one place or the other.
+void peering::warn_of_namesakes() {
+    if (!fetcher_ || fetcher_->others() == fetcher_->followed_count()) {
+        return;
+    }
+    for (const auto& one : fetcher_->figures()) {
+        const bool by_dns = one.name.find('/') != one.name.npos;
+        if (one.digest.state != peer::follow_state::itself || by_dns ||
+            std::find(namesakes_.begin(), namesakes_.end(), one.name) != namesakes_.end()) {
+            continue;
+        }
+        namesakes_.push_back(one.name);
+        log::warn("peers: ",
+                  one.name,
+                  " answers as ",
+                  node_,
+                  ", which is this instance: it is not asked. If it is another one, give each its "
+                  "own forwarding.pseudonym");
+    }
+}
+
+void peering::note_miss(std::size_t url_bytes) noexcept {
+    const auto siblings = fetcher_ ? fetcher_->others() : 0;
+    misses_.fetch_add(1, relaxed);
+    icp_messages_.fetch_add(2 * siblings, relaxed);
+    icp_bytes_.fetch_add(siblings * (icp_query + icp_reply + 2 * url_bytes), relaxed);
+}
+
+std::shared_ptr<const filter::digest> peering::own_digest() const {
+    const auto now = source_.digests().now();
+    return now ? now->bits : nullptr;
+}
+
+std::optional<peer::any_digest> peering::digest_of(std::string_view name) const {
+    if (name.empty()) {
+        auto own = own_digest();
+        return own ? std::optional<peer::any_digest>{std::move(own)} : std::nullopt;
+    }
+    if (fetcher_) {
+        for (auto& one : fetcher_->figures()) {
+            if (one.name == name && one.held) {
+                return std::move(one.held);
+            }
+            if (one.name == name && one.held_squid) {
+                return std::move(one.held_squid);
+            }
+        }
+    }
+    return std::nullopt;
+}
+
+std::optional<peer::any_digest> peering::squid_digest() const {
+    const auto form = source_.squid_digest();
+    if (!form.wire) {
+        return std::nullopt;
+    }
+    auto read = filter::squid_digest::decode(*form.wire);
+    if (read.has_error()) {
+        return std::nullopt;
+    }
+    return std::make_shared<const filter::squid_digest>(std::move(*read));
+}
+
+std::vector<std::string> peering::siblings_with(std::string_view url) {
+    std::vector<std::string> names;
+    peer::sibling_table::reader reader{table_};
+    for (auto left = reader.named(url, key_of(url)); left != 0; left &= left - 1) {
+        names.push_back(table_.name_of(static_cast<unsigned>(std::countr_zero(left))));
+    }
+    return names;
+}
+
+peer::peer_report peering::report(const peer::peer_book& book) const {
+    peer::peer_report out;
+    out.own = source_.figures();
+    const auto own = own_digest();
+    if (own) {
+        out.generation = own->stamp().generation;
+    }
+    out.signs = secret_.has_file();
+    out.shares_seen = shares();
+    for (std::size_t i = 0; i < peer::answered_count; ++i) {
+        out.served[i] = {answers_[i].load(relaxed), answer_bytes_[i].load(relaxed)};
+    }
+    if (fetcher_) {
+        for (auto& one : fetcher_->figures()) {
+            peer::sibling_report sibling;
+            sibling.benefit = table_.benefit_of(one.slot).figures();
+            if (const auto& known = book.siblings[one.slot]) {
+                sibling.squid = known->squid;
+                sibling.proxy_only = known->proxy_only;
+                sibling.url = url_of(*known);
+            }
+            const auto pair = own && one.held ? filter::compare(*own, *one.held) : std::nullopt;
+            if (pair) {
+                sibling.overlap = filter::estimate_intersection(*pair).keys;
+            }
+            sibling.digest = std::move(one);
+            out.siblings.push_back(std::move(sibling));
+        }
+    }
+    for (std::size_t i = 0; i < book.parents.size(); ++i) {
+        out.parents.push_back(
+            {book.parents[i].name, url_of(book.parents[i]), book.choice->has_failed(i)});
+    }
+    out.misses = misses_.load(relaxed);
+    out.icp_messages = icp_messages_.load(relaxed);
+    out.icp_bytes = icp_bytes_.load(relaxed);
+    out.index_bytes = table_.bytes();
+    out.seen_objects = seen_ ? seen_->current()->settings().objects : 0;
+    return out;
+}
+
+}  // namespace reprise::proxy::peer

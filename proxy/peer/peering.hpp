@@ -1,0 +1,171 @@
+#pragma once
+// This instance as a peer: what it tells siblings, what it knows of them, and the threads and loops
+// that keep both true. The parts are in peer/; here they are put together.
+//
+//     store ──events──> digest_source ──keeper's thread──> what /.well-known/reprise/digest serves
+//     sights ─────────> seen filter ────keeper's thread──> what /.well-known/reprise/seen serves
+//     settings, DNS ──home loop──> siblings' answers ──side thread──> sibling_table, seen_elsewhere
+//                              └─> peer_book ──> every worker
+//
+// Threads   the home loop is one worker's; the keeper's and the side thread are this object's own:
+//           no loop makes, decodes or indexes a digest. What requests use is lock-free or behind a
+//           short lock, but for the book, of which each worker has its own reference.
+
+#include "config/options.hpp"
+#include "filter/admission.hpp"
+#include "proxy/cache/admission/sights.hpp"
+#include "proxy/cache/contents.hpp"
+#include "proxy/net/asio.hpp"
+#include "proxy/net/origin_pool.hpp"
+#include "proxy/net/resolver.hpp"
+#include "proxy/net/side_thread.hpp"
+#include "proxy/peer/any_digest.hpp"
+#include "proxy/peer/digest_source.hpp"
+#include "proxy/peer/discovery.hpp"
+#include "proxy/peer/peer_book.hpp"
+#include "proxy/peer/peer_report.hpp"
+#include "proxy/peer/resource.hpp"
+#include "proxy/peer/secret.hpp"
+#include "proxy/peer/seen_source.hpp"
+#include "proxy/peer/sibling_table.hpp"
+#include "proxy/peer/signature.hpp"
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace reprise::proxy::peer {
+
+class peering final : public cache::contents_listener {
+public:
+    using book_ptr = std::shared_ptr<const peer::peer_book>;
+
+    /// Whether these settings need one: there are peers.
+    [[nodiscard]] static bool is_wanted(const config::options& options) noexcept {
+        return !options.peers.empty();
+    }
+
+    /// Reads digest.secret_file. `node`: this instance's name in Via.
+    /// @throws std::runtime_error naming the setting and what is wrong with the file
+    peering(const config::options& options, std::string node, wall_time now);
+    ~peering() override;  ///< @pre stop() was called, or begin() was not
+
+    // What the store holds.
+    void held(cache::tier_name by,
+              const filter::key_hash& key,
+              std::string_view url,
+              wall_time until) noexcept override;
+    void gone(cache::tier_name by, const filter::key_hash& key) noexcept override;
+    void outdated(const filter::key_hash& key) noexcept override;
+    void loaded() noexcept override { source_.loaded(); }
+
+    /// Begins to follow the siblings, on the loop of these, and to publish. `publish` hears each
+    /// new book, on that loop; the first, with the peers whose addresses are in the settings, from
+    /// within this call.
+    /// @pre the home loop does not run yet
+    void begin(asio::io_context& home,
+               net::deadlines& timer,
+               net::resolver& names,
+               net::origin_pool& pool,
+               const config::options& options,
+               std::function<void(book_ptr)> publish);
+    /// Other peers. Home loop.
+    void adopt(const config::options& options);
+    /// Ends what runs on the home loop. Home loop.
+    void leave();
+    /// Ends the threads. @pre the home loop still exists, and runs no more
+    void stop();
+
+    /// A listed Squid asks for the digest, and there is none yet: it is better kept waiting than
+    /// told so. What it is refused it asks for again after five minutes, then ten, ... Nobody's
+    /// address may be known just after a start: for some seconds then whoever may ask at all
+    /// (`refused`: by access.clients) is taken for one.
+    [[nodiscard]] bool should_wait(const http::request_head& request,
+                                   const asio::ip::address& client,
+                                   bool refused,
+                                   const peer::peer_book& book,
+                                   steady_time now) const;
+    /// The answer to a request for one of peer/resource's resources, counted. `reached_at`: our end
+    /// of the connection.
+    [[nodiscard]] peer::resource_answer answer(const http::request_head& request,
+                                               const asio::ip::address& client,
+                                               const tcp::endpoint& reached_at,
+                                               const peer::peer_book& book,
+                                               bool close,
+                                               wall_time now);
+
+    [[nodiscard]] peer::sibling_table& siblings() noexcept { return table_; }
+    [[nodiscard]] const peer::seen_elsewhere& seen_elsewhere() const noexcept {
+        return seen_elsewhere_;
+    }
+    /// The hash of a URL that digests and seen filters are asked for.
+    [[nodiscard]] filter::key_hash key_of(std::string_view url) const noexcept {
+        return peer::key_of(peer::name_of(url, secret_), secret_);
+    }
+
+    /// Siblings are told which URLs were asked for here (admission.share, and there is a secret).
+    [[nodiscard]] bool shares() const noexcept { return seen_ != nullptr; }
+    /// `key`, by key_of, was asked for. @pre shares()
+    void note_seen(const filter::key_hash& key, wall_time now) noexcept;
+    /// Once a second: what was asked for is remembered for as long as by `own`, the settings of the
+    /// filter that admits here; who answers in our name is named in the log, once. Any thread, one
+    /// at a time.
+    void housekeep(const filter::admission_settings& own, wall_time now);
+
+    /// A miss that siblings might have answered: what ICP would have asked all of them.
+    void note_miss(std::size_t url_bytes) noexcept;
+
+    [[nodiscard]] peer::peer_report report(const peer::peer_book& book) const;
+    /// The names of the siblings whose digests list the URL. Any thread; a lock and an allocation.
+    [[nodiscard]] std::vector<std::string> siblings_with(std::string_view url);
+    /// The digest last published (an empty name), or a sibling's as it is held. Any thread.
+    [[nodiscard]] std::optional<peer::any_digest> digest_of(std::string_view name) const;
+    /// Our own as Squids get it; none where they do not, or it is not there yet.
+    [[nodiscard]] std::optional<peer::any_digest> squid_digest() const;
+    [[nodiscard]] const peer::fleet_secret& secret() const noexcept { return secret_; }
+
+private:
+    [[nodiscard]] std::shared_ptr<const filter::digest> own_digest() const;
+    void keep();
+    void tick();
+    void warn_of_namesakes();
+
+    const peer::fleet_secret secret_;
+    const std::string node_;
+    const bool serves_squid_;
+    const steady_time started_ = steady_now();
+    const std::chrono::seconds publish_after_;
+    peer::digest_source source_;
+    std::unique_ptr<cache::sights> seen_;  // null: not shared
+    std::unique_ptr<peer::seen_source> seen_source_;
+    std::unique_ptr<peer::signature_checker> checker_;  // null: nothing is signed
+    peer::sibling_table table_;
+    peer::seen_elsewhere seen_elsewhere_;
+    net::side_thread aside_{"siblings"};  // makes of siblings' answers what they are asked by
+
+    // The home loop's.
+    std::unique_ptr<peer::digest_fetcher> fetcher_;
+    std::unique_ptr<peer::sibling_discovery> discovery_;
+    std::vector<config::peer_options> peers_;
+    book_ptr book_;
+
+    std::array<std::atomic<std::uint64_t>, peer::answered_count> answers_{}, answer_bytes_{};
+    std::atomic<std::uint64_t> misses_{0}, icp_messages_{0}, icp_bytes_{0};
+
+    std::vector<std::string> namesakes_;  // housekeep's: those warned of
+    std::mutex guard_;                    // of stopping_
+    std::condition_variable wake_;
+    bool stopping_ = false;
+    std::thread keeper_;
+};
+
+}  // namespace reprise::proxy::peer

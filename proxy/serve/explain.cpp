@@ -1,0 +1,437 @@
+#include "proxy/serve/explain.hpp"
+
+#include "proxy/cache/verdict.hpp"
+#include "proxy/http/date.hpp"
+#include "proxy/http/forwarding.hpp"
+#include "proxy/http/query.hpp"
+#include "proxy/net/address.hpp"
+#include "proxy/net/hosts.hpp"
+#include "proxy/peer/resource.hpp"
+#include "proxy/serve/intake.hpp"
+#include "proxy/serve/purge.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace reprise::proxy::serve {
+
+namespace {
+
+using boost::beast::http::verb;
+using nlohmann::json;
+
+explanation say(unsigned status, const json& what) {
+    return {status, what.dump(2, ' ', false, json::error_handler_t::replace) + "\n"};
+}
+
+explanation refuse(const std::string& why) {
+    return say(400, json{{"error", why}});
+}
+
+struct asked_for {
+    std::string head;  ///< in wire form
+    std::size_t listener = 0;
+};
+
+// The query as a request's head, or nothing and why.
+std::optional<asked_for> head_of(std::string_view query, std::size_t listeners, std::string& why) {
+    const auto parameters = http::parse_query(query);
+    if (!parameters) {
+        why = "the query cannot be read";
+        return std::nullopt;
+    }
+    asked_for out;
+    std::string method = "GET", url, lines;
+    bool has_host = false;
+    for (const auto& one : *parameters) {
+        if (one.name == "url") {
+            url = one.value;
+        } else if (one.name == "method") {
+            method = one.value;
+        } else if (one.name == "header") {
+            const auto name = std::string_view{one.value}.substr(0, one.value.find(':'));
+            has_host = has_host || http::iequals(name, "host");
+            lines.append(one.value).append("\r\n");
+        } else if (one.name == "listener") {
+            const auto* end = one.value.data() + one.value.size();
+            const auto read = std::from_chars(one.value.data(), end, out.listener);
+            if (read.ec != std::errc{} || read.ptr != end || out.listener >= listeners) {
+                why = "listener is a place in the settings' list, from 0";
+                return std::nullopt;
+            }
+        } else {
+            why = "not understood: " + one.name + "; this takes url, method, header, listener";
+            return std::nullopt;
+        }
+    }
+    if (url.empty()) {
+        why = "url is missing";
+        return std::nullopt;
+    }
+    out.head = method + " " + url + " HTTP/1.1\r\n";
+    if (!has_host) {
+        const auto slashes = url.find("://");
+        const auto host = slashes == std::string::npos ? 0 : slashes + 3;
+        const auto end = std::min(url.find_first_of("/?", host), url.size());
+        out.head.append("Host: ").append(url, host, end - host).append("\r\n");
+    }
+    out.head.append(lines).append("\r\n");
+    return out;
+}
+
+std::string date_of(wall_time when) {
+    const auto text = http::format_date(when);
+    return {text.data(), text.size()};
+}
+
+std::string hash_text(const filter::key_hash& key) {
+    char digits[33];
+    std::snprintf(digits,
+                  sizeof digits,
+                  "%016llx%016llx",
+                  static_cast<unsigned long long>(key.high),
+                  static_cast<unsigned long long>(key.low));
+    return digits;
+}
+
+json directives_of(const http::response_directives& from) {
+    json out = json::array();
+    const auto flag = [&](bool is, const char* name) {
+        if (is) {
+            out.push_back(name);
+        }
+    };
+    const auto time = [&](const std::optional<http::seconds>& value, const char* name) {
+        if (value) {
+            out.push_back(name + ("=" + std::to_string(value->count())));
+        }
+    };
+    time(from.max_age, "max-age");
+    time(from.s_maxage, "s-maxage");
+    time(from.stale_while_revalidate, "stale-while-revalidate");
+    time(from.stale_if_error, "stale-if-error");
+    flag(from.no_store, "no-store");
+    flag(from.no_cache, "no-cache");
+    flag(from.private_, "private");
+    flag(from.public_, "public");
+    flag(from.must_revalidate, "must-revalidate");
+    flag(from.proxy_revalidate, "proxy-revalidate");
+    flag(from.must_understand, "must-understand");
+    flag(from.immutable, "immutable");
+    return out;
+}
+
+json freshness_of(const http::freshness_facts& facts, wall_time now) {
+    const auto age = http::current_age(facts, now);
+    return {{"arrived", date_of(facts.response_time)},
+            {"initial_age", facts.initial_age.count()},
+            {"resident_time", (age - facts.initial_age).count()},
+            {"age", age.count()},
+            {"lifetime", facts.lifetime.count()},
+            {"lifetime_from", http::to_string(facts.source)},
+            {"ttl", (facts.lifetime - age).count()}};
+}
+
+json variant_of(const cache::stored_response& stored, http::field_list asked, wall_time now) {
+    json out;
+    out["status"] = stored.status;
+    out["selected"] = http::matches(stored.vary, stored.selecting, asked);
+    out["vary"] = stored.vary.names;
+    const bool secret = stored.vary.names.find("cookie") != std::string::npos ||
+                        stored.vary.names.find("authorization") != std::string::npos;
+    out["selecting"] = secret ? "(not shown)" : stored.selecting;
+    out["directives"] = directives_of(stored.directives);
+    out["freshness"] = freshness_of(stored.freshness, now);
+    out["purged_softly"] = stored.purged_softly;
+    out["tags"] = stored.tags.size();
+    out["memory_bytes"] = stored.footprint();
+    if (stored.parts) {
+        out["body_bytes"] = stored.parts->bytes();
+        out["complete_length"] = stored.parts->knows_total() ? json(stored.parts->total) : json();
+        auto& parts = out["parts"] = json::array();
+        for (const auto& part : stored.parts->held) {
+            parts.push_back(std::to_string(part.first) + "-" + std::to_string(part.end() - 1));
+        }
+    } else {
+        out["body_bytes"] = stored.size();
+    }
+    return out;
+}
+
+json admission_of(const thread::common_state& common,
+                  const config::options& options,
+                  const config::listener& listener,
+                  const filter::key_hash& key,
+                  std::string_view url) {
+    const auto choice = cache::choice_for(options.admission, listener.admission, url);
+    const auto ruling = common.admission.peek(key, choice);
+    json out{{"policy", to_string(ruling.policy)},
+             {"seen_before", ruling.seen_before},
+             {"admits", ruling.admitted},
+             {"rule", nullptr}};
+    if (ruling.rule < options.admission.rules.size()) {
+        out["rule"] = {{"index", ruling.rule}, {"url", options.admission.rules[ruling.rule].url}};
+    }
+    return out;
+}
+
+json failed(const failure& why) {
+    const auto& facts = facts_of(why.code);
+    json out{{"ruling", "refuse"},
+             {"rule", facts.name},
+             {"section", nullptr},
+             {"outcome", to_string(outcome_of(why.code))},
+             {"status", facts.status},
+             {"why", facts.sentence},
+             {"cache_status", nullptr},
+             {"fwd", nullptr}};
+    if (!facts.setting.empty()) {
+        out["setting"] = facts.setting;
+    }
+    if (!why.detail.empty()) {
+        out["detail"] = why.detail;
+    }
+    return out;
+}
+
+json answered_here(outcome how, std::string_view rule, const char* section) {
+    return {{"ruling", to_string(how)},
+            {"rule", rule},
+            {"section", section != nullptr ? json(section) : json()},
+            {"outcome", to_string(how)},
+            {"cache_status", nullptr},
+            {"fwd", nullptr}};
+}
+
+std::string status_text(const http::cache_status& how) {
+    std::string text;
+    http::append_cache_status(text, "reprise", how);
+    return text;
+}
+
+json judged(const cache::verdict& verdict,
+            const cache::found& kept,
+            const std::optional<failure>& stands_against) {
+    json out{{"ruling", cache::to_string(verdict.what)},
+             {"rule", cache::to_string(verdict.why)},
+             {"section", cache::section_of(verdict.why)},
+             {"outcome", nullptr},
+             {"cache_status", nullptr},
+             {"fwd", nullptr}};
+    if (kept.response) {
+        out["age"] = verdict.reuse.age.count();
+        out["ttl"] = verdict.reuse.ttl.count();
+    }
+    if (verdict.answers()) {
+        const bool fresh = verdict.what == cache::ruling::hit;
+        out["outcome"] = to_string(fresh ? outcome::hit : outcome::stale);
+        out["cache_status"] = status_text(cache::status_of(verdict, *kept.response));
+        return out;
+    }
+    out["fwd"] = http::to_string(verdict.forward);
+    auto against = stands_against;
+    if (verdict.what == cache::ruling::unavailable) {
+        against = failure{failure_code::only_if_cached_miss, ""};
+        out["section"] = "RFC 9111 5.2.1.7";
+    }
+    if (against) {
+        const auto& facts = facts_of(against->code);
+        http::cache_status how;
+        how.forward = verdict.forward;
+        how.detail = facts.name;
+        out["cache_status"] = status_text(how);
+        out["outcome"] = to_string(outcome_of(against->code));
+        out["refused"] = facts.name;
+        out["status"] = facts.status;
+    }
+    return out;
+}
+
+// The addresses that this machine gives a host by itself: numeric, the hosts file's, localhost's.
+// None: name servers are asked, and what they say is judged then.
+std::vector<asio::ip::address> addresses_of(const std::string& host,
+                                            const config::dns_options& options) {
+    if (const auto numeric = net::parse_numeric_host(host)) {
+        return {*numeric};
+    }
+    net::hosts_file hosts{options.hosts_file};
+    if (const auto* listed = hosts.find(host, steady_now())) {
+        return *listed;
+    }
+    if (host == "localhost" || host.ends_with(".localhost")) {
+        return {asio::ip::address_v6::loopback(), asio::ip::address_v4::loopback()};
+    }
+    return {};
+}
+
+// As dial judges where it would connect to.
+std::optional<failure> judge_host(const thread::settings& now_settings, const intake& request) {
+    if (request.accelerator) {
+        return std::nullopt;
+    }
+    auto host = http::connect_host(request.target);
+    if (host.ends_with('.')) {
+        host.pop_back();
+    }
+    std::optional<failure> refused;
+    for (const auto& address : addresses_of(host, now_settings.options.dns)) {
+        const auto verdict = now_settings.guard->check(host, address, request.target.port);
+        if (verdict == net::destination_verdict::allowed) {
+            return std::nullopt;
+        }
+        refused = failure{failure_code::destination_refused,
+                          address.to_string() + " is " + std::string{to_string(verdict)}};
+    }
+    return refused;
+}
+
+// What memory does not have for this request, and the disk may: an exchange reads there first.
+json told_by_disk() {
+    return {{"ruling", "disk"},
+            {"rule", "on-disk"},
+            {"section", "RFC 9111 4"},
+            {"why", "the disk has something for this URL, and is read before anybody is asked"},
+            {"outcome", nullptr},
+            {"cache_status", nullptr},
+            {"fwd", nullptr}};
+}
+
+// What exchange::begin says of methods that are no matter of the store's; none: it goes on.
+std::optional<json> judge_method(const thread::common_state& common,
+                                 const thread::settings& now_settings,
+                                 const http::request_head& head,
+                                 const intake& request,
+                                 const config::listener& listener) {
+    if (head.method == verb::connect) {
+        auto refused = judge_tunnel(now_settings, request, head.fields, common.pseudonym);
+        if (!refused) {
+            refused = judge_host(now_settings, request);
+        }
+        return refused ? failed(*refused)
+                       : answered_here(outcome::tunnel, "method", "RFC 9110 9.3.6");
+    }
+    if (head.method == verb::purge) {
+        if (now_settings.options.access.purge_clients.empty()) {
+            return failed(failure{failure_code::purge_refused, "nobody may"});
+        }
+        std::string scratch;
+        const auto read = read_purge_request(key_text(request.target, listener, scratch),
+                                             head.fields);
+        return !read.wrong.empty() ? failed(failure{failure_code::bad_request, read.wrong})
+                                   : answered_here(outcome::local, "method", nullptr);
+    }
+    if (head.method == verb::options || head.method == verb::trace) {
+        const auto hops = http::judge_hops(head);
+        if (!hops) {
+            return failed(hops.error());
+        }
+        const bool of_proxy = request.target.form == http::target_form::asterisk &&
+                              !request.accelerator;
+        if (hops->what == http::hops::answer_here || of_proxy) {
+            return answered_here(outcome::local,
+                                 "method",
+                                 head.method == verb::trace ? "RFC 9110 9.3.8" : "RFC 9110 9.3.7");
+        }
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+explanation explain(const thread::common_state& common,
+                    const thread::settings& now_settings,
+                    std::string_view query,
+                    wall_time now) {
+    const auto& options = now_settings.options;
+    std::string why;
+    const auto asked = head_of(query, options.listeners.size(), why);
+    if (!asked) {
+        return refuse(why);
+    }
+    const auto& listener = options.listeners[asked->listener];
+    json out;
+    out["listener"] = asked->listener;
+    http::request_head head;
+    const auto parsed = http::parse_request_head(asked->head, head, now_settings.request_limits);
+    if (parsed.state != http::head_state::done) {
+        out["verdict"] = failed(failure{parsed.code, parsed.why});
+        return say(200, out);
+    }
+    out["method"] = head.method_text;
+    out["url"] = head.target;
+    if (common.peers && listener.mode == config::listener_mode::forward &&
+        head.method != verb::connect && peer::resource_at(head.target) != peer::resource::none) {
+        out["verdict"] = answered_here(outcome::local, "for-peers", nullptr);
+        return say(200, out);
+    }
+    intake request;
+    if (const auto wrong = take_in(head, listener, request)) {
+        out["verdict"] = failed(*wrong);
+        return say(200, out);
+    }
+    if (!request.accelerator && !options.access.deny_destinations.empty() &&
+        denies_host(now_settings, request.target)) {
+        out["verdict"] = failed(
+            failure{failure_code::destination_refused,
+                    std::string{request.target.host} + " is in access.deny_destinations"});
+        return say(200, out);
+    }
+    if (auto said = judge_method(common, now_settings, head, request, listener)) {
+        out["verdict"] = std::move(*said);
+        return say(200, out);
+    }
+    std::string scratch;
+    const auto url = key_text(request.target, listener, scratch);
+    const auto key = filter::hash_of(url, common.admission.secret());
+    out["key"] = {{"text", url}, {"hash", hash_text(key)}};
+    auto& stored = out["stored"] = json::array();
+    for (const auto& one : common.store.variants(key, url)) {
+        stored.push_back(variant_of(*one, head.fields, now));
+    }
+    out["fetch_under_way"] = common.fetches.has(key, url);
+    out["known_uncacheable"] = common.uncacheable.has(key, steady_now());
+    out["admission"] = admission_of(common, options, listener, key, url);
+    const bool may_know = common.peers != nullptr && !request.accelerator;
+    out["siblings"] = {
+        {"claims", may_know ? json(common.peers->siblings_with(url)) : json::array()},
+        {"note",
+         common.peers == nullptr ? "there are no siblings"
+         : request.accelerator
+             ? "accelerators' objects are their own"
+             : "of their digests; one that asking has not paid for may be left out"}};
+
+    cache::found kept;
+    cache::verdict verdict;
+    if (request.passes()) {
+        verdict.why = cache::rule::method;
+        verdict.forward = http::forward_reason::method;
+    } else {
+        kept = common.store.peek(key, url, head.fields);
+        verdict = cache::judge(kept, request.facts, head.fields, now);
+    }
+    const auto* disk = common.store.disk();
+    const bool on_disk = disk != nullptr && disk->may_hold(key);
+    out["on_disk"] = on_disk;
+    if (on_disk && !request.passes() && kept.what != cache::lookup::present) {
+        out["verdict"] = told_by_disk();
+        return say(200, out);
+    }
+    auto against = judge_destination(now_settings, request, head.fields, common.pseudonym);
+    if (!against) {
+        against = judge_host(now_settings, request);
+    }
+    auto& told = out["verdict"] = judged(verdict, kept, verdict.answers() ? std::nullopt : against);
+    if (verdict.why == cache::rule::request_no_cache &&
+        http::find(head.fields, http::field_id::cache_control) == nullptr) {
+        told["section"] = "RFC 9111 5.4";  // it said so by Pragma
+    }
+    return say(200, out);
+}
+
+}  // namespace reprise::proxy::serve

@@ -1,0 +1,43 @@
+#pragma once
+// What a request would get now, and why: GET /explain on the admin listener.
+// It is read by intake and judged by cache::judge, as an exchange does it; nobody is asked and
+// nothing changes: the store and the admission filter are peeked at, SIEVE marks nothing.
+
+#include "proxy/thread/settings.hpp"
+#include "proxy/thread/worker.hpp"
+
+#include <string>
+#include <string_view>
+
+namespace reprise::proxy::serve {
+
+struct explanation {
+    unsigned status = 200;  ///< 400: the query says nothing that could be explained
+    std::string json;
+};
+
+/// `query`: url=U (absolute, or host:port for CONNECT), and where they are not the usual method=M,
+/// header=Name:%20value (several), listener=N (its place in the settings). Without a Host header
+/// the URL's authority is it. The client is taken for one that access.clients allows, and
+/// access.purge_clients where anybody is in it. Where a name leads is judged when it is resolved.
+///
+/// In the answer:
+///
+///     key        the primary key's text and its hash
+///     stored     every variant: selecting fields, each term of its age and lifetime, parts
+///     admission  times seen, the policy and rule in force, whether this request would admit it
+///     siblings   whose digests claim it
+///     on_disk    whether the disk has something for this URL (a flag in memory: nothing is read).
+///                Where memory has nothing for the request it is read first: the ruling is "disk"
+///     verdict    what becomes of the request: `ruling`, the `rule` and `section` that decided, and
+///                of what is known before an origin answers: `outcome` and `cache_status` as the
+///                log and the response would have them; null, and only `fwd`, of the rest
+///
+/// Values of Authorization and Cookie among selecting fields are not shown.
+/// Any thread.
+[[nodiscard]] explanation explain(const thread::common_state& common,
+                                  const thread::settings& now_settings,
+                                  std::string_view query,
+                                  wall_time now);
+
+}  // namespace reprise::proxy::serve

@@ -1,0 +1,154 @@
+#include "proxy/serve/intake.hpp"
+
+#include "proxy/http/forwarding.hpp"
+
+#include <algorithm>
+
+namespace reprise::proxy::serve {
+
+using boost::beast::http::verb;
+using http::field_id;
+
+std::optional<failure> take_in(http::request_head& head,
+                               const config::listener& listener,
+                               intake& out) {
+    const bool upgrades = http::asks_websocket(head);
+    out.last = upgrades || head.method == verb::connect;
+    const auto framing = http::request_framing(head);
+    if (!framing) {
+        return framing.error();
+    }
+    out.framed = true;
+    out.body = *framing;
+    if (out.body.kind == http::body_kind::length && out.body.length == 0 &&
+        (head.method == verb::get || head.method == verb::head)) {
+        out.body.kind = http::body_kind::none;  // says nothing, and would keep it from the store
+    }
+    out.accelerator = listener.mode == config::listener_mode::accelerator;
+    const bool secure = out.accelerator && listener.tls.has_value();
+    const auto forms = secure            ? http::secure_accelerator_forms
+                       : out.accelerator ? http::accelerator_forms
+                                         : http::forward_forms;
+    auto parsed = http::parse_target(head.method, head.target, forms);
+    if (!parsed) {
+        return parsed.error();
+    }
+    out.target = *parsed;
+    const auto continues = http::expects_continue(head, out.body);
+    if (!continues) {
+        return continues.error();
+    }
+    if (out.accelerator) {
+        if (out.target.form == http::target_form::absolute) {
+            out.target.form = http::target_form::origin;
+            out.target.normal = false;
+            if (secure && !out.target.secure && out.target.port == 80) {
+                out.target.port = 443;  // what is asked over TLS is https, whatever it is called
+            }
+            out.target.secure = secure;
+        } else {
+            out.target.secure = secure;
+            const auto* host = http::find(head.fields, field_id::host);
+            const auto authority = host != nullptr ? host->value
+                                                   : std::string_view{listener.upstream}.substr(
+                                                         7);  // behind "http://"
+            auto with_host = http::with_authority(out.target, authority);
+            if (!with_host) {
+                return with_host.error();
+            }
+            out.target = *with_host;
+        }
+    }
+    // A body would have to end before the other protocol begins: the upgrade is not asked for then.
+    out.websocket = upgrades && out.body.kind == http::body_kind::none;
+    http::strip_hop_by_hop(head.fields);
+    if (out.accelerator) {
+        http::strip_scheme_claims(head.fields);
+    }
+    out.facts = cache::read_request_facts(
+        head.method == verb::get, head.method == verb::head, head.fields);
+    return std::nullopt;
+}
+
+std::string_view key_text(const http::target& target,
+                          const config::listener& listener,
+                          std::string& scratch) {
+    if (target.normal) {
+        return target.raw;
+    }
+    scratch.clear();
+    http::append_key(scratch, target);
+    if (listener.mode == config::listener_mode::accelerator) {
+        // A space stands in no target, so this can be no other listener's key.
+        scratch.append(" ").append(listener.upstream);
+    }
+    return scratch;
+}
+
+bool denies_host(const thread::settings& now, const http::target& target) {
+    auto host = http::connect_host(target);
+    if (const auto literal = net::read_numeric_host(host)) {
+        return now.guard->check(host, *literal, target.port) == net::destination_verdict::denied;
+    }
+    // A name says nothing of addresses: only rules that name hosts are asked.
+    if (host.ends_with('.')) {
+        host.pop_back();
+    }
+    const auto& rules = now.options.access.deny_destinations;
+    return std::any_of(rules.begin(), rules.end(), [&](const config::destination& rule) {
+        const std::string_view named{rule.host};
+        const bool port = !rule.port || *rule.port == target.port;
+        const bool below = named.starts_with("*.") && host.size() > named.size() - 1 &&
+                           host.ends_with(named.substr(1));
+        return port && !named.empty() && (named == host || below);
+    });
+}
+
+std::optional<failure> judge_destination(const thread::settings& now,
+                                         const intake& request,
+                                         http::field_list fields,
+                                         std::string_view pseudonym) {
+    if (request.facts.has_via && http::via_has(fields, pseudonym)) {
+        return failure{failure_code::loop_detected, "Via names this proxy already"};
+    }
+    const auto port = request.target.port;
+    if (!request.accelerator && !net::port_allowed(now.options.access.request_ports, port)) {
+        return failure{failure_code::port_refused, "port " + std::to_string(port)};
+    }
+    if (!request.accelerator) {
+        return net::judge_literal(*now.guard, request.target.host, port);
+    }
+    return std::nullopt;
+}
+
+std::optional<failure> judge_tunnel(const thread::settings& now,
+                                    const intake& request,
+                                    http::field_list fields,
+                                    std::string_view pseudonym) {
+    if (request.facts.has_via && http::via_has(fields, pseudonym)) {
+        return failure{failure_code::loop_detected, "Via names this proxy already"};
+    }
+    const auto port = request.target.port;
+    if (!net::port_allowed(now.options.access.connect_ports, port)) {
+        return failure{failure_code::port_refused, "CONNECT to port " + std::to_string(port)};
+    }
+    return std::nullopt;
+}
+
+outcome outcome_of(failure_code code) noexcept {
+    switch (code) {
+    case failure_code::only_if_cached_miss: return outcome::only_if_cached;
+    case failure_code::client_refused:
+    case failure_code::purge_refused:
+    case failure_code::port_refused:
+    case failure_code::destination_refused:
+    case failure_code::too_many_connections:
+    case failure_code::client_share_used:
+    case failure_code::loop_detected:
+    case failure_code::draining: return outcome::refused;
+    default: break;
+    }
+    return facts_of(code).whose == fault::client ? outcome::client_error : outcome::error;
+}
+
+}  // namespace reprise::proxy::serve

@@ -1,0 +1,72 @@
+#pragma once
+// A request as it is understood before anything is looked up: its target, framing and facts, its
+// key, and what is refused already. No socket: an exchange reads what a client sent by this, and
+// /explain what an operator describes, so both get the same.
+
+#include "config/options.hpp"
+#include "proxy/base/counters.hpp"
+#include "proxy/base/failure.hpp"
+#include "proxy/cache/verdict.hpp"
+#include "proxy/http/framing.hpp"
+#include "proxy/http/message_head.hpp"
+#include "proxy/http/target.hpp"
+#include "proxy/thread/settings.hpp"
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace reprise::proxy::serve {
+
+struct intake {
+    http::target target;  ///< an accelerator's has been given its authority
+    http::body_framing body;
+    cache::request_facts facts;
+    bool framed = false;  ///< where the next request begins is known
+    bool accelerator = false;
+    bool websocket = false;
+    /// Nothing behind it is read as a request: CONNECT, and what asks for another protocol. Whoever
+    /// sent it may have gone on in that protocol, with bytes of a third party's choice (RFC 9931).
+    bool last = false;
+
+    /// Neither answered from the store nor stored: another method, a body, an upgrade.
+    [[nodiscard]] bool passes() const noexcept {
+        return (!facts.is_get && !facts.is_head) || body.kind != http::body_kind::none || websocket;
+    }
+};
+
+/// Reads `head`, which loses its hop-by-hop fields, as a request to `listener`. None: understood;
+/// else why not, with `out` filled as far as it went. Views in `out` are of the head's bytes, or of
+/// `listener`.
+[[nodiscard]] std::optional<failure> take_in(http::request_head& head,
+                                             const config::listener& listener,
+                                             intake& out);
+
+/// The primary key's text: the target itself where that is in normal form, else `scratch`.
+[[nodiscard]] std::string_view key_text(const http::target& target,
+                                        const config::listener& listener,
+                                        std::string& scratch);
+
+/// access.deny_destinations, asked of hits too. Of a stored response no address is connected to;
+/// what an operator denies by name, or by an address that the URL names, is not served from the
+/// store either.
+[[nodiscard]] bool denies_host(const thread::settings& now, const http::target& target);
+
+/// What stands against asking the origin, whoever connects to it: this proxy's own Via,
+/// access.request_ports, an address in the URL that the guard refuses. Where a name leads is judged
+/// when it is known (dial.hpp).
+[[nodiscard]] std::optional<failure> judge_destination(const thread::settings& now,
+                                                       const intake& request,
+                                                       http::field_list fields,
+                                                       std::string_view pseudonym);
+
+/// The same of a tunnel: this proxy's own Via, access.connect_ports.
+[[nodiscard]] std::optional<failure> judge_tunnel(const thread::settings& now,
+                                                  const intake& request,
+                                                  http::field_list fields,
+                                                  std::string_view pseudonym);
+
+/// How a request ends that is answered with this failure.
+[[nodiscard]] outcome outcome_of(failure_code code) noexcept;
+
+}  // namespace reprise::proxy::serve

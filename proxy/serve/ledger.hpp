@@ -1,0 +1,83 @@
+#pragma once
+// What one request is to the counters, the access log and the advisor.
+//
+// It is filled in while the request is answered, and closed exactly once: by exchange's destructor, so that no way of
+// answering, and no exception, leaves a request uncounted or counts it twice. Whoever finds out how an answer went
+// says so in `how`, `status` and `reason`; nobody else closes anything.
+//
+// Bytes are counted when they are sent, not when they are composed: `note_body` says what a body's bytes are, and
+// `settle` asks the connection how many of them have gone.
+//
+// Threads   the worker's own.
+// Cost      nothing is allocated before close(), and there only where the access log is on.
+
+#include "filter/key_hash.hpp"
+#include "proxy/base/clock.hpp"
+#include "proxy/base/counters.hpp"
+#include "proxy/http/message_head.hpp"
+#include "proxy/serve/sent_body.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace reprise::proxy::cache {
+struct stored_response;
+}  // namespace reprise::proxy::cache
+
+namespace reprise::proxy::serve {
+
+struct session_state;
+
+class ledger {
+public:
+    /// `session` outlives it.
+    ledger(session_state& session, steady_time started) noexcept;
+    ledger(const ledger&) = delete;
+    ledger& operator=(const ledger&) = delete;
+
+    outcome how = outcome::error;
+    unsigned status = 0;           ///< of the answer; 0: there was none
+    std::string_view reason{};     ///< static text
+    std::string error{};           ///< what the reason leaves out
+    std::string origin{}, peer{};  ///< who was asked; empty: nobody
+    std::optional<std::chrono::nanoseconds> origin_time{};
+
+    [[nodiscard]] steady_time started() const noexcept { return started_; }
+
+    /// Something of the answer has gone out: the first time counts.
+    void note_first_byte();
+    /// What went out was an interim answer: the first byte is still to come.
+    void forget_first_byte() noexcept { first_byte_.reset(); }
+
+    /// `bytes` of a body are appended to the session's parts next.
+    void note_body(body_source from, std::uint64_t bytes);
+    /// A send is over: counts what of the noted bytes has gone.
+    void settle();
+
+    /// The request that is closed.
+    struct request {
+        const http::request_head* head = nullptr;  ///< null: it could not be read
+        std::size_t unconsumed = 0;  ///< bytes of it that still stand in the client's input
+        filter::key_hash key{};
+        const cache::stored_response* sent = nullptr;  ///< what was stored and sent
+    };
+    /// Counts and logs. Later calls do nothing.
+    void close(const request& asked);
+
+private:
+    void tell_advisor(const request& asked, std::uint64_t sent, steady_time now) const;
+
+    session_state& session_;
+    steady_time started_;
+    std::uint64_t out_before_;
+    std::uint64_t in_before_;
+    std::optional<std::chrono::nanoseconds> first_byte_;
+    sent_body body_;
+    bool closed_ = false;
+};
+
+}  // namespace reprise::proxy::serve

@@ -1,0 +1,292 @@
+#include "proxy/serve/session.hpp"
+
+#include "proxy/base/log.hpp"
+#include "proxy/base/seldom.hpp"
+#include "proxy/net/access.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+
+namespace reprise::proxy::serve {
+
+namespace {
+
+constinit log::seldom ended_by_exception;
+constexpr std::size_t read_size = 16u << 10;
+constexpr std::size_t smallest_read = 4u << 10;
+constexpr std::uint64_t linger_most = 256u << 10;
+}  // namespace
+
+census_place::census_place(thread::worker& w, const net::address_bytes& client) : client_{client} {
+    const auto& limits = w.current->options.limits;
+    const auto most = w.speaks_for_many(client) ? limits.client_connections
+                                                : limits.connections_per_client;
+    if (w.common.clients.enter(client, most, limits.client_connections)) {
+        of_ = &w.common.clients;
+    }
+}
+
+census_place::census_place(census_place&& other) noexcept
+    : of_{std::exchange(other.of_, nullptr)},
+      client_{other.client_} {}
+
+census_place& census_place::operator=(census_place&& other) noexcept {
+    std::swap(of_, other.of_);
+    std::swap(client_, other.client_);
+    return *this;
+}
+
+census_place::~census_place() {
+    if (of_ != nullptr) {
+        of_->leave(client_);
+    }
+}
+
+session::session(thread::worker& w,
+                 tcp_socket socket,
+                 std::size_t listener,
+                 const tcp::endpoint& client)
+    : state_{w, std::move(socket), listener},
+      place_{w.connections.insert(w.connections.end(), this)},
+      client_{client} {
+    w.counts.client_open.add();
+}
+
+session::~session() {
+    auto& w = state_.w;
+    w.connections.erase(place_);
+    w.counts.client_open.subtract();
+}
+
+void session::is_behind(std::shared_ptr<net::tls_link> link,
+                        const tcp::endpoint& here,
+                        census_place place) {
+    state_.reached_at = here;
+    state_.client.is_behind(std::move(link));
+    place_among_clients_ = std::move(place);
+}
+
+void session::end_if_idle() {
+    if (idle_) {
+        abort();
+    }
+}
+
+void session::abort() {
+    state_.client.close();
+    state_.client_gone = true;
+    state_.arrived.notify();
+}
+
+void session::look_at_client() {
+    if (state_.waiting && state_.client.client_left()) {
+        state_.client_gone = true;
+        state_.arrived.notify();
+    }
+}
+
+// Looks for a whole head at the front of the input; arms the deadline of what is waited for when
+// there is none yet.
+session::head_state session::look_for_head(bool first) {
+    auto& client = state_.client;
+    const auto& current = *state_.w.current;
+    const auto& timeouts = current.options.timeouts;
+    idle_ = client.input().empty();
+    if (idle_) {
+        resume_ = 0;
+        head_begun_ = false;
+        client.input().release(read_size);
+        client.patience().expire_after(first ? timeouts.client_head : timeouts.client_idle);
+        const bool draining = state_.w.common.draining.load(std::memory_order_relaxed);
+        return draining && !first ? head_state::end : head_state::need_more;
+    }
+    const auto parsed = http::parse_request_head(
+        client.input().data(), state_.head, current.request_limits, resume_);
+    if (parsed.state == http::head_state::done) {
+        client.patience().clear();
+        resume_ = 0;
+        head_begun_ = false;
+        return head_state::whole;
+    }
+    if (parsed.state == http::head_state::bad) {
+        exchange::refuse_head(state_, failure{parsed.code, parsed.why}, steady_now());
+        return head_state::refused;
+    }
+    resume_ = parsed.resume;
+    if (!head_begun_) {
+        head_begun_ = true;
+        client.patience().expire_after(timeouts.client_head);
+    }
+    return head_state::need_more;
+}
+
+// Lets the last answer arrive: closing with unread input would reset the connection and take the
+// answer with it.
+awaitable<void> session::linger() {
+    auto& client = state_.client;
+    if (client.failed() || !client.socket().is_open()) {
+        co_return;
+    }
+    if (client.reply_under_way()) {
+        client.break_off();
+        co_return;
+    }
+    error_code ignored;
+    client.socket().shutdown(tcp_socket::shutdown_send, ignored);
+    client.patience().expire_after(std::chrono::seconds{2});
+    std::uint64_t dropped = 0;
+    while (dropped < linger_most) {
+        dropped += client.input().size();
+        client.input().clear();
+        const auto end = co_await client.read(read_size);
+        if (end != net::client_stream::read_end::some) {
+            break;
+        }
+    }
+    client.patience().clear();
+}
+
+awaitable<void> session::run() {
+    auto& w = state_.w;
+    auto& client = state_.client;
+    const auto address = net::canonical(client_.address());
+    state_.client_at = address;
+    state_.client_address = net::to_address(address).to_string();
+    state_.client_port = client_.port();
+    const auto current = w.current;
+    state_.client_refused = !net::client_allowed(current->options.access.clients,
+                                                 client_.address());
+    if (!place_among_clients_) {
+        place_among_clients_ = census_place{w, address};
+    }
+    if (!place_among_clients_ || state_.client_refused) {
+        w.counts.client_refused.add();
+    }
+    if (!place_among_clients_) {
+        exchange::refuse_head(state_,
+                              failure{failure_code::too_many_connections, state_.client_address},
+                              steady_now());
+        co_return;
+    }
+    // The way of a hit is this loop and nothing else: no coroutine is begun between two reads.
+    bool first = true;
+    bool keep = true;
+    while (keep) {
+        const auto found = look_for_head(first);
+        if (found == head_state::end) {
+            co_return;
+        }
+        if (found == head_state::refused) {
+            break;
+        }
+        if (found == head_state::need_more) {
+            if (client.patience().expired()) {
+                co_return;
+            }
+            const auto room = client.input().prepare(smallest_read);
+            const auto into = asio::buffer(room.data(), std::min(room.size(), read_size));
+            const auto [error, got] = co_await client.socket().async_read_some(into, use_tuple);
+            if (got > 0) {
+                client.note_read(got);
+                continue;
+            }
+            if (client.patience().expired() && !client.input().empty()) {
+                const failure late{failure_code::request_timeout,
+                                   "the request's head did not arrive in time"};
+                exchange::refuse_head(state_, late, steady_now());
+            }
+            co_return;
+        }
+        first = false;
+        exchange one{state_, steady_now()};
+        const auto next = one.begin();
+        if (next == exchange::next::wait) {
+            keep = co_await one.run();
+        } else {
+            keep = next == exchange::next::keep;
+        }
+        keep = keep && !client.reply_under_way();
+    }
+    co_await linger();
+}
+
+namespace {
+awaitable<void> run_session(thread::worker& w,
+                            tcp_socket socket,
+                            std::size_t listener,
+                            tcp::endpoint client) {
+    session one{w, std::move(socket), listener, client};
+    co_await one.run();
+}
+
+// A handshake takes memory and time before anything is asked: only who has a place may begin one.
+awaitable<void> run_tls_session(thread::worker& w,
+                                tcp_socket socket,
+                                std::size_t listener,
+                                tcp::endpoint client,
+                                net::tls_identity_ptr identity) {
+    census_place place{w, net::canonical(client.address())};
+    if (!place) {
+        w.counts.client_refused.add();
+        co_return;
+    }
+    const auto current = w.current;
+    const auto& options = current->options;
+    const net::tls_pace pace{options.limits.body_rate, options.timeouts.client_body};
+    const auto until = steady_now() + options.timeouts.client_head;
+    error_code gone;
+    const auto here = socket.local_endpoint(gone);
+    auto secured = co_await net::accept_tls(
+        std::move(socket), std::move(identity), pace, w.timer, until);
+    if (!secured) {
+        log::debug("TLS with ",
+                   client.address().to_string(),
+                   " on listeners[",
+                   listener,
+                   "]: ",
+                   secured.error().detail);
+        co_return;
+    }
+    const auto link = secured->link;
+    session one{w, std::move(secured->plain), listener, client};
+    one.is_behind(link, here, std::move(place));
+    co_await one.run();
+    // It counts as open until its last bytes are on their way, so that a drain waits for them.
+    one.abort();
+    co_await link->ended();
+}
+}  // namespace
+
+void serve_client(thread::worker& w, tcp_socket socket, std::size_t listener) {
+    w.counts.client_accepted.add();
+    error_code gone;
+    const auto client = socket.remote_endpoint(gone);
+    if (gone) {
+        return;
+    }
+    auto on_end = [](std::exception_ptr broken) {
+        if (!broken) {
+            return;
+        }
+        try {
+            std::rethrow_exception(broken);
+        } catch (const std::exception& what) {
+            if (const auto more = ended_by_exception.due()) {
+                log::error(
+                    "a connection ended by an exception: ", std::string_view{what.what()}, *more);
+            }
+        } catch (...) {
+            if (const auto more = ended_by_exception.due()) {
+                log::error("a connection ended by an exception", *more);
+            }
+        }
+    };
+    if (const auto& identity = w.current->identities[listener]) {
+        asio::co_spawn(w.io,
+                       run_tls_session(w, std::move(socket), listener, client, identity),
+                       std::move(on_end));
+        return;
+    }
+    asio::co_spawn(w.io, run_session(w, std::move(socket), listener, client), std::move(on_end));
+}
+
+}  // namespace reprise::proxy::serve

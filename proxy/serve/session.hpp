@@ -1,0 +1,71 @@
+#pragma once
+// One client connection: read a head, exchange, again; in the order in which requests come.
+
+#include "proxy/net/tls.hpp"
+#include "proxy/serve/exchange.hpp"
+#include "proxy/thread/client_connection.hpp"
+#include "proxy/thread/worker.hpp"
+
+#include <list>
+#include <memory>
+
+namespace reprise::proxy::serve {
+
+/// A connection's place among those that limits.client_connections and connections_per_client
+/// allow.
+class census_place {
+public:
+    census_place() = default;
+    /// Takes one, if there is one.
+    census_place(thread::worker& w, const net::address_bytes& client);
+    census_place(census_place&& other) noexcept;
+    census_place& operator=(census_place&& other) noexcept;
+    ~census_place();
+
+    [[nodiscard]] explicit operator bool() const noexcept { return of_ != nullptr; }
+
+private:
+    thread::client_census* of_ = nullptr;
+    net::address_bytes client_{};
+};
+
+/// Lives on its worker's thread, in a coroutine that serve_client begins; listed in
+/// worker::connections.
+class session final : public thread::client_connection {
+public:
+    session(thread::worker& w,
+            tcp_socket socket,
+            std::size_t listener,
+            const tcp::endpoint& client);
+    ~session();
+
+    /// Before run(): `socket` is the plain end of `link`, the client reached `here`, and it has its
+    /// place already.
+    void is_behind(std::shared_ptr<net::tls_link> link,
+                   const tcp::endpoint& here,
+                   census_place place);
+
+    [[nodiscard]] awaitable<void> run();
+
+    void end_if_idle() override;
+    void abort() override;
+    void look_at_client() override;
+
+private:
+    enum class head_state : std::uint8_t { whole, need_more, refused, end };
+    [[nodiscard]] head_state look_for_head(bool first);
+    [[nodiscard]] awaitable<void> linger();
+
+    session_state state_;
+    std::list<thread::client_connection*>::iterator place_;
+    tcp::endpoint client_;
+    census_place place_among_clients_;
+    bool idle_ = true;
+    bool head_begun_ = false;
+    std::size_t resume_ = 0;
+};
+
+/// Begins a session on `w`'s thread for a connection just accepted.
+void serve_client(thread::worker& w, tcp_socket socket, std::size_t listener);
+
+}  // namespace reprise::proxy::serve

@@ -1,0 +1,237 @@
+#include "proxy/server/obstacles.hpp"
+
+#include "config/json.hpp"
+#include "proxy/admin/admin_gate.hpp"
+#include "proxy/cache/disk/examine.hpp"
+#include "proxy/net/listening.hpp"
+#include "proxy/net/tls_context.hpp"
+#include "proxy/peer/peering.hpp"
+#include "proxy/peer/secret.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <stdexcept>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <utility>
+
+namespace reprise::proxy::server {
+
+namespace {
+
+using weight = obstacle_weight;
+
+std::string reason(int error) {
+    return boost::system::error_code{error, boost::system::system_category()}.message();
+}
+
+/// Empty: it may be read, and is a file.
+std::string why_unreadable(const std::string& path) {
+    struct stat facts {};
+    if (::stat(path.c_str(), &facts) != 0) {
+        return "cannot be read: " + reason(errno);
+    }
+    if (!S_ISREG(facts.st_mode)) {
+        return "is no regular file";
+    }
+    if (::faccessat(AT_FDCWD, path.c_str(), R_OK, AT_EACCESS) != 0) {
+        return "cannot be read: " + reason(errno);
+    }
+    return {};
+}
+
+/// Empty: files can be made in it.
+std::string why_unwritable_directory(const std::string& path) {
+    struct stat facts {};
+    if (::stat(path.c_str(), &facts) != 0) {
+        return path + ": " + reason(errno);
+    }
+    if (!S_ISDIR(facts.st_mode)) {
+        return path + " is no directory";
+    }
+    if (::faccessat(AT_FDCWD, path.c_str(), W_OK | X_OK, AT_EACCESS) != 0) {
+        return "nothing can be made in " + path + ": " + reason(errno);
+    }
+    return {};
+}
+
+std::string parent_of(const std::string& path) {
+    const auto slash = path.rfind('/');
+    return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+}
+
+/// Empty: a file can be appended to, or made there. One that is there is not opened: whoever reads
+/// a pipe would take that for its end.
+std::string why_unwritable(const std::string& path) {
+    struct stat facts {};
+    if (::stat(path.c_str(), &facts) != 0) {
+        return errno == ENOENT ? why_unwritable_directory(parent_of(path))
+                               : "cannot be opened: " + reason(errno);
+    }
+    if (S_ISDIR(facts.st_mode)) {
+        return "is a directory";
+    }
+    if (::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) != 0) {
+        return "cannot be written: " + reason(errno);
+    }
+    return {};
+}
+
+class search {
+public:
+    std::vector<obstacle> run(const config::options& options) && {
+        for (std::size_t i = 0; i < options.listeners.size(); ++i) {
+            const auto setting = "listeners[" + std::to_string(i) + "]";
+            look_at_address(setting + ".address", options.listeners[i].address);
+            if (const auto& tls = options.listeners[i].tls) {
+                look_at_pair(setting + ".tls", *tls);
+            }
+        }
+        look_at_admin(options.admin);
+        look_at_disk(options.disk);
+        look_at_state(options.admission.state);
+        const auto& log = options.log.access;
+        if (log != "-" && log != "off") {
+            add("log.access", log, why_unwritable(log));
+        }
+        // That of the system need not be there.
+        const auto& hosts = options.dns.hosts_file;
+        if (!hosts.empty() && hosts != config::dns_options{}.hosts_file) {
+            add("dns.hosts_file", hosts, why_unreadable(hosts), weight::harms);
+        }
+        look_at_secret(options);
+        look_at_trust(options.peers);
+        return std::move(found_);
+    }
+
+private:
+    /// Nothing where `why` is empty.
+    void add(std::string setting,
+             std::string_view value,
+             std::string why,
+             weight of = weight::ends_start) {
+        if (!why.empty()) {
+            found_.push_back(
+                {{std::move(setting), config::quoted(value, 4096), std::move(why)}, of});
+        }
+    }
+
+    void look_at_address(const std::string& setting, const config::endpoint& where) {
+        const auto failed = net::why_not_listen(io_, where);
+        if (failed == boost::system::errc::address_in_use) {
+            add(setting, net::to_text(where), "somebody listens there already", weight::in_use);
+        } else if (failed) {
+            add(setting, net::to_text(where), "cannot be listened on: " + failed.message());
+        }
+    }
+
+    /// Of a file that nobody but us is to know.
+    void look_at_mode(const std::string& setting, const std::string& path) {
+        struct stat facts {};
+        if (::stat(path.c_str(), &facts) == 0 && (facts.st_mode & (S_IROTH | S_IWOTH)) != 0) {
+            add(setting, path, "every user may read or write it: chmod o= " + path, weight::harms);
+        }
+    }
+
+    void look_at_pair(const std::string& setting, const config::tls_options& tls) {
+        try {
+            (void)net::tls_identity::read(tls, setting);
+        } catch (const std::runtime_error& unusable) {
+            found_.push_back({{"", "", unusable.what()}, weight::ends_start});  // names the member
+            if (!why_unreadable(tls.certificate).empty()) {                     // which came first
+                add(setting + ".key", tls.key, why_unreadable(tls.key));
+            }
+        }
+        look_at_mode(setting + ".key", tls.key);
+    }
+
+    void look_at_admin(const config::admin_options& admin) {
+        if (admin.address) {
+            look_at_address("admin.address", *admin.address);
+        }
+        if (!admin.token_file.empty()) {
+            auto why = why_unreadable(admin.token_file);
+            if (why.empty()) {
+                why = admin::admin_gate{admin}.token_problem();
+            }
+            add("admin.token_file", admin.token_file, std::move(why), weight::harms);
+            look_at_mode("admin.token_file", admin.token_file);
+        }
+    }
+
+    void look_at_disk(const config::disk_options& disk) {
+        if (disk.path.empty()) {
+            return;
+        }
+        // The start makes it and what is missing above.
+        auto there = disk.path;
+        while (::access(there.c_str(), F_OK) != 0 && errno == ENOENT && there != "/" &&
+               there != ".") {
+            there = parent_of(there);
+        }
+        if (auto why = why_unwritable_directory(there); !why.empty()) {
+            add("disk.path", disk.path, std::move(why));
+            return;
+        }
+        const auto seen = cache::disk::examine(*cache::disk::system_files(), disk.path);
+        add("disk.path",
+            disk.path,
+            seen.trouble,
+            seen.in_use ? weight::in_use : weight::ends_start);
+    }
+
+    void look_at_state(const std::string& path) {
+        if (path.empty()) {
+            return;
+        }
+        // It is replaced by another file, not written.
+        auto why = why_unwritable_directory(parent_of(path));
+        if (why.empty() && ::access(path.c_str(), F_OK) == 0) {
+            why = why_unreadable(path);
+        }
+        add("admission.state", path, std::move(why), weight::harms);
+    }
+
+    void look_at_secret(const config::options& options) {
+        const auto& path = options.digest.secret_file;
+        if (path.empty()) {
+            return;
+        }
+        // Without peers nobody reads it.
+        const auto of = peer::peering::is_wanted(options) ? weight::ends_start : weight::harms;
+        auto why = why_unreadable(path);
+        if (why.empty()) {
+            if (const auto loaded = peer::load_secret(path); !loaded) {
+                why = loaded.error().message();
+            }
+        }
+        add("digest.secret_file", path, std::move(why), of);
+        look_at_mode("digest.secret_file", path);
+    }
+
+    void look_at_trust(const std::vector<config::peer_options>& peers) {
+        for (std::size_t i = 0; i < peers.size(); ++i) {
+            if (peers[i].url.starts_with("https:")) {
+                try {
+                    (void)net::tls_trust::of_the_system();
+                } catch (const std::runtime_error& unusable) {
+                    add("peers[" + std::to_string(i) + "].url", peers[i].url, unusable.what());
+                }
+                return;
+            }
+        }
+    }
+
+    asio::io_context io_{1};
+    std::vector<obstacle> found_;
+};
+
+}  // namespace
+
+std::vector<obstacle> find_obstacles(const config::options& options) {
+    return search{}.run(options);
+}
+
+}  // namespace reprise::proxy::server

@@ -1,0 +1,32 @@
+#pragma once
+// What stands in the way of a start: files, directories and addresses that the settings name and
+// that can't be used as they need them.
+//
+// --check-config and the start ask the same function, so what ends the one is said by the other,
+// all of it at once. Settings are checked by config/ before, which reads nothing but their file.
+
+#include "config/mistake.hpp"
+#include "config/options.hpp"
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace reprise::proxy::server {
+
+enum class obstacle_weight : std::uint8_t {
+    ends_start,
+    in_use,  ///< ends the start as well, unless who uses it now has ended by then
+    harms,   ///< the start goes on without what was asked for
+};
+
+struct obstacle {
+    config::mistake what;  ///< the setting, its value, and why it can't be used
+    obstacle_weight weight = obstacle_weight::ends_start;
+};
+
+/// In the settings' order. Changes nothing: makes no file, keeps no lock, listens nowhere. For the
+/// user who asks; another one may read and write elsewhere. Blocks on the file system.
+[[nodiscard]] std::vector<obstacle> find_obstacles(const config::options& options);
+
+}  // namespace reprise::proxy::server

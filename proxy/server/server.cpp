@@ -1,0 +1,612 @@
+#include "proxy/server/server.hpp"
+
+#include "config/changes.hpp"
+#include "proxy/base/log.hpp"
+#include "proxy/base/seldom.hpp"
+#include "proxy/net/listening.hpp"
+#include "proxy/net/pace.hpp"
+#include "proxy/serve/digest_page.hpp"
+#include "proxy/serve/explain.hpp"
+#include "proxy/serve/purge.hpp"
+#include "proxy/serve/session.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/ip/v6_only.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <pthread.h>
+#include <stdexcept>
+#include <sys/socket.h>
+
+namespace reprise::proxy::server {
+
+namespace {
+
+using acceptor = asio::basic_socket_acceptor<tcp, executor>;
+
+/// For the workers, whose loops nothing holds up.
+constexpr std::chrono::seconds reload_patience{5};
+/// At the end, beside what timeouts.drain has left: for workers, and for what writes files.
+constexpr std::chrono::seconds workers_patience{3}, files_patience{5};
+
+// Whatever the thread: one cause, one line.
+constinit log::seldom no_memory_to_accept, cannot_accept, worker_threw;
+
+std::size_t thread_count(const config::options& options) {
+    return options.threads != 0 ? options.threads
+                                : std::max(1u, std::thread::hardware_concurrency());
+}
+
+acceptor listen_on(asio::io_context& io, const config::endpoint& where) {
+    const auto failed = [&](const char* what, const error_code& error) {
+        return std::runtime_error{"listeners: cannot " + std::string{what} + " " +
+                                  net::to_text(where) + ": " + error.message()};
+    };
+    error_code error;
+    const auto address = asio::ip::make_address(where.host, error);
+    if (error) {
+        throw failed("read the address", error);
+    }
+    const tcp::endpoint endpoint{address, where.port};
+    acceptor listener{io};
+    listener.open(endpoint.protocol(), error);
+    if (error) {
+        throw failed("open a socket for", error);
+    }
+    listener.set_option(asio::socket_base::reuse_address{true}, error);
+    const int on = 1;
+    if (::setsockopt(listener.native_handle(), SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) != 0) {
+        throw failed("share (SO_REUSEPORT)", {errno, boost::system::system_category()});
+    }
+    if (address.is_v6()) {
+        listener.set_option(asio::ip::v6_only{true}, error);
+    }
+    net::keep_little_unsent(listener.native_handle());
+    listener.bind(endpoint, error);
+    if (error) {
+        throw failed("listen on", error);
+    }
+    return listener;
+}
+
+// SO_REUSEPORT lets a second process of the same user share our port silently: ask without it
+// first.
+void refuse_taken(asio::io_context& io, const config::endpoint& where) {
+    const auto failed = net::why_not_listen(io, where);
+    if (where.port != 0 && failed) {
+        throw std::runtime_error{"listeners: cannot listen on " + net::to_text(where) + ": " +
+                                 failed.message()};
+    }
+}
+
+awaitable<void> accept_clients(thread::worker& w, acceptor& from, std::size_t index) {
+    for (;;) {
+        auto [error, socket] = co_await from.async_accept(use_tuple);
+        if (!error) {
+            try {
+                serve::serve_client(w, std::move(socket), index);
+            } catch (const std::bad_alloc&) {
+                if (const auto more = no_memory_to_accept.due()) {
+                    log::warn("accepting connections: out of memory", *more);
+                }
+            }
+            continue;
+        }
+        if (error == asio::error::operation_aborted || !from.is_open()) {
+            co_return;
+        }
+        // Out of descriptors or memory: the connection waits in the kernel's queue until some are
+        // free.
+        if (error == asio::error::no_descriptors ||
+            error == boost::system::errc::too_many_files_open_in_system ||
+            error == asio::error::no_memory || error == asio::error::no_buffer_space) {
+            if (const auto more = cannot_accept.due()) {
+                log::warn("accepting connections: ", error.message(), *more);
+            }
+            asio::basic_waitable_timer<std::chrono::steady_clock,
+                                       asio::wait_traits<std::chrono::steady_clock>,
+                                       executor>
+                pause{from.get_executor()};
+            pause.expires_after(std::chrono::milliseconds{100});
+            co_await pause.async_wait(use_tuple);
+        }
+    }
+}
+
+// What may wait for a disk for ever, each on a thread of its own, waited for up to a moment.
+class endings {
+public:
+    void begin(std::string what, std::function<void()> work) {
+        std::packaged_task<void()> task{std::move(work)};
+        auto done = task.get_future();
+        all_.push_back({std::move(what), std::move(done), std::thread{std::move(task)}});
+    }
+    /// Those that have not ended; their threads are left alone: the process must end without them.
+    [[nodiscard]] std::vector<std::string> wait(steady_time until) {
+        std::vector<std::string> hanging;
+        for (auto& one : all_) {
+            if (one.done.wait_until(until) == std::future_status::ready) {
+                one.thread.join();
+                one.done.get();  // throws what the work threw
+            } else {
+                one.thread.detach();
+                hanging.push_back(one.what);
+            }
+        }
+        return hanging;
+    }
+
+private:
+    struct ending {
+        std::string what;
+        std::future<void> done;
+        std::thread thread;
+    };
+    std::vector<ending> all_;
+};
+
+}  // namespace
+
+struct server::listening_worker {
+    listening_worker(std::size_t index, thread::common_state& shared, thread::settings_ptr initial)
+        : w{index, shared, std::move(initial)} {}
+    thread::worker w;
+    std::vector<acceptor> listeners;
+    std::thread thread;
+    std::atomic<bool> ended{false};
+};
+
+server::server(config::options options,
+               std::string version,
+               std::function<std::vector<std::string>()> reload)
+    : version_{std::move(version)},
+      reload_{std::move(reload)},
+      settings_{thread::make_settings(std::move(options))},
+      common_{settings_->options, thread_count(settings_->options), resident_now()},
+      started_{steady_now()},
+      windows_{started_},
+      next_save_{started_ + settings_->options.admission.save_every},
+      next_guard_{started_ + std::chrono::minutes{1}} {}
+
+server::~server() {
+    stop();
+}
+
+void server::start() {
+    const auto initial = current();  // a reload may come before this ends
+    const auto& options = initial->options;
+    if (const auto error = common_.access.retarget(options.log)) {
+        throw std::runtime_error{"log.access: cannot open " + options.log.access + ": " +
+                                 error.message()};
+    }
+    const auto threads = thread_count(options);
+    for (std::size_t i = 0; i < threads; ++i) {
+        workers_.push_back(std::make_unique<listening_worker>(i, common_, initial));
+    }
+    for (std::size_t index = 0; index < options.listeners.size(); ++index) {
+        auto where = options.listeners[index].address;
+        refuse_taken(workers_.front()->w.io, where);
+        for (auto& one : workers_) {
+            one->listeners.push_back(listen_on(one->w.io, where));
+            where.port = one->listeners.back().local_endpoint().port();
+        }
+        bound_.push_back(where);
+        common_.own_ports.push_back(where.port);
+    }
+    for (auto& one : workers_) {
+        for (std::size_t index = 0; index < one->listeners.size(); ++index) {
+            error_code error;
+            one->listeners[index].listen(4096, error);
+            if (error) {
+                throw std::runtime_error{"listeners: cannot listen on " +
+                                         net::to_text(bound_[index]) + ": " + error.message()};
+            }
+            asio::co_spawn(
+                one->w.io, accept_clients(one->w, one->listeners[index], index), asio::detached);
+        }
+    }
+    admin::admin_hooks hooks;
+    hooks.ready = [this] {
+        return common_.draining.load(std::memory_order_relaxed) ? admin::readiness::draining
+                                                                : admin::readiness::ready;
+    };
+    hooks.stats = [this] { return stats(); };
+    hooks.reload = reload_;
+    hooks.tick = [this] { windows_.tick(steady_now(), common_.counters.snapshot()); };
+    admin_ = std::make_unique<admin::admin_server>(std::move(hooks));
+    admin_->add_route(
+        {.method = boost::beast::http::verb::post,
+         .path = "/purge",
+         .needs_token = true,
+         .about = "drops stored responses: ?url=, ?prefix=, or ?tag=&origin=; &soft "
+                  "makes them stale instead",
+         .handler = [this](const admin::admin_request& asked) { return purge(asked); }});
+    admin_->add_route({.method = boost::beast::http::verb::get,
+                       .path = "/explain",
+                       .needs_token = false,
+                       .about = "what a request would get, and why: ?url=, method=, header=, "
+                                "listener=",
+                       .handler =
+                           [this](const admin::admin_request& asked) {
+                               auto told = serve::explain(
+                                   common_, *current(), asked.query, resident_now());
+                               return admin::admin_response{.status = told.status,
+                                                            .content_type = "application/json",
+                                                            .body = std::move(told.json)};
+                           },
+                       .token_from_afar = true});
+    admin_->add_route({.method = boost::beast::http::verb::get,
+                       .path = "/digest",
+                       .needs_token = false,
+                       .about = "a digest, this instance's or ?of= a sibling's; url= whether it "
+                                "lists that, with= what both have",
+                       .handler =
+                           [this](const admin::admin_request& asked) {
+                               auto page = serve::show_digest(common_.peers.get(), asked.query);
+                               return admin::admin_response{.status = page.status,
+                                                            .body = std::move(page.text)};
+                           },
+                       .token_from_afar = true});
+    // Before anybody reads of peers.
+    if (common_.peers) {
+        auto& home = workers_.front()->w;
+        auto publish = [this](peer::peering::book_ptr book) {
+            const std::lock_guard lock{book_guard_};
+            for (auto& one : workers_) {
+                if (book_) {
+                    asio::post(one->w.io, [own = one.get(), book] { own->w.peers->book = book; });
+                } else {
+                    one->w.peers->book = book;  // the first: known before any client is
+                }
+            }
+            book_ = std::move(book);
+        };
+        common_.peers->begin(
+            home.io, home.timer, home.names, home.origins, options, std::move(publish));
+    }
+    if (options.admin.address) {
+        auto at = admin_->start(options.admin);
+        if (!at) {
+            throw std::runtime_error{"admin.address: cannot listen on " +
+                                     net::to_text(*options.admin.address) + ": " +
+                                     at.error().message()};
+        }
+        admin_bound_ = *at;
+        common_.own_ports.push_back(at->port);
+    }
+    running_ = true;
+    for (auto& one : workers_) {
+        one->thread = std::thread{[own = one.get()] {
+            for (;
+                 ;) {  // an exception out of one handler must not take the thread's clients with it
+                try {
+                    own->w.io.run();
+                    break;
+                } catch (const std::exception& what) {
+                    if (const auto more = worker_threw.due()) {
+                        log::error(
+                            "an exception on a worker: ", std::string_view{what.what()}, *more);
+                    }
+                }
+            }
+            own->ended.store(true, std::memory_order_release);
+        }};
+        ::pthread_setname_np(one->thread.native_handle(), "worker");
+    }
+}
+
+void server::publish(thread::settings_ptr next) {
+    {
+        const std::lock_guard lock{settings_guard_};
+        settings_ = next;
+    }
+    for (auto& one : workers_) {
+        asio::post(one->w.io, [own = one.get(), next] { own->w.adopt(next); });
+    }
+}
+
+std::vector<std::string> server::reload(config::options next) {
+    auto wants_restart = take_over(std::move(next));
+    if (!common_.draining.load(std::memory_order_relaxed) && !wait_for_workers()) {
+        log::warn("settings: not every thread has taken them over yet");
+    }
+    return wants_restart;
+}
+
+// What was posted to the workers before is done; false: not in time.
+bool server::wait_for_workers() {
+    struct waiting {
+        std::atomic<std::size_t> left;
+        std::promise<void> done;
+    };
+    const auto all = std::make_shared<waiting>();
+    all->left = workers_.size();
+    for (auto& one : workers_) {
+        asio::post(one->w.io, [all] {
+            if (--all->left == 0) {
+                all->done.set_value();
+            }
+        });
+    }
+    return all->done.get_future().wait_for(reload_patience) == std::future_status::ready;
+}
+
+void server::reload_aside() {
+    aside_.post([this] {
+        try {
+            (void)reload_();
+        } catch (const std::exception& failed) {
+            log::error("settings not changed: ", std::string_view{failed.what()});
+        }
+    });
+}
+
+std::vector<std::string> server::take_over(config::options next) {
+    const std::lock_guard turn{turn_guard_};
+    const auto held = current();
+    const auto& before = held->options;
+    auto wants_restart = config::keep_until_restart(before, next);
+    if (cache::filter_settings(next).layers > common_.admission.settings().layers) {
+        wants_restart.emplace_back(
+            "admission hits (the filter counts no further than at its start)");
+    }
+    auto files = thread::read_tls_files(next);  // before anything is changed: it may throw
+    set_log_level(next.log.level);
+    if (const auto error = common_.access.retarget(next.log)) {
+        log::error("log.access: cannot open ",
+                   next.log.access,
+                   ": ",
+                   error.message(),
+                   "; the log stays where it was");
+        next.log.access = before.log.access;
+    }
+    common_.store.memory().set_capacity(next.memory.size);
+    common_.store.set_largest_in_memory(next.memory.max_object);
+    common_.admission.adopt(next);
+    common_.store.memory().set_probation(common_.admission.probation());
+    common_.advice.adopt(next, common_.admission, steady_now());
+    admin_->reconfigure(next.admin);
+    if (common_.peers) {
+        asio::post(workers_.front()->w.io, [this, next] { common_.peers->adopt(next); });
+    } else if (!next.peers.empty()) {
+        wants_restart.emplace_back("peers (there were none at the start)");
+        next.peers.clear();
+    }
+    publish(thread::make_settings(std::move(next), std::move(files)));
+    return wants_restart;
+}
+
+void server::housekeep() {
+    if (!running_) {
+        return;  // it stops: what is to be saved is saved there
+    }
+    const auto now = steady_now();
+    common_.store.memory().tick(now);
+    // A reload may hang in a file; signals, and what else this thread does, must not wait for it.
+    if (const std::unique_lock turn{turn_guard_, std::try_to_lock}) {
+        common_.admission.housekeep(eviction_age(), resident_now());
+        if (common_.peers) {
+            common_.peers->housekeep(common_.admission.settings(), resident_now());
+        }
+        common_.advice.housekeep(common_.admission, common_.store.memory(), now);
+        if (now >= next_guard_) {
+            next_guard_ = now + std::chrono::minutes{1};
+            auto next = std::make_shared<thread::settings>(*current());
+            next->guard = net::make_guard(next->options.access);
+            publish(std::move(next));
+        }
+    }
+    if (now >= next_save_ && !saving_.exchange(true)) {
+        next_save_ = now + current()->options.admission.save_every;
+        aside_.post([this] {
+            save_state();
+            saving_ = false;
+        });
+    }
+}
+
+// For how long what nobody asks for stays in the store: on disk, where there is one and it is full.
+std::optional<std::chrono::seconds> server::eviction_age() const {
+    if (const auto* disk = common_.store.disk()) {
+        const auto figures = disk->figures();
+        return figures.evicted == 0 ? std::nullopt : std::optional{figures.oldest};
+    }
+    return common_.store.memory().figures().eviction_age;
+}
+
+void server::save_state() {
+    const auto path = current()->options.admission.state;
+    if (path.empty()) {
+        return;
+    }
+    if (const auto error = common_.admission.save(path)) {
+        log::error("admission.state: cannot write ", path, ": ", error.message());
+    }
+}
+
+admin::stats_inputs server::stats() {
+    admin::stats_inputs in;
+    const auto now = steady_now();
+    in.version = version_;
+    in.uptime = now - started_;
+    in.ready = common_.draining.load(std::memory_order_relaxed) ? admin::readiness::draining
+                                                                : admin::readiness::ready;
+    in.threads = workers_.size();
+    in.counts = common_.counters.snapshot();
+    for (const auto& one : workers_) {
+        const auto& pool = one->w.origins.figures();
+        in.counts.origin_opened += pool.dials.load(std::memory_order_relaxed);
+        in.counts.origin_surplus += pool.surplus.load(std::memory_order_relaxed);
+        in.counts.origin_failed += pool.failures.load(std::memory_order_relaxed);
+        in.counts.origin_open += pool.open.load(std::memory_order_relaxed);
+        in.counts.dns_queries += one->w.names.asked();
+        in.counts.dns_cached += one->w.names.answered_from_cache();
+        in.counts.dns_failures += one->w.names.failures();
+    }
+    in.since_start = windows_.since_start(now, in.counts);
+    in.last_minute = windows_.last(std::chrono::minutes{1}, now, in.counts);
+    in.last_ten_minutes = windows_.last(std::chrono::minutes{10}, now, in.counts);
+    const auto store = common_.store.memory().figures();
+    in.store.objects = store.objects;
+    in.store.bytes = store.bytes;
+    in.store.capacity_bytes = store.capacity;
+    in.store.inserted = store.inserted;
+    in.store.evicted = store.evicted;
+    in.store.evicted_bytes = store.evicted_bytes;
+    in.store.purged = store.purged;
+    in.store.probation_objects = store.probation_objects;
+    in.store.probation_bytes = store.probation_bytes;
+    in.store.promoted = store.promoted;
+    in.store.policy_bytes = store.overhead;
+    if (store.eviction_age) {
+        in.store.eviction_age_seconds = static_cast<double>(store.eviction_age->count());
+    }
+    if (const auto* disk = common_.store.disk()) {
+        in.disk = disk->figures();
+    }
+    if (common_.peers) {
+        const auto book = [this] {
+            const std::lock_guard lock{book_guard_};
+            return book_;
+        }();
+        in.peers = common_.peers->report(*book);
+    }
+    const auto purges = common_.store.purges().figures();
+    in.purges.urls = common_.purged_urls.load(std::memory_order_relaxed);
+    in.purges.url_responses = common_.purged_url_responses.load(std::memory_order_relaxed);
+    in.purges.prefixes = purges.prefixes;
+    in.purges.tags = purges.tags;
+    in.purges.bans = purges.bans;
+    in.purges.forgotten = purges.forgotten;
+    const auto resident = resident_now();
+    const auto filter = common_.admission.figures(resident);
+    in.admission.fill = filter.young.fill;
+    in.admission.false_positive_rate = filter.false_positive_rate;
+    in.admission.remembered = static_cast<std::uint64_t>(filter.young.estimated_keys +
+                                                         filter.old.estimated_keys);
+    in.admission.memory_bytes = filter.memory;
+    in.admission.remembers_for_seconds = static_cast<double>(filter.remembers_for.count());
+    const auto age_of = [&](std::chrono::sys_seconds since) {
+        return std::max(0.0, std::chrono::duration<double>(resident - since).count());
+    };
+    in.admission.young_age_seconds = age_of(filter.young.since);
+    in.admission.old_age_seconds = age_of(filter.old.since);
+    in.admission.generations = filter.swaps;
+    const auto in_force = current();
+    for (const auto& rule : in_force->options.admission.rules) {
+        in.rules.push_back(rule.url);
+    }
+    in.what_if = common_.advice.report(now);
+    in.access_log = common_.access.figures();
+    in.log_dropped = log_lines_dropped();
+    in.process = admin::read_process_figures();
+    return in;
+}
+
+thread::settings_ptr server::current() {
+    const std::lock_guard lock{settings_guard_};
+    return settings_;
+}
+
+admin::admin_response server::purge(const admin::admin_request& asked) {
+    const auto read = serve::read_purge_query(asked.query.empty() ? asked.body : asked.query,
+                                              current()->options);
+    if (!read.wrong.empty()) {
+        return {.status = 400, .body = read.wrong + "\n"};
+    }
+    auto done = serve::carry_out(common_, read.order, wall_now());
+    auto wait = std::make_shared<admin::admin_wait>();
+    wait->begin = [this](std::function<void()> kept) {
+        common_.store.keep_purges(std::move(kept));
+    };
+    wait->most = serve::purge_patience;
+    wait->otherwise = {.status = serve::purge_not_kept_status,
+                       .body = std::string{serve::purge_not_kept}};
+    return {.status = done.status,
+            .content_type = "application/json",
+            .body = std::move(done.json),
+            .wait = std::move(wait)};
+}
+
+bool server::stop(const std::function<bool()>& hurry) {
+    if (!running_) {
+        return true;
+    }
+    running_ = false;
+    common_.draining.store(true, std::memory_order_relaxed);
+    const auto drain = current()->options.timeouts.drain;
+    for (auto& one : workers_) {
+        asio::post(one->w.io, [own = one.get()] {
+            for (auto& listener : own->listeners) {
+                error_code ignored;
+                listener.close(ignored);
+            }
+            own->w.drain();
+        });
+    }
+    const auto all_quiet = [this] {
+        // Idle origin connections and timers keep a loop alive; sessions are what is waited for.
+        return common_.counters.snapshot().client_open == 0;
+    };
+    const auto until = steady_now() + drain;
+    while (steady_now() < until && !all_quiet() && !(hurry && hurry())) {
+        std::this_thread::sleep_for(std::chrono::milliseconds{10});
+    }
+    if (common_.peers) {
+        asio::post(workers_.front()->w.io, [this] { common_.peers->leave(); });
+    }
+    for (auto& one : workers_) {
+        asio::post(one->w.io, [own = one.get()] { own->w.abort(); });
+    }
+    bool at_rest = true;
+    const auto last = steady_now() + workers_patience;
+    for (auto& one : workers_) {
+        while (!one->ended.load(std::memory_order_acquire) && steady_now() < last) {
+            std::this_thread::sleep_for(std::chrono::milliseconds{5});
+        }
+        if (!one->ended.load(std::memory_order_acquire)) {
+            log::error("a worker did not come to rest; it is stopped");
+            one->w.io.stop();
+            at_rest = false;
+        }
+        one->thread.join();
+    }
+    endings ends;
+    ends.begin("the admin listener", [this] { admin_->stop(); });
+    ends.begin("the digest", [this] {
+        if (common_.peers) {
+            common_.peers->stop();
+        }
+    });
+    ends.begin("admission.state, or a reload", [this] {
+        aside_.finish();
+        save_state();
+    });
+    ends.begin("disk.path", [this] {
+        if (auto* disk = common_.store.disk()) {
+            disk->stop();
+        }
+    });
+    ends.begin("log.access", [this] { common_.access.stop(); });
+    for (const auto& what : ends.wait(std::max(until, steady_now() + files_patience))) {
+        log::error("stopping: not waited for any longer: ", what);
+        if (auto* disk = common_.store.disk(); disk != nullptr && what == "disk.path") {
+            const auto left = disk->figures();
+            log::error("disk: not written: at least ",
+                       left.queued_bytes,
+                       " bytes of responses and ",
+                       left.queued_purges,
+                       " purges; what these met may be back");
+        }
+        at_rest = false;
+    }
+    return at_rest;
+}
+
+}  // namespace reprise::proxy::server

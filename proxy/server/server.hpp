@@ -1,0 +1,105 @@
+#pragma once
+// The whole proxy: listeners, workers, the admin server; start, reload, drain.
+//
+// Each worker has its own listening socket on each address (SO_REUSEPORT), so that accepting needs
+// no hand-over. What blocks (files, interfaces' addresses) runs on the thread that calls these
+// members, never on a worker.
+
+#include "config/options.hpp"
+#include "proxy/admin/admin_server.hpp"
+#include "proxy/admin/windows.hpp"
+#include "proxy/net/side_thread.hpp"
+#include "proxy/thread/worker.hpp"
+
+#include <boost/asio/ip/tcp.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace reprise::proxy::server {
+
+/// Threads: construct, start, housekeep, reload_aside and stop from one thread (main's), which
+/// waits for no file then; reload from any thread that may.
+class server {
+public:
+    /// `reload` loads the settings anew: it returns the mistakes in them, or calls server::reload
+    /// and returns none.
+    server(config::options options,
+           std::string version,
+           std::function<std::vector<std::string>()> reload);
+    ~server();
+    server(const server&) = delete;
+    server& operator=(const server&) = delete;
+
+    /// Binds every address and starts the threads. @throws std::runtime_error naming the address
+    /// and the setting
+    void start();
+
+    [[nodiscard]] const std::vector<config::endpoint>& listening() const noexcept { return bound_; }
+    [[nodiscard]] const std::optional<config::endpoint>& admin() const noexcept {
+        return admin_bound_;
+    }
+
+    /// Takes over what can change live: every request that comes after its return meets the new
+    /// settings. Returns the names of changed settings that want a restart.
+    /// @throws std::runtime_error naming a certificate or key that can't be used; nothing is
+    /// changed
+    std::vector<std::string> reload(config::options next);
+
+    /// SIGHUP: calls `reload` on a thread of its own.
+    void reload_aside();
+
+    /// SIGUSR1.
+    void reopen_logs() noexcept { common_.access.reopen(); }
+
+    /// To be called about once a second: saves the admission state when it is due, looks up this
+    /// machine's addresses about once a minute.
+    void housekeep();
+
+    /// Stops accepting, lets requests finish for at most timeouts.drain, then ends everything and
+    /// saves the state: in all not longer than drain and eight seconds, whatever hangs; the log
+    /// says what was not written. `hurry`, called a hundred times a second, ends the waiting when
+    /// it says true (a second SIGTERM). False: something had to be stopped in the middle of what it
+    /// did, or hangs yet, and this object must not be destroyed.
+    bool stop(const std::function<bool()>& hurry = {});
+
+private:
+    struct listening_worker;
+    [[nodiscard]] admin::stats_inputs stats();
+    [[nodiscard]] admin::admin_response purge(const admin::admin_request& asked);
+    [[nodiscard]] thread::settings_ptr current();
+    void save_state();
+    [[nodiscard]] std::optional<std::chrono::seconds> eviction_age() const;
+    void publish(thread::settings_ptr next);
+    std::vector<std::string> take_over(config::options next);
+    [[nodiscard]] bool wait_for_workers();
+
+    std::string version_;
+    std::function<std::vector<std::string>()> reload_;
+    std::mutex turn_guard_;  // who changes what follows from settings: one at a time, and slowly
+    std::mutex settings_guard_;  // of the pointer alone: current() and publish()
+    thread::settings_ptr settings_;
+    std::mutex book_guard_;
+    peer::peering::book_ptr book_;  // null: start() has not come so far, or nobody is a peer
+    thread::common_state common_;
+    std::vector<std::unique_ptr<listening_worker>> workers_;
+    std::vector<config::endpoint> bound_;
+    std::optional<config::endpoint> admin_bound_;
+    steady_time started_;
+    admin::ratio_windows windows_;
+    std::unique_ptr<admin::admin_server> admin_;
+    steady_time next_save_;
+    steady_time next_guard_;
+    std::atomic<bool> saving_{false};
+    net::side_thread aside_{"settings"};  // what waits for files
+    bool running_ = false;
+};
+
+}  // namespace reprise::proxy::server

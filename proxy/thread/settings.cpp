@@ -1,0 +1,55 @@
+#include "proxy/thread/settings.hpp"
+
+#include <string>
+#include <utility>
+
+namespace reprise::proxy::thread {
+
+tls_files read_tls_files(const config::options& options) {
+    tls_files files;
+    for (std::size_t i = 0; i < options.listeners.size(); ++i) {
+        const auto& tls = options.listeners[i].tls;
+        const auto setting = "listeners[" + std::to_string(i) + "].tls";
+        files.identities.push_back(tls ? net::tls_identity::read(*tls, setting) : nullptr);
+    }
+    for (const auto& peer : options.peers) {
+        if (!files.trust && peer.url.starts_with("https:")) {
+            files.trust = net::tls_trust::of_the_system();
+        }
+    }
+    return files;
+}
+
+settings_ptr make_settings(config::options options) {
+    auto files = read_tls_files(options);
+    return make_settings(std::move(options), std::move(files));
+}
+
+settings_ptr make_settings(config::options options, tls_files files) {
+    auto next = std::make_shared<settings>();
+    next->identities = std::move(files.identities);
+    next->trust = std::move(files.trust);
+    next->guard = net::make_guard(options.access);
+    next->request_limits.bytes = options.limits.head_size;
+    next->request_limits.fields = options.limits.fields;
+    next->request_limits.target = options.limits.url_length;
+    next->response_limits.bytes = options.limits.head_size;
+    next->response_limits.fields = options.limits.fields;
+    next->freshness.heuristic_fraction = options.freshness.heuristic_fraction;
+    next->freshness.heuristic_most = options.freshness.heuristic_most;
+    next->freshness.heuristic_errors = options.freshness.heuristic_errors;
+    next->freshness.negative = options.freshness.negative;
+    next->storing.never_cookies = options.caching.set_cookie == config::cookie_storing::never;
+    // The setting bounds the memory; three sixteenths of it are for what is not counted while it is
+    // held: the batches that clients' sockets are being sent, half-filled blocks, the heap's gaps
+    // (tests/scenario/shared_fetch.cpp measures the sum).
+    next->fetches.window = options.collapsing.window / 16 * 13;
+    next->fetches.finish = options.collapsing.finish;
+    // The smaller figures follow the window, so that one setting bounds what a fetch holds.
+    next->fetches.read_ahead = std::min<std::uint64_t>(256u << 10, options.collapsing.window / 4);
+    next->fetches.first_bytes = next->fetches.read_ahead;
+    next->options = std::move(options);
+    return next;
+}
+
+}  // namespace reprise::proxy::thread

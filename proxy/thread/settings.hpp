@@ -1,0 +1,46 @@
+#pragma once
+// The settings in force, as one immutable snapshot.
+// Made at start and at each reload, then handed to every thread, which keeps its own reference:
+// reading a setting costs no atomic operation, and a request sees one version from its first byte
+// to its last.
+
+#include "config/options.hpp"
+#include "proxy/cache/fetch.hpp"
+#include "proxy/http/freshness.hpp"
+#include "proxy/http/message_head.hpp"
+#include "proxy/http/storability.hpp"
+#include "proxy/net/guard.hpp"
+#include "proxy/net/tls_context.hpp"
+
+#include <memory>
+#include <vector>
+
+namespace reprise::proxy::thread {
+
+struct settings {
+    config::options options;
+    std::shared_ptr<const net::destination_guard> guard;
+    http::head_limits request_limits;
+    http::head_limits response_limits;
+    http::freshness_rules freshness;
+    http::storing_rules storing;
+    cache::fetch_limits fetches;
+    std::vector<net::tls_identity_ptr> identities;  ///< by listener; null: plain HTTP
+    net::tls_trust_ptr trust;                       ///< null: no peer has an https url
+};
+using settings_ptr = std::shared_ptr<const settings>;
+
+/// What of the settings lies in other files.
+struct tls_files {
+    std::vector<net::tls_identity_ptr> identities;
+    net::tls_trust_ptr trust;
+};
+/// @throws std::runtime_error naming the setting and the file: nothing of `options` may be used
+[[nodiscard]] tls_files read_tls_files(const config::options& options);
+
+/// Asks the kernel for this machine's addresses; not for an event loop.
+[[nodiscard]] settings_ptr make_settings(config::options options, tls_files files);
+/// With the files read here. @throws as read_tls_files
+[[nodiscard]] settings_ptr make_settings(config::options options);
+
+}  // namespace reprise::proxy::thread

@@ -1,0 +1,179 @@
+#include "proxy/thread/worker.hpp"
+
+#include "proxy/base/log.hpp"
+#include "proxy/cache/disk/files.hpp"
+#include "proxy/cache/plan.hpp"
+#include "proxy/net/access.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <openssl/rand.h>
+#include <stdexcept>
+#include <string_view>
+
+namespace reprise::proxy::thread {
+
+namespace {
+
+// In Via, so that a loop is known from a chain of like-named proxies: new at each start unless it
+// is set.
+std::string make_pseudonym(const config::options& options) {
+    if (!options.forwarding.pseudonym.empty()) {
+        return options.forwarding.pseudonym;
+    }
+    unsigned char bytes[6];
+    if (RAND_bytes(bytes, sizeof bytes) != 1) {
+        throw std::runtime_error{"no random numbers: the system's generator failed"};
+    }
+    std::string name = "reprise-";
+    for (const auto byte : bytes) {
+        name += "abcdefghijklmnopqrstuvwxyz234567"[byte % 32];
+    }
+    return name;
+}
+
+// The secret of the keys in it; null where there is none.
+const filter::hash_secret* attach_disk(cache::tiers& store,
+                                       const config::options& all,
+                                       cache::contents_listener* told) {
+    const auto& options = all.disk;
+    if (options.path.empty()) {
+        return nullptr;
+    }
+    cache::disk::tier_settings settings;
+    settings.path = options.path;
+    settings.size = options.size;
+    settings.max_object = std::min(options.max_object, options.size / 4);
+    settings.carry = options.carry;
+    settings.exponent = cache::exponent_of(all.caching.objective);
+    settings.choosy = options.selective;
+    settings.told = told;
+    store.attach(
+        std::make_unique<cache::disk::tier>(
+            settings, cache::disk::system_files(), store.purges(), store.memory().invalidated()),
+        options.write == config::disk_write::eviction ? cache::disk_write::eviction
+                                                      : cache::disk_write::admission);
+    return &store.disk()->secret();
+}
+
+}  // namespace
+
+bool client_census::enter(const net::address_bytes& client,
+                          unsigned most_of_client,
+                          unsigned most) {
+    const std::lock_guard lock{guard_};
+    if (all_ >= most) {
+        return false;
+    }
+    auto& own = by_client_[client];
+    if (own >= most_of_client) {
+        return false;
+    }
+    ++own;
+    ++all_;
+    return true;
+}
+
+void client_census::leave(const net::address_bytes& client) {
+    const std::lock_guard lock{guard_};
+    const auto it = by_client_.find(client);
+    if (it != by_client_.end() && --it->second == 0) {
+        by_client_.erase(it);
+    }
+    --all_;
+}
+
+common_state::common_state(const config::options& options, std::size_t threads, wall_time now)
+    : pseudonym{make_pseudonym(options)},
+      peers{peer::peering::is_wanted(options)
+                ? std::make_unique<peer::peering>(options, pseudonym, now)
+                : nullptr},
+      requests{cache::sketch_for(options)},
+      store{cache::plan_of(options, requests, peers.get())},
+      admission{options, now, attach_disk(store, options, peers.get()), requests},
+      advice{options, steady_now()},
+      counters{threads} {
+    store.set_largest_in_memory(options.memory.max_object);
+    store.on_eviction([this](const cache::evicted_response& gone) {
+        if (gone.was_admitted) {
+            admission.evicted(gone.key);
+        }
+    });
+}
+
+worker::worker(std::size_t index, common_state& shared, settings_ptr initial)
+    : common{shared},
+      counts{shared.counters.of_thread(index)},
+      current{std::move(initial)},
+      timer{io},
+      names{timer, current->options.dns},
+      origins{timer, names, current->guard, current->options.origins},
+      watch{timer, [this] { watch_clients(); }},
+      request_id_{static_cast<std::uint64_t>(index) << 48} {
+    if (common.peers) {
+        peers.emplace(*common.peers);
+    }
+    origins.set_trust(current->trust);
+    origins.set_distrusted(common.distrusted,
+                           [this](const net::origin_address& origin,
+                                  std::span<const std::string> kept,
+                                  bool anew) { disown(origin, kept, anew); });
+}
+
+// Which of the answers on that connection were shifted by one cannot be known any more.
+void worker::disown(const net::origin_address& origin,
+                    std::span<const std::string> kept,
+                    bool anew) {
+    if (anew) {
+        log::warn(origin.host,
+                  ":",
+                  origin.port,
+                  " sent more than its answer said: for an hour no connection to it is used twice");
+    }
+    for (const auto& url : kept) {
+        const auto key = filter::hash_of(url, common.admission.secret());
+        counts.store_invalidated.add(common.store.invalidate(key, url, wall_now()));
+        common.fetches.forget(key, url);
+    }
+}
+
+worker::~worker() = default;
+
+void worker::adopt(settings_ptr next) {
+    current = std::move(next);
+    origins.set_guard(current->guard);
+    origins.set_options(current->options.origins);
+    origins.set_trust(current->trust);
+}
+
+bool worker::speaks_for_many(const net::address_bytes& client) const {
+    return net::is_in(current->options.access.fronts, client) ||
+           (peers && peers->book->is_peer(net::to_address(client)));
+}
+
+void worker::drain() {
+    // Ending one may unlist it, later: the loop itself changes nothing.
+    for (auto* one : connections) {
+        one->end_if_idle();
+    }
+}
+
+void worker::abort() {
+    for (auto* one : connections) {
+        one->abort();
+    }
+    timer.stop();
+    names.stop();
+    origins.stop();
+}
+
+void worker::watch_clients() {
+    for (auto* one : connections) {
+        one->look_at_client();
+    }
+    if (watched > 0 && !timer.stopped()) {
+        watch.expire_after(std::chrono::milliseconds{250});
+    }
+}
+
+}  // namespace reprise::proxy::thread

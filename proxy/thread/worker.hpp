@@ -1,0 +1,129 @@
+#pragma once
+// What one thread owns, and what all threads share.
+// A connection never leaves its worker: nothing in a worker is locked. Shared are the store, the
+// fetches under way, the admission filter (each with its own short locks or atomics), and the
+// counters, where a thread writes its own block.
+
+#include "proxy/base/access_log.hpp"
+#include "proxy/base/counters.hpp"
+#include "proxy/cache/admission/admission_gate.hpp"
+#include "proxy/cache/advisor.hpp"
+#include "proxy/cache/collapse.hpp"
+#include "proxy/cache/tiers.hpp"
+#include "proxy/cache/uncacheable.hpp"
+#include "proxy/net/address.hpp"
+#include "proxy/net/deadlines.hpp"
+#include "proxy/net/origin_pool.hpp"
+#include "proxy/net/resolver.hpp"
+#include "proxy/peer/peering.hpp"
+#include "proxy/thread/client_connection.hpp"
+#include "proxy/thread/settings.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace reprise::proxy::thread {
+
+/// Client connections by address, for limits.connections_per_client. Any thread.
+class client_census {
+public:
+    /// Counts a new connection; false, and nothing is counted, when either limit is reached.
+    [[nodiscard]] bool enter(const net::address_bytes& client,
+                             unsigned most_of_client,
+                             unsigned most);
+    void leave(const net::address_bytes& client);
+
+private:
+    std::mutex guard_;
+    std::unordered_map<net::address_bytes, unsigned, net::address_hash> by_client_;
+    unsigned all_ = 0;
+};
+
+/// What all workers share.
+struct common_state {
+    /// @throws std::runtime_error when disk.path cannot be used
+    common_state(const config::options& options, std::size_t threads, wall_time now);
+
+    std::string pseudonym;  ///< in Via; unique to this instance
+    /// Null: there are no peers. Before the store, of which it hears.
+    std::unique_ptr<peer::peering> peers;
+    /// Counts requests by key for policies and admission; null where none asks.
+    std::shared_ptr<cache::frequency_sketch> requests;
+    cache::tiers store;  ///< before admission: a store on disk brings the secret of all keys
+    cache::admission_gate admission;
+    cache::advisor advice;
+    cache::collapse_table fetches;
+    cache::uncacheable_keys uncacheable;
+    std::shared_ptr<net::distrusted_origins> distrusted =
+        std::make_shared<net::distrusted_origins>();
+    counters_registry counters;
+    access_log access;
+    client_census clients;
+    /// Of purges by URL; the store's list counts the others. Purges are rare and come on any
+    /// thread.
+    std::atomic<std::uint64_t> purged_urls{0}, purged_url_responses{0};
+    std::atomic<bool> draining{false};
+    /// Of all listeners, the admin's too: written before any thread runs.
+    std::vector<std::uint16_t> own_ports;
+};
+
+/// One thread's view of the peers.
+struct peer_desk {
+    explicit peer_desk(peer::peering& of) : siblings{of.siblings()}, seen{of.seen_elsewhere()} {}
+
+    peer::sibling_table::reader siblings;
+    peer::seen_elsewhere::reader seen;
+    peer::peering::book_ptr book = std::make_shared<peer::peer_book>();  ///< never null
+};
+
+/// Everything one thread owns.
+struct worker {
+    worker(std::size_t index, common_state& shared, settings_ptr initial);
+    ~worker();
+    worker(const worker&) = delete;
+    worker& operator=(const worker&) = delete;
+
+    /// New settings, from this worker's own thread.
+    void adopt(settings_ptr next);
+
+    /// Ends idle client connections at once and lets the others finish their request. This thread.
+    void drain();
+    /// Closes everything. This thread.
+    void abort();
+
+    /// Sessions that wait for an origin and cannot notice that their client left: looked at a few
+    /// times a second.
+    void watch_clients();
+
+    /// A peer's address, or one of access.fronts: it is no one client, and no share of one client
+    /// bounds it.
+    [[nodiscard]] bool speaks_for_many(const net::address_bytes& client) const;
+
+    [[nodiscard]] std::uint64_t next_request_id() noexcept { return ++request_id_; }
+
+    asio::io_context io{1};
+    common_state& common;
+    thread_counters& counts;
+    settings_ptr current;
+    net::deadlines timer;
+    net::resolver names;
+    net::origin_pool origins;
+    std::optional<peer_desk> peers;             ///< none: there are no peers
+    std::list<client_connection*> connections;  ///< of clients
+    unsigned watched = 0;  ///< sessions that wait now; the watch runs while there are any
+    net::deadline watch;
+
+private:
+    void disown(const net::origin_address& origin, std::span<const std::string> kept, bool anew);
+    std::uint64_t request_id_;
+};
+
+}  // namespace reprise::proxy::thread

@@ -1,0 +1,493 @@
+#include "proxy/cache/admission/admission_gate.hpp"
+#include "tests/support/temp_dir.hpp"
+#include "tests/unit/filter/keys.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <sys/stat.h>
+
+using namespace reprise;
+using namespace reprise::proxy;
+using namespace reprise::proxy::cache;
+using config::admission_choice;
+using config::admission_policy;
+using filter::test::nth_key;
+
+namespace {
+
+constexpr wall_time now{std::chrono::hours{500'000}};
+constexpr auto no_rule = ~std::size_t{0};
+
+constexpr admission_choice_for second_hit{{admission_policy::second_hit, 2}, no_rule};
+
+config::options few_objects() {
+    config::options options;
+    options.admission.remember = {.automatic = false, .objects = 1'000};
+    return options;
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("cache/admission/admission_gate");
+
+TEST_CASE("a URL pattern is the whole URL, with * for any run of characters") {
+    struct row {
+        const char* pattern;
+        const char* url;
+        bool matches;
+    };
+    for (const auto& [pattern, url, matches] : {
+             row{"http://a.test/x", "http://a.test/x", true},
+             row{"http://a.test/x", "http://a.test/xy", false},
+             row{"http://a.test/xy", "http://a.test/x", false},
+             row{"http://a.test/X", "http://a.test/x", false},
+             row{"*", "", true},
+             row{"*", "http://a.test/", true},
+             row{"***", "http://a.test/", true},
+             row{"", "", true},
+             row{"", "x", false},
+             row{"http://a.test/*", "http://a.test/", true},
+             row{"http://a.test/*", "http://a.test/x/y?z", true},
+             row{"http://a.test/*", "http://b.test/", false},
+             row{"*.deb", "http://a.test/pool/x.deb", true},
+             row{"*.deb", "http://a.test/pool/x.deb?y", false},
+             row{"http://*/pool/*.deb", "http://a.test/pool/x.deb", true},
+             row{"http://*/pool/*.deb", "http://a.test/dists/x.deb", false},
+             row{"*a*b*c*", "xxaxxbxxcxx", true},
+             row{"*a*b*c*", "xxaxxcxxbxx", false},
+             row{"*aab", "aaab", true},
+             row{"a*a", "a", false},
+             row{"http://a.test/?.deb", "http://a.test/x.deb", false},
+             row{"http://a.test/?.deb", "http://a.test/?.deb", true},
+         }) {
+        CAPTURE(pattern);
+        CAPTURE(url);
+        CHECK(url_matches(pattern, url) == matches);
+    }
+}
+
+TEST_CASE("a rule is asked of what an accelerator's clients ask for, not of its key") {
+    constexpr std::string_view key{"//a.test/x.iso http://10.0.0.1:8000"};
+    CHECK(url_matches("http://a.test/*", key));
+    CHECK(url_matches("*.iso", key));
+    CHECK(url_matches("http*://a.test/x.iso", key));
+    CHECK_FALSE(url_matches("*8000", key));
+    CHECK_FALSE(url_matches("http://b.test/*", key));
+    CHECK(url_matches("https://a.test/*.iso", "https://a.test/x.iso http://10.0.0.1:8000"));
+}
+
+TEST_CASE("a pattern of many stars against a long URL takes no longer than their product") {
+    std::string pattern;
+    for (int i = 0; i < 200; ++i) {
+        pattern += "*a";
+    }
+    CHECK(!url_matches(pattern + "b", std::string(16'384, 'a')));
+}
+
+TEST_CASE("the listener's policy comes first, then the first rule that matches, then the default") {
+    config::admission_options options;
+    options.choice = {admission_policy::second_hit, 2};
+    options.rules = {{"http://a.test/*", {admission_policy::always, 2}},
+                     {"*/big/*", {admission_policy::never, 2}},
+                     {"http://a.test/x", {admission_policy::nth_hit, 5}}};
+    const auto by_default = choice_for(options, std::nullopt, "http://b.test/");
+    CHECK(by_default.choice == options.choice);
+    CHECK(by_default.rule == no_rule);
+    const auto first = choice_for(options, std::nullopt, "http://a.test/big/x");
+    CHECK(first.choice.policy == admission_policy::always);
+    CHECK(first.rule == 0);
+    const auto second = choice_for(options, std::nullopt, "http://b.test/big/x");
+    CHECK(second.choice.policy == admission_policy::never);
+    CHECK(second.rule == 1);
+    const admission_choice own{admission_policy::nth_hit, 3};
+    const auto of_listener = choice_for(options, own, "http://a.test/x");
+    CHECK(of_listener.choice == own);
+    CHECK(of_listener.rule == no_rule);
+}
+
+TEST_CASE("the filter has as many layers as the largest nth-hit of any policy asks for") {
+    auto options = few_objects();
+    options.admission.remember.age = std::chrono::hours{7};
+    options.admission.false_positive_rate = 0.02;
+    CHECK(filter_settings(options).objects == 1'000);
+    CHECK(filter_settings(options).age == std::chrono::hours{7});
+    CHECK(filter_settings(options).false_positive_rate == 0.02);
+    CHECK(filter_settings(options).layers == 1);
+    options.admission.choice = {admission_policy::always, 9};  // `hits` means nothing here
+    CHECK(filter_settings(options).layers == 1);
+    options.admission.choice = {admission_policy::nth_hit, 3};
+    CHECK(filter_settings(options).layers == 2);
+    options.admission.rules = {{"*", {admission_policy::nth_hit, 5}}};
+    CHECK(filter_settings(options).layers == 4);
+    options.listeners[0].admission = admission_choice{admission_policy::nth_hit, 7};
+    CHECK(filter_settings(options).layers == 6);
+    options.listeners[0].admission = admission_choice{admission_policy::nth_hit, 1'000};
+    CHECK(filter_settings(options).layers == filter::admission_filter::max_layers);
+}
+
+TEST_CASE("each policy admits at its own sight, and every sight is remembered") {
+    auto options = few_objects();
+    options.admission.choice = {admission_policy::nth_hit, 4};
+    admission_gate gate{options, now};
+    struct row {
+        admission_choice choice;
+        bool admitted[4];
+    };
+    std::uint64_t key = 0;
+    for (const auto& [choice, admitted] : {
+             row{{admission_policy::always, 2}, {true, true, true, true}},
+             row{{admission_policy::never, 2}, {false, false, false, false}},
+             row{{admission_policy::second_hit, 2}, {false, true, true, true}},
+             row{{admission_policy::nth_hit, 1}, {true, true, true, true}},
+             row{{admission_policy::nth_hit, 3}, {false, false, true, true}},
+             row{{admission_policy::nth_hit, 4}, {false, false, false, true}},
+         }) {
+        ++key;
+        const admission_choice_for by{choice, 3};
+        for (unsigned sight = 0; sight < 4; ++sight) {
+            CAPTURE(key);
+            CAPTURE(sight);
+            CHECK(gate.peek(nth_key(1, key), by).admitted == admitted[sight]);
+            const auto ruling = gate.note(nth_key(1, key), by, now);
+            CHECK(ruling.admitted == admitted[sight]);
+            CHECK(ruling.seen_before == std::min(sight, 3u));
+            CHECK(ruling.policy == choice.policy);
+            CHECK(ruling.rule == 3);
+        }
+        // Whatever was in force, second-hit would find its memory filled.
+        CHECK(gate.peek(nth_key(1, key), second_hit).admitted);
+    }
+}
+
+TEST_CASE("peek records nothing") {
+    const admission_gate gate{few_objects(), now};
+    CHECK(!gate.peek(nth_key(1, 1), second_hit).admitted);
+    CHECK(!gate.peek(nth_key(1, 1), second_hit).admitted);
+}
+
+TEST_CASE("what was hit is no stranger after its eviction, whatever its policy") {
+    auto options = few_objects();
+    options.admission.choice = {admission_policy::nth_hit, 4};
+    admission_gate gate{options, now};
+    gate.hit(nth_key(1, 1), now);
+    CHECK(gate.peek(nth_key(1, 1), second_hit).admitted);
+    CHECK(gate.peek(nth_key(1, 1), {options.admission.choice, no_rule}).admitted);
+}
+
+TEST_CASE("two gates begin with secrets of their own") {
+    const admission_gate one{few_objects(), now};
+    const admission_gate two{few_objects(), now};
+    CHECK(one.secret().seed() != two.secret().seed());
+}
+
+TEST_CASE("what was seen before a restart is known after it, under the same secret") {
+    const tests::temp_dir directory;
+    auto options = few_objects();
+    options.admission.state = directory.file("state");
+    filter::hash_seed seed{};
+    {
+        admission_gate gate{options, now};
+        seed = gate.secret().seed();
+        for (std::uint64_t n = 0; n < 500; ++n) {
+            (void)gate.note(nth_key(1, n), second_hit, now);
+        }
+        REQUIRE(!gate.save(options.admission.state));
+        REQUIRE(!gate.save(options.admission.state));  // over the first one
+    }
+    CHECK(!std::filesystem::exists(options.admission.state + ".new"));
+    const admission_gate again{options, now + std::chrono::hours{1}};
+    CHECK(again.secret().seed() == seed);
+    for (std::uint64_t n = 0; n < 500; ++n) {
+        CAPTURE(n);
+        CHECK(again.peek(nth_key(1, n), second_hit).admitted);
+    }
+}
+
+TEST_CASE("the state is for nobody else to read, whatever stood there before") {
+    const tests::temp_dir directory;
+    const auto path = directory.file("state");
+    directory.write("state", "readable");
+    directory.write("state.new", "left by a crash");
+    ::chmod(path.c_str(), 0644);
+    ::chmod((path + ".new").c_str(), 0644);
+    const admission_gate gate{few_objects(), now};
+    REQUIRE(!gate.save(path));
+    struct stat facts {};
+    REQUIRE(::stat(path.c_str(), &facts) == 0);
+    CHECK((facts.st_mode & 07777) == 0600);
+}
+
+TEST_CASE("a state that cannot be written is an error, and leaves nothing behind") {
+    const tests::temp_dir directory;
+    const admission_gate gate{few_objects(), now};
+    CHECK(gate.save(directory.file("missing/state")));
+    const auto occupied = directory.file("folder");
+    std::filesystem::create_directories(occupied + "/full");
+    CHECK(gate.save(occupied));
+    CHECK(!std::filesystem::exists(occupied + ".new"));
+}
+
+TEST_CASE("a file that is no usable state is refused, and the filter starts empty") {
+    const tests::temp_dir directory;
+    auto options = few_objects();
+    options.admission.state = directory.file("state");
+    filter::hash_seed seed{};
+    {
+        admission_gate gate{options, now};
+        seed = gate.secret().seed();
+        (void)gate.note(nth_key(1, 1), second_hit, now);
+        REQUIRE(!gate.save(options.admission.state));
+    }
+    const auto whole = tests::read_file(options.admission.state);
+    REQUIRE(whole.size() > 200);
+    SUBCASE("damaged") {
+        auto damaged = whole;
+        damaged[whole.size() / 2] = static_cast<char>(damaged[whole.size() / 2] ^ 1);
+        directory.write("state", damaged);
+    }
+    SUBCASE("cut short") {
+        directory.write("state", whole.substr(0, 200));
+    }
+    SUBCASE("longer") {
+        directory.write("state", whole + "x");
+    }
+    SUBCASE("empty") {
+        directory.write("state", "");
+    }
+    SUBCASE("something else") {
+        directory.write("state", "{}");
+    }
+    SUBCASE("of other settings") {
+        options.admission.remember.objects = 2'000;
+    }
+    SUBCASE("of other layers") {
+        options.admission.choice = {admission_policy::nth_hit, 4};
+    }
+    SUBCASE("a folder") {
+        std::filesystem::remove(options.admission.state);
+        std::filesystem::create_directory(options.admission.state);
+    }
+    SUBCASE("a pipe that nobody writes to") {
+        std::filesystem::remove(options.admission.state);
+        REQUIRE(::mkfifo(options.admission.state.c_str(), 0600) == 0);
+    }
+    SUBCASE("missing") {
+        std::filesystem::remove(options.admission.state);
+    }
+    admission_gate gate{options, now};
+    CHECK(gate.secret().seed() != seed);
+    CHECK(!gate.note(nth_key(1, 1), second_hit, now).admitted);
+    CHECK(gate.note(nth_key(1, 1), second_hit, now).admitted);
+}
+
+TEST_CASE("what is refused may wait on probation where that has a share, but never of never") {
+    auto options = few_objects();
+    options.admission.choice = {admission_policy::nth_hit, 4};
+    options.admission.probation = 0.02;
+    admission_gate gate{options, now};
+    CHECK(gate.probation() == 0.02);
+    const auto key = nth_key(1, 1);
+    const auto first = gate.note(key, {options.admission.choice, no_rule}, now);
+    CHECK_FALSE(first.admitted);
+    CHECK(first.may_wait);
+    CHECK(first.uses_to_admit == 3);
+    CHECK(gate.note(key, {options.admission.choice, no_rule}, now).uses_to_admit == 2);
+    CHECK_FALSE(gate.peek(key, {{admission_policy::never, 2}, no_rule}).may_wait);
+    const auto admitted = gate.peek(key, second_hit);
+    CHECK(admitted.admitted);
+    CHECK_FALSE(admitted.may_wait);
+    options.admission.probation = 0;
+    gate.adopt(options);
+    CHECK_FALSE(gate.peek(nth_key(1, 2), second_hit).may_wait);
+}
+
+TEST_CASE("tinylfu admits what was asked for more often than what left last") {
+    auto options = few_objects();
+    options.admission.choice = {admission_policy::tinylfu, 2};
+    admission_gate gate{options, now};
+    const admission_choice_for by{options.admission.choice, no_rule};
+    const auto ask = [&](std::uint64_t n) {
+        gate.count_request(nth_key(1, n));
+        return gate.note(nth_key(1, n), by, now);
+    };
+    // Nothing has left: nobody loses a place.
+    CHECK(ask(1).admitted);
+    CHECK(ask(1).policy == admission_policy::tinylfu);
+    CHECK(ask(1).seen_before == 1);  // as far as the filter counts
+    gate.evicted(nth_key(1, 1));     // which was asked for three times
+    for (unsigned sight = 1; sight <= 3; ++sight) {
+        CAPTURE(sight);
+        CHECK_FALSE(ask(2).admitted);
+    }
+    CHECK(ask(2).admitted);
+    // Hits count as well: the gate is told of every request.
+    gate.count_request(nth_key(1, 3));
+    gate.count_request(nth_key(1, 3));
+    gate.count_request(nth_key(1, 3));
+    CHECK(ask(3).admitted);
+    gate.evicted(nth_key(1, 99));  // never asked for, as far as anybody remembers
+    CHECK(ask(4).admitted);
+}
+
+TEST_CASE("tinylfu set by a reload, with nothing that counts, is second-hit") {
+    admission_gate gate{few_objects(), now};
+    const admission_choice_for by{{admission_policy::tinylfu, 2}, no_rule};
+    CHECK_FALSE(gate.note(nth_key(1, 1), by, now).admitted);
+    CHECK(gate.note(nth_key(1, 1), by, now).admitted);
+}
+
+TEST_CASE("auto is second-hit until it is told otherwise") {
+    auto options = few_objects();
+    options.admission.choice = {admission_policy::automatic, 2};
+    admission_gate gate{options, now};
+    const admission_choice_for by{options.admission.choice, no_rule};
+    CHECK_FALSE(gate.note(nth_key(1, 1), by, now).admitted);
+    CHECK(gate.note(nth_key(1, 1), by, now).admitted);
+    gate.obey({admission_policy::nth_hit, 3}, 0.1);
+    CHECK_FALSE(gate.note(nth_key(1, 2), by, now).admitted);
+    CHECK_FALSE(gate.note(nth_key(1, 2), by, now).admitted);
+    CHECK(gate.note(nth_key(1, 2), by, now).admitted);
+    CHECK(gate.peek(nth_key(1, 3), by).may_wait);
+    // Other policies are not concerned by what auto was told.
+    CHECK(gate.peek(nth_key(1, 3), {{admission_policy::always, 2}, no_rule}).admitted);
+}
+
+TEST_CASE("a filter that follows keeps its promises: what was seen is known, few others are") {
+    config::options options;
+    options.memory.size = 16u << 20;
+    options.admission.false_positive_rate = 0.01;
+    admission_gate gate{options, now};
+    const auto first = gate.settings();
+    CHECK(first.age == std::chrono::hours{50});
+    CHECK(first.false_positive_rate < 0.01);
+    for (std::uint64_t n = 0; n < 2'000; ++n) {
+        (void)gate.note(nth_key(1, n), second_hit, now);
+    }
+    // The store turns over in five minutes: a younger, smaller filter.
+    auto later = now + std::chrono::minutes{2};
+    gate.housekeep(std::chrono::minutes{5}, later);
+    CHECK(gate.settings().age == std::chrono::seconds{512});
+    CHECK(gate.settings().objects < first.objects);
+    unsigned wrong = 0;
+    for (std::uint64_t n = 0; n < 2'000; ++n) {
+        CHECK(gate.peek(nth_key(1, n), second_hit).admitted);
+    }
+    constexpr std::uint64_t strangers = 20'000;
+    for (std::uint64_t n = 0; n < strangers; ++n) {
+        wrong += gate.peek(nth_key(2, n), second_hit).admitted ? 1 : 0;
+    }
+    CHECK(wrong <= 0.01 * strangers);  // far from full, far below
+    // Within the new age nothing is forgotten; after two of them everything is.
+    later += std::chrono::seconds{1'024};
+    for (std::uint64_t n = 0; n < 3'000; ++n) {
+        (void)gate.note(nth_key(3, n), second_hit, later);
+    }
+    gate.housekeep(std::chrono::minutes{10}, later);
+    later += std::chrono::seconds{1'100};
+    for (std::uint64_t n = 0; n < 1'000; ++n) {
+        (void)gate.note(nth_key(4, n), second_hit, later);
+    }
+    wrong = 0;
+    for (std::uint64_t n = 0; n < 2'000; ++n) {
+        wrong += gate.peek(nth_key(1, n), second_hit).admitted ? 1 : 0;
+    }
+    CHECK(wrong <= 40);
+}
+
+TEST_CASE("while nothing is evicted no first sight is forgotten, however fast they come") {
+    for (const std::uint64_t memory : {64u << 20, 512u << 20}) {
+        for (const std::uint64_t rate : {1'000u, 20'000u, 100'000u}) {
+            CAPTURE(memory);
+            CAPTURE(rate);
+            config::options options;
+            options.memory.size = memory;
+            options.disk.size = 2u << 30;
+            options.disk.path = "/somewhere";
+            REQUIRE(options.admission.remember.automatic);
+            admission_gate gate{options, now};
+            const std::uint64_t urls = memory >= 512u << 20 ? 300'000 : 100'000;
+            std::uint64_t asked = 0, forgotten = 0;
+            for (std::uint64_t turn = 0; turn < 2; ++turn) {
+                for (std::uint64_t i = 0; i < urls; ++i) {
+                    const auto at = now + std::chrono::milliseconds{asked * 1000 / rate};
+                    if (++asked % rate == 0) {
+                        gate.housekeep(std::nullopt, at);
+                    }
+                    const auto ruled = gate.note(nth_key(7, i), second_hit, at);
+                    forgotten += turn == 1 && !ruled.admitted ? 1 : 0;
+                }
+            }
+            CHECK(forgotten == 0);
+        }
+    }
+}
+
+TEST_CASE("a filter that was made small grows under a flow that would turn it every second") {
+    // The larger memory has room for the minute that the store keeps things, the smaller has not,
+    // and says so.
+    for (const bool enough : {false, true}) {
+        CAPTURE(enough);
+        config::options options;
+        options.memory.size = (enough ? 1024u : 512u) << 20;
+        admission_gate gate{options, now};
+        // Few come, and leave soon: it shrinks. Then 20,000 a second come, and stay a minute.
+        auto at = now;
+        std::uint64_t next = 0;
+        const auto come = [&](std::uint64_t a_second) {
+            for (int second = 0; second < 300; ++second) {
+                for (std::uint64_t i = 0; i < a_second; ++i) {
+                    (void)gate.note(nth_key(8, next++), second_hit, at);
+                }
+                at += std::chrono::seconds{1};
+                gate.housekeep(std::chrono::seconds{64}, at);
+            }
+        };
+        come(100);
+        CHECK(gate.settings().objects <= 1u << 16);
+        come(20'000);
+        CHECK(gate.settings().objects == (enough ? 1u << 21 : 1u << 20));
+        const auto told = gate.figures(at).remembers_for;
+        CHECK(told >= std::chrono::seconds{enough ? 60 : 50});
+        CHECK(told <= std::chrono::seconds{enough ? 64 : 53});
+        // What it says is so.
+        std::uint64_t known = 0;
+        const auto since = static_cast<std::uint64_t>(told.count() - 1) * 20'000;
+        for (std::uint64_t i = 0; i < 20'000; ++i) {
+            known += gate.peek(nth_key(8, next - since + i), second_hit).admitted ? 1 : 0;
+        }
+        CHECK(known == 20'000);
+    }
+}
+
+TEST_CASE("a filter that follows comes back from its file in the size it had") {
+    const tests::temp_dir directory;
+    config::options options;
+    options.memory.size = 16u << 20;
+    options.admission.state = directory.file("state");
+    std::uint64_t objects = 0;
+    {
+        admission_gate gate{options, now};
+        for (std::uint64_t n = 0; n < 2'000; ++n) {
+            (void)gate.note(nth_key(1, n), second_hit, now);
+        }
+        gate.housekeep(std::chrono::minutes{10}, now + std::chrono::minutes{2});
+        objects = gate.settings().objects;
+        for (std::uint64_t n = 0; n < 500; ++n) {
+            (void)gate.note(nth_key(2, n), second_hit, now);
+        }
+        REQUIRE(!gate.save(options.admission.state));
+    }
+    REQUIRE(objects != admission_gate(config::options{}, now).settings().objects);
+    const admission_gate again{options, now + std::chrono::minutes{3}};
+    CHECK(again.settings().objects == objects);
+    for (std::uint64_t n = 0; n < 500; ++n) {
+        CHECK(again.peek(nth_key(2, n), second_hit).admitted);
+    }
+}
+
+TEST_SUITE_END();

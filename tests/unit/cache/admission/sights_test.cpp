@@ -1,0 +1,153 @@
+#include "proxy/cache/admission/sights.hpp"
+#include "tests/unit/filter/keys.hpp"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <thread>
+#include <vector>
+
+using namespace reprise;
+using namespace reprise::proxy::cache;
+using filter::test::nth_key;
+
+namespace {
+
+constexpr std::chrono::sys_seconds now{std::chrono::hours{500'000}};
+
+std::unique_ptr<filter::admission_filter> filter_for(std::uint64_t objects, unsigned layers = 1) {
+    return std::make_unique<filter::admission_filter>(
+        filter::admission_settings{.objects = objects, .layers = layers}, now);
+}
+
+}  // namespace
+
+TEST_SUITE("cache/admission/sights") {
+    TEST_CASE("what was seen before a change is seen after it") {
+        sights seen{filter_for(1'000)};
+        for (std::uint64_t n = 0; n < 800; ++n) {
+            CHECK(seen.note(nth_key(1, n), now) == 0);
+        }
+        seen.change_to({.objects = 4'000}, now);
+        CHECK(seen.changing());
+        for (std::uint64_t n = 0; n < 800; ++n) {
+            CHECK(seen.peek(nth_key(1, n)) == 1);
+        }
+    }
+
+    TEST_CASE("a sight before a change is known until the new filter has filled a generation") {
+        sights seen{filter_for(1'000)};
+        const auto rare = nth_key(1, 1);
+        (void)seen.note(rare, now);
+        seen.change_to({.objects = 2'000}, now);
+        for (std::uint64_t n = 0; n < 1'990; ++n) {
+            (void)seen.note(nth_key(2, n), now);
+            seen.tidy();
+            REQUIRE(seen.peek(rare) == 1);
+        }
+        REQUIRE(seen.changing());
+        for (std::uint64_t n = 0; n < 400 && seen.changing(); ++n) {
+            (void)seen.note(nth_key(3, n), now);
+            seen.tidy();
+        }
+        CHECK_FALSE(seen.changing());
+        CHECK(seen.peek(rare) == 0);
+    }
+
+    TEST_CASE("how often a key was seen is carried over whole") {
+        sights seen{filter_for(1'000, 4)};
+        const auto key = nth_key(1, 1);
+        for (unsigned n = 0; n < 3; ++n) {
+            CHECK(seen.note(key, now) == n);
+        }
+        seen.change_to({.objects = 2'000, .layers = 4}, now);
+        CHECK(seen.peek(key) == 3);
+        CHECK(seen.note(key, now) == 3);
+        CHECK(seen.note(key, now) == 4);
+        // The new filter knows it by itself now.
+        CHECK(seen.current()->peek(key) == 4);
+    }
+
+    TEST_CASE("a change is a new generation: a hit tells the new filter too") {
+        sights seen{filter_for(1'000)};
+        const auto before = seen.generation();
+        seen.change_to({.objects = 2'000}, now);
+        CHECK(seen.generation() > before);
+        seen.refresh(nth_key(1, 1), now);
+        CHECK(seen.current()->peek(nth_key(1, 1)) == 1);
+    }
+
+    TEST_CASE("what is out of use is freed when nobody reads") {
+        sights seen{filter_for(10'000)};
+        const auto alone = seen.memory();
+        seen.change_to({.objects = 1'000}, now);
+        CHECK(seen.memory() > alone);
+        for (std::uint64_t n = 0; n < 2'000; ++n) {
+            (void)seen.note(nth_key(1, n), now);
+        }
+        seen.tidy();  // ends the change
+        seen.tidy();
+        CHECK_FALSE(seen.changing());
+        CHECK(seen.memory() < alone);
+    }
+
+    TEST_CASE("keys never seen are taken for seen at the promised rate, during a change too") {
+        // Filters for two thirds of 0.01, the former one full in both generations.
+        constexpr double promised = 0.01;
+        const filter::admission_settings made{.objects = 4'000,
+                                              .false_positive_rate = promised * 2 / 3};
+        sights seen{std::make_unique<filter::admission_filter>(made, now)};
+        for (std::uint64_t n = 0; n < 7'900; ++n) {
+            (void)seen.note(nth_key(1, n), now);
+        }
+        seen.change_to(made, now);
+        for (std::uint64_t n = 0; n < 3'900; ++n) {
+            (void)seen.note(nth_key(2, n), now);
+        }
+        REQUIRE(seen.changing());
+        unsigned wrong = 0;
+        constexpr unsigned asked = 100'000;
+        for (std::uint64_t n = 0; n < asked; ++n) {
+            wrong += seen.peek(nth_key(3, n)) != 0 ? 1 : 0;
+        }
+        // Binomial: 1,000 expected at the most, a standard deviation of 32; four of them.
+        CHECK(wrong <= promised * asked + 130);
+    }
+
+    TEST_CASE("threads note and ask while filters come and go, and no sight is lost") {
+        sights seen{filter_for(100'000)};
+        std::atomic<bool> done{false};
+        std::atomic<unsigned> lost{0};
+        std::vector<std::thread> threads;
+        for (std::uint64_t t = 0; t < 3; ++t) {
+            threads.emplace_back([&, t] {
+                for (std::uint64_t n = 0; n < 3'000; ++n) {
+                    const auto key = nth_key(10 + t, n);
+                    (void)seen.note(key, now);
+                    lost += seen.peek(key) == 0 ? 1 : 0;
+                    (void)seen.generation();
+                }
+            });
+        }
+        std::thread changer{[&] {
+            for (unsigned i = 0; !done; ++i) {
+                if (!seen.changing()) {
+                    seen.change_to({.objects = 100'000u + i}, now);
+                }
+                seen.tidy();
+                (void)seen.memory();
+                std::this_thread::yield();
+            }
+        }};
+        for (auto& one : threads) {
+            one.join();
+        }
+        done = true;
+        changer.join();
+        // A note that read the view before a change writes to what is then the former filter,
+        // which is asked too.
+        CHECK(lost == 0);
+    }
+}

@@ -1,0 +1,794 @@
+// A disk that fails, fills, hangs or goes away: traffic goes on, nothing wrong is served, and the
+// store comes back by itself.
+
+#include "proxy/cache/disk/format.hpp"
+#include "proxy/cache/disk/tier.hpp"
+#include "tests/unit/cache/disk/memory_files.hpp"
+#include "tests/unit/cache/disk/stores.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace reprise::proxy::cache::disk {
+
+using namespace test;
+
+namespace {
+
+error_code failing(boost::system::errc::errc_t how) {
+    return boost::system::errc::make_error_code(how);
+}
+
+void put_more(store& s, unsigned& next) {
+    const auto url = url_of(next++);
+    (void)s.put(url, object(url, 10'000));
+}
+
+/// Until every segment is in use: the first is begun anew next.
+void fill_up(store& s, const memory_files& files, unsigned& next) {
+    const auto last = "/store/" + segment_name(s->figures().segments - 1);
+    REQUIRE(eventually([&] {
+        put_more(s, next);
+        return !files.contents(last).empty();
+    }));
+}
+
+/// A disk on which some operations wait until it is let go.
+class hanging_disk {
+public:
+    hanging_disk(memory_files& files, std::vector<operation> stops) {
+        files.set_hook([here = here_, stops = std::move(stops)](operation what, std::string_view) {
+            if (std::find(stops.begin(), stops.end(), what) != stops.end()) {
+                here->met = true;
+                (void)here->freed.wait(std::chrono::hours{1});
+            }
+            return error_code{};
+        });
+    }
+    hanging_disk(const hanging_disk&) = delete;
+    hanging_disk& operator=(const hanging_disk&) = delete;
+    ~hanging_disk() { let_go(); }
+
+    [[nodiscard]] bool is_met() const { return here_->met; }
+    void let_go() { here_->freed.open(); }
+
+private:
+    struct state {
+        std::atomic<bool> met{false};
+        tests::gate freed;
+    };
+    std::shared_ptr<state> here_ =
+        std::make_shared<state>();  // the hook's too, which may outlive this
+};
+
+constexpr auto ready = tier_state::ready;
+
+bool is_ready(store& s) {
+    return s->figures().state == ready;
+}
+
+}  // namespace
+
+TEST_SUITE("cache/disk/faults") {
+
+    TEST_CASE("reads and writes that do less than they are asked are gone on with") {
+        auto files = std::make_shared<memory_files>();
+        files->set_short_transfers(true);
+        store s{files};
+        s.open();
+        for (unsigned i = 0; i < 20; ++i) {
+            s.put_surely(url_of(i), object(url_of(i), 1000 * i));
+        }
+        s.invalidate(url_of(3));
+        s.open_and_load();
+        for (unsigned i = 0; i < 20; ++i) {
+            const auto got = s.find(url_of(i)).response;
+            REQUIRE(bool{got} == (i != 3));
+            CHECK((i == 3 || bytes_of(*got->content) == body_for(url_of(i), 1000 * i)));
+        }
+    }
+
+    TEST_CASE("what fails to be written is skipped, what is there is served, and it comes back") {
+        for (const auto how : {boost::system::errc::io_error,
+                               boost::system::errc::no_space_on_device,
+                               boost::system::errc::read_only_file_system}) {
+            CAPTURE(static_cast<int>(how));
+            auto files = std::make_shared<memory_files>();
+            store s{files};
+            s.open_and_load();
+            s.put_surely(url_of(1), object(url_of(1), 100));
+            files->set_hook([how](operation what, std::string_view) {
+                return what == operation::write || what == operation::reserve ? failing(how)
+                                                                              : error_code{};
+            });
+            REQUIRE(s.put(url_of(2), object(url_of(2), 100)));
+            REQUIRE(eventually([&] { return s->figures().state == tier_state::reading; }));
+            CHECK_FALSE(s->figures().trouble.empty());
+            CHECK(s->figures().write_errors > 0);
+            CHECK_FALSE(s.put(url_of(3), object(url_of(3), 100)));
+            const auto tries = s->figures().write_errors;
+            REQUIRE(eventually([&] { return s->figures().write_errors > tries + 2; }));
+            CHECK(s.has(url_of(1)));
+            CHECK_FALSE(s.has(url_of(2)));
+            files->set_hook({});
+            REQUIRE(eventually([&] { return is_ready(s); }));
+            s.put_surely(url_of(3), object(url_of(3), 100));
+            CHECK(s->figures().trouble.empty());
+            s.open_and_load();
+            CHECK(s.has(url_of(1)));
+            CHECK(s.has(url_of(3)));
+        }
+    }
+
+    TEST_CASE("whichever operation fails, nothing wrong is served and all works again after it") {
+        // The n-th operation fails, and all for a little while after it.
+        for (unsigned n = 1; n <= 60; ++n) {
+            CAPTURE(n);
+            auto files = std::make_shared<memory_files>();
+            store s{files, smallest_store};
+            s.settings.retry_after = s.settings.retry_at_most = 1ms;
+            s.open_and_load();
+            std::atomic<unsigned> seen{0};
+            files->set_hook([&seen, n](operation what, std::string_view) {
+                if (what == operation::read_cached) {
+                    return error_code{};
+                }
+                const auto now = ++seen;
+                return now >= n && now < n + 5 ? failing(boost::system::errc::io_error)
+                                               : error_code{};
+            });
+            for (unsigned i = 0; i < 40; ++i) {
+                (void)s.put(url_of(i), object(url_of(i), 3000 + 500 * i));
+                if (i % 10 == 9) {
+                    s.invalidate(url_of(i - 5));  // kept in the end
+                }
+                const auto got = s.find(url_of(i / 2)).response;
+                CHECK((!got ||
+                       bytes_of(*got->content) == body_for(url_of(i / 2), 3000 + 500 * (i / 2))));
+            }
+            files->set_hook({});
+            // It may look ready before what has failed shows; then what waits is skipped.
+            REQUIRE(s.put_until_found("http://b/", 100));
+            s.close();
+            s.files = files->after_kill();
+            s.open_and_load();
+            CHECK(s.has("http://b/"));
+            for (const auto i : {4u, 14u, 24u, 34u}) {
+                CHECK_FALSE(s.has(url_of(i)));
+            }
+        }
+    }
+
+    TEST_CASE("a purge that can't be kept now is kept when it can, and only then said to be") {
+        auto files = std::make_shared<memory_files>();
+        store s{files};
+        s.open_and_load();
+        s.put_surely(url_of(1), object(url_of(1), 100));
+        s.put_surely(url_of(2), object(url_of(2), 100));
+        files->set_hook([](operation what, std::string_view path) {
+            return what == operation::sync && path.find("purges") != std::string_view::npos
+                       ? failing(boost::system::errc::io_error)
+                       : error_code{};
+        });
+        std::atomic<bool> kept{false};
+        s.lately->note(key_of(url_of(1)));
+        s->invalidate(key_of(url_of(1)), [&kept] { kept = true; });
+        REQUIRE(eventually([&] { return s->figures().state == tier_state::reading; }));
+        CHECK_FALSE(kept.load());
+        CHECK_FALSE(s.has(url_of(1)));
+        CHECK(s.has(url_of(2)));
+        files->set_hook({});
+        REQUIRE(eventually([&] { return kept.load(); }));
+        const auto after = files->cut(3);
+        s.close();
+        s.files = after;
+        s.open_and_load();
+        CHECK_FALSE(s.has(url_of(1)));
+    }
+
+    TEST_CASE("a record that can't be read is absent, and not forgotten") {
+        auto files = std::make_shared<memory_files>();
+        store s{files};
+        s.open_and_load();
+        s.put_surely(url_of(1), object(url_of(1), 100));
+        files->set_cold(true);
+        files->set_hook([](operation what, std::string_view) {
+            return what == operation::read ? failing(boost::system::errc::io_error) : error_code{};
+        });
+        CHECK(s.find(url_of(1)).what == lookup::absent);
+        CHECK(s->figures().read_errors > 0);
+        files->set_hook({});
+        CHECK(s.has(url_of(1)));
+        CHECK(s->figures().pooled > 0);
+    }
+
+    TEST_CASE("a damaged record is dropped, counted and can be stored anew") {
+        auto files = std::make_shared<memory_files>();
+        store s{files};
+        s.open_and_load();
+        s.put_surely(url_of(1), object(url_of(1), 5000));
+        const auto segment = files->contents("/store/s-00000000");
+        const auto at = segment.find(body_for(url_of(1), 5000).substr(0, 64));
+        REQUIRE(at != std::string::npos);
+        files->damage("/store/s-00000000", at + 4000, "oops");
+        CHECK(s.find(url_of(1)).what == lookup::absent);
+        CHECK(s->figures().damaged == 1);
+        CHECK(s->figures().objects == 0);
+        s.put_surely(url_of(1), object(url_of(1), 5000));
+    }
+
+    TEST_CASE("a damaged block of a large body ends its reading there, never with wrong bytes") {
+        auto files = std::make_shared<memory_files>();
+        store s{files, 64u << 20};
+        s.open_and_load();
+        const std::string url = "http://large/";
+        const auto content = body_for(url, 600'000);
+        s.put_surely(url, object(url, content.size()));
+        const auto segment = files->contents("/store/s-00000000");
+        const auto at = segment.find(content.substr(400'000, 64));
+        REQUIRE(at != std::string::npos);
+        files->damage("/store/s-00000000", at, "oops");
+        const auto got = s.find(url).response;
+        REQUIRE(got);
+        CHECK_FALSE(whole_body(*got));
+        CHECK(read(*got->outside, 0, 300'000) == content.substr(0, 300'000));
+        CHECK(s.find(url).what == lookup::absent);  // not whole any more
+    }
+
+    TEST_CASE("a large body that is damaged is lost, one that can't be read now is refused") {
+        auto files = std::make_shared<memory_files>();
+        store s{files, 64u << 20};
+        s.settings.patience = 20ms;
+        s.open_and_load();
+        const std::string url = "http://large/";
+        const auto content = body_for(url, 600'000);
+        s.put_surely(url, object(url, content.size()));
+        const auto got = s.find(url).response;
+        REQUIRE(got);
+        const auto ends_as = [&] {
+            const auto reader = got->outside->read_from(0, {});
+            std::vector<slice> pieces;
+            auto news = outside_reader::news::waiting;
+            REQUIRE(eventually([&] {
+                news = reader->next(content.size(), 100'000, pieces);
+                return news == outside_reader::news::lost || news == outside_reader::news::refused;
+            }));
+            CHECK(reader->next(content.size(), 100'000, pieces) == news);
+            return news;
+        };
+        files->set_cold(true);
+        files->set_hook([](operation what, std::string_view) {
+            return what == operation::read ? failing(boost::system::errc::io_error) : error_code{};
+        });
+        CHECK(ends_as() == outside_reader::news::refused);
+        {
+            const hanging_disk disk{*files, {operation::read}};
+            CHECK(ends_as() == outside_reader::news::refused);
+        }
+        files->set_hook({});
+        files->set_cold(false);
+        CHECK(whole_body(*got) == content);
+        const auto segment = files->contents("/store/s-00000000");
+        files->damage("/store/s-00000000", segment.find(content.substr(400'000, 64)), "oops");
+        CHECK(ends_as() == outside_reader::news::lost);
+    }
+
+    TEST_CASE("a disk that hangs holds up nobody for long, and a full queue nobody at all") {
+        auto files = std::make_shared<memory_files>();
+        store s{files};
+        s.settings.patience = 20ms;
+        s.settings.read_queue = 4;
+        s.open_and_load();
+        for (unsigned i = 0; i < 20; ++i) {
+            s.put_surely(url_of(i), object(url_of(i), 100));
+        }
+        hanging_disk disk{*files, {operation::read}};
+        files->set_cold(true);
+        std::vector<std::unique_ptr<disk_lookup>> all;
+        std::vector<std::string> urls;
+        for (unsigned i = 0; i < 20; ++i) {
+            urls.push_back(url_of(i));
+        }
+        for (const auto& url : urls) {
+            all.push_back(
+                std::make_unique<disk_lookup>(*s, key_of(url), url, net::wakeup::signal{}));
+        }
+        unsigned at_once = 0;
+        for (const auto& one : all) {
+            at_once += one->step({}) ? 1 : 0;
+        }
+        CHECK(at_once >= 20 - 4 - 2);  // neither in the queue nor with a thread
+        CHECK(s->figures().refused >= at_once);
+        REQUIRE(eventually([&] {
+            return std::all_of(
+                all.begin(), all.end(), [](const auto& one) { return one->step({}); });
+        }));
+        for (const auto& one : all) {
+            CHECK(one->result.what == lookup::absent);
+        }
+        // With every thread held up nobody waits at all; what is cached is still served.
+        disk_lookup next{*s, key_of(urls[0]), urls[0], {}};
+        CHECK(next.step({}));
+        files->set_cold(false);
+        CHECK(s.has(urls[0]));
+        disk.let_go();
+        files->set_cold(true);
+        REQUIRE(eventually([&] { return s.has(urls[1]); }));
+    }
+
+    TEST_CASE("while a newer response waits to be written, no older one is found") {
+        auto files = std::make_shared<memory_files>();
+        store s{files};
+        s.open_and_load();
+        const auto url = url_of(1);
+        s.put_surely(url, object(url, 100, 1));
+        hanging_disk disk{*files, {operation::write}};
+        (void)s.put(url_of(2), object(url_of(2), 4000));
+        REQUIRE(eventually([&] { return disk.is_met(); }));
+        const auto newer = object(url, 100, 2);
+        REQUIRE(s.put(url, newer));
+        CHECK_FALSE(s.has(url));
+        disk.let_go();
+        REQUIRE(eventually([&] { return s.has(url); }));
+        CHECK(bytes_of(*s.find(url).response->content) == body_for(url, 100, 2));
+    }
+
+    TEST_CASE("what waits to be written is not, when a newer one came that was not taken") {
+        auto files = std::make_shared<memory_files>();
+        store s{files};
+        s.settings.write_queue = 32u << 10;
+        s.open_and_load();
+        hanging_disk disk{*files, {operation::write}};
+        (void)s.put(url_of(2), object(url_of(2), 4000));
+        REQUIRE(eventually([&] { return disk.is_met(); }));
+        const auto url = url_of(1);
+        REQUIRE(s.put(url, object(url, 100, 1)));
+        for (unsigned i = 3; s.put(url_of(i), object(url_of(i), 1000));) {
+            ++i;
+        }
+        const auto newer = object(url, 4000, 2);
+        REQUIRE_FALSE(s.put(url, newer));
+        s->outdate(key_of(url), url, newer);
+        disk.let_go();
+        s.put_surely("http://b/", object("http://b/", 100));
+        CHECK_FALSE(s.has(url));
+    }
+
+    TEST_CASE("a disk that hangs while writing lets puts be skipped, and takes them again later") {
+        auto files = std::make_shared<memory_files>();
+        store s{files};
+        s.settings.write_queue = 64u << 10;
+        s.open_and_load();
+        s.put_surely(url_of(1), object(url_of(1), 100));
+        hanging_disk disk{*files, {operation::write}};
+        // What comes before it hangs is on its way already, and takes no room in the queue.
+        (void)s.put(url_of(2), object(url_of(2), 4000));
+        REQUIRE(eventually([&] { return disk.is_met(); }));
+        unsigned taken = 0;
+        for (unsigned i = 3; i < 100; ++i) {
+            taken += s.put(url_of(i), object(url_of(i), 4000)) ? 1 : 0;
+        }
+        CHECK(taken < 60);
+        CHECK(s->figures().skipped > 40);
+        CHECK(s.has(url_of(1)));
+        disk.let_go();
+        s.put_surely("http://b/", object("http://b/", 100));
+    }
+
+    TEST_CASE(
+        "a directory that goes away is waited for, and one that is another's is not written to") {
+        auto files = std::make_shared<memory_files>();
+        store s{files, smallest_store};
+        s.open_and_load();
+        s.put_surely(url_of(0), object(url_of(0), 100));
+        std::atomic<bool> gone{true};
+        files->set_hook([&gone](operation what, std::string_view) {
+            return gone && what == operation::open
+                       ? failing(boost::system::errc::no_such_file_or_directory)
+                       : error_code{};
+        });
+        REQUIRE(eventually([&, i = 1u]() mutable {
+            (void)s.put(url_of(i), object(url_of(i), 10'000));
+            ++i;
+            return s->figures().state == tier_state::reading;
+        }));
+        CHECK(s.has(url_of(0)));
+        gone = false;
+        REQUIRE(eventually([&] { return is_ready(s); }));
+        s.put_surely("http://b/", object("http://b/", 100));
+    }
+
+    TEST_CASE("with room for a few segments only, those are used again and again") {
+        auto files = std::make_shared<memory_files>();
+        store s{files, smallest_store};
+        std::atomic<unsigned> made{0};
+        files->set_hook([&made](operation what, std::string_view) {
+            return what == operation::reserve && ++made > 5
+                       ? failing(boost::system::errc::no_space_on_device)
+                       : error_code{};
+        });
+        s.settings.write_queue = 128u << 10;
+        s.open_and_load();
+        for (unsigned i = 0; i < 400; ++i) {
+            REQUIRE(eventually([&] { return s.put(url_of(i), object(url_of(i), 10'000)); }));
+        }
+        s.put_surely("http://b/", object("http://b/", 100));
+        CHECK(is_ready(s));
+        CHECK(files->taken() < 6 * (256u << 10) + (256u << 10));
+    }
+
+    TEST_CASE("a segment that can't be written is left alone when the others can") {
+        auto files = std::make_shared<memory_files>();
+        store s{files, smallest_store};
+        s.settings.write_queue = 128u << 10;
+        s.settings.retry_after = s.settings.retry_at_most = 1ms;
+        s.open_and_load();
+        const auto segments = s->figures().segments;
+        const auto put_enough_for = [&](std::uint64_t count) {
+            const auto until = files->written_bytes() + (count << 18);
+            REQUIRE(eventually([&, i = 0u]() mutable {
+                const auto url = url_of(i++ % 2000);
+                (void)s.put(url, object(url, 10'000));
+                return files->written_bytes() > until;
+            }));
+        };
+        put_enough_for(segments + 1);
+        files->set_hook([](operation what, std::string_view path) {
+            return what == operation::write &&
+                           (path == "/store/s-00000004" || path == "/store/s-00000005")
+                       ? failing(boost::system::errc::io_error)
+                       : error_code{};
+        });
+        put_enough_for(3 * segments);
+        REQUIRE(eventually([&] { return is_ready(s); }));
+        CHECK(s->figures().write_errors > 0);
+        CHECK(s->figures().write_errors < 20);
+        files->set_hook({});
+        put_enough_for(2 * segments);  // it comes round, and they are used again
+        CHECK(s->figures().write_errors < 20);
+    }
+
+    TEST_CASE("a full store whose disk takes no writes keeps what it has, however often it tries") {
+        auto files = std::make_shared<memory_files>();
+        store s{files, smallest_store};
+        s.settings.write_queue = 128u << 10;
+        s.settings.retry_after = s.settings.retry_at_most = 1ms;
+        s.open_and_load();
+        const auto until = files->written_bytes() + 2 * smallest_store;
+        unsigned next = 0;
+        const auto put_more = [&] {
+            const auto url = url_of(next++);
+            (void)s.put(url, object(url, 10'000));
+        };
+        REQUIRE(eventually([&] {
+            put_more();
+            return files->written_bytes() > until;
+        }));
+        files->set_hook([](operation what, std::string_view) {
+            return what == operation::write ? failing(boost::system::errc::io_error) : error_code{};
+        });
+        REQUIRE(eventually([&] {
+            put_more();
+            return s->figures().state == tier_state::reading;
+        }));
+        const auto before = s->figures().objects;
+        const auto tries = s->figures().write_errors;
+        REQUIRE(eventually([&] { return s->figures().write_errors > tries + 20; }));
+        CHECK(s->figures().objects + 60 > before);  // two segments' at most
+        files->set_hook({});
+        REQUIRE(eventually([&] { return is_ready(s); }));
+        s.put_surely("http://b/", object("http://b/", 100));
+    }
+
+    TEST_CASE("purges without end while the journal fails take bounded memory, and hold") {
+        auto files = std::make_shared<memory_files>();
+        store s{files, std::uint64_t{1} << 30};
+        s.open_and_load();
+        s.put_surely(url_of(1), object(url_of(1), 100));
+        s.put_surely(url_of(2), object(url_of(2), 100));
+        files->set_hook([](operation what, std::string_view path) {
+            return what == operation::write && path.find("purges") != std::string_view::npos
+                       ? failing(boost::system::errc::io_error)
+                       : error_code{};
+        });
+        for (unsigned i = 0; i < 70'000; ++i) {
+            s->invalidate(key_of(i == 100 ? url_of(1) : "http://other/" + std::to_string(i)));
+        }
+        const auto tries = s->figures().write_errors;
+        REQUIRE(eventually([&] { return s->figures().write_errors > tries + 2; }));
+        CHECK(s.has(url_of(2)));
+        files->set_hook({});
+        REQUIRE(eventually([&] { return is_ready(s); }));
+        s.invalidate("http://other/");
+        CHECK(files->contents("/store/purges").size() < 1u << 20);
+        CHECK(s.has(url_of(2)));
+        s.open_and_load();
+        CHECK_FALSE(s.has(url_of(1)));
+        CHECK_FALSE(s.has(url_of(2)));  // of so many it is not known which they were
+    }
+
+    TEST_CASE("purges without end while the disk hangs take bounded memory, and hold") {
+        auto files = std::make_shared<memory_files>();
+        store s{files};
+        s.settings.purge_queue = 50;
+        s.open_and_load();
+        for (unsigned i = 0; i < 200; ++i) {
+            s.put_surely(url_of(i), object(url_of(i), 100));
+        }
+        const auto dropped = s.find(url_of(150)).response;
+        hanging_disk disk{*files, {operation::write, operation::sync}};
+        std::atomic<unsigned> kept{0};
+        s->invalidate(key_of("http://first/"), [&kept] { ++kept; });
+        REQUIRE(eventually([&] { return disk.is_met(); }));
+        for (unsigned round = 0; round < 20; ++round) {
+            for (unsigned i = 0; i < 100; ++i) {
+                s.lately->note(key_of(url_of(i)));
+                s->invalidate(key_of(url_of(i)), [&kept] { ++kept; });
+                CHECK(s->figures().queued_purges <= 2 * s.settings.purge_queue);
+            }
+            s->expire(key_of(url_of(100)), wall_now());
+        }
+        CHECK(s->figures().purge_overflows == 1);
+        CHECK(kept == 0);
+        unsigned taken = 0;
+        while (s->drop(key_of(url_of(150)), *dropped)) {
+            REQUIRE(++taken <= s.settings.purge_queue);
+        }
+        for (unsigned i = 0; i < 101; ++i) {
+            const auto got = s.find(url_of(i)).response;
+            CHECK((!got || (i == 100 && got->purged_softly)));
+        }
+        disk.let_go();
+        REQUIRE(eventually([&] { return kept > 1; }));
+        REQUIRE(eventually([&] { return s->figures().queued_purges == 0; }));
+        // This process goes on with what was not purged, and what was can be stored anew.
+        CHECK(s.has(url_of(199)));
+        CHECK_FALSE(s.has(url_of(150)));
+        CHECK_FALSE(s.has(url_of(1)));
+        s.put_surely(url_of(1), object(url_of(1), 100, 1));
+        s.put_surely(url_of(100), object(url_of(100), 100, 1));
+        s.open_and_load();
+        CHECK(s.has(url_of(1)));
+        CHECK(s.has(url_of(100)));
+        for (unsigned i = 2; i < 100; ++i) {
+            CHECK_FALSE(s.has(url_of(i)));
+        }
+        CHECK_FALSE(s.has(url_of(150)));
+        CHECK_FALSE(s.has(url_of(199)));  // the price, and the log said it
+    }
+
+    TEST_CASE("what lay in a segment that could not be begun anew does not come back") {
+        auto files = std::make_shared<memory_files>();
+        store s{files, smallest_store};
+        s.settings.write_queue = 128u << 10;
+        s.settings.carry = 0;
+        s.open_and_load();
+        const auto url = url_of(0);
+        s.put_surely(url, object(url, 100, 1));
+        unsigned next = 1;
+        fill_up(s, *files, next);
+        std::atomic<bool> met{false};
+        files->set_hook([&](operation what, std::string_view path) {
+            if (what == operation::write && path == "/store/s-00000000") {
+                met = true;
+                return failing(boost::system::errc::io_error);
+            }
+            return error_code{};
+        });
+        REQUIRE(eventually([&] {
+            put_more(s, next);
+            return met.load();
+        }));
+        REQUIRE(eventually([&] { return s->figures().state == tier_state::ready; }));
+        CHECK_FALSE(s.has(url));
+        files->set_hook({});
+        const auto after = files->after_kill();
+        s.close();
+        s.files = after;
+        s.open_and_load();
+        CHECK_FALSE(s.has(url));
+        CHECK(s->figures().objects > 0);
+    }
+
+    TEST_CASE("what lies in a segment that could not be begun anew stays purged") {
+        // Reclaimed, but its file is as it was: a restart finds its records, and needs the journal.
+        auto files = std::make_shared<memory_files>();
+        store s{files, smallest_store};
+        s.settings.write_queue = 128u << 10;
+        s.settings.carry = 0;
+        s.open_and_load();
+        for (const auto* url : {"http://hard/", "http://soft/", "http://there/"}) {
+            s.put_surely(url, object(url, 100));
+        }
+        s.invalidate("http://hard/");
+        std::promise<void> kept;
+        s->expire(key_of("http://soft/"), wall_now(), [&kept] { kept.set_value(); });
+        REQUIRE(kept.get_future().wait_for(tests::patience) == std::future_status::ready);
+        unsigned next = 0;
+        fill_up(s, *files, next);
+        std::atomic<bool> met{false};
+        std::atomic<bool> journal_fails{true};
+        files->set_hook([&](operation what, std::string_view path) {
+            const bool first = path == "/store/s-00000000";
+            if (what == operation::write && first) {
+                met = true;
+                return failing(boost::system::errc::io_error);
+            }
+            return what == operation::write && path.starts_with("/store/purges") && met &&
+                           journal_fails.exchange(false)
+                       ? failing(boost::system::errc::io_error)
+                       : error_code{};
+        });
+        REQUIRE(eventually([&] {
+            put_more(s, next);
+            return met.load();
+        }));
+        s.invalidate("http://other/");  // the journal is written anew for it
+        REQUIRE_FALSE(journal_fails);
+        CHECK_FALSE(s.has("http://there/"));
+        files->set_hook({});
+        const auto after = files->after_kill();
+        s.close();
+        s.files = after;
+        s.open_and_load();
+        // Nor does what was let go come back: something newer may have taken its place.
+        CHECK_FALSE(s.has("http://there/"));
+        CHECK_FALSE(s.has("http://hard/"));
+        CHECK_FALSE(s.has("http://soft/"));
+    }
+
+    TEST_CASE("a segment whose beginning failed leaves its number to nobody") {
+        auto files = std::make_shared<memory_files>();
+        std::atomic<bool> met{false};
+        files->set_hook([&](operation what, std::string_view path) {
+            return what == operation::sync && path == "/store/s-00000000" && !met.exchange(true)
+                       ? failing(boost::system::errc::io_error)
+                       : error_code{};
+        });
+        store s{files, smallest_store};
+        s.open_and_load();
+        const auto url = url_of(1);
+        REQUIRE(s.put_until_found(url_of(0), 30'000));
+        REQUIRE(met);
+        s.put_surely(url, object(url, 100));
+        const auto after = files->after_kill();
+        s.close();
+        s.files = after;
+        s.open_and_load();
+        REQUIRE(s.has(url));
+        std::promise<void> kept;
+        s->expire(key_of(url), wall_now(), [&kept] { kept.set_value(); });
+        REQUIRE(kept.get_future().wait_for(tests::patience) == std::future_status::ready);
+        CHECK(s.find(url).response->purged_softly);
+        s.invalidate(url);
+        s.open_and_load();
+        CHECK_FALSE(s.has(url));
+    }
+
+    TEST_CASE("what lies in a segment that could not be read at a start stays purged") {
+        auto files = std::make_shared<memory_files>();
+        store s{files, smallest_store};
+        s.settings.write_queue = 128u << 10;
+        s.open_and_load();
+        s.put_surely("http://hard/", object("http://hard/", 100));
+        s.put_surely("http://there/", object("http://there/", 100));
+        s.invalidate("http://hard/");
+        for (unsigned i = 0; files->contents("/store/s-00000002").empty(); ++i) {
+            REQUIRE(eventually([&] { return s.put(url_of(i), object(url_of(i), 10'000)); }));
+        }
+        for (const auto failing_now : {operation::open, operation::read}) {
+            files->set_hook([failing_now](operation what, std::string_view path) {
+                return what == failing_now && path == "/store/s-00000000"
+                           ? failing(boost::system::errc::io_error)
+                           : error_code{};
+            });
+            s.open_and_load();
+            CHECK_FALSE(s.has("http://there/"));
+            std::atomic<bool> journal_fails{true};
+            files->set_hook([&](operation what, std::string_view path) {
+                return what == operation::write && path.starts_with("/store/purges") &&
+                               journal_fails.exchange(false)
+                           ? failing(boost::system::errc::io_error)
+                           : error_code{};
+            });
+            s.invalidate("http://other/");
+            REQUIRE_FALSE(journal_fails);
+            files->set_hook({});
+        }
+        const auto after = files->after_kill();
+        s.close();
+        s.files = after;
+        s.open_and_load();
+        CHECK(s.has("http://there/"));
+        CHECK_FALSE(s.has("http://hard/"));
+    }
+
+    TEST_CASE("many threads at once put, look up, purge and read, and all of it is right") {
+        auto files = std::make_shared<memory_files>();
+        store s{files, smallest_store};
+        s.settings.write_queue = 128u << 10;
+        s.open();
+        std::atomic<unsigned> wrong{0};
+        std::atomic<unsigned> hits{0};
+        std::vector<std::thread> threads;
+        for (unsigned t = 0; t < 3; ++t) {
+            threads.emplace_back([&, t] {
+                std::mt19937_64 random{t};
+                // Long enough that the writer, on whatever machine, has had its turns.
+                for (unsigned i = 0; i < 600 || (hits < 50 && i < 1'000'000); ++i) {
+                    const auto number = random() % 60;
+                    const auto url = url_of(number);
+                    const auto key = key_of(url);
+                    const auto size = number % 10 == 0 ? 70'000 : 100 + 300 * number;
+                    switch (random() % 32) {
+                    case 0:
+                        s.lately->note(key);
+                        s->invalidate(key);
+                        break;
+                    case 1: s->expire(key, wall_now()); break;
+                    case 2:
+                        s.purges->ban_prefix(url, "", purge_mode::hard, wall_now());
+                        s->keep_bans();
+                        break;
+                    case 3:
+                    case 4:
+                    case 5:
+                    case 6:
+                    case 7:
+                    case 8:
+                    case 9: (void)s.put(url, object(url, size)); break;
+                    default: {
+                        disk_lookup one{*s, key, url, {}};
+                        while (!one.step({})) {
+                            std::this_thread::yield();
+                        }
+                        const auto& got = one.result.response;
+                        if (!got) {
+                            break;
+                        }
+                        ++hits;
+                        if (got->content) {
+                            wrong += bytes_of(*got->content) == body_for(url, size) ? 0 : 1;
+                            (void)s->freshen(key, url, *got, *got, s.mark(url));
+                            if (random() % 8 == 0) {
+                                (void)s->drop(key, *got);
+                            }
+                            break;
+                        }
+                        const auto reader = got->outside->read_from(0, {});
+                        std::string content;
+                        std::vector<slice> pieces;
+                        auto news = outside_reader::news::data;
+                        while (content.size() < size && news != outside_reader::news::lost &&
+                               news != outside_reader::news::refused) {
+                            pieces.clear();
+                            news = reader->next(size, 50'000, pieces);
+                            for (const auto& piece : pieces) {
+                                content.append(piece.view());
+                            }
+                        }
+                        wrong += body_for(url, size).starts_with(content) ? 0 : 1;
+                    }
+                    }
+                    (void)s->figures();
+                }
+            });
+        }
+        for (auto& thread : threads) {
+            thread.join();
+        }
+        CHECK(wrong == 0);
+        CHECK(hits > 20);
+        CHECK(s->figures().damaged == 0);
+    }
+}
+
+}  // namespace reprise::proxy::cache::disk

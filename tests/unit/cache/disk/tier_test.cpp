@@ -1,0 +1,747 @@
+#include "proxy/cache/disk/format.hpp"
+#include "proxy/cache/disk/tier.hpp"
+#include "proxy/cache/memory/tags.hpp"
+#include "tests/support/temp_dir.hpp"
+#include "tests/unit/cache/disk/memory_files.hpp"
+#include "tests/unit/cache/disk/stores.hpp"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <filesystem>
+#include <string>
+
+namespace reprise::proxy::cache::disk {
+
+using namespace test;
+
+namespace {
+
+std::shared_ptr<stored_response> variant(std::string_view url,
+                                         std::string_view vary,
+                                         http::field_list request,
+                                         unsigned version) {
+    auto made = object(url, 500, version);
+    const http::field line{http::field_id::vary, "Vary", vary};
+    made->vary = http::read_vary({&line, 1});
+    made->selecting = http::selecting_values(made->vary, request);
+    return made;
+}
+
+std::array<http::field, 1> language(std::string_view value) {
+    return {http::field{http::field_id::accept_language, "Accept-Language", value}};
+}
+
+}  // namespace
+
+TEST_SUITE("cache/disk/tier") {
+
+    TEST_CASE("what is put is found, byte for byte and fact for fact") {
+        store s{std::make_shared<memory_files>()};
+        s.open();
+        for (const std::size_t size : {0u, 1u, 1000u, 20'000u}) {
+            const auto url = url_of(size);
+            const auto put = object(url, size);
+            s.put_surely(url, put);
+            const auto got = s.find(url);
+            REQUIRE(got.what == lookup::present);
+            CHECK(bytes_of(*got.response->content) == body_for(url, size));
+            CHECK(got.response->head == put->head);
+            CHECK(got.response->freshness == put->freshness);
+            CHECK(got.response->reusable_until == put->reusable_until);
+            CHECK(got.response->status == 200);
+            CHECK(got.response->status_line_size == put->status_line_size);
+            CHECK(got.response->length_at == put->length_at);
+        }
+        CHECK(s.find("http://a.example/never").what == lookup::absent);
+        CHECK(s->figures().objects == 4);
+    }
+
+    TEST_CASE("a restart finds what there was, after a clean end and after a kill") {
+        auto files = std::make_shared<memory_files>();
+        store s{files};
+        s.open();
+        const auto secret = s->secret().seed();
+        for (unsigned i = 0; i < 50; ++i) {
+            s.put_surely(url_of(i), object(url_of(i), 100 * i));
+        }
+        const auto killed = files->after_kill();
+        for (const bool kill : {false, true}) {
+            CAPTURE(kill);
+            s.close();
+            s.files = kill ? killed : files;
+            s.open_and_load();
+            CHECK(s->secret().seed() == secret);
+            CHECK(s->figures().objects == 50);
+            for (unsigned i = 0; i < 50; ++i) {
+                const auto got = s.find(url_of(i));
+                REQUIRE(got.what == lookup::present);
+                CHECK(bytes_of(*got.response->content) == body_for(url_of(i), 100 * i));
+            }
+            s.put_surely("http://b/", object("http://b/", 10));
+            CHECK(s.has("http://b/"));
+        }
+    }
+
+    TEST_CASE("a later response takes the place of an earlier one, over restarts too") {
+        store s{std::make_shared<memory_files>()};
+        s.open();
+        for (unsigned version = 0; version < 5; ++version) {
+            s.put_surely(url_of(1), object(url_of(1), 300, version));
+        }
+        for (int i = 0; i < 2; ++i) {
+            CHECK(bytes_of(*s.find(url_of(1)).response->content) == body_for(url_of(1), 300, 4));
+            CHECK(s->figures().objects == 1);
+            s.open_and_load();
+        }
+    }
+
+    TEST_CASE("uses are counted since an object was written") {
+        store s{std::make_shared<memory_files>()};
+        s.open();
+        s.put_surely(url_of(1), object(url_of(1), 10));
+        (void)s.find(url_of(1));
+        const auto before = s.uses;
+        (void)s.find(url_of(1));
+        CHECK(s.uses == before + 1);
+    }
+
+    TEST_CASE("variants are told apart, and a response without Vary replaces them") {
+        store s{std::make_shared<memory_files>()};
+        s.open();
+        const std::string url = "http://v/";
+        const auto german = language("de");
+        const auto english = language("en");
+        for (int round = 0; round < 2; ++round) {
+            REQUIRE(s.put(url, variant(url, "Accept-Language", german, 1)));
+            REQUIRE(s.put(url, variant(url, "Accept-Language", english, 2)));
+            REQUIRE(eventually([&] { return s.find(url, english).what == lookup::present; }));
+        }
+        for (int i = 0; i < 2; ++i) {
+            CHECK(bytes_of(*s.find(url, german).response->content) == body_for(url, 500, 1));
+            CHECK(bytes_of(*s.find(url, english).response->content) == body_for(url, 500, 2));
+            CHECK(s.find(url, language("fr")).what == lookup::other_variant);
+            s.open_and_load();
+        }
+        s.invalidate(url);
+        CHECK(s.find(url, german).what == lookup::absent);
+        REQUIRE(s.put(url, variant(url, "Accept-Language", german, 3)));
+        REQUIRE(eventually([&] { return s.find(url, german).what == lookup::present; }));
+        CHECK(s.find(url, english).what == lookup::other_variant);
+        s.put_surely(url, object(url, 20));
+        CHECK(s.find(url, german).response->vary.empty());
+    }
+
+    TEST_CASE("large objects are read from any offset") {
+        store s{std::make_shared<memory_files>()};
+        s.open();
+        const std::string url = "http://large/";
+        const std::size_t size = 700'001;
+        const auto content = body_for(url, size);
+        const auto put = object(url, size);
+        for (const bool known : {true, false}) {
+            CAPTURE(known);
+            const auto writer = s->begin(key_of(url),
+                                         url,
+                                         known ? std::optional{std::uint64_t{size}} : std::nullopt,
+                                         s.mark(url));
+            REQUIRE(writer);
+            for (std::size_t at = 0; at < size; at += 30'000) {
+                const auto part = cache::test::body_of(
+                    std::string_view{content}.substr(at, 30'000));
+                REQUIRE(eventually([&] { return writer->append(part->slices.front()); }));
+            }
+            auto head = std::make_shared<stored_response>(*put);
+            head->content = nullptr;
+            REQUIRE(writer->finish(*head));
+            const auto id = head->disk_record.load();
+            REQUIRE(eventually([&] {
+                const auto there = s.find(url).response;
+                return there && there->disk_record == id;
+            }));
+        }
+        for (int i = 0; i < 2; ++i) {
+            const auto got = s.find(url);
+            REQUIRE(got.what == lookup::present);
+            REQUIRE(got.response->outside);
+            CHECK_FALSE(got.response->content);
+            CHECK(got.response->size() == size);
+            CHECK(whole_body(*got.response) == content);
+            for (const auto& [begin, end] : {std::pair{0u, 1u},
+                                             {65'535u, 65'537u},
+                                             {699'999u, 700'001u},
+                                             {300'000u, 500'000u}}) {
+                CHECK(read(*got.response->outside, begin, end) ==
+                      content.substr(begin, end - begin));
+            }
+            s.open_and_load();
+        }
+    }
+
+    TEST_CASE("a large object is found as soon as it is whole, small ones when a piece is") {
+        store s{std::make_shared<memory_files>()};
+        s.settings.write_after = 1h;
+        s.open_and_load();
+        s.invalidate("http://other/");  // loading over, the writer looks once whatever waits
+        const auto small = object("http://small/", 100);
+        REQUIRE(s.put("http://small/", small));
+        // Too little for a piece, and more than one record takes.
+        const auto big = object("http://big/", 200'000);
+        REQUIRE(s.put("http://big/", big));
+        REQUIRE(eventually([&] { return s.has("http://big/"); }));
+        CHECK(whole_body(*s.find("http://big/").response) == body_for("http://big/", 200'000));
+        CHECK(s.has("http://small/"));
+        REQUIRE(s.put("http://later/", object("http://later/", 100)));
+        CHECK(tests::never_within_a_moment([&] { return s.has("http://later/"); }));
+    }
+
+    TEST_CASE("a body given whole that is too long for one record is large too") {
+        store s{std::make_shared<memory_files>()};
+        s.open();
+        const auto big = object("http://big/", 400'000);
+        s.put_surely("http://big/", big);
+        CHECK(whole_body(*s.find("http://big/").response) == body_for("http://big/", 400'000));
+    }
+
+    TEST_CASE("a newer head of a large object does not wait for more either") {
+        store s{std::make_shared<memory_files>()};
+        s.settings.write_after = 1h;
+        s.open_and_load();
+        const std::string url = "http://large/";
+        REQUIRE(s.put(url, object(url, 300'000)));
+        REQUIRE(eventually([&] { return s.has(url); }));
+        const auto current = s.find(url).response;
+        CHECK(whole_body(*current) == body_for(url, 300'000));
+        const auto updated = std::make_shared<stored_response>(*current);
+        updated->freshness.lifetime = 7h;
+        REQUIRE(s->freshen(key_of(url), url, *current, *updated, s.mark(url)));
+        CHECK(eventually([&] { return s.find(url).response->freshness.lifetime == 7h; }));
+    }
+
+    TEST_CASE(
+        "what arrives and proves small is an ordinary object; what is broken off is nothing") {
+        store s{std::make_shared<memory_files>()};
+        s.open();
+        const auto small = cache::test::body_of("abc");
+        const auto writer = s->begin(
+            key_of("http://s/"), "http://s/", std::nullopt, s.mark("http://s/"));
+        REQUIRE(writer->append(small->slices.front()));
+        auto head = object("http://s/", 3);
+        head->content = nullptr;
+        REQUIRE(writer->finish(*head));
+        REQUIRE(eventually([&] { return s.has("http://s/"); }));
+        CHECK(bytes_of(*s.find("http://s/").response->content) == "abc");
+
+        const auto objects = s->figures().objects;
+        {
+            const auto broken = s->begin(
+                key_of("http://t/"), "http://t/", std::nullopt, s.mark("http://t/"));
+            const auto block = cache::test::body_of(body_for("http://t/", 300'000));
+            REQUIRE(broken->append(block->slices.front()));
+        }
+        s.put_surely("http://u/", object("http://u/", 3));
+        CHECK(s->figures().objects == objects + 1);
+        CHECK_FALSE(s.has("http://t/"));
+    }
+
+    TEST_CASE("what is larger than may be is refused") {
+        store s{std::make_shared<memory_files>()};
+        s.settings.max_object = 1000;
+        s.open();
+        CHECK_FALSE(s.put("http://a/", object("http://a/", 1001)));
+        CHECK_FALSE(s->begin(key_of("http://a/"), "http://a/", 1001, s.mark("http://a/")));
+        CHECK(s->figures().skipped == 2);
+    }
+
+    TEST_CASE(
+        "a newer head is served with the old body, over restarts and wherever it is carried") {
+        store s{std::make_shared<memory_files>()};
+        s.open();
+        for (const std::string url : {"http://small/", "http://large/"}) {
+            const std::size_t size = url == "http://small/" ? 900 : 500'000;
+            s.put_surely(url, object(url, size));
+            const auto current = s.find(url).response;
+            auto updated = std::make_shared<stored_response>(*current);
+            updated->head = "HTTP/1.1 200 OK\r\nX-New: yes\r\n";
+            index_head(*updated);
+            updated->freshness.lifetime = 7h;
+            REQUIRE(s->freshen(key_of(url), url, *current, *updated, s.mark(url)));
+            REQUIRE(eventually([&] { return s.find(url).response->freshness.lifetime == 7h; }));
+        }
+        s.open_and_load();
+        for (const std::string url : {"http://small/", "http://large/"}) {
+            const std::size_t size = url == "http://small/" ? 900 : 500'000;
+            const auto got = s.find(url).response;
+            REQUIRE(got);
+            CHECK(got->head == "HTTP/1.1 200 OK\r\nX-New: yes\r\n");
+            CHECK(whole_body(*got) == body_for(url, size));
+            // The refresh is not one of another response under the same URL.
+            s.put_surely(url, object(url, size, 1));
+            CHECK(s.find(url).response->freshness.lifetime == 1h);
+        }
+        const auto gone = object("http://gone/", 1);
+        gone->disk_record = 4711;
+        CHECK_FALSE(s->freshen(
+            key_of("http://gone/"), "http://gone/", *gone, *gone, s.mark("http://gone/")));
+    }
+
+    TEST_CASE("drop takes exactly one response, for good") {
+        auto files = std::make_shared<memory_files>();
+        store s{files};
+        s.open();
+        const auto old = object(url_of(1), 10, 0);
+        s.put_surely(url_of(1), old);
+        const auto now = object(url_of(1), 10, 1);
+        s.put_surely(url_of(1), now);
+        (void)s->drop(key_of(url_of(1)), *old);
+        s.put_surely(url_of(2), object(url_of(2), 10));  // behind it in the queue
+        CHECK(s.has(url_of(1)));
+        (void)s->drop(key_of(url_of(1)), *now);
+        REQUIRE(eventually([&] { return !s.has(url_of(1)); }));
+        s.close();
+        s.open_and_load();
+        CHECK_FALSE(s.has(url_of(1)));
+        CHECK(s.has(url_of(2)));
+    }
+
+    TEST_CASE("what was invalidated stays away, and what came later stays") {
+        auto files = std::make_shared<memory_files>();
+        store s{files};
+        s.open();
+        s.put_surely(url_of(1), object(url_of(1), 10));
+        s.put_surely(url_of(2), object(url_of(2), 10));
+        s.invalidate(url_of(1));
+        s.invalidate(url_of(2));
+        CHECK_FALSE(s.has(url_of(1)));
+        s.put_surely(url_of(2), object(url_of(2), 10, 1));
+        const auto killed = files->after_kill();
+        for (const auto& system : {files, killed}) {
+            s.close();
+            s.files = system;
+            s.open_and_load();
+            CHECK_FALSE(s.has(url_of(1)));
+            CHECK(s.has(url_of(2)));
+        }
+    }
+
+    TEST_CASE("what was asked for before an invalidation or a ban is not put after it") {
+        store s{std::make_shared<memory_files>()};
+        s.open();
+        const auto asked = s.mark("http://a/b");
+        s.invalidate("http://a/b");
+        CHECK_FALSE(s->put(key_of("http://a/b"), "http://a/b", object("http://a/b", 1), asked));
+        const auto later = s.mark("http://a/c");
+        s.purges->ban_prefix("http://a/", "", purge_mode::hard, wall_now());
+        CHECK_FALSE(s->put(key_of("http://a/c"), "http://a/c", object("http://a/c", 1), later));
+        CHECK(s.put("http://a/c", object("http://a/c", 1)));
+    }
+
+    TEST_CASE("bans hold for what was stored before them, over restarts") {
+        auto files = std::make_shared<memory_files>();
+        store s{files};
+        s.open();
+        s.put_surely("http://a/1", object("http://a/1", 10));
+        s.put_surely("http://b/1", object("http://b/1", 10));
+        auto tagged = object("http://c/1", 10);
+        tagged->head.insert(tagged->status_line_size, "Cache-Tag: t\r\n");
+        index_head(*tagged);
+        s.put_surely("http://c/1", tagged);
+        s.purges->ban_prefix("http://a/", "", purge_mode::hard, wall_now());
+        s.purges->ban_prefix("http://b/", "", purge_mode::soft, wall_now());
+        s.purges->ban_tag(tag_hash("t"), "http://c/", purge_mode::hard, wall_now());
+        s.keep_bans();
+        s.put_surely("http://a/2", object("http://a/2", 10));
+        for (const auto& system : {files->after_kill(), files->after_kill()}) {
+            CHECK_FALSE(s.has("http://a/1"));
+            CHECK(s.has("http://a/2"));
+            CHECK(s.find("http://b/1").response->purged_softly);
+            CHECK_FALSE(s.has("http://c/1"));
+            s.close();
+            s.files = system;
+            s.open_and_load();
+        }
+        // A ban made after a restart holds for what was stored before it.
+        CHECK(s.has("http://a/2"));
+        s.purges->ban_prefix("http://a/2", "", purge_mode::hard, wall_now());
+        CHECK_FALSE(s.has("http://a/2"));
+    }
+
+    TEST_CASE("a URL purged softly is stale, until it is stored or validated anew") {
+        auto files = std::make_shared<memory_files>();
+        store s{files};
+        s.open();
+        for (const auto i : {1, 2, 3}) {
+            s.put_surely(url_of(i), object(url_of(i), 10));
+            std::atomic<bool> kept{false};
+            s->expire(key_of(url_of(i)), wall_now(), [&] { kept = true; });
+            CHECK(s.find(url_of(i)).response->purged_softly);
+            REQUIRE(eventually([&] { return kept.load(); }));
+        }
+        s.put_surely(url_of(2), object(url_of(2), 10, 1));
+        const auto current = s.find(url_of(3)).response;
+        auto updated = std::make_shared<stored_response>(*object(url_of(3), 10));
+        REQUIRE(s->freshen(key_of(url_of(3)), url_of(3), *current, *updated, s.mark(url_of(3))));
+        REQUIRE(eventually([&] { return !s.find(url_of(3)).response->purged_softly; }));
+        for (const auto& system : {files->after_kill(), files->after_kill()}) {
+            CHECK(s.find(url_of(1)).response->purged_softly);
+            CHECK_FALSE(s.find(url_of(2)).response->purged_softly);
+            CHECK_FALSE(s.find(url_of(3)).response->purged_softly);
+            s.close();
+            s.files = system;
+            s.open_and_load();
+        }
+    }
+
+    TEST_CASE("a store that wraps many times keeps its bounds and serves no wrong byte") {
+        const tests::temp_dir dir;
+        store s{system_files(), smallest_store, dir.file("store")};
+        s.settings.write_queue = 128u << 10;  // so that what is put is soon there
+        s.open();
+        std::mt19937_64 random{1};
+        std::uint64_t wrong = 0;
+        std::uint64_t hits = 0;
+        for (unsigned i = 0; i < 3000; ++i) {
+            const auto url = url_of(i);
+            const auto size = 1 + random() % 15'000;
+            REQUIRE(eventually([&] { return s.put(url, object(url, size)); }));
+            const auto back = url_of(i - random() % (1 + std::min(i, 200u)));
+            if (const auto got = s.find(back).response) {
+                const auto content = bytes_of(*got->content);
+                wrong += content != body_for(back, content.size());
+                ++hits;
+            }
+        }
+        CHECK(wrong == 0);
+        const auto figures = s->figures();
+        CHECK(hits > 1000);
+        CHECK(figures.evicted > 500);
+        CHECK(figures.carried > 0);
+        CHECK(figures.damaged == 0);
+        CHECK(figures.bytes <= figures.capacity);
+        CHECK(static_cast<double>(figures.carried_bytes) <=
+              0.3 * static_cast<double>(figures.written_bytes));
+        std::uint64_t on_disk = 0;
+        for (const auto& one : std::filesystem::directory_iterator{dir.file("store")}) {
+            on_disk += one.file_size();
+        }
+        CHECK(on_disk <= smallest_store);
+        s.open_and_load();
+        const auto objects = s->figures().objects;
+        s.open_and_load();
+        CHECK(s->figures().objects == objects);
+    }
+
+    TEST_CASE("what is asked for often is carried forward, large objects too") {
+        store s{std::make_shared<memory_files>(), smallest_store};
+        s.settings.write_queue = 128u << 10;
+        s.open();
+        s.put_surely("http://hot/", object("http://hot/", 5000));
+        s.put_surely("http://hot/large", object("http://hot/large", 50'000));
+        for (unsigned i = 0; i < 1200; ++i) {
+            REQUIRE(eventually([&] { return s.put(url_of(i), object(url_of(i), 10'000)); }));
+            if (i % 10 == 0) {
+                CHECK(s.has("http://hot/"));
+                const auto got = s.find("http://hot/large").response;
+                REQUIRE(got);
+                CHECK(whole_body(*got) == body_for("http://hot/large", 50'000));
+            }
+        }
+        CHECK(s->figures().evicted > 500);
+        s.open_and_load();
+        CHECK(s.has("http://hot/"));
+        CHECK(s.has("http://hot/large"));
+    }
+
+    TEST_CASE("a newer head without the tag that was purged meanwhile is refused") {
+        store s{std::make_shared<memory_files>()};
+        s.open_and_load();
+        for (const auto mode : {purge_mode::hard, purge_mode::soft}) {
+            const auto url = url_of(mode == purge_mode::hard ? 1 : 2);
+            const auto tagged = object(url, 100);
+            tagged->tags = {7};
+            s.put_surely(url, tagged);
+            const auto current = s.find(url).response;
+            const auto begun = s.mark(url);
+            s.purges->ban_tag(7, url, mode, wall_now());
+            const auto updated = object(url, 10);
+            updated->tags = {8};
+            CHECK_FALSE(s->freshen(key_of(url), url, *current, *updated, begun));
+            const auto after = s.find(url).response;
+            CHECK((!after || after->purged_softly));
+        }
+    }
+
+    TEST_CASE("a newer head that can't be read is not answered by the older one") {
+        auto files = std::make_shared<memory_files>();
+        store s{files};
+        s.open_and_load();
+        const auto url = url_of(1);
+        s.put_surely(url, object(url, 100));
+        const auto current = s.find(url).response;
+        const auto updated = object(url, 10);
+        updated->freshness.lifetime = 0s;
+        REQUIRE(s->freshen(key_of(url), url, *current, *updated, s.mark(url)));
+        REQUIRE(eventually([&] { return s.find(url).response->freshness.lifetime == 0s; }));
+        files->set_cold(true);
+        for (int nth = 1; nth <= 2; ++nth) {
+            CAPTURE(nth);
+            std::atomic<int> left{nth};
+            files->set_hook([&](operation what, std::string_view path) {
+                return what == operation::read && path.find("s-") != std::string_view::npos &&
+                               --left == 0
+                           ? error_code{EIO, boost::system::system_category()}
+                           : error_code{};
+            });
+            CHECK(s.find(url).what == lookup::absent);
+            CHECK(left <= 0);
+            files->set_hook({});
+            CHECK(s.find(url).response->freshness.lifetime == 0s);  // it was not dropped for that
+        }
+    }
+
+    TEST_CASE("what is carried is no fresher than it was") {
+        store s{std::make_shared<memory_files>(), smallest_store};
+        s.settings.write_queue = 128u << 10;
+        s.open_and_load();
+        constexpr unsigned hot = 40;
+        const auto hot_url = [](unsigned k) { return "http://hot/" + std::to_string(k); };
+        // Validated once: the newer head lies elsewhere than the object.
+        for (unsigned k = 0; k < hot; ++k) {
+            const auto url = hot_url(k);
+            s.put_surely(url, object(url, 5000));
+        }
+        std::uint64_t revived = 0;
+        std::uint64_t there = 0;
+        unsigned validated = 0;
+        unsigned ended = 0;
+        for (unsigned i = 0; i < 3000; ++i) {
+            REQUIRE(eventually([&] { return s.put(url_of(i), object(url_of(i), 10'000)); }));
+            if (i % 10 != 0) {
+                continue;
+            }
+            for (unsigned k = 0; k < hot; ++k) {
+                const auto found = s.find(hot_url(k)).response;
+                there += found && k < ended ? 1 : 0;
+                revived += found && k < ended && !found->purged_softly ? 1 : 0;
+                if (found && k == validated && i >= 7 * k) {
+                    auto updated = std::make_shared<stored_response>(*object(hot_url(k), 10));
+                    REQUIRE(s->freshen(
+                        key_of(hot_url(k)), hot_url(k), *found, *updated, s.mark(hot_url(k))));
+                    ++validated;
+                }
+            }
+            if (i >= 1000 && i % 50 == 0 && ended < hot) {
+                std::promise<void> kept;
+                s->expire(key_of(hot_url(ended)), wall_now(), [&kept] { kept.set_value(); });
+                REQUIRE(kept.get_future().wait_for(tests::patience) == std::future_status::ready);
+                ++ended;
+            }
+        }
+        CHECK(validated == hot);
+        CHECK(ended == hot);
+        CHECK(there > 1000);
+        CHECK(s->figures().carried > hot);
+        CHECK(revived == 0);
+        s.open_and_load();
+        for (unsigned k = 0; k < hot; ++k) {
+            const auto found = s.find(hot_url(k)).response;
+            CHECK((!found || found->purged_softly));
+        }
+    }
+
+    TEST_CASE("of a large object that was replaced nothing is carried, however often it is used") {
+        store s{std::make_shared<memory_files>(), smallest_store};
+        s.settings.write_queue = 128u << 10;
+        s.open_and_load();
+        const std::string url = "http://hot/large";
+        unsigned next = 0;
+        const auto put_others = [&](unsigned count) {
+            for (unsigned i = 0; i < count; ++i, ++next) {
+                REQUIRE(
+                    eventually([&] { return s.put(url_of(next), object(url_of(next), 10'000)); }));
+                if (i % 5 == 0) {
+                    REQUIRE(s.has(url));
+                }
+            }
+        };
+        constexpr unsigned versions = 8;
+        for (unsigned version = 0; version < versions; ++version) {
+            s.put_surely(url, object(url, 50'000, version));
+            put_others(24);  // a segment
+        }
+        const auto before = s->figures().carried_bytes;
+        constexpr unsigned rounds = 3;
+        put_others(rounds * 420);
+        const auto carried = s->figures().carried_bytes - before;
+        CHECK(carried >= rounds * 50'000);
+        CHECK(carried < 2 * rounds * 50'000);
+        CHECK(whole_body(*s.find(url).response) == body_for(url, 50'000, versions - 1));
+    }
+
+    TEST_CASE("a large object is carried whole, or goes whole") {
+        store s{std::make_shared<memory_files>(), smallest_store};
+        s.settings.write_queue = 128u << 10;
+        s.open();
+        const auto url_of_large = [](unsigned i) { return url_of(i) + "/large"; };
+        unsigned held = 0;
+        unsigned headless = 0;
+        for (unsigned i = 0; i < 600; ++i) {
+            const auto small = url_of(i);
+            REQUIRE(eventually([&] { return s.put(small, object(small, 3'000)); }));
+            const auto large = url_of_large(i);
+            REQUIRE(eventually([&] { return s.put(large, object(large, 60'000)); }));
+            (void)s.has(small);  // each was asked for once
+            (void)s.has(large);
+            for (unsigned back = 1; back <= i && i % 100 == 99; ++back) {
+                const auto earlier = url_of_large(i - back);
+                const bool is_listed = s->may_hold(key_of(earlier));
+                held += is_listed;
+                headless += is_listed && !s.has(earlier);
+            }
+        }
+        CHECK(held > 100);
+        CHECK(headless * 10 < held);  // one at most is cut where a segment's share ends
+    }
+
+    TEST_CASE("a second process is refused, and told whose it is") {
+        const tests::temp_dir dir;
+        store s{system_files(), smallest_store, dir.file("store")};
+        s.open();
+        purge_list purges;
+        invalidations lately;
+        std::string said;
+        try {
+            const tier other{s.settings, system_files(), purges, lately};
+        } catch (const std::runtime_error& refused) {
+            said = refused.what();
+        }
+        CHECK(said.find(dir.file("store")) != std::string::npos);
+        CHECK(said.find("process " + std::to_string(::getpid())) != std::string::npos);
+        s.open_and_load();  // the lock goes with the tier
+    }
+
+    TEST_CASE("whichever bit of one superblock is flipped, the other is read and the one mended") {
+        auto files = std::make_shared<memory_files>();
+        store s{files};
+        s.open();
+        s.put_surely(url_of(1), object(url_of(1), 100));
+        s.close();
+        const auto right = files->contents("/store/store");
+        REQUIRE(right.size() == superblock_bytes);
+        REQUIRE(files->contents("/store/store.copy") == right);
+        for (const std::string path : {"/store/store", "/store/store.copy"}) {
+            for (std::size_t bit = 0; bit < 8 * superblock_bytes; bit += 37) {
+                CAPTURE(path);
+                CAPTURE(bit);
+                const char bent = static_cast<char>(right[bit / 8] ^ (1 << bit % 8));
+                files->damage(path, bit / 8, {&bent, 1});
+                s.open_and_load();
+                CHECK(s.has(url_of(1)));
+                s.close();
+                CHECK(files->contents(path) == right);
+            }
+            REQUIRE_FALSE(files->remove(path));
+            s.open_and_load();
+            CHECK(s.has(url_of(1)));
+            s.close();
+            CHECK(files->contents(path) == right);
+        }
+        files->set_hook([](operation what, std::string_view path) {
+            return what == operation::read && path == "/store/store"
+                       ? boost::system::errc::make_error_code(boost::system::errc::io_error)
+                       : error_code{};
+        });
+        s.open_and_load();
+        CHECK(s.has(url_of(1)));
+    }
+
+    TEST_CASE("where both superblocks are damaged the tier is off, and touches nothing") {
+        auto files = std::make_shared<memory_files>();
+        store s{files};
+        s.open();
+        s.put_surely(url_of(1), object(url_of(1), 100));
+        s.close();
+        files->damage("/store/store", 8, "x");
+        files->damage("/store/store.copy", 70, "x");
+        std::vector<std::string> before;
+        for (const auto& path : files->paths()) {
+            before.push_back(path + files->contents(path));
+        }
+        for (int starts = 0; starts < 2; ++starts) {
+            s.open();
+            CHECK(s->figures().state == tier_state::off);
+            CHECK(s->figures().trouble.find("superblock") != std::string::npos);
+            CHECK_FALSE(s.has(url_of(1)));
+            CHECK_FALSE(s.put(url_of(2), object(url_of(2), 100)));
+            CHECK(s->begin(key_of("http://x/"), "http://x/", std::nullopt, s.mark("http://x/")) ==
+                  nullptr);
+            s.invalidate(url_of(1));  // there is nothing to wait for
+            s->expire(key_of(url_of(1)), wall_now());
+            s.purges->ban_prefix("http://a.example/", "", purge_mode::hard, wall_now());
+            s.keep_bans();
+            s.close();
+        }
+        std::vector<std::string> after;
+        for (const auto& path : files->paths()) {
+            if (path != "/store/lock") {
+                after.push_back(path + files->contents(path));
+            }
+        }
+        std::erase_if(before,
+                      [](const std::string& one) { return one.starts_with("/store/lock"); });
+        CHECK(after == before);
+    }
+
+    TEST_CASE("a store of another format is refused") {
+        auto files = std::make_shared<memory_files>();
+        store s{files};
+        s.open();
+        s.close();
+        auto other = files->contents("/store/store");
+        const auto id = load_at<std::uint64_t>(other.data() + 24);
+        store_at(other.data() + 16, std::uint32_t{2});
+        store_at(other.data(), checksum(std::span{other}.subspan(8), id));
+        files->damage("/store/store", 0, other);
+        files->damage("/store/store.copy", 0, other);
+        CHECK_THROWS_AS(s.open(), std::runtime_error);
+        s.settings.size = smallest_store - 1;
+        CHECK_THROWS_AS(s.open(), std::runtime_error);
+    }
+
+    TEST_CASE("a store made smaller gives back what is too much") {
+        auto files = std::make_shared<memory_files>();
+        store s{files, 16u << 20};
+        s.open();
+        for (unsigned i = 0; i < 1200; ++i) {
+            REQUIRE(eventually([&] { return s.put(url_of(i), object(url_of(i), 10'000)); }));
+        }
+        s.close();
+        CHECK(files->taken() > 8u << 20);
+        s.settings.size = 8u << 20;
+        s.open_and_load();
+        CHECK(files->taken() <= 8u << 20);
+        CHECK(s->figures().objects > 100);
+        s.put_surely("http://b/", object("http://b/", 10));
+    }
+
+    TEST_CASE("look-ups and bodies outlive the tier") {
+        store s{std::make_shared<memory_files>()};
+        s.open();
+        s.put_surely("http://large/", object("http://large/", 400'000));
+        const auto got = s.find("http://large/").response;
+        const auto reader = got->outside->read_from(0, {});
+        disk_lookup lookup{*s, key_of("http://large/"), "http://large/", {}};
+        const auto writer = s->begin(
+            key_of("http://x/"), "http://x/", std::nullopt, s.mark("http://x/"));
+        s.close();
+        CHECK(lookup.step({}));
+        CHECK(lookup.result.what == lookup::absent);
+        std::vector<slice> pieces;
+        CHECK(reader->next(400'000, 1000, pieces) == outside_reader::news::refused);
+        const auto more = cache::test::body_of(body_for("http://x/", 300'000));
+        (void)writer->append(more->slices.front());
+        CHECK_FALSE(writer->finish(*got));
+    }
+}
+
+}  // namespace reprise::proxy::cache::disk

@@ -1,0 +1,542 @@
+#include "proxy/cache/memory/store.hpp"
+#include "tests/unit/cache/responses.hpp"
+#include "tests/unit/http/field_lines.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <deque>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace reprise::proxy;
+using namespace reprise::proxy::cache;
+using cache::test::bytes_of;
+using cache::test::key_of;
+using cache::test::recipe;
+using cache::test::response;
+using http::lines;
+using reprise::filter::key_hash;
+using std::chrono::seconds;
+
+namespace {
+
+constexpr std::uint64_t ample = 64u << 20;
+const std::string url = "http://origin.test/page";
+
+/// Keys that all live in one stripe (the high word picks it), so that its queue is seen alone.
+key_hash neighbour(std::uint64_t n) {
+    return {.low = n, .high = 7};
+}
+std::string numbered(std::uint64_t n) {
+    return "http://origin.test/" + std::to_string(1'000 + n);
+}
+
+bool put_neighbour(response_store& store, std::uint64_t n) {
+    return store.put(neighbour(n), numbered(n), response({.content = "0123456789"}));
+}
+bool holds_neighbour(const response_store& store, std::uint64_t n) {
+    return store.peek(neighbour(n), numbered(n), {}).what == lookup::present;
+}
+
+/// What one of these neighbours is charged with.
+std::uint64_t charge_of_neighbour() {
+    response_store store{ample};
+    put_neighbour(store, 0);
+    return store.figures().bytes;
+}
+
+std::string found_bytes(const found& what) {
+    return what.response ? bytes_of(*what.response->content) : "(nothing)";
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("cache/memory/store");
+
+TEST_CASE("an empty store holds nothing and charges nothing") {
+    const response_store store{ample};
+    CHECK(store.find(key_of(url), url, {}).what == lookup::absent);
+    CHECK(store.figures().bytes == 0);
+    CHECK(store.figures().objects == 0);
+    CHECK(store.figures().capacity == ample);
+}
+
+TEST_CASE("what was put is found, and it is the same object") {
+    response_store store{ample};
+    const stored_ptr kept = response({.content = "page"});
+    REQUIRE(store.put(key_of(url), url, kept));
+    const auto hit = store.find(key_of(url), url, {});
+    CHECK(hit.what == lookup::present);
+    CHECK(hit.response == kept);
+    CHECK(store.peek(key_of(url), url, {}).response == kept);
+    CHECK(store.figures().inserted == 1);
+    CHECK(store.figures().objects == 1);
+}
+
+TEST_CASE("a later put replaces the earlier one") {
+    response_store store{ample};
+    store.put(key_of(url), url, response({.content = "old"}));
+    store.put(key_of(url), url, response({.content = "new"}));
+    CHECK(found_bytes(store.find(key_of(url), url, {})) == "new");
+    CHECK(store.figures().objects == 1);
+    CHECK(store.figures().inserted == 1);
+    CHECK(store.figures().replaced == 1);
+}
+
+TEST_CASE("what was found stays whole when it leaves the store meanwhile") {
+    response_store store{ample};
+    store.put(key_of(url), url, response({.content = "page"}));
+    const auto hit = store.find(key_of(url), url, {});
+    CHECK(store.invalidate(key_of(url), url) == 1);
+    CHECK(store.find(key_of(url), url, {}).what == lookup::absent);
+    CHECK(found_bytes(hit) == "page");
+}
+
+TEST_CASE("two URLs with one hash never answer for each other") {
+    response_store store{ample};
+    const key_hash same{.low = 1, .high = 2};
+    const std::string other = "http://origin.test/other";
+    store.put(same, url, response({.content = "first"}));
+    CHECK(store.find(same, other, {}).what == lookup::absent);
+    CHECK(store.invalidate(same, other) == 0);
+    const auto first = store.find(same, url, {}).response;
+    CHECK(!store.freshen(same, other, first, response({.content = "forged"})));
+    CHECK(found_bytes(store.find(same, url, {})) == "first");
+
+    // The newer takes the place; the charge of the older goes with it.
+    store.put(same, other, response({.content = "second"}));
+    CHECK(store.find(same, url, {}).what == lookup::absent);
+    CHECK(found_bytes(store.find(same, other, {})) == "second");
+    CHECK(store.figures().objects == 1);
+    CHECK(store.invalidate(same, other) == 1);
+    CHECK(store.figures().bytes == 0);
+}
+
+TEST_CASE("a variant answers only requests whose fields select it") {
+    response_store store{ample};
+    const auto german = lines({"Accept-Language: de"});
+    const auto french = lines({"Accept-Language: fr"});
+    const auto polish = lines({"Accept-Language: pl"});
+    store.put(key_of(url),
+              url,
+              response({.content = "Hallo", .vary = "Accept-Language", .request = german}));
+    store.put(key_of(url),
+              url,
+              response({.content = "Bonjour", .vary = "Accept-Language", .request = french}));
+    CHECK(found_bytes(store.find(key_of(url), url, german)) == "Hallo");
+    CHECK(found_bytes(store.find(key_of(url), url, french)) == "Bonjour");
+    CHECK(store.find(key_of(url), url, polish).what == lookup::other_variant);
+    CHECK(store.find(key_of(url), url, {}).what == lookup::other_variant);
+    CHECK(store.figures().objects == 2);
+}
+
+TEST_CASE("a put replaces the variant with its own selecting values and no other") {
+    response_store store{ample};
+    const auto german = lines({"Accept-Language: de"});
+    const auto french = lines({"Accept-Language: fr"});
+    for (const auto* content : {"Hallo", "Guten Tag"}) {
+        store.put(key_of(url),
+                  url,
+                  response({.content = content, .vary = "Accept-Language", .request = german}));
+        store.put(key_of(url),
+                  url,
+                  response({.content = "Bonjour", .vary = "Accept-Language", .request = french}));
+    }
+    CHECK(found_bytes(store.find(key_of(url), url, german)) == "Guten Tag");
+    CHECK(store.figures().objects == 2);
+    CHECK(store.figures().replaced == 2);
+}
+
+TEST_CASE("of several variants that a request selects, the newest response answers") {
+    // The origin changed its Vary: both match. RFC 9111 4.1 asks for the most recent.
+    const auto request = lines({"Accept-Language: de", "Accept-Encoding: gzip"});
+    const auto by_language = response({.content = "by language",
+                                       .vary = "Accept-Language",
+                                       .request = request,
+                                       .arrived = seconds{200}});
+    const auto by_encoding = response({.content = "by encoding",
+                                       .vary = "Accept-Encoding",
+                                       .request = request,
+                                       .arrived = seconds{100}});
+    SUBCASE("put last") {
+        response_store store{ample};
+        store.put(key_of(url), url, by_encoding);
+        store.put(key_of(url), url, by_language);
+        CHECK(found_bytes(store.find(key_of(url), url, request)) == "by language");
+    }
+    SUBCASE("put first") {
+        response_store store{ample};
+        store.put(key_of(url), url, by_language);
+        store.put(key_of(url), url, by_encoding);
+        CHECK(found_bytes(store.find(key_of(url), url, request)) == "by language");
+    }
+}
+
+TEST_CASE("a resource keeps at most most_variants variants, the latest ones") {
+    response_store store{ample};
+    const auto put_as = [&](std::size_t n) {
+        const auto value = std::to_string(n);
+        const std::array request{http::field{http::field_id::cookie, "Cookie", value}};
+        return store.put(key_of(url), url, response({.vary = "Cookie", .request = request}));
+    };
+    const auto holds = [&](std::size_t n) {
+        const auto value = std::to_string(n);
+        const std::array request{http::field{http::field_id::cookie, "Cookie", value}};
+        return store.peek(key_of(url), url, request).what == lookup::present;
+    };
+    constexpr auto bound = response_store::most_variants;
+    for (std::size_t n = 0; n < 3 * bound; ++n) {
+        REQUIRE(put_as(n));
+        REQUIRE(store.figures().objects == std::min(n + 1, bound));
+    }
+    CHECK(!holds(2 * bound - 1));
+    for (std::size_t n = 2 * bound; n < 3 * bound; ++n) {
+        CAPTURE(n);
+        CHECK(holds(n));
+    }
+    CHECK(store.invalidate(key_of(url), url) == bound);
+    CHECK(store.figures().bytes == 0);
+}
+
+TEST_CASE("what was asked for before an invalidation is not stored after it") {
+    response_store store{ample};
+    const auto before = store.mark(key_of(url));
+    CHECK(store.invalidate(key_of(url), url) == 0);  // nothing was stored: it counts all the same
+    CHECK_FALSE(store.put(key_of(url), url, response({.content = "old"}), before));
+    CHECK(store.find(key_of(url), url, {}).what == lookup::absent);
+    CHECK(store.put(key_of(url), url, response({.content = "new"}), store.mark(key_of(url))));
+    CHECK(found_bytes(store.find(key_of(url), url, {})) == "new");
+}
+
+TEST_CASE("an invalidation is held against its own key, until too many have come to tell") {
+    response_store store{ample};
+    const auto mine = neighbour(0);
+    const auto before = store.mark(mine);
+    for (int n = 1; n <= 64; ++n) {  // neighbours share a stripe
+        store.invalidate(neighbour(n), numbered(n));
+    }
+    CHECK(store.put(mine, numbered(0), response({.content = "page"}), before));
+    store.invalidate(neighbour(65), numbered(65));
+    CHECK_FALSE(store.put(mine, numbered(0), response({.content = "page"}), before));
+}
+
+TEST_CASE("freshen swaps the response in its place and keeps the charge exact") {
+    response_store store{ample};
+    store.put(key_of(url), url, response({.content = "page"}));
+    const auto before = store.figures().bytes;
+    const auto current = store.find(key_of(url), url, {}).response;
+    const stored_ptr updated = response({.content = "page, and a longer one"});
+    REQUIRE(store.freshen(key_of(url), url, current, updated));
+    CHECK(store.find(key_of(url), url, {}).response == updated);
+    CHECK(store.figures().bytes == before + updated->footprint() - current->footprint());
+    CHECK(store.figures().objects == 1);
+    CHECK(store.figures().freshened == 1);
+    CHECK(store.invalidate(key_of(url), url) == 1);
+    CHECK(store.figures().bytes == 0);
+}
+
+TEST_CASE("freshen does nothing when the response has left meanwhile") {
+    response_store store{ample};
+    store.put(key_of(url), url, response({.content = "old"}));
+    const auto old = store.find(key_of(url), url, {}).response;
+    store.put(key_of(url), url, response({.content = "new"}));
+    CHECK(!store.freshen(key_of(url), url, old, response({.content = "stale"})));
+    CHECK(found_bytes(store.find(key_of(url), url, {})) == "new");
+    store.invalidate(key_of(url), url);
+    CHECK(!store.freshen(key_of(url), url, old, response({.content = "stale"})));
+    CHECK(store.figures().objects == 0);
+    CHECK(store.figures().freshened == 0);
+}
+
+TEST_CASE("the bytes charged are the footprints and one index charge an object") {
+    response_store store{ample};
+    std::uint64_t footprints = 0;
+    std::uint64_t index = 0;
+    for (std::uint64_t n = 0; n < 200; ++n) {
+        const auto name = numbered(n);  // all of one length, so of one index charge
+        const auto one = response({.content = std::string(n * 37, 'x')});
+        footprints += one->footprint();
+        REQUIRE(store.put(key_of(name), name, one));
+        if (n == 0) {
+            index = store.figures().bytes - footprints;
+            CHECK(index >= name.size());
+            CHECK(index < 1'024);
+        }
+        REQUIRE(store.figures().bytes == footprints + (n + 1) * index);
+    }
+    for (std::uint64_t n = 0; n < 200; ++n) {
+        CHECK(store.invalidate(key_of(numbered(n)), numbered(n)) == 1);
+    }
+    CHECK(store.figures().bytes == 0);
+    CHECK(store.figures().objects == 0);
+    CHECK(store.figures().invalidated == 200);
+}
+
+TEST_CASE("no put leaves the store above its capacity, and what it evicts is counted") {
+    const auto capacity = 20 * charge_of_neighbour();
+    response_store store{capacity};
+    for (std::uint64_t n = 0; n < 500; ++n) {
+        const auto name = numbered(n);
+        REQUIRE(store.put(key_of(name), name, response({.content = std::string(n % 90, 'x')})));
+        const auto now = store.figures();
+        REQUIRE(now.bytes <= capacity);
+        REQUIRE(now.objects + now.evicted == n + 1);
+    }
+    CHECK(store.figures().evicted > 400);
+    CHECK(store.figures().objects > 10);
+}
+
+TEST_CASE("what is larger than the whole store is refused, and evicts nobody else") {
+    response_store store{10'000};
+    store.put(key_of(url), url, response({.content = "page"}));
+    const std::string large = "http://origin.test/large";
+    const std::string bytes(20'000, 'x');
+    CHECK(!store.put(key_of(large), large, response({.content = bytes})));
+    CHECK(store.find(key_of(large), large, {}).what == lookup::absent);
+    CHECK(found_bytes(store.find(key_of(url), url, {})) == "page");
+    CHECK(store.figures().objects == 1);
+    CHECK(store.figures().refused == 1);
+    CHECK(store.figures().evicted == 0);
+}
+
+TEST_CASE("a refused replacement takes the outdated response with it") {
+    response_store store{10'000};
+    store.put(key_of(url), url, response({.content = "outdated"}));
+    const std::string bytes(20'000, 'x');
+    CHECK(!store.put(key_of(url), url, response({.content = bytes})));
+    CHECK(store.find(key_of(url), url, {}).what == lookup::absent);
+    CHECK(store.figures().bytes == 0);
+    CHECK(store.figures().objects == 0);
+}
+
+TEST_CASE("set_capacity takes effect at once") {
+    const auto charge = charge_of_neighbour();
+    response_store store{100 * charge};
+    for (std::uint64_t n = 0; n < 100; ++n) {
+        put_neighbour(store, n);
+    }
+    CHECK(store.figures().objects == 100);
+    store.set_capacity(30 * charge);
+    CHECK(store.figures().objects == 30);
+    CHECK(store.figures().evicted_bytes == 70 * charge);
+    store.set_capacity(0);
+    CHECK(store.figures().objects == 0);
+    CHECK(!put_neighbour(store, 1));
+    store.set_capacity(100 * charge);
+    CHECK(put_neighbour(store, 1));
+}
+
+TEST_CASE("SIEVE keeps what is hit and evicts what is not") {
+    constexpr std::uint64_t room = 50;
+    response_store store{room * charge_of_neighbour()};
+    for (std::uint64_t n = 0; n < room; ++n) {
+        put_neighbour(store, n);
+    }
+    // Ten of them are asked for again and again while 1,000 others pass through once.
+    for (std::uint64_t n = 1'000; n < 2'000; ++n) {
+        for (std::uint64_t popular = 0; popular < 10; ++popular) {
+            REQUIRE(store.find(neighbour(popular), numbered(popular), {}).what == lookup::present);
+        }
+        put_neighbour(store, n);
+    }
+    CHECK(store.figures().objects == room);
+    for (std::uint64_t n = 10; n < room; ++n) {
+        CAPTURE(n);
+        CHECK(!holds_neighbour(store, n));
+    }
+}
+
+TEST_CASE("of what nobody asks for, the oldest leaves first") {
+    response_store store{5 * charge_of_neighbour()};
+    for (std::uint64_t n = 0; n < 7; ++n) {
+        put_neighbour(store, n);
+    }
+    CHECK(!holds_neighbour(store, 0));
+    CHECK(!holds_neighbour(store, 1));
+    for (std::uint64_t n = 2; n < 7; ++n) {
+        CAPTURE(n);
+        CHECK(holds_neighbour(store, n));
+    }
+}
+
+TEST_CASE("peek marks nothing, find does") {
+    response_store store{3 * charge_of_neighbour()};
+    for (std::uint64_t n = 0; n < 3; ++n) {
+        put_neighbour(store, n);
+    }
+    (void)store.peek(neighbour(0), numbered(0), {});
+    (void)store.find(neighbour(1), numbered(1), {});
+    put_neighbour(store, 3);
+    put_neighbour(store, 4);
+    CHECK(!holds_neighbour(store, 0));
+    CHECK(holds_neighbour(store, 1));
+    CHECK(!holds_neighbour(store, 2));
+}
+
+TEST_CASE("eviction goes on when the entry under SIEVE's hand has left") {
+    response_store store{8 * charge_of_neighbour()};
+    for (std::uint64_t n = 0; n < 8; ++n) {
+        put_neighbour(store, n);
+    }
+    (void)store.find(neighbour(0), numbered(0), {});
+    put_neighbour(store, 8);  // evicts 1: the hand stands at 2
+    REQUIRE(!holds_neighbour(store, 1));
+    CHECK(store.invalidate(neighbour(2), numbered(2)) == 1);
+    put_neighbour(store, 9);
+    put_neighbour(store, 10);  // the hand went on to 3
+    CHECK(holds_neighbour(store, 0));
+    CHECK(!holds_neighbour(store, 3));
+    CHECK(holds_neighbour(store, 4));
+    // A replacement of the entry under the hand is an arrival: it goes to the queue's front.
+    put_neighbour(store, 4);
+    put_neighbour(store, 11);
+    CHECK(holds_neighbour(store, 4));
+    CHECK(!holds_neighbour(store, 5));
+}
+
+TEST_CASE("eviction finds the entries wherever they are") {
+    const auto charge = charge_of_neighbour();
+    response_store store{200 * charge};
+    for (std::uint64_t n = 0; n < 200; ++n) {
+        const auto name = numbered(n);
+        store.put(key_of(name), name, response({.content = "0123456789"}));
+    }
+    REQUIRE(store.figures().objects == 200);
+    for (std::uint64_t left = 200; left-- > 0;) {
+        store.set_capacity(left * charge);
+        REQUIRE(store.figures().objects == left);
+    }
+}
+
+TEST_CASE("a reservation counts in the budget and is given back") {
+    const auto charge = charge_of_neighbour();
+    response_store store{100 * charge};
+    for (std::uint64_t n = 0; n < 100; ++n) {
+        put_neighbour(store, n);
+    }
+    {
+        auto room = store.reserve();
+        CHECK(store.figures().reserved == 0);
+        REQUIRE(room.grow_to(10 * charge));
+        CHECK(store.figures().reserved == 10 * charge);
+        CHECK(store.figures().objects == 90);
+        REQUIRE(room.grow_to(5 * charge));  // never shrinks
+        CHECK(store.figures().reserved == 10 * charge);
+        REQUIRE(room.grow_to(20 * charge));
+        CHECK(store.figures().objects == 80);
+
+        auto moved = std::move(room);
+        CHECK(store.figures().reserved == 20 * charge);
+        CHECK(!room.grow_to(1));  // NOLINT(bugprone-use-after-move): a reservation of nothing
+        auto other = store.reserve();
+        REQUIRE(other.grow_to(charge));
+        other = std::move(moved);
+        CHECK(store.figures().reserved == 20 * charge);
+    }
+    CHECK(store.figures().reserved == 0);
+    CHECK(store.figures().objects == 79);
+}
+
+TEST_CASE("at most a quarter of the capacity is ever promised") {
+    response_store store{1'000'000};
+    auto one = store.reserve();
+    auto two = store.reserve();
+    CHECK(!one.grow_to(250'001));
+    CHECK(store.figures().reserved == 0);
+    CHECK(one.grow_to(199'999));
+    CHECK(!two.grow_to(50'001));
+    CHECK(two.could_grow_to(40'000));
+    CHECK(!two.could_grow_to(40'004));
+    CHECK(two.grow_to(40'000));
+    CHECK(!one.grow_to(200'001));
+    CHECK(store.figures().reserved == 239'999);
+    one.reset();
+    CHECK(two.grow_to(200'000));
+    two.reset();
+    two.reset();
+    CHECK(store.figures().reserved == 0);
+    CHECK(!one.grow_to(~std::uint64_t{0}));
+    CHECK(store.figures().reserved == 0);
+}
+
+TEST_CASE("however many take all that they can get, a small body finds room") {
+    response_store store{64u << 20};
+    std::deque<reservation> greedy;
+    for (int i = 0; i < 256; ++i) {
+        greedy.push_back(store.reserve());
+    }
+    // Each a little more in its turn, until none of them gets any more.
+    std::vector<std::uint64_t> has(greedy.size());
+    for (bool any = true; any;) {
+        any = false;
+        for (std::size_t i = 0; i < greedy.size(); ++i) {
+            const bool grew = greedy[i].grow_to(has[i] + 4096);
+            has[i] += grew ? 4096 : 0;
+            any = any || grew;
+        }
+    }
+    CHECK(std::accumulate(has.begin(), has.end(), std::uint64_t{0}) == store.figures().reserved);
+    auto small = store.reserve();
+    CHECK(small.grow_to(8 << 10));
+    greedy.resize(9);
+    auto larger = store.reserve();
+    CHECK(larger.grow_to(1 << 20));
+}
+
+TEST_CASE("threads that put, find, freshen and drop at once leave an exact account") {
+    constexpr std::uint64_t names = 300;
+    const auto capacity = 150 * charge_of_neighbour();  // half of them fit: evictions all the time
+    response_store store{capacity};
+    std::atomic<std::uint64_t> wrong{0};
+    const auto work = [&](std::uint64_t seed) {
+        for (std::uint64_t step = 0; step < 4'000; ++step) {
+            const auto dice = reprise::filter::test::mix(seed << 32 | step);
+            const auto name = numbered(dice % names);
+            const auto key = key_of(name);
+            switch (dice >> 32 & 7) {
+            case 0:
+            case 1:
+            case 2: store.put(key, name, response({.content = name})); break;
+            case 3: {
+                const auto seen = store.peek(key, name, {});
+                if (seen.response) {
+                    store.freshen(key, name, seen.response, response({.content = name}));
+                }
+                break;
+            }
+            case 4: store.invalidate(key, name); break;
+            case 5: {
+                auto room = store.reserve();
+                (void)room.grow_to(dice % (capacity / 8));
+                break;
+            }
+            default: {
+                const auto seen = store.find(key, name, {});
+                wrong += seen.response && bytes_of(*seen.response->content) != name;
+            }
+            }
+        }
+    };
+    std::vector<std::thread> threads;
+    for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+        threads.emplace_back(work, seed);
+    }
+    for (auto& one : threads) {
+        one.join();
+    }
+    CHECK(wrong == 0);
+    CHECK(store.figures().reserved == 0);
+    CHECK(store.figures().bytes <= capacity);
+    for (std::uint64_t n = 0; n < names; ++n) {
+        store.invalidate(key_of(numbered(n)), numbered(n));
+    }
+    CHECK(store.figures().bytes == 0);
+    CHECK(store.figures().objects == 0);
+}
+
+TEST_SUITE_END();

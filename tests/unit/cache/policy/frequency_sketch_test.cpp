@@ -1,0 +1,119 @@
+#include "proxy/cache/policy/frequency_sketch.hpp"
+#include "tests/unit/cache/policy/workload.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <thread>
+#include <vector>
+
+using namespace reprise::proxy::cache;
+using test::key_of;
+
+TEST_SUITE_BEGIN("cache/policy/frequency_sketch");
+
+TEST_CASE("a key never noted is estimated at 0, one noted n times at n") {
+    frequency_sketch sketch{1'000};
+    CHECK(sketch.estimate(key_of(1)) == 0);
+    for (unsigned times = 1; times <= 10; ++times) {
+        sketch.note(key_of(1));
+        CHECK(sketch.estimate(key_of(1)) == times);
+    }
+    CHECK(sketch.estimate(key_of(2)) == 0);
+}
+
+TEST_CASE("estimates end at the most that a counter and the doorkeeper hold") {
+    frequency_sketch sketch{1'000};
+    for (unsigned i = 0; i < 100; ++i) {
+        sketch.note(key_of(1));
+    }
+    CHECK(sketch.estimate(key_of(1)) == frequency_sketch::most);
+}
+
+TEST_CASE("until it ages nothing is underestimated, and little is overestimated") {
+    // Budget: fixed keys, so this fails always or never.
+    frequency_sketch sketch{4'096};
+    std::map<std::uint64_t, unsigned> noted;
+    for (const auto& one : test::wishes(3, 30'000, 6'000)) {
+        sketch.note(key_of(one.object));
+        ++noted[one.object];
+    }
+    REQUIRE(sketch.agings() == 0);
+    std::size_t too_high = 0;
+    for (const auto& [object, times] : noted) {
+        const auto estimate = sketch.estimate(key_of(object));
+        CHECK(estimate >= std::min(times, frequency_sketch::most));
+        too_high += estimate > times + 1 ? 1u : 0u;
+    }
+    CHECK(too_high < noted.size() / 50);
+    std::size_t strangers = 0;
+    for (std::uint64_t object = 100'000; object < 110'000; ++object) {
+        strangers += sketch.estimate(key_of(object)) > 0 ? 1u : 0u;
+    }
+    CHECK(strangers < 1'000);
+}
+
+TEST_CASE("after ten notes a key everything is halved") {
+    frequency_sketch sketch{16};
+    REQUIRE(sketch.keys() == 16);
+    for (unsigned i = 0; i < 9; ++i) {
+        sketch.note(key_of(1));
+    }
+    CHECK(sketch.estimate(key_of(1)) == 9);
+    CHECK(sketch.agings() == 0);
+    for (unsigned i = 0; i < 151; ++i) {
+        sketch.note(key_of(2));
+    }
+    CHECK(sketch.agings() == 1);
+    CHECK(sketch.estimate(key_of(1)) == 4);  // 8 counted beside the doorkeeper's 1, which is gone
+}
+
+TEST_CASE("a sketch that grows keeps every estimate") {
+    frequency_sketch sketch{64};
+    for (std::uint64_t object = 0; object < 60; ++object) {
+        for (std::uint64_t i = 0; i < 1 + object % 8; ++i) {
+            sketch.note(key_of(object));
+        }
+    }
+    std::vector<unsigned> before;
+    for (std::uint64_t object = 0; object < 200; ++object) {
+        before.push_back(sketch.estimate(key_of(object)));
+    }
+    sketch.grow_to(5'000);
+    CHECK(sketch.keys() >= 5'000);
+    for (std::uint64_t object = 0; object < 200; ++object) {
+        CHECK(sketch.estimate(key_of(object)) == before[object]);
+    }
+    const auto keys = sketch.keys();
+    sketch.grow_to(10);
+    CHECK(sketch.keys() == keys);
+}
+
+TEST_CASE("eight bytes a key, rounded up to a power of two") {
+    CHECK(frequency_sketch{1}.memory() == 128);
+    CHECK(frequency_sketch{1'024}.memory() == 8 * 1'024);
+    CHECK(frequency_sketch{1'025}.memory() == 8 * 2'048);
+}
+
+TEST_CASE("threads may note and ask at once") {
+    frequency_sketch sketch{1'000};
+    std::vector<std::thread> threads;
+    std::atomic<unsigned> highest{0};
+    for (unsigned t = 0; t < 3; ++t) {
+        threads.emplace_back([&sketch, &highest, t] {
+            for (std::uint64_t i = 0; i < 20'000; ++i) {
+                sketch.note(key_of(i % 700 + t));
+                highest = std::max(highest.load(), sketch.estimate(key_of(i % 900)));
+            }
+        });
+    }
+    for (auto& thread : threads) {
+        thread.join();
+    }
+    CHECK(highest.load() <= frequency_sketch::most);
+    CHECK(sketch.estimate(key_of(350)) > 0);
+}
+
+TEST_SUITE_END();

@@ -1,0 +1,127 @@
+#include "proxy/cache/policy/gdsf.hpp"
+#include "tests/unit/cache/policy/workload.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <map>
+
+using namespace reprise::proxy::cache;
+using namespace reprise::proxy::cache::test;
+
+namespace {
+
+constexpr std::uint64_t capacity = 20'000;
+
+// Every entry's worth in a map; the least is looked for.
+class slow_gdsf final : public slow_model {
+public:
+    explicit slow_gdsf(double exponent) : exponent_{exponent} {}
+
+    bool ask(const wish& wanted, std::vector<std::uint64_t>& left) override {
+        if (const auto at = entries_.find(wanted.object); at != entries_.end()) {
+            ++at->second.requests;
+            value(at->second);
+            return true;
+        }
+        auto& fresh = entries_[wanted.object];
+        fresh.bytes = wanted.bytes;
+        value(fresh);
+        for (;;) {
+            std::uint64_t bytes = 0;
+            auto least = entries_.begin();
+            for (auto at = entries_.begin(); at != entries_.end(); ++at) {
+                bytes += at->second.bytes;
+                least = at->second.worth < least->second.worth ? at : least;
+            }
+            if (bytes <= capacity) {
+                return false;
+            }
+            inflation_ = least->second.worth;
+            left.push_back(least->first);
+            entries_.erase(least);
+        }
+    }
+    void remove(std::uint64_t object) override { entries_.erase(object); }
+
+private:
+    struct entry {
+        std::uint64_t bytes = 0;
+        double requests = 1;
+        double worth = 0;
+    };
+    void value(entry& one) const {
+        one.worth = inflation_ +
+                    std::min(one.requests, 256.0) / std::pow(double(one.bytes), exponent_);
+    }
+    double exponent_;
+    double inflation_ = 0;
+    std::map<std::uint64_t, entry> entries_;
+};
+
+/// Sizes all different in a way that no two entries are worth the same.
+std::vector<wish> unequal_wishes(std::uint64_t seed, std::size_t count) {
+    auto out = wishes(seed, count, 300);
+    for (auto& one : out) {
+        one.bytes = 97 + 7 * one.object;
+    }
+    return out;
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("cache/policy/gdsf");
+
+TEST_CASE("GDSF evicts the least of all worths, whatever the exponent") {
+    for (const double exponent : {1.0, 0.4}) {
+        for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+            CAPTURE(exponent);
+            CAPTURE(seed);
+            owner fast{std::make_unique<gdsf_policy>(exponent), capacity};
+            slow_gdsf slow{exponent};
+            CHECK_FALSE(first_difference(fast, slow, unequal_wishes(seed, 3'000)).has_value());
+        }
+    }
+}
+
+TEST_CASE("with exponent 1 a large object leaves before a newcomer, with 0 the newcomer does") {
+    for (const double exponent : {1.0, 0.0}) {
+        CAPTURE(exponent);
+        owner cache{std::make_unique<gdsf_policy>(exponent), 350};
+        for (const auto& one : {wish{1, 100}, wish{1, 100}, wish{2, 200}, wish{2, 200}}) {
+            cache.ask(one);
+        }
+        cache.ask({3, 60});
+        const std::uint64_t leaves = exponent == 1 ? 2 : 3;
+        CHECK(cache.left == std::vector<std::uint64_t>{leaves});
+    }
+}
+
+TEST_CASE("what was popular long ago is overtaken") {
+    owner cache{std::make_unique<gdsf_policy>(), 1'000};
+    for (int i = 0; i < 50; ++i) {
+        cache.ask({1, 100});
+    }
+    std::uint64_t asked = 0;
+    while (cache.holds(1)) {
+        cache.ask({1'000 + asked, 100});
+        REQUIRE(++asked < 1'000);
+    }
+    CHECK(asked > 100);
+}
+
+TEST_CASE("with a sketch an entry is worth what was asked for before it came in too") {
+    frequency_sketch sketch{1'000};
+    owner cache{std::make_unique<gdsf_policy>(1.0, &sketch), 200};
+    for (int i = 0; i < 5; ++i) {
+        sketch.note(key_of(1));
+    }
+    sketch.note(key_of(2));
+    sketch.note(key_of(3));
+    cache.ask({1, 100});
+    cache.ask({2, 100});
+    cache.ask({3, 100});
+    CHECK(cache.holds(1));
+}
+
+TEST_SUITE_END();

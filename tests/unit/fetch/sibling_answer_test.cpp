@@ -1,0 +1,149 @@
+#include "proxy/fetch/sibling_answer.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+using namespace reprise::proxy;
+using namespace reprise::proxy::fetch;
+
+namespace {
+
+std::string get(const std::string& fields = "") {
+    return "GET http://a.example/x HTTP/1.1\r\nHost: a.example\r\n" + fields +
+           "Cache-Control: only-if-cached\r\n\r\n";
+}
+
+/// An answer of which the head has come, and so much of the body.
+sibling_answer judged(const std::string& status_line,
+                      const std::string& fields,
+                      std::size_t body = 0,
+                      const std::string& request = get()) {
+    const auto bytes = status_line + "\r\n" + fields + "\r\n";
+    http::response_head head;
+    REQUIRE(http::parse_response_head(bytes, head, {}).state == http::head_state::done);
+    return judge_sibling_answer(head, bytes.size() + body, request);
+}
+
+const std::string ok = "HTTP/1.1 200 OK";
+const std::string of_five = "Age: 7\r\nContent-Length: 5\r\n";
+
+}  // namespace
+
+TEST_SUITE_BEGIN("fetch/sibling_answer");
+
+TEST_CASE("what has an Age comes from a store, and answers") {
+    const auto got = judged(ok, of_five, 5);
+    CHECK(got.is_framed);
+    CHECK(got.age == std::chrono::seconds{7});
+    CHECK(!judged(ok, "Content-Length: 5\r\n", 5).age);
+    CHECK(!judged(ok, "Age: old\r\nContent-Length: 5\r\n", 5).age);
+}
+
+TEST_CASE("successes, redirections and what is gone answer; errors and refusals do not") {
+    for (const auto* status : {"200", "203", "301", "308", "404", "410"}) {
+        CAPTURE(status);
+        CHECK(judged("HTTP/1.1 " + std::string{status} + " x", of_five).age);
+    }
+    for (const auto* status : {"400", "403", "405", "414", "500", "502", "503", "504"}) {
+        CAPTURE(status);
+        CHECK(!judged("HTTP/1.1 " + std::string{status} + " x", of_five).age);
+    }
+}
+
+TEST_CASE("an answer that ends with its connection is none: the end may be the sibling's") {
+    const auto got = judged(ok, "Age: 7\r\n", 5);
+    CHECK(got.is_framed);
+    CHECK(!got.age);
+    CHECK(!got.frees_connection);
+    CHECK(judged(ok, "Age: 7\r\nTransfer-Encoding: chunked\r\n").age);
+}
+
+TEST_CASE("what is framed in two ways is not judged at all") {
+    CHECK(!judged(ok, of_five + "Transfer-Encoding: chunked\r\n").is_framed);
+    CHECK(!judged(ok, of_five + "Content-Length: 6\r\n").is_framed);
+}
+
+TEST_CASE("it has begun with its first byte of body, or where it has none") {
+    CHECK(!judged(ok, of_five, 0).has_begun);
+    CHECK(judged(ok, of_five, 1).has_begun);
+    CHECK(!judged(ok, "Age: 7\r\nTransfer-Encoding: chunked\r\n", 0).has_begun);
+    CHECK(judged(ok, "Age: 7\r\nContent-Length: 0\r\n", 0).has_begun);
+    CHECK(judged("HTTP/1.1 204 No Content", "Age: 7\r\n", 0).has_begun);
+}
+
+TEST_CASE("a connection is free when all that was framed has come, and not a byte more") {
+    const std::string no = "HTTP/1.1 504 Gateway Timeout";
+    for (std::size_t body = 0; body < 8; ++body) {
+        CAPTURE(body);
+        CHECK(judged(no, "Content-Length: 5\r\n", body).frees_connection == (body == 5));
+    }
+    CHECK(judged("HTTP/1.1 304 Not Modified", "").frees_connection);
+    CHECK(!judged(no, "Content-Length: 5\r\nConnection: close\r\n", 5).frees_connection);
+    CHECK(!judged("HTTP/1.0 504 x", "Content-Length: 5\r\n", 5).frees_connection);
+    // Where a chunked page ends is not looked for.
+    CHECK(!judged(no, "Transfer-Encoding: chunked\r\n", 5).frees_connection);
+    // A body that must not be there: what follows the head is of no trust.
+    CHECK(!judged("HTTP/1.1 204 No Content", "Content-Length: 5\r\n", 5).frees_connection);
+}
+
+TEST_CASE("a 304 answers a request with conditions alone") {
+    const std::string not_modified = "HTTP/1.1 304 Not Modified";
+    CHECK(!judged(not_modified, "Age: 7\r\n").age);
+    CHECK(judged(not_modified, "Age: 7\r\n", 0, get("If-None-Match: \"e\"\r\n")).age);
+    const auto since = get("If-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT\r\n");
+    CHECK(judged(not_modified, "Age: 7\r\n", 0, since).age);
+    CHECK(!judged(not_modified, "Age: 7\r\n", 0, get("Range: bytes=0-4\r\n")).age);
+}
+
+TEST_CASE("a part answers whoever asked for that part") {
+    const auto answers = [](const std::string& range, const std::string& content_range) {
+        const auto request = get(range.empty() ? "" : "Range: bytes=" + range + "\r\n");
+        return judged("HTTP/1.1 206 Partial Content", of_five + content_range, 5, request)
+            .age.has_value();
+    };
+    const std::string middle = "Content-Range: bytes 5-9/20\r\n";
+    CHECK(!answers("", middle));
+    CHECK(answers("5-9", middle));
+    CHECK(!answers("5-8", middle));
+    CHECK(!answers("4-9", middle));
+    CHECK(answers("15-", "Content-Range: bytes 15-19/20\r\n"));
+    CHECK(answers("-5", "Content-Range: bytes 15-19/20\r\n"));
+    CHECK(answers("15-30", "Content-Range: bytes 15-19/20\r\n"));
+    // Several that were asked for may be sent as the one run that they make up.
+    CHECK(answers("5-6,7-9", middle));
+    CHECK(!answers("0-1,7-9", middle));
+    for (const auto* odd : {"Content-Range: bytes 5-9/*\r\n",
+                            "Content-Range: nonsense\r\n",
+                            "Content-Range: bytes 5-9/20\r\nContent-Range: bytes 5-9/20\r\n",
+                            ""}) {
+        CAPTURE(odd);
+        CHECK(!answers("5-9", odd));
+    }
+}
+
+TEST_CASE("many parts answer whoever asked for several") {
+    const std::string parts = "Content-Type: Multipart/Byteranges; boundary=x\r\n";
+    const auto answers = [&](const std::string& range, const std::string& type) {
+        return judged("HTTP/1.1 206 Partial Content",
+                      of_five + type,
+                      5,
+                      get("Range: bytes=" + range + "\r\n"))
+            .age.has_value();
+    };
+    CHECK(answers("0-1,7-9", parts));
+    CHECK(!answers("0-1", parts));
+    CHECK(!answers("0-1,7-9", "Content-Type: text/plain\r\n"));
+}
+
+TEST_CASE("a request that cannot be read again has no claim to a part or a 304") {
+    for (const auto* request :
+         {"", "GET", "GET / HTTP/1.1\r\n", "GET / HTTP/1.1\r\nno field\r\n\r\n"}) {
+        CAPTURE(request);
+        CHECK(!judged("HTTP/1.1 304 Not Modified", "Age: 7\r\n", 0, request).age);
+        CHECK(judged(ok, of_five, 5, request).age);
+    }
+}
+
+TEST_SUITE_END();
