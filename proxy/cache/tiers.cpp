@@ -135,8 +135,9 @@ bool tiers::put_over(const filter::key_hash& key,
 std::unique_ptr<disk::object_writer> tiers::begin_on_disk(const filter::key_hash& key,
                                                           std::string_view url,
                                                           std::optional<std::uint64_t> length,
+                                                          std::string_view strong_etag,
                                                           invalidation_mark asked) {
-    return disk_ ? disk_->begin(key, url, length, asked) : nullptr;
+    return disk_ ? disk_->begin(key, url, length, strong_etag, asked) : nullptr;
 }
 
 void tiers::promote(const filter::key_hash& key,

@@ -123,7 +123,13 @@ public:
         const filter::key_hash& key,
         std::string_view url,
         std::optional<std::uint64_t> length,
+        std::string_view strong_etag,
         invalidation_mark asked);
+    /// Whether the disk is about to have this representation (disk::tier::is_being_written).
+    [[nodiscard]] bool is_being_written(const filter::key_hash& key,
+                                        std::string_view strong_etag) const {
+        return disk_ && disk_->is_being_written(key, strong_etag);
+    }
 
     /// The end of what begin_on_disk began; `response` is its head. Memory gives up what is older.
     /// False: not stored, the more recent is.

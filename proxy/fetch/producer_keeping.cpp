@@ -263,17 +263,13 @@ void producer::publish_head(const http::body_framing& framing) {
 void producer::find_place(cache::fetched_head& head) {
     const auto& options = order_->now_settings->options;
     if (head.length && held_already_ + *head.length > options.memory.max_object) {
-        begin_on_disk(head.length);
-        head.detail = on_disk_ ? "to-disk" : "too-large";
+        head.detail = begin_on_disk(head, "too-large");
     } else if (head.length && !w_.common.store.takes(order_->key, order_->url, *head.length)) {
-        if (w_.common.store.offers_unused_to_disk()) {
-            begin_on_disk(head.length);
-        }
-        head.detail = on_disk_ ? "to-disk" : "no-room";
+        head.detail = w_.common.store.offers_unused_to_disk() ? begin_on_disk(head, "no-room")
+                                                              : "no-room";
     } else if (!promise_room(head.length)) {
         // As when it proves too long for memory later.
-        begin_on_disk(head.length);
-        head.detail = on_disk_ ? "to-disk" : "no-room";
+        head.detail = begin_on_disk(head, "no-room");
     } else {
         // Of unknown length it may yet prove too long: then nothing is claimed.
         head.stored = into_.keep_whole() && head.length.has_value();
@@ -353,7 +349,7 @@ void producer::keep_while_there_is_room() {
 // What proves too large for memory goes on to disk, from its first byte, if there is one.
 void producer::leave_memory() {
     if (published_->status != 206 && into_.was_admitted()) {
-        begin_on_disk(published_->length);
+        (void)begin_on_disk(*published_, "");
     }
     into_.keep_no_more();
     room_.reset();
@@ -363,16 +359,21 @@ void producer::leave_memory() {
 }
 
 // A body that memory does not take is written as it arrives. Nothing waits for that: a disk that
-// falls behind loses the object.
-void producer::begin_on_disk(std::optional<std::uint64_t> length) {
+// falls behind loses the object. What clients are told of it; `otherwise` if it is not written.
+std::string_view producer::begin_on_disk(const cache::fetched_head& head,
+                                         std::string_view otherwise) {
     const auto& o = *order_;
     if (head_.status == 206) {
-        return;
+        return otherwise;
     }
-    on_disk_ = w_.common.store.begin_on_disk(o.key, o.url, length, begun_at_);
+    if (w_.common.store.is_being_written(o.key, head.strong_etag)) {
+        return "being-written";
+    }
+    on_disk_ = w_.common.store.begin_on_disk(o.key, o.url, head.length, head.strong_etag, begun_at_);
     if (on_disk_ && !into_.keep_outside()) {
         on_disk_.reset();
     }
+    return on_disk_ ? "to-disk" : otherwise;
 }
 
 void producer::feed_disk() {

@@ -118,7 +118,7 @@ private:
     void keep_while_there_is_room();
     void keep_on_probation(cache::fetched_head& head);
     void leave_memory();
-    void begin_on_disk(std::optional<std::uint64_t> length);
+    std::string_view begin_on_disk(const cache::fetched_head& head, std::string_view otherwise);
     void feed_disk();
     bool may_store_part(std::optional<std::uint64_t> length);
     void store_body();

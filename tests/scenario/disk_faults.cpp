@@ -216,6 +216,24 @@ TEST_SUITE("scenario/disk_faults") {
         }
     }
 
+    TEST_CASE("what is asked for faster than a slow disk writes it becomes a hit") {
+        faulty_world w;
+        const auto body = patterned(mib);
+        w.origin.on("/wanted", ok("Cache-Control: max-age=600\r\nETag: \"1\"\r\n", body));
+        w.faults.set().delay_ms = 100;
+        const auto before = figure(w.proxy->stats(), "/disk/puts");
+        bool told = false;
+        CHECK(eventually([&] {
+            const auto answer = w.proxy->get(w.origin.url("/wanted"));
+            CHECK(answer.body == body);
+            told = told || cache_status_of(answer).detail == "being-written";
+            return is_hit(answer);
+        }));
+        CHECK(told);
+        // Each copy would have hidden the one before it.
+        CHECK(figure(w.proxy->stats(), "/disk/puts") - before < 4);
+    }
+
     TEST_CASE("a disk that takes seconds holds up no hit in memory, and is skipped by the rest") {
         faulty_world w;
         constexpr std::uint64_t in_memory = 1'000'000;

@@ -97,7 +97,7 @@ TEST_SUITE("scenario/stored_claims") {
         settings["disk"] = {{"path", directory.file("store")}, {"size", "64MiB"}};
         world w{settings};
         const auto body = patterned(mib);
-        w.origin.on("/large", ok(fresh, body));
+        w.origin.on("/large", ok(fresh + "ETag: \"1\"\r\n", body));
         REQUIRE(eventually([&] { return w.proxy.stats()["disk"]["state"] == "ready"; }));
         const auto first = w.get("/large");
         CHECK(first.body == body);

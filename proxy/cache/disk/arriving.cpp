@@ -25,11 +25,13 @@ arriving_object::arriving_object(std::shared_ptr<core> into,
                                  std::shared_ptr<writer> by,
                                  const filter::key_hash& primary,
                                  std::string_view url,
+                                 std::string_view strong_etag,
                                  const invalidation_mark& asked)
     : core_{std::move(into)},
       writer_{std::move(by)},
       primary_{primary},
       url_{url},
+      representation_{representation_of(primary, strong_etag)},
       asked_{asked},
       id_{core_->next_id()} {}
 
@@ -101,7 +103,8 @@ bool arriving_object::finish(const stored_response& response) {
                        .asked = asked_.count,
                        .ban_epoch = *epoch,
                        .subject = 0,
-                       .length = length_};
+                       .length = length_,
+                       .representation = representation_};
     auto bytes = task_bytes + response.head.size();
     if (parts_ == 0) {
         auto whole = std::make_shared<body>();

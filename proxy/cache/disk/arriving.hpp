@@ -23,6 +23,7 @@ public:
                     std::shared_ptr<writer> by,
                     const filter::key_hash& primary,
                     std::string_view url,
+                    std::string_view strong_etag,
                     const invalidation_mark& asked);
     ~arriving_object() override;
 
@@ -37,6 +38,7 @@ private:
     const std::shared_ptr<writer> writer_;
     const filter::key_hash primary_;
     const std::string url_;
+    const std::optional<filter::key_hash> representation_;
     const invalidation_mark asked_;
     const std::uint64_t id_;
     std::vector<slice> gathered_;

@@ -259,7 +259,7 @@ bool tier::put(const filter::key_hash& key,
     }
     const auto size = response->content->size;
     if (size > core_->shape.inline_most) {
-        const auto whole = begin(key, url, size, asked);
+        const auto whole = begin(key, url, size, "", asked);
         return whole &&
                std::all_of(response->content->slices.begin(),
                            response->content->slices.end(),
@@ -287,7 +287,8 @@ bool tier::put(const filter::key_hash& key,
                        .asked = asked.count,
                        .ban_epoch = *epoch,
                        .subject = 0,
-                       .length = size};
+                       .length = size,
+                       .representation = std::nullopt};
     const auto id = task.id;
     if (!writer_->offer(std::move(task), size + response->head.size() + task_bytes)) {
         return skip();
@@ -301,6 +302,7 @@ bool tier::put(const filter::key_hash& key,
 std::unique_ptr<object_writer> tier::begin(const filter::key_hash& key,
                                            std::string_view url,
                                            std::optional<std::uint64_t> length,
+                                           std::string_view strong_etag,
                                            const invalidation_mark& asked) {
     core_->room.aged_to(core_->requests.agings());
     const bool unwanted = core_->settings.choosy && length &&
@@ -310,7 +312,14 @@ std::unique_ptr<object_writer> tier::begin(const filter::key_hash& key,
         core_->counts.skipped_bytes.fetch_add(length.value_or(0), relaxed);
         return nullptr;
     }
-    return std::make_unique<arriving_object>(core_, writer_, key, url, asked);
+    return std::make_unique<arriving_object>(core_, writer_, key, url, strong_etag, asked);
+}
+
+bool tier::is_being_written(const filter::key_hash& key, std::string_view strong_etag) const {
+    const auto representation = representation_of(key, strong_etag);
+    const auto asked = representation ? core_->on_their_way.asked_for(*representation)
+                                      : std::nullopt;
+    return asked && !core_->invalidated.since(key, *asked);
 }
 
 bool tier::freshen(const filter::key_hash& key,
@@ -339,7 +348,8 @@ bool tier::freshen(const filter::key_hash& key,
                        .asked = asked.count,
                        .ban_epoch = *epoch,
                        .subject = subject,
-                       .length = updated.size()};
+                       .length = updated.size(),
+                       .representation = std::nullopt};
     const auto object = index_key(record_kind::object, key, task.discriminator());
     if (!core_->index.find(object) && writer_->queued_bytes() == 0) {
         return false;

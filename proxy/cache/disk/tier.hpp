@@ -191,7 +191,13 @@ public:
     [[nodiscard]] std::unique_ptr<object_writer> begin(const filter::key_hash& key,
                                                        std::string_view url,
                                                        std::optional<std::uint64_t> length,
+                                                       std::string_view strong_etag,
                                                        const invalidation_mark& asked);
+    /// Whether a copy of this representation, written as it arrived and not purged since, only
+    /// waits for the disk. To write another would hide the first until that one is there too. (A
+    /// ban may keep out the copy that waits: then the next request has it written.)
+    [[nodiscard]] bool is_being_written(const filter::key_hash& key,
+                                        std::string_view strong_etag) const;
 
     /// `updated` is `current` with a newer head (a 304's): its record is given the new head,
     /// without writing the body anew. False when `current` is no longer here.

@@ -6,31 +6,68 @@
 // would see the older come back. So while a key is under way nothing of it is found on disk; the
 // request goes to the origin. What the queue has no room for outdates what is ahead in it.
 //
+// So a large object that is asked for faster than the disk writes it would be fetched, queued and
+// hidden again for ever. A second copy of a representation that is under way is therefore not
+// written: strong entity tags tell (RFC 9110 8.8.3.3: no two representations of one resource share
+// one).
+//
 // Threads   any; one short mutex, which nobody takes while nothing is under way.
-// Memory    about 48 bytes for each object that waits in the writer's queue, which is bounded.
+// Memory    about 100 bytes for each object that waits in the writer's queue, which is bounded.
 
 #include "filter/key_hash.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <mutex>
+#include <optional>
+#include <string_view>
 #include <unordered_map>
 
 namespace reprise::proxy::cache::disk {
 
+/// A representation of the resource with this key, by its strong entity tag; none without one. Two
+/// tags of one resource may collide: then a copy that might have been written is not.
+[[nodiscard]] inline std::optional<filter::key_hash> representation_of(
+    const filter::key_hash& primary, std::string_view strong_etag) noexcept {
+    if (strong_etag.empty()) {
+        return std::nullopt;
+    }
+    return filter::key_hash{primary.low, primary.high ^ std::hash<std::string_view>{}(strong_etag)};
+}
+
+/// What a task in the queue is about.
+struct task_subject {
+    filter::key_hash object{};  ///< the index' key
+    std::optional<filter::key_hash> representation;
+    std::uint64_t asked = 0;  ///< the count of invalidations when the representation was asked for
+};
+
 class under_way {
 public:
-    /// A task about this object is queued. Returns its number: later ones have larger.
-    std::uint64_t begin(const filter::key_hash& object) {
+    /// A task about this is queued. Returns its number: later ones have larger.
+    std::uint64_t begin(const task_subject& what) {
         const std::lock_guard lock{guard_};
-        ++waiting_[object].tasks;
+        if (what.representation) {
+            auto& known = representations_[*what.representation];
+            ++known.tasks;
+            known.asked = std::max(known.asked, what.asked);
+        }
+        ++waiting_[what.object].tasks;
         many_.store(waiting_.size(), std::memory_order_release);
         return ++last_;
     }
     /// That task has been carried out, and what it wrote can be found; or it never will be.
-    void end(const filter::key_hash& object) noexcept {
+    void end(const task_subject& what) noexcept {
         const std::lock_guard lock{guard_};
-        const auto at = waiting_.find(object);
+        if (what.representation) {
+            const auto known = representations_.find(*what.representation);
+            if (known != representations_.end() && --known->second.tasks == 0) {
+                representations_.erase(known);
+            }
+        }
+        const auto at = waiting_.find(what.object);
         if (at != waiting_.end() && --at->second.tasks == 0) {
             waiting_.erase(at);
             many_.store(waiting_.size(), std::memory_order_release);
@@ -56,14 +93,31 @@ public:
         const std::lock_guard lock{guard_};
         return waiting_.contains(object);
     }
+    /// When the last copy of this representation that is under way was asked for, as a count of
+    /// invalidations; none when none is.
+    [[nodiscard]] std::optional<std::uint64_t> asked_for(
+        const filter::key_hash& representation) const {
+        if (many_.load(std::memory_order_acquire) == 0) {
+            return std::nullopt;
+        }
+        const std::lock_guard lock{guard_};
+        const auto known = representations_.find(representation);
+        return known == representations_.end() ? std::nullopt
+                                               : std::optional{known->second.asked};
+    }
 
 private:
     struct tasks_of {
         std::uint32_t tasks = 0;
         std::uint64_t outdated = 0;  // up to this number
     };
+    struct copies_of {
+        std::uint32_t tasks = 0;
+        std::uint64_t asked = 0;
+    };
     mutable std::mutex guard_;
     std::unordered_map<filter::key_hash, tasks_of> waiting_;
+    std::unordered_map<filter::key_hash, copies_of> representations_;
     std::uint64_t last_ = 0;
     std::atomic<std::size_t> many_{0};
 };

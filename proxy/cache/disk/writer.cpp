@@ -75,15 +75,19 @@ writer::~writer() {
 namespace {
 
 // Whose newer response, or none, is on its way by this task.
-std::optional<filter::key_hash> object_of(const write_task& task) {
+std::optional<task_subject> subject_of(const write_task& task) {
     if (const auto* put = std::get_if<response_task>(&task)) {
-        return put->kind == record_kind::refresh
-                   ? std::nullopt
-                   : std::optional{
-                         index_key(record_kind::object, put->primary, put->discriminator())};
+        if (put->kind == record_kind::refresh) {
+            return std::nullopt;
+        }
+        return task_subject{index_key(record_kind::object, put->primary, put->discriminator()),
+                            put->representation,
+                            put->asked};
     }
     if (const auto* outdated = std::get_if<outdate_task>(&task)) {
-        return index_key(record_kind::object, outdated->primary, outdated->discriminator);
+        return task_subject{
+            .object = index_key(record_kind::object, outdated->primary, outdated->discriminator),
+            .representation = std::nullopt};
     }
     return std::nullopt;
 }
@@ -91,7 +95,7 @@ std::optional<filter::key_hash> object_of(const write_task& task) {
 }  // namespace
 
 bool writer::offer(write_task task, std::uint64_t bytes) {
-    const auto object = object_of(task);
+    const auto about = subject_of(task);
     const auto* const response = std::get_if<response_task>(&task);
     const bool of_large = response != nullptr && response->length > core_->shape.inline_most;
     bool wake = false;
@@ -102,8 +106,8 @@ bool writer::offer(write_task task, std::uint64_t bytes) {
                                          offered_bytes_ + bytes > core_->settings.write_queue))) {
             return false;
         }
-        const auto number = object ? core_->on_their_way.begin(*object) : 0;
-        offered_.push_back({std::move(task), bytes, object, number});
+        const auto number = about ? core_->on_their_way.begin(*about) : 0;
+        offered_.push_back({std::move(task), bytes, about, number});
         offered_bytes_ += bytes;
         // Nobody finds a large object before its head is written, and no other tier has it: who
         // comes meanwhile fetches all of it again, or validates it again. Beside its size it is
@@ -317,13 +321,13 @@ void writer::write_all_offered(std::unique_lock<std::mutex>& lock) {
         const auto next = std::move(offered_.front());
         offered_.pop_front();
         lock.unlock();
-        if (next.object && core_->on_their_way.is_outdated(*next.object, next.number)) {
+        if (next.about && core_->on_their_way.is_outdated(next.about->object, next.number)) {
             let_go(next.task);
         } else {
             std::visit([this](const auto& task) { perform(task); }, next.task);
         }
-        if (next.object) {
-            carried_out_.push_back({*next.object, tail_.to_enter()});
+        if (next.about) {
+            carried_out_.push_back({*next.about, tail_.to_enter()});
         }
         end_carried_out(false);
         lock.lock();
@@ -346,7 +350,7 @@ void writer::write_all_offered(std::unique_lock<std::mutex>& lock) {
 // What they wrote can be found by now.
 void writer::end_carried_out(bool all) {
     while (!carried_out_.empty() && (all || carried_out_.front().entered <= tail_.entered())) {
-        core_->on_their_way.end(carried_out_.front().object);
+        core_->on_their_way.end(carried_out_.front().about);
         carried_out_.pop_front();
     }
 }
@@ -365,14 +369,14 @@ void writer::let_go(const write_task& task) {
 void writer::skip_offered() {
     for (const auto& one : offered_) {
         // What is there is older: it must not be found when memory has let the newer go.
-        if (const auto* task = std::get_if<response_task>(&one.task); task && one.object) {
+        if (const auto* task = std::get_if<response_task>(&one.task); task && one.about) {
             if (core_->loading.load(std::memory_order_relaxed)) {
-                core_->gone.note(*one.object);
+                core_->gone.note(one.about->object);
             }
-            (void)core_->erase(*one.object);
+            (void)core_->erase(one.about->object);
         }
-        if (one.object) {
-            core_->on_their_way.end(*one.object);
+        if (one.about) {
+            core_->on_their_way.end(*one.about);
         }
         if (const auto* task = std::get_if<outdate_task>(&one.task)) {
             const auto object = index_key(record_kind::object, task->primary, task->discriminator);

@@ -51,6 +51,7 @@ struct response_task {
     std::uint64_t ban_epoch = 0;  ///< held against the bans up to this
     std::uint64_t subject = 0;
     std::uint64_t length = 0;
+    std::optional<filter::key_hash> representation;  ///< of a body written as it arrived
 
     [[nodiscard]] std::uint64_t discriminator() const noexcept;
 };
@@ -129,12 +130,12 @@ private:
     struct offered {
         write_task task;
         std::uint64_t bytes = 0;
-        std::optional<filter::key_hash> object;  ///< under way by this
+        std::optional<task_subject> about;  ///< under way as this
         std::uint64_t number = 0;
     };
     /// Carried out; over when so many have entered the index.
     struct carried_out {
-        filter::key_hash object;
+        task_subject about;
         std::uint64_t entered = 0;
     };
     enum class sleep : std::uint8_t { awake, for_a_piece, for_anything };

@@ -292,7 +292,7 @@ TEST_SUITE("cache/tiers") {
         const auto url = url_of(1);
         const auto written = [&](const stored_ptr& response) {
             const auto writing = store->begin_on_disk(
-                key_of(url), url, response->content->size, store->mark(key_of(url)));
+                key_of(url), url, response->content->size, "", store->mark(key_of(url)));
             REQUIRE(writing);
             for (const auto& piece : response->content->slices) {
                 REQUIRE(writing->append(piece));

@@ -341,6 +341,42 @@ TEST_SUITE("cache/disk/faults") {
         CHECK(bytes_of(*s.find(url).response->content) == body_for(url, 100, 2));
     }
 
+    TEST_CASE("a large object that waits for the disk is known by its strong entity tag") {
+        auto files = std::make_shared<memory_files>();
+        store s{files};
+        s.open_and_load();
+        const std::string url = "http://l/";
+        const auto key = key_of(url);
+        const auto write = [&](unsigned length, std::string_view etag) {
+            const auto writer = s->begin(key, url, length, etag, s.mark(url));
+            REQUIRE(writer);
+            const auto content = cache::test::body_of(body_for(url, length));
+            for (const auto& piece : content->slices) {
+                REQUIRE(writer->append(piece));
+            }
+            auto head = object(url, length);
+            head->content = nullptr;
+            REQUIRE(writer->finish(*head));
+        };
+        CHECK_FALSE(s->is_being_written(key, "\"1\""));
+        hanging_disk disk{*files, {operation::write}};
+        write(400'000, "\"1\"");
+        CHECK(s->is_being_written(key, "\"1\""));
+        CHECK_FALSE(s->is_being_written(key, "\"2\""));
+        CHECK_FALSE(s->is_being_written(key, ""));
+        CHECK_FALSE(s->is_being_written(key_of("http://m/"), "\"1\""));
+        // What was purged is written no more: a new copy is.
+        s.lately->note(key);
+        s->invalidate(key);
+        CHECK_FALSE(s->is_being_written(key, "\"1\""));
+        write(400'000, "\"1\"");
+        CHECK(s->is_being_written(key, "\"1\""));
+        disk.let_go();
+        REQUIRE(eventually([&] { return s.has(url); }));
+        CHECK_FALSE(s->is_being_written(key, "\"1\""));
+        CHECK(whole_body(*s.find(url).response) == body_for(url, 400'000));
+    }
+
     TEST_CASE("what waits to be written is not, when a newer one came that was not taken") {
         auto files = std::make_shared<memory_files>();
         store s{files};

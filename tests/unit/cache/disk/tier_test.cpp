@@ -144,6 +144,7 @@ TEST_SUITE("cache/disk/tier") {
             const auto writer = s->begin(key_of(url),
                                          url,
                                          known ? std::optional{std::uint64_t{size}} : std::nullopt,
+                                         "",
                                          s.mark(url));
             REQUIRE(writer);
             for (std::size_t at = 0; at < size; at += 30'000) {
@@ -224,7 +225,7 @@ TEST_SUITE("cache/disk/tier") {
         s.open();
         const auto small = cache::test::body_of("abc");
         const auto writer = s->begin(
-            key_of("http://s/"), "http://s/", std::nullopt, s.mark("http://s/"));
+            key_of("http://s/"), "http://s/", std::nullopt, "", s.mark("http://s/"));
         REQUIRE(writer->append(small->slices.front()));
         auto head = object("http://s/", 3);
         head->content = nullptr;
@@ -235,7 +236,7 @@ TEST_SUITE("cache/disk/tier") {
         const auto objects = s->figures().objects;
         {
             const auto broken = s->begin(
-                key_of("http://t/"), "http://t/", std::nullopt, s.mark("http://t/"));
+                key_of("http://t/"), "http://t/", std::nullopt, "", s.mark("http://t/"));
             const auto block = cache::test::body_of(body_for("http://t/", 300'000));
             REQUIRE(broken->append(block->slices.front()));
         }
@@ -249,7 +250,7 @@ TEST_SUITE("cache/disk/tier") {
         s.settings.max_object = 1000;
         s.open();
         CHECK_FALSE(s.put("http://a/", object("http://a/", 1001)));
-        CHECK_FALSE(s->begin(key_of("http://a/"), "http://a/", 1001, s.mark("http://a/")));
+        CHECK_FALSE(s->begin(key_of("http://a/"), "http://a/", 1001, "", s.mark("http://a/")));
         CHECK(s->figures().skipped == 2);
     }
 
@@ -673,7 +674,7 @@ TEST_SUITE("cache/disk/tier") {
             CHECK(s->figures().trouble.find("superblock") != std::string::npos);
             CHECK_FALSE(s.has(url_of(1)));
             CHECK_FALSE(s.put(url_of(2), object(url_of(2), 100)));
-            CHECK(s->begin(key_of("http://x/"), "http://x/", std::nullopt, s.mark("http://x/")) ==
+            CHECK(s->begin(key_of("http://x/"), "http://x/", std::nullopt, "", s.mark("http://x/")) ==
                   nullptr);
             s.invalidate(url_of(1));  // there is nothing to wait for
             s->expire(key_of(url_of(1)), wall_now());
@@ -732,7 +733,7 @@ TEST_SUITE("cache/disk/tier") {
         const auto reader = got->outside->read_from(0, {});
         disk_lookup lookup{*s, key_of("http://large/"), "http://large/", {}};
         const auto writer = s->begin(
-            key_of("http://x/"), "http://x/", std::nullopt, s.mark("http://x/"));
+            key_of("http://x/"), "http://x/", std::nullopt, "", s.mark("http://x/"));
         s.close();
         CHECK(lookup.step({}));
         CHECK(lookup.result.what == lookup::absent);
