@@ -7,8 +7,9 @@
 #include "proxy/net/address.hpp"
 #include "proxy/net/hosts.hpp"
 #include "proxy/peer/resource.hpp"
-#include "proxy/serve/intake.hpp"
+#include "proxy/serve/decide.hpp"
 #include "proxy/serve/purge.hpp"
+#include "proxy/serve/request.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -271,17 +272,17 @@ std::vector<asio::ip::address> addresses_of(const std::string& host,
 }
 
 // As dial judges where it would connect to.
-std::optional<failure> judge_host(const thread::settings& now_settings, const intake& request) {
-    if (request.accelerator) {
+std::optional<failure> judge_host(const thread::settings& now_settings, const request& asked) {
+    if (asked.accelerator) {
         return std::nullopt;
     }
-    auto host = http::connect_host(request.target);
+    auto host = http::connect_host(asked.target);
     if (host.ends_with('.')) {
         host.pop_back();
     }
     std::optional<failure> refused;
     for (const auto& address : addresses_of(host, now_settings.options.dns)) {
-        const auto verdict = now_settings.guard->check(host, address, request.target.port);
+        const auto verdict = now_settings.guard->check(host, address, asked.target.port);
         if (verdict == net::destination_verdict::allowed) {
             return std::nullopt;
         }
@@ -302,44 +303,37 @@ json told_by_disk() {
             {"fwd", nullptr}};
 }
 
-// What exchange::begin says of methods that are no matter of the store's; none: it goes on.
-std::optional<json> judge_method(const thread::common_state& common,
-                                 const thread::settings& now_settings,
-                                 const http::request_head& head,
-                                 const intake& request,
-                                 const config::listener& listener) {
-    if (head.method == verb::connect) {
-        auto refused = judge_tunnel(now_settings, request, head.fields, common.pseudonym);
-        if (!refused) {
-            refused = judge_host(now_settings, request);
-        }
-        return refused ? failed(*refused)
-                       : answered_here(outcome::tunnel, "method", "RFC 9110 9.3.6");
+json refused_or(const std::optional<failure>& why, json otherwise) {
+    return why ? failed(*why) : std::move(otherwise);
+}
+
+// What is decided whatever is stored, but for what passes.
+std::optional<json> told_of(const answer& what,
+                            const thread::settings& now_settings,
+                            const request& asked,
+                            const config::listener& listener) {
+    if (const auto* refused = std::get_if<answers::refused>(&what)) {
+        return failed(refused->why);
     }
-    if (head.method == verb::purge) {
-        if (now_settings.options.access.purge_clients.empty()) {
-            return failed(failure{failure_code::purge_refused, "nobody may"});
-        }
-        std::string scratch;
-        const auto read = read_purge_request(key_text(request.target, listener, scratch),
-                                             head.fields);
-        return !read.wrong.empty() ? failed(failure{failure_code::bad_request, read.wrong})
-                                   : answered_here(outcome::local, "method", nullptr);
+    if (std::holds_alternative<answers::tunnel>(what)) {
+        return refused_or(judge_host(now_settings, asked),
+                          answered_here(outcome::tunnel, "method", "RFC 9110 9.3.6"));
     }
-    if (head.method == verb::options || head.method == verb::trace) {
-        const auto hops = http::judge_hops(head);
-        if (!hops) {
-            return failed(hops.error());
-        }
-        const bool of_proxy = request.target.form == http::target_form::asterisk &&
-                              !request.accelerator;
-        if (hops->what == http::hops::answer_here || of_proxy) {
-            return answered_here(outcome::local,
-                                 "method",
-                                 head.method == verb::trace ? "RFC 9110 9.3.8" : "RFC 9110 9.3.7");
-        }
+    if (const auto* local = std::get_if<answers::local>(&what)) {
+        return answered_here(
+            outcome::local, "method", local->type.empty() ? "RFC 9110 9.3.7" : "RFC 9110 9.3.8");
     }
-    return std::nullopt;
+    if (!std::holds_alternative<answers::purge>(what)) {
+        return std::nullopt;
+    }
+    if (now_settings.options.access.purge_clients.empty()) {
+        return failed(failure{failure_code::purge_refused, "nobody may"});
+    }
+    std::string scratch;
+    const auto read = read_purge_request(key_text(asked.target, listener, scratch),
+                                         asked.head->fields);
+    return !read.wrong.empty() ? failed(failure{failure_code::bad_request, read.wrong})
+                               : answered_here(outcome::local, "method", nullptr);
 }
 
 }  // namespace
@@ -350,15 +344,16 @@ explanation explain(const thread::common_state& common,
                     wall_time now) {
     const auto& options = now_settings.options;
     std::string why;
-    const auto asked = head_of(query, options.listeners.size(), why);
-    if (!asked) {
+    const auto described = head_of(query, options.listeners.size(), why);
+    if (!described) {
         return refuse(why);
     }
-    const auto& listener = options.listeners[asked->listener];
+    const auto& listener = options.listeners[described->listener];
     json out;
-    out["listener"] = asked->listener;
+    out["listener"] = described->listener;
     http::request_head head;
-    const auto parsed = http::parse_request_head(asked->head, head, now_settings.request_limits);
+    const auto parsed = http::parse_request_head(
+        described->head, head, now_settings.request_limits);
     if (parsed.state != http::head_state::done) {
         out["verdict"] = failed(failure{parsed.code, parsed.why});
         return say(200, out);
@@ -370,25 +365,20 @@ explanation explain(const thread::common_state& common,
         out["verdict"] = answered_here(outcome::local, "for-peers", nullptr);
         return say(200, out);
     }
-    intake request;
-    if (const auto wrong = take_in(head, listener, request)) {
+    request asked;
+    if (const auto wrong = read_request(head, listener, asked)) {
         out["verdict"] = failed(*wrong);
         return say(200, out);
     }
-    if (!request.accelerator && !options.access.deny_destinations.empty() &&
-        denies_host(now_settings, request.target)) {
-        out["verdict"] = failed(
-            failure{failure_code::destination_refused,
-                    std::string{request.target.host} + " is in access.deny_destinations"});
-        return say(200, out);
-    }
-    if (auto said = judge_method(common, now_settings, head, request, listener)) {
-        out["verdict"] = std::move(*said);
+    const auto known = decide(asked, now_settings, common.pseudonym);
+    if (known && known->why.why != cache::rule::method) {
+        out["verdict"] = *told_of(known->what, now_settings, asked, listener);
         return say(200, out);
     }
     std::string scratch;
-    const auto url = key_text(request.target, listener, scratch);
-    const auto key = filter::hash_of(url, common.admission.secret());
+    find_key(asked, listener, common.admission.secret(), scratch);
+    const auto url = asked.url;
+    const auto& key = asked.key;
     out["key"] = {{"text", url}, {"hash", hash_text(key)}};
     auto& stored = out["stored"] = json::array();
     for (const auto& one : common.store.variants(key, url)) {
@@ -397,34 +387,38 @@ explanation explain(const thread::common_state& common,
     out["fetch_under_way"] = common.fetches.has(key, url);
     out["known_uncacheable"] = common.uncacheable.has(key, steady_now());
     out["admission"] = admission_of(common, options, listener, key, url);
-    const bool may_know = common.peers != nullptr && !request.accelerator;
+    const bool may_know = common.peers != nullptr && !asked.accelerator;
     out["siblings"] = {
         {"claims", may_know ? json(common.peers->siblings_with(url)) : json::array()},
         {"note",
          common.peers == nullptr ? "there are no siblings"
-         : request.accelerator
+         : asked.accelerator
              ? "accelerators' objects are their own"
              : "of their digests; one that asking has not paid for may be left out"}};
 
     cache::found kept;
     cache::verdict verdict;
-    if (request.passes()) {
-        verdict.why = cache::rule::method;
-        verdict.forward = http::forward_reason::method;
+    if (known) {
+        verdict = known->why;
     } else {
         kept = common.store.peek(key, url, head.fields);
-        verdict = cache::judge(kept, request.facts, head.fields, now);
+        verdict = cache::judge(kept, asked.facts, head.fields, now);
     }
     const auto* disk = common.store.disk();
     const bool on_disk = disk != nullptr && disk->may_hold(key);
     out["on_disk"] = on_disk;
-    if (on_disk && !request.passes() && kept.what != cache::lookup::present) {
+    if (on_disk && !known && kept.what != cache::lookup::present) {
         out["verdict"] = told_by_disk();
         return say(200, out);
     }
-    auto against = judge_destination(now_settings, request, head.fields, common.pseudonym);
+    auto against = judge_destination(now_settings, asked, common.pseudonym);
+    if (!against && known) {
+        if (const auto* refused = std::get_if<answers::refused>(&known->what)) {
+            against = refused->why;
+        }
+    }
     if (!against) {
-        against = judge_host(now_settings, request);
+        against = judge_host(now_settings, asked);
     }
     auto& told = out["verdict"] = judged(verdict, kept, verdict.answers() ? std::nullopt : against);
     if (verdict.why == cache::rule::request_no_cache &&

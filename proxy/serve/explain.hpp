@@ -1,6 +1,6 @@
 #pragma once
 // What a request would get now, and why: GET /explain on the admin listener.
-// It is read by intake and judged by cache::judge, as an exchange does it; nobody is asked and
+// It is read by read_request and judged by decide and cache::judge, as an exchange does it; nobody is asked and
 // nothing changes: the store and the admission filter are peeked at, SIEVE marks nothing.
 
 #include "proxy/thread/settings.hpp"

@@ -1,6 +1,7 @@
 #include "proxy/serve/ledger.hpp"
 
-#include "proxy/serve/exchange.hpp"
+#include "proxy/cache/stored_response.hpp"
+#include "proxy/serve/session_state.hpp"
 
 // How a request is counted and logged once it is over.
 

@@ -3,7 +3,7 @@
 #include "proxy/cache/memory/tags.hpp"
 #include "proxy/http/query.hpp"
 #include "proxy/http/target.hpp"
-#include "proxy/serve/intake.hpp"
+#include "proxy/serve/request.hpp"
 
 #include <nlohmann/json.hpp>
 

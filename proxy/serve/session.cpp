@@ -3,6 +3,8 @@
 #include "proxy/base/log.hpp"
 #include "proxy/base/seldom.hpp"
 #include "proxy/net/access.hpp"
+#include "proxy/serve/exchange.hpp"
+#include "proxy/serve/own_reply.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 
@@ -39,6 +41,15 @@ census_place::~census_place() {
     if (of_ != nullptr) {
         of_->leave(client_);
     }
+}
+
+session_state::session_state(thread::worker& in, tcp_socket socket, std::size_t listener_index)
+    : w{in},
+      client{std::move(socket), in.timer},
+      arrived{in.timer},
+      listener{listener_index} {
+    head.fields.reserve(32);
+    parts.reserve(8);
 }
 
 session::session(thread::worker& w,
@@ -108,7 +119,7 @@ session::head_state session::look_for_head(bool first) {
         return head_state::whole;
     }
     if (parsed.state == http::head_state::bad) {
-        exchange::refuse_head(state_, failure{parsed.code, parsed.why}, steady_now());
+        refuse_head(state_, failure{parsed.code, parsed.why}, steady_now());
         return head_state::refused;
     }
     resume_ = parsed.resume;
@@ -162,9 +173,9 @@ awaitable<void> session::run() {
         w.counts.client_refused.add();
     }
     if (!place_among_clients_) {
-        exchange::refuse_head(state_,
-                              failure{failure_code::too_many_connections, state_.client_address},
-                              steady_now());
+        refuse_head(state_,
+                    failure{failure_code::too_many_connections, state_.client_address},
+                    steady_now());
         co_return;
     }
     // The way of a hit is this loop and nothing else: no coroutine is begun between two reads.
@@ -192,19 +203,17 @@ awaitable<void> session::run() {
             if (client.patience().expired() && !client.input().empty()) {
                 const failure late{failure_code::request_timeout,
                                    "the request's head did not arrive in time"};
-                exchange::refuse_head(state_, late, steady_now());
+                refuse_head(state_, late, steady_now());
             }
             co_return;
         }
         first = false;
         exchange one{state_, steady_now()};
-        const auto next = one.begin();
-        if (next == exchange::next::wait) {
-            keep = co_await one.run();
-        } else {
-            keep = next == exchange::next::keep;
+        auto how = one.begin();
+        if (!how) {
+            how = co_await one.run();
         }
-        keep = keep && !client.reply_under_way();
+        keep = how == ended::keep && !client.reply_under_way();
     }
     co_await linger();
 }

@@ -2,7 +2,7 @@
 // One client connection: read a head, exchange, again; in the order in which requests come.
 
 #include "proxy/net/tls.hpp"
-#include "proxy/serve/exchange.hpp"
+#include "proxy/serve/session_state.hpp"
 #include "proxy/thread/client_connection.hpp"
 #include "proxy/thread/worker.hpp"
 

@@ -1,84 +1,22 @@
-#include "proxy/serve/intake.hpp"
-
-#include <doctest/doctest.h>
+#include "tests/unit/serve/requests.hpp"
 
 #include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 using namespace reprise::proxy;
 using namespace reprise::proxy::serve;
+using namespace reprise::proxy::serve::test;
 using namespace reprise;
 
 namespace {
-
-config::listener in_front_of(const std::string& upstream, bool tls = false) {
-    config::listener out;
-    out.mode = config::listener_mode::accelerator;
-    out.upstream = upstream;
-    if (tls) {
-        out.tls.emplace();
-    }
-    return out;
-}
-
-const config::listener forward{};
-const auto accelerator = in_front_of("http://up.example:8080");
-const auto with_tls = in_front_of("http://up.example:8080", true);
-
-/// A request as a listener takes it in. What was read are views into it: it stays where it is.
-struct taken {
-    std::string bytes;
-    http::request_head head;
-    intake read;
-    std::optional<failure> refused;
-
-    taken(std::string text, const config::listener& listener) : bytes{std::move(text)} {
-        REQUIRE(http::parse_request_head(bytes, head, {}).state == http::head_state::done);
-        refused = take_in(head, listener, read);
-    }
-    taken(const taken&) = delete;
-    taken& operator=(const taken&) = delete;
-
-    [[nodiscard]] std::string key(const config::listener& listener) const {
-        std::string scratch;
-        return std::string{key_text(read.target, listener, scratch)};
-    }
-    [[nodiscard]] bool has(std::string_view name) const {
-        for (const auto& line : head.fields) {
-            if (http::iequals(line.name, name)) {
-                return true;
-            }
-        }
-        return false;
-    }
-};
-
-std::unique_ptr<taken> take(const std::string& line,
-                            const std::string& fields = "Host: a.example\r\n",
-                            const config::listener& listener = forward) {
-    return std::make_unique<taken>(line + " HTTP/1.1\r\n" + fields + "\r\n", listener);
-}
-
-thread::settings settings_with(const config::access_options& access) {
-    thread::settings out;
-    out.options.access = access;
-    out.guard = std::make_shared<net::destination_guard>(
-        access, std::span<const boost::asio::ip::address>{});
-    return out;
-}
-
-std::optional<failure_code> code_of(const std::optional<failure>& why) {
-    return why ? std::optional{why->code} : std::nullopt;
-}
 
 const std::string upgrade = "Host: a.example\r\nConnection: upgrade\r\nUpgrade: websocket\r\n";
 
 }  // namespace
 
-TEST_SUITE_BEGIN("serve/intake");
+TEST_SUITE_BEGIN("serve/request");
 
 TEST_CASE("a plain GET is understood, framed, and may be answered from the store") {
     const auto got = take("GET http://a.example/x?y");
@@ -299,7 +237,7 @@ TEST_CASE(
     const auto now = settings_with({});
     const auto judged = [&](const std::string& url, const std::string& more = "") {
         const auto got = take("GET " + url, "Host: a.example\r\n" + more);
-        return code_of(judge_destination(now, got->read, got->head.fields, "me"));
+        return code_of(judge_destination(now, got->read, "me"));
     };
     CHECK(judged("http://a.example/") == std::nullopt);
     CHECK(judged("http://a.example/", "Via: 1.1 other\r\n") == std::nullopt);
@@ -314,17 +252,16 @@ TEST_CASE(
 TEST_CASE("an accelerator's upstream is the operator's choice: only a loop stands against it") {
     const auto now = settings_with({});
     const auto looped = take("GET /", "Host: 127.0.0.1:22\r\nVia: 1.1 me\r\n", accelerator);
-    CHECK(code_of(judge_destination(now, looped->read, looped->head.fields, "me")) ==
-          failure_code::loop_detected);
+    CHECK(code_of(judge_destination(now, looped->read, "me")) == failure_code::loop_detected);
     const auto odd = take("GET /", "Host: 127.0.0.1:22\r\n", accelerator);
-    CHECK(!judge_destination(now, odd->read, odd->head.fields, "me"));
+    CHECK(!judge_destination(now, odd->read, "me"));
 }
 
 TEST_CASE("a tunnel is judged by Via and its own ports") {
     const auto now = settings_with({});
     const auto judged = [&](const std::string& authority, const std::string& more = "") {
         const auto got = take("CONNECT " + authority, "Host: a.example\r\n" + more);
-        return code_of(judge_tunnel(now, got->read, got->head.fields, "me"));
+        return code_of(judge_tunnel(now, got->read, "me"));
     };
     CHECK(judged("a.example:443") == std::nullopt);
     CHECK(judged("a.example:80") == failure_code::port_refused);

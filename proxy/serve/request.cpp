@@ -1,4 +1,4 @@
-#include "proxy/serve/intake.hpp"
+#include "proxy/serve/request.hpp"
 
 #include "proxy/http/forwarding.hpp"
 
@@ -9,9 +9,28 @@ namespace reprise::proxy::serve {
 using boost::beast::http::verb;
 using http::field_id;
 
-std::optional<failure> take_in(http::request_head& head,
-                               const config::listener& listener,
-                               intake& out) {
+bool request::is_safe() const noexcept {
+    switch (head->method) {
+    case verb::get:
+    case verb::head:
+    case verb::options:
+    case verb::trace:
+    case verb::propfind:
+    case verb::report:
+    case verb::search: return true;
+    default: return false;
+    }
+}
+
+bool request::waits_for_continue() const noexcept {
+    return http::has_token(head->fields, field_id::expect, "100-continue");
+}
+
+std::optional<failure> read_request(http::request_head& head,
+                                    const config::listener& listener,
+                                    request& out) {
+    out.head = &head;
+    out.persistent = http::keep_alive(head.version, head.fields);  // before Connection is taken out
     const bool upgrades = http::asks_websocket(head);
     out.last = upgrades || head.method == verb::connect;
     const auto framing = http::request_framing(head);
@@ -70,6 +89,31 @@ std::optional<failure> take_in(http::request_head& head,
     return std::nullopt;
 }
 
+void find_key(request& of,
+              const config::listener& listener,
+              const filter::hash_secret& secret,
+              std::string& scratch) {
+    of.url = key_text(of.target, listener, scratch);
+    of.key = filter::hash_of(of.url, secret);
+}
+
+request moved_to(const fetch::request_copy& copy, std::string_view bytes, const request& from) {
+    const auto moved = [&](std::string_view view) {
+        const bool inside = view.data() >= bytes.data() &&
+                            view.data() < bytes.data() + bytes.size();
+        return inside
+                   ? std::string_view{copy.bytes.data() + (view.data() - bytes.data()), view.size()}
+                   : view;
+    };
+    auto to = from;
+    to.head = &copy.head;
+    to.target.raw = moved(from.target.raw);
+    to.target.host = moved(from.target.host);
+    to.target.path_and_query = moved(from.target.path_and_query);
+    to.url = moved(from.url);
+    return to;
+}
+
 std::string_view key_text(const http::target& target,
                           const config::listener& listener,
                           std::string& scratch) {
@@ -105,30 +149,28 @@ bool denies_host(const thread::settings& now, const http::target& target) {
 }
 
 std::optional<failure> judge_destination(const thread::settings& now,
-                                         const intake& request,
-                                         http::field_list fields,
+                                         const request& asked,
                                          std::string_view pseudonym) {
-    if (request.facts.has_via && http::via_has(fields, pseudonym)) {
+    if (asked.facts.has_via && http::via_has(asked.head->fields, pseudonym)) {
         return failure{failure_code::loop_detected, "Via names this proxy already"};
     }
-    const auto port = request.target.port;
-    if (!request.accelerator && !net::port_allowed(now.options.access.request_ports, port)) {
+    const auto port = asked.target.port;
+    if (!asked.accelerator && !net::port_allowed(now.options.access.request_ports, port)) {
         return failure{failure_code::port_refused, "port " + std::to_string(port)};
     }
-    if (!request.accelerator) {
-        return net::judge_literal(*now.guard, request.target.host, port);
+    if (!asked.accelerator) {
+        return net::judge_literal(*now.guard, asked.target.host, port);
     }
     return std::nullopt;
 }
 
 std::optional<failure> judge_tunnel(const thread::settings& now,
-                                    const intake& request,
-                                    http::field_list fields,
+                                    const request& asked,
                                     std::string_view pseudonym) {
-    if (request.facts.has_via && http::via_has(fields, pseudonym)) {
+    if (asked.facts.has_via && http::via_has(asked.head->fields, pseudonym)) {
         return failure{failure_code::loop_detected, "Via names this proxy already"};
     }
-    const auto port = request.target.port;
+    const auto port = asked.target.port;
     if (!net::port_allowed(now.options.access.connect_ports, port)) {
         return failure{failure_code::port_refused, "CONNECT to port " + std::to_string(port)};
     }

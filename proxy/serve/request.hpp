@@ -1,12 +1,15 @@
 #pragma once
 // A request as it is understood before anything is looked up: its target, framing and facts, its
-// key, and what is refused already. No socket: an exchange reads what a client sent by this, and
-// /explain what an operator describes, so both get the same.
+// key, and what is refused already. It is read once and changed by nothing that answers it. No
+// socket: an exchange reads what a client sent by this, and /explain what an operator describes, so
+// both get the same.
 
 #include "config/options.hpp"
+#include "filter/key_hash.hpp"
 #include "proxy/base/counters.hpp"
 #include "proxy/base/failure.hpp"
 #include "proxy/cache/verdict.hpp"
+#include "proxy/fetch/request.hpp"
 #include "proxy/http/framing.hpp"
 #include "proxy/http/message_head.hpp"
 #include "proxy/http/target.hpp"
@@ -18,29 +21,54 @@
 
 namespace reprise::proxy::serve {
 
-struct intake {
-    http::target target;  ///< an accelerator's has been given its authority
+struct request {
+    const http::request_head* head = nullptr;  ///< without its hop-by-hop fields, once it is read
+    http::target target;                       ///< an accelerator's has been given its authority
     http::body_framing body;
     cache::request_facts facts;
-    bool framed = false;  ///< where the next request begins is known
+    bool framed = false;      ///< where the next request begins is known
+    bool persistent = false;  ///< its client lets the connection go on (RFC 9112 9.3)
     bool accelerator = false;
     bool websocket = false;
     /// Nothing behind it is read as a request: CONNECT, and what asks for another protocol. Whoever
     /// sent it may have gone on in that protocol, with bytes of a third party's choice (RFC 9931).
     bool last = false;
 
+    std::string_view url{};  ///< the primary key's text, once it is keyed
+    filter::key_hash key{};
+
     /// Neither answered from the store nor stored: another method, a body, an upgrade.
     [[nodiscard]] bool passes() const noexcept {
         return (!facts.is_get && !facts.is_head) || body.kind != http::body_kind::none || websocket;
     }
+    [[nodiscard]] bool has_body() const noexcept {
+        return body.kind == http::body_kind::chunked ||
+               (body.kind == http::body_kind::length && body.length > 0);
+    }
+    /// RFC 9110 9.2.1; methods that are not known count as unsafe (RFC 9111 4.4).
+    [[nodiscard]] bool is_safe() const noexcept;
+    /// Its body comes when a 100 has been sent (RFC 9110 10.1.1).
+    [[nodiscard]] bool waits_for_continue() const noexcept;
 };
 
 /// Reads `head`, which loses its hop-by-hop fields, as a request to `listener`. None: understood;
 /// else why not, with `out` filled as far as it went. Views in `out` are of the head's bytes, or of
 /// `listener`.
-[[nodiscard]] std::optional<failure> take_in(http::request_head& head,
-                                             const config::listener& listener,
-                                             intake& out);
+[[nodiscard]] std::optional<failure> read_request(http::request_head& head,
+                                                  const config::listener& listener,
+                                                  request& out);
+
+/// Fills url and key. `scratch` holds the text where the target is not in normal form, and lives as
+/// long as the request.
+void find_key(request& of,
+              const config::listener& listener,
+              const filter::hash_secret& secret,
+              std::string& scratch);
+
+/// The same request in a copy of its head's bytes: views into `bytes` are views into the copy.
+[[nodiscard]] request moved_to(const fetch::request_copy& copy,
+                               std::string_view bytes,
+                               const request& from);
 
 /// The primary key's text: the target itself where that is in normal form, else `scratch`.
 [[nodiscard]] std::string_view key_text(const http::target& target,
@@ -56,14 +84,12 @@ struct intake {
 /// access.request_ports, an address in the URL that the guard refuses. Where a name leads is judged
 /// when it is known (dial.hpp).
 [[nodiscard]] std::optional<failure> judge_destination(const thread::settings& now,
-                                                       const intake& request,
-                                                       http::field_list fields,
+                                                       const request& asked,
                                                        std::string_view pseudonym);
 
 /// The same of a tunnel: this proxy's own Via, access.connect_ports.
 [[nodiscard]] std::optional<failure> judge_tunnel(const thread::settings& now,
-                                                  const intake& request,
-                                                  http::field_list fields,
+                                                  const request& asked,
                                                   std::string_view pseudonym);
 
 /// How a request ends that is answered with this failure.

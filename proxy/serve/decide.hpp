@@ -1,0 +1,36 @@
+#pragma once
+// Which answer a request gets: pure functions, which look nothing up, read no clock and send no
+// byte. An exchange does what they say, /explain prints it.
+
+#include "proxy/cache/verdict.hpp"
+#include "proxy/serve/answer.hpp"
+#include "proxy/serve/request.hpp"
+
+#include <optional>
+#include <string_view>
+
+namespace reprise::proxy::serve {
+
+struct decision {
+    answer what;
+    cache::verdict why;
+};
+
+/// What a request gets whatever is stored. None: the store is asked.
+/// @param pseudonym  this proxy's, in Via
+[[nodiscard]] std::optional<decision> decide(const request& asked,
+                                             const thread::settings& now,
+                                             std::string_view pseudonym);
+
+/// What it gets by what the store has.
+/// @param kept        found for this request
+/// @param hits_alone  its client is to have what is fresh, and nothing else: a peer's question
+/// @pre decide(asked, now, pseudonym) said nothing
+[[nodiscard]] decision decide(const request& asked,
+                              const cache::found& kept,
+                              const thread::settings& now,
+                              std::string_view pseudonym,
+                              bool hits_alone,
+                              wall_time at);
+
+}  // namespace reprise::proxy::serve

@@ -1,0 +1,58 @@
+#pragma once
+// What the answers to one request share: the request, what the store has for it, and the reply.
+
+#include "proxy/cache/verdict.hpp"
+#include "proxy/fetch/request.hpp"
+#include "proxy/fetch/upload.hpp"
+#include "proxy/serve/answer.hpp"
+#include "proxy/serve/ledger.hpp"
+#include "proxy/serve/reply.hpp"
+#include "proxy/serve/request.hpp"
+#include "proxy/serve/session_state.hpp"
+
+#include <memory>
+#include <string_view>
+
+namespace reprise::proxy::serve {
+
+/// How much of a body is handed to the kernel at once.
+inline constexpr std::size_t body_batch = 128u << 10;
+
+struct exchange_state {
+    /// `on.head` is parsed from the first head.bytes of the client's input.
+    exchange_state(session_state& on, steady_time begun_at);
+    exchange_state(const exchange_state&) = delete;
+    exchange_state& operator=(const exchange_state&) = delete;
+
+    session_state& session;
+    thread::worker& w;
+    const thread::settings_ptr settings;
+    const steady_time started;
+    request asked;
+    cache::found stored;        ///< what the store has for it
+    cache::verdict verdict;     ///< what that is good for
+    wall_time judged_at{};      ///< when that was so, as resident time
+    cache::stored_ptr sending;  ///< the stored response that is the answer
+    ledger book;
+    reply out;
+    std::shared_ptr<fetch::upload> upload;  ///< once somebody takes its body
+
+    [[nodiscard]] const config::listener& listener() const {
+        return settings->options.listeners[session.listener];
+    }
+    /// It is a Squid's question, whose only-if-cached means that it asks the origin itself when
+    /// told 504, and hands any other refusal on to its client.
+    [[nodiscard]] bool is_squids_question() const noexcept;
+    /// The bytes of the head leave the client's input, which is free for the body or the next
+    /// request.
+    void consume_head();
+    [[nodiscard]] std::size_t unconsumed() const noexcept { return head_bytes_.size(); }
+    /// A copy of the request that outlives the exchange, made once; `asked` views it from then on.
+    [[nodiscard]] const std::shared_ptr<const fetch::request_copy>& copy();
+
+private:
+    std::string_view head_bytes_;  // in the client's input; empty: consumed
+    std::shared_ptr<const fetch::request_copy> copy_;
+};
+
+}  // namespace reprise::proxy::serve

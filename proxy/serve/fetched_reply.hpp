@@ -1,0 +1,73 @@
+#pragma once
+// An answer that is fetched: by a fetch that this request begins, or joins.
+
+#include "proxy/fetch/producer.hpp"
+#include "proxy/serve/exchange_state.hpp"
+
+#include <memory>
+#include <optional>
+
+namespace reprise::proxy::serve {
+
+/// Relays one fetch, from its beginning.
+class fetch_relay {
+public:
+    /// `order` is what the fetch was ordered by, or would have been if this request `follows` one
+    /// that another began.
+    fetch_relay(exchange_state& x, fetch::fetch_order& order, bool follows)
+        : x_{x},
+          order_{order},
+          follows_{follows} {}
+
+    /// None: nothing was sent, and this fetch is not to answer this request.
+    [[nodiscard]] awaitable<std::optional<given>> give(cache::fetch_reader& reader);
+
+private:
+    [[nodiscard]] awaitable<ended> pass_interim();
+    [[nodiscard]] awaitable<std::optional<given>> take_head(cache::fetch_reader& reader);
+    [[nodiscard]] std::optional<given> take_validated();
+    [[nodiscard]] std::optional<given> take_failure();
+    [[nodiscard]] bool may_follow(const cache::fetch_reader& reader);
+    [[nodiscard]] bool is_not_modified(const cache::fetched_head& head) const;
+    [[nodiscard]] http::cache_status status_of(const cache::fetch_reader& reader) const;
+    void note_head(const cache::fetched_head& head);
+
+    exchange_state& x_;
+    fetch::fetch_order& order_;
+    const bool follows_;
+    cache::head_ptr head_;
+};
+
+class fetched_reply {
+public:
+    explicit fetched_reply(exchange_state& x) : x_{x} {}
+    [[nodiscard]] awaitable<given> give(const answers::fetched& what);
+
+private:
+    [[nodiscard]] bool must_be_alone() const;
+    [[nodiscard]] bool wants_whole() const;
+    [[nodiscard]] bool has_used_its_share() const;
+    [[nodiscard]] awaitable<given> give_alone();
+    [[nodiscard]] awaitable<given> give_together();
+    [[nodiscard]] bool came_meanwhile(cache::fetch_reader& place);
+    void lead(const std::shared_ptr<cache::fetch>& into, std::size_t pending_sights);
+    void note_late_sight(cache::fetch& joined) const;
+
+    exchange_state& x_;
+    std::shared_ptr<fetch::fetch_order> order_;
+};
+
+/// The head of what was fetched, and then its body.
+/// @pre x.book.how is said
+[[nodiscard]] awaitable<given> send_fetched(exchange_state& x,
+                                            cache::fetch_reader& reader,
+                                            cache::head_ptr head,
+                                            const http::cache_status& how);
+
+/// Whether it may be said to be stored: since the head came, a late sight may have admitted it, or
+/// it may have proved to be too much for memory.
+[[nodiscard]] bool is_stored(const exchange_state& x,
+                             const cache::fetched_head& head,
+                             const cache::fetch& source);
+
+}  // namespace reprise::proxy::serve

@@ -1,0 +1,95 @@
+#include "proxy/serve/look_up.hpp"
+
+#include "proxy/serve/decide.hpp"
+#include "proxy/serve/orders.hpp"
+
+namespace reprise::proxy::serve {
+
+namespace {
+
+// What waited on probation is asked for again: that admits it, and it goes where the admitted go.
+void note_admitted(exchange_state& x) {
+    // Counted for the policy that rules, which "auto" is only the name of.
+    const auto& asked = x.asked;
+    auto& common = x.w.common;
+    const auto by = cache::choice_for(
+        x.settings->options.admission, x.listener().admission, asked.url);
+    const auto ruling = common.admission.peek(asked.key, by);
+    note_admission(x.w.counts, ruling.policy, ruling.rule, true);
+    common.store.admitted(asked.key, asked.url, x.stored.response, common.store.mark(asked.key));
+}
+
+// Judges what is stored; where that answers, it is noted as found.
+answer judge_stored(exchange_state& x, wall_time now) {
+    const auto& asked = x.asked;
+    auto& common = x.w.common;
+    const bool hits_alone = asked.facts.asked.only_if_cached && x.is_squids_question();
+    auto decided = decide(asked, x.stored, *x.settings, common.pseudonym, hits_alone, now);
+    x.verdict = decided.why;
+    x.judged_at = now;
+    if (!std::holds_alternative<answers::stored>(decided.what)) {
+        return std::move(decided.what);
+    }
+    const auto& stored = *x.stored.response;
+    if (x.verdict.what == cache::ruling::stale_behind && !asked.facts.asked.only_if_cached &&
+        !asked.facts.asked.no_store) {
+        revalidate_behind(x);
+    }
+    const auto generation = common.admission.generation() + 1;
+    if (stored.told_at.load(std::memory_order_relaxed) != generation) {
+        stored.told_at.store(generation, std::memory_order_relaxed);
+        common.admission.hit(asked.key, now);
+    }
+    return std::move(decided.what);
+}
+
+}  // namespace
+
+answer look_up_in_memory(exchange_state& x, wall_time now) {
+    auto& common = x.w.common;
+    common.admission.count_request(x.asked.key);
+    x.stored = common.store.find(x.asked.key, x.asked.url, x.asked.head->fields);
+    if (x.stored.just_admitted) {
+        note_admitted(x);
+    }
+    return judge_stored(x, now);
+}
+
+answer judge_without_store(exchange_state& x) {
+    x.stored = {};
+    return judge_stored(x, resident_now());
+}
+
+disk_look_up::disk_look_up(exchange_state& x, cache::disk::tier& disk)
+    : x_{x},
+      lookup_{disk, x.asked.key, x.asked.url, x.session.arrived.handle()} {}
+
+std::unique_ptr<disk_look_up> disk_look_up::begin(exchange_state& x) {
+    auto* disk = x.w.common.store.disk();
+    if (disk == nullptr) {
+        return nullptr;
+    }
+    if (x.stored.what == cache::lookup::present || !disk->may_hold(x.asked.key)) {
+        disk->note_request(x.asked.key);
+        return nullptr;
+    }
+    return std::make_unique<disk_look_up>(x, *disk);
+}
+
+bool disk_look_up::step() {
+    return lookup_.step(x_.asked.head->fields);
+}
+
+answer disk_look_up::adopt() {
+    auto found = std::move(lookup_.result);
+    if (found.what != cache::lookup::absent) {
+        x_.stored = std::move(found);
+        if (x_.stored.what == cache::lookup::present) {
+            x_.w.common.store.promote(
+                x_.asked.key, x_.asked.url, x_.stored.response, lookup_.uses, lookup_.asked);
+        }
+    }
+    return judge_stored(x_, resident_now());
+}
+
+}  // namespace reprise::proxy::serve

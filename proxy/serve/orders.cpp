@@ -1,0 +1,109 @@
+#include "proxy/serve/orders.hpp"
+
+namespace reprise::proxy::serve {
+
+namespace {
+
+void send_to_upstream(exchange_state& x, fetch::fetch_order& order) {
+    // "http://host[:port]": checked when the settings were loaded.
+    http::target any;
+    any.form = http::target_form::origin;
+    const auto upstream = http::with_authority(any,
+                                               std::string_view{x.listener().upstream}.substr(7));
+    order.connect_host = http::connect_host(*upstream);
+    order.connect_port = upstream->port;
+    order.exempt = true;
+    order.told_scheme = x.asked.target.secure ? "https" : "http";
+}
+
+}  // namespace
+
+std::shared_ptr<fetch::fetch_order> make_order(exchange_state& x) {
+    auto order = std::make_shared<fetch::fetch_order>();
+    auto& o = *order;
+    o.request = x.copy();
+    const auto& asked = x.asked;
+    o.now_settings = x.settings;
+    o.destination = asked.target;
+    if (asked.accelerator) {
+        send_to_upstream(x, o);
+    } else {
+        o.connect_host = http::connect_host(asked.target);
+        o.connect_port = asked.target.port;
+    }
+    o.client_address = x.session.client_address;
+    if (!x.w.speaks_for_many(x.session.client_at)) {
+        o.charged_to = x.session.client_at;
+    }
+    o.asked = asked.facts.asked;
+    o.key = asked.key;
+    o.url = asked.url;
+    o.is_get = asked.facts.is_get;
+    o.admission = cache::choice_for(
+        x.settings->options.admission, x.listener().admission, asked.url);
+    o.head_is_http10 = asked.head->version == 10;
+    o.body_framing = asked.body;
+    o.websocket = asked.websocket;
+    o.retryable = asked.is_safe() && asked.body.kind == http::body_kind::none && !asked.websocket;
+    o.may_use_parents = x.w.peers.has_value() && !asked.accelerator && !asked.websocket;
+    return order;
+}
+
+void prepare_storing(const exchange_state& x, fetch::fetch_order& order) {
+    const auto& facts = x.asked.facts;
+    order.may_store = facts.is_get && !facts.asked.no_store;
+    if (facts.is_head && !facts.asked.no_store && !facts.has_authorization &&
+        !facts.has_conditions && !facts.has_range) {
+        order.described = x.stored.response;
+    }
+    order.replaces = x.stored.what == cache::lookup::present;
+    if (cache::may_validate(x.stored, facts, wall_now())) {
+        order.validating = x.stored.response;
+    }
+}
+
+void ask_as_the_client_does(const exchange_state& x, fetch::fetch_order& order) {
+    order.own_range = x.asked.facts.has_range;
+    order.own_conditions = x.asked.facts.has_conditions;
+}
+
+std::unique_ptr<cache::fetch_reader> fetch_alone(exchange_state& x,
+                                                 const std::shared_ptr<fetch::fetch_order>& order) {
+    order->into = std::make_shared<cache::fetch>(x.settings->fetches);
+    order->listed = false;
+    bool head_known = false;
+    auto reader = cache::fetch::join(order->into, x.session.arrived.handle(), head_known);
+    fetch::start_producer(x.w, order);
+    return reader;
+}
+
+void revalidate_behind(exchange_state& x) {
+    auto& fetches = x.w.common.fetches;
+    if (judge_destination(*x.settings, x.asked, x.w.common.pseudonym)) {
+        return;
+    }
+    auto place = fetches.join_or_lead(
+        x.asked.key, x.asked.url, x.session.arrived.handle(), x.settings->fetches);
+    if (!place.leads) {
+        return;
+    }
+    leadership lead{x, place.reader->source()};
+    auto order = make_order(x);
+    prepare_storing(x, *order);
+    order->into = place.reader->source();
+    order->listed = true;
+    order->behind = x.stored.response;
+    order->pending_sights = place.pending_sights;
+    order->into->producer_unattended();
+    fetch::start_producer(x.w, std::move(order));
+    lead.is_over();
+}
+
+leadership::~leadership() {
+    if (into_) {
+        into_->producer_fail(failure{failure_code::out_of_memory, ""});
+        x_.w.common.fetches.remove(x_.asked.key, into_);
+    }
+}
+
+}  // namespace reprise::proxy::serve

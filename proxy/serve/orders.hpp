@@ -1,0 +1,45 @@
+#pragma once
+// What is ordered of an origin for a request.
+
+#include "proxy/fetch/producer.hpp"
+#include "proxy/serve/exchange_state.hpp"
+
+#include <memory>
+
+namespace reprise::proxy::serve {
+
+/// What every order for this request says. The request is copied for it.
+[[nodiscard]] std::shared_ptr<fetch::fetch_order> make_order(exchange_state& x);
+/// Whether its response may be stored, and what it validates or describes.
+void prepare_storing(const exchange_state& x, fetch::fetch_order& order);
+/// It carries the client's own Range and conditions.
+void ask_as_the_client_does(const exchange_state& x, fetch::fetch_order& order);
+
+/// A fetch for this client and nobody else begins.
+[[nodiscard]] std::unique_ptr<cache::fetch_reader> fetch_alone(
+    exchange_state& x, const std::shared_ptr<fetch::fetch_order>& order);
+
+/// The client has its stale answer; the origin is asked all the same, with this request's fields,
+/// once for all who come meanwhile. Whatever stands against asking only means that nobody asks now.
+void revalidate_behind(exchange_state& x);
+
+/// Whoever leads a fetch that has not begun: nobody may wait for a fetch that nobody fills,
+/// whatever is thrown before.
+class leadership {
+public:
+    /// `into` null: this request does not lead.
+    leadership(exchange_state& x, std::shared_ptr<cache::fetch> into) noexcept
+        : x_{x},
+          into_{std::move(into)} {}
+    ~leadership();
+    leadership(const leadership&) = delete;
+    leadership& operator=(const leadership&) = delete;
+    /// Somebody fills it, or nobody is waiting.
+    void is_over() noexcept { into_.reset(); }
+
+private:
+    exchange_state& x_;
+    std::shared_ptr<cache::fetch> into_;
+};
+
+}  // namespace reprise::proxy::serve

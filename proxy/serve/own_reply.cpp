@@ -1,0 +1,173 @@
+#include "proxy/serve/own_reply.hpp"
+
+#include "proxy/http/date.hpp"
+#include "proxy/http/error_page.hpp"
+
+#include <algorithm>
+
+namespace reprise::proxy::serve {
+
+namespace {
+
+using http::field_id;
+
+constexpr std::uint64_t drained_most = 64u << 10;  // of a request body that a refusal leaves unread
+
+// Nothing came back: neither a refusal of ours nor an answer, however bad.
+bool is_of_origin_unheard(failure_code code) noexcept {
+    switch (code) {
+    case failure_code::dns_not_found:
+    case failure_code::dns_error:
+    case failure_code::dns_timeout:
+    case failure_code::connect_refused:
+    case failure_code::connect_unreachable:
+    case failure_code::connect_timeout:
+    case failure_code::tls_certificate:
+    case failure_code::tls_failed:
+    case failure_code::origin_connection_limit:
+    case failure_code::client_share_used:
+    case failure_code::origin_closed:
+    case failure_code::origin_upload_timeout:
+    case failure_code::origin_head_timeout: return true;
+    default: return false;
+    }
+}
+
+// Of a head that cannot be read. Whoever sent HEAD takes a body for the next answer.
+bool asks_head(std::string_view bytes) noexcept {
+    bytes.remove_prefix(std::min(bytes.find_first_not_of("\r\n"), bytes.size()));
+    return bytes.starts_with("HEAD ");
+}
+
+// A body that nobody reads must not be taken for the next request: small ones are drained, others
+// end the connection.
+bool body_stands_in_the_way(const exchange_state& x) {
+    const auto& body = x.asked.body;
+    return body.kind != http::body_kind::none && !x.upload &&
+           (x.asked.waits_for_continue() || body.kind != http::body_kind::length ||
+            body.length > drained_most);
+}
+
+std::string_view status_line_of(unsigned status) noexcept {
+    switch (status) {
+    case 200: return "HTTP/1.1 200 OK";
+    case 404: return "HTTP/1.1 404 Not Found";
+    case 504: return "HTTP/1.1 504 Gateway Timeout";
+    default: return "HTTP/1.1 500 Internal Server Error";
+    }
+}
+
+}  // namespace
+
+void compose_failure(exchange_state& x, const failure& why) {
+    const auto& facts = facts_of(why.code);
+    note_failure(x.w.counts, why.code);
+    if (why.code != failure_code::only_if_cached_miss && facts.status != 504 &&
+        x.is_squids_question()) {
+        compose_failure(x, failure{failure_code::only_if_cached_miss, std::string{facts.name}});
+        return;
+    }
+    const auto date = http::format_date(wall_now());
+    // The page says nothing of keep-alive. Where a message was at fault nobody knows where the next
+    // begins.
+    x.out.keeps = x.out.keeps && x.out.version == 11 && why.code != failure_code::bad_request &&
+                  !body_stands_in_the_way(x);
+    std::string status;
+    if (x.verdict.forward != http::forward_reason::none) {
+        http::cache_status how;
+        how.forward = x.verdict.forward;
+        how.detail = facts.name;
+        http::append_cache_status(status, "reprise", how);
+    }
+    const auto& head = *x.asked.head;
+    const auto* accept = http::find(head.fields, field_id::accept);
+    x.out.text.clear();
+    http::append_error_page(x.out.text,
+                            why,
+                            {.pseudonym = x.w.common.pseudonym,
+                             .accept = accept != nullptr ? accept->value : std::string_view{},
+                             .date = std::string_view{date.data(), date.size()},
+                             .cache_status = status,
+                             // Its facts may be unread.
+                             .head = head.method == boost::beast::http::verb::head,
+                             .close = !x.out.keeps});
+    x.book.how = outcome_of(why.code);
+    x.book.status = facts.status;
+    x.book.reason = facts.name;
+    x.book.error = why.detail;
+    x.out.begin();
+    x.out.add(x.out.text);
+}
+
+void compose_local(exchange_state& x, const answers::local& what) {
+    const auto date = http::format_date(wall_now());
+    auto& text = x.out.text;
+    text.assign(status_line_of(what.status));
+    text.append("\r\nDate: ").append(date.data(), date.size());
+    if (!what.type.empty()) {
+        text.append("\r\nContent-Type: ").append(what.type);
+    } else {
+        text.append("\r\nAllow: GET, HEAD, POST, PUT, DELETE, PATCH, OPTIONS, TRACE, CONNECT");
+    }
+    const auto& body = x.asked.body;
+    x.out.keeps = x.out.keeps && (body.kind == http::body_kind::none ||
+                                  (body.kind == http::body_kind::length && body.length == 0));
+    text.append("\r\nContent-Length: ").append(std::to_string(what.text.size()));
+    text.append("\r\nCache-Control: no-store\r\n");
+    x.out.append_connection(text);
+    text.append("\r\n").append(what.text);
+    x.book.how = outcome::local;
+    x.book.status = what.status;
+    x.out.begin();
+    x.out.add(text);
+}
+
+void refuse_head(session_state& state, const failure& why, steady_time started) {
+    // Nothing of the head can be relied on, so there is no exchange: one page, one count, one line.
+    const auto& facts = facts_of(why.code);
+    auto& w = state.w;
+    note_failure(w.counts, why.code);
+    const auto date = http::format_date(wall_now());
+    std::string page;
+    http::append_error_page(page,
+                            why,
+                            {.pseudonym = w.common.pseudonym,
+                             .accept = {},
+                             .date = std::string_view{date.data(), date.size()},
+                             .cache_status = {},
+                             .head = asks_head(state.client.input().data()),
+                             .close = true});
+    ledger book{state, started};
+    book.how = outcome::client_error;
+    book.status = facts.status;
+    book.reason = facts.name;
+    book.error = why.detail;
+    state.parts.clear();
+    state.parts.emplace_back(page.data(), page.size());
+    if (state.client.send_now(state.parts)) {
+        state.client.reply_is_whole();
+    }
+    state.parts.clear();
+    book.close({});
+}
+
+bool may_stand_in(const exchange_state& x, bool disconnected, wall_time now) {
+    const auto& freshness = x.settings->options.freshness;
+    return cache::may_stand_in(x.stored,
+                               x.verdict,
+                               x.asked.facts,
+                               disconnected || freshness.stale_on_error_status,
+                               freshness.stale_on_error,
+                               now);
+}
+
+answer answer_to_failed_fetch(exchange_state& x, failure why) {
+    if (may_stand_in(x, is_of_origin_unheard(why.code), resident_now())) {
+        x.book.error = why.detail;
+        note_failure(x.w.counts, why.code);
+        return answers::stand_in{"origin-failed"};
+    }
+    return answers::refused{std::move(why)};
+}
+
+}  // namespace reprise::proxy::serve

@@ -1,0 +1,43 @@
+#include "proxy/serve/passed_reply.hpp"
+
+#include "proxy/fetch/body_beginning.hpp"
+#include "proxy/serve/fetched_reply.hpp"
+#include "proxy/serve/orders.hpp"
+#include "proxy/serve/request_body.hpp"
+
+namespace reprise::proxy::serve {
+
+awaitable<given> passed_reply::give() {
+    const auto& asked = x_.asked;
+    const auto order = make_order(x_);
+    // What a POST's answer says that later GETs may have of it (RFC 9110 9.3.3).
+    order->may_store = asked.head->method == boost::beast::http::verb::post &&
+                       !asked.facts.asked.no_store && !asked.websocket;
+    ask_as_the_client_does(x_, *order);
+    if (asked.has_body()) {
+        x_.upload = make_upload(x_);
+        order->body = x_.upload;
+        const auto began = co_await await_body();
+        if (began != ended::keep) {
+            co_return began;
+        }
+    }
+    const auto reader = fetch_alone(x_, order);
+    fetch_relay relay{x_, *order, false};
+    auto out = co_await relay.give(*reader);
+    co_return std::move(*out);  // only who follows is sent away
+}
+
+awaitable<ended> passed_reply::await_body() {
+    if (x_.asked.waits_for_continue()) {
+        co_return ended::keep;
+    }
+    const auto& limits = x_.settings->options.limits;
+    fetch::body_beginning beginning{x_.asked.body, {limits.head_size, limits.fields}};
+    const auto until = x_.started + fetch::body_beginning::patience;
+    const bool stays = co_await fetch::await_beginning(
+        x_.session.client, std::move(beginning), until);
+    co_return stays ? ended::keep : x_.out.leave();
+}
+
+}  // namespace reprise::proxy::serve

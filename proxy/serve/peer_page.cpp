@@ -1,0 +1,122 @@
+#include "proxy/serve/peer_page.hpp"
+
+#include "proxy/http/forwarding.hpp"
+#include "proxy/peer/resource.hpp"
+
+#include <boost/asio/steady_timer.hpp>
+
+namespace reprise::proxy::serve {
+
+namespace {
+
+// An index is loaded at the speed of the disk.
+constexpr std::chrono::seconds longest_wait{60};
+constexpr std::chrono::milliseconds between_looks{100};
+
+// Our end of the client's own connection.
+tcp::endpoint reached_at(session_state& session) {
+    error_code gone;
+    return session.reached_at ? *session.reached_at : session.client.socket().local_endpoint(gone);
+}
+
+std::string_view text_of(const std::vector<std::byte>& bytes) noexcept {
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+}  // namespace
+
+asio::ip::address client_of(const session_state& session) {
+    error_code numeric;
+    return asio::ip::make_address(session.client_address, numeric);
+}
+
+bool is_for_peers(const exchange_state& x) noexcept {
+    const auto& head = *x.asked.head;
+    return x.w.peers && head.target.starts_with('/') &&
+           head.method != boost::beast::http::verb::connect &&
+           x.listener().mode == config::listener_mode::forward &&
+           peer::resource_at(head.target) != peer::resource::none;
+}
+
+awaitable<given> peer_page::give() {
+    const auto& head = *x_.asked.head;
+    const auto framing = http::request_framing(head);
+    x_.out.keeps = framing && framing->kind == http::body_kind::none &&
+                   http::keep_alive(head.version, head.fields) && !http::asks_websocket(head) &&
+                   !x_.w.common.draining.load(std::memory_order_relaxed);
+    if (!framing) {
+        co_return answers::refused{framing.error()};
+    }
+    if (should_wait()) {
+        const auto waited = co_await wait_until_ready();
+        if (waited != ended::keep) {
+            co_return waited;
+        }
+    }
+    const auto page = x_.w.common.peers->answer(head,
+                                                client_of(x_.session),
+                                                reached_at(x_.session),
+                                                *x_.w.peers->book,
+                                                !x_.out.keeps,
+                                                wall_now());
+    x_.book.how = outcome::local;
+    x_.book.status = page.status;
+    x_.book.reason = peer::to_string(page.what);
+    if (page.handed_out) {
+        page.handed_out->fetched.store(true, std::memory_order_relaxed);
+    }
+    x_.out.begin();
+    x_.out.add(page.head);
+    if (page.body && page.first > 0) {
+        co_return co_await send_in_two(page);
+    }
+    if (page.body) {
+        x_.out.add(text_of(*page.body));
+    }
+    if (const auto at_once = x_.out.send_now()) {
+        co_return *at_once;
+    }
+    const auto sent = co_await x_.out.send();
+    co_return sent == ended::keep ? x_.out.end() : sent;
+}
+
+bool peer_page::should_wait() const {
+    return x_.w.common.peers->should_wait(*x_.asked.head,
+                                          client_of(x_.session),
+                                          x_.session.client_refused,
+                                          *x_.w.peers->book,
+                                          steady_now());
+}
+
+awaitable<ended> peer_page::wait_until_ready() {
+    auto& w = x_.w;
+    auto& session = x_.session;
+    session.waiting = true;
+    if (w.watched++ == 0) {
+        w.watch.expire_after(between_looks);
+    }
+    while (steady_now() - x_.started < longest_wait && !w.timer.stopped() && !session.client_gone &&
+           !w.common.draining.load(std::memory_order_relaxed) && should_wait()) {
+        (void)co_await session.arrived.wait(steady_now() + between_looks);
+    }
+    session.waiting = false;
+    --w.watched;
+    co_return session.client_gone ? x_.out.leave() : ended::keep;
+}
+
+awaitable<ended> peer_page::send_in_two(const peer::resource_answer& page) {
+    const auto body = text_of(*page.body);
+    x_.out.add(body.substr(0, page.first));
+    auto sent = co_await x_.out.send();
+    if (sent != ended::keep) {
+        co_return sent;
+    }
+    asio::steady_timer timer{x_.w.io};
+    timer.expires_after(page.pause);
+    (void)co_await timer.async_wait(use_tuple);
+    x_.out.add(body.substr(page.first));
+    sent = co_await x_.out.send();
+    co_return sent == ended::keep ? x_.out.end() : sent;
+}
+
+}  // namespace reprise::proxy::serve

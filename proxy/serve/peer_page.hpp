@@ -1,0 +1,29 @@
+#pragma once
+// What the proxy tells its peers: digests, in origin-form on forward listeners.
+
+#include "proxy/serve/exchange_state.hpp"
+
+namespace reprise::proxy::serve {
+
+/// Its client, as an address.
+[[nodiscard]] asio::ip::address client_of(const session_state& session);
+
+/// What is asked for is the peers' (peer/resource.hpp), whose target is read by nobody else.
+[[nodiscard]] bool is_for_peers(const exchange_state& x) noexcept;
+
+/// A peer's page. A Squid that comes before the digest is there may have to wait for it, and may
+/// have it in two pieces.
+class peer_page {
+public:
+    explicit peer_page(exchange_state& x) : x_{x} {}
+    [[nodiscard]] awaitable<given> give();
+
+private:
+    [[nodiscard]] bool should_wait() const;
+    [[nodiscard]] awaitable<ended> wait_until_ready();
+    [[nodiscard]] awaitable<ended> send_in_two(const peer::resource_answer& page);
+
+    exchange_state& x_;
+};
+
+}  // namespace reprise::proxy::serve

@@ -1,0 +1,59 @@
+#include "proxy/serve/request_body.hpp"
+
+namespace reprise::proxy::serve {
+
+namespace {
+
+using http::body_kind;
+using phase = fetch::upload::phase;
+
+constexpr std::uint64_t drain_most = 256u << 10;  // of a body that nobody wanted
+
+bool may_drain(const exchange_state& x) {
+    return x.out.keeps && !x.out.failed() && x.upload->state() != phase::bad_framing &&
+           x.upload->state() != phase::client_failed && !x.asked.waits_for_continue();
+}
+
+}  // namespace
+
+std::shared_ptr<fetch::upload> make_upload(const exchange_state& x) {
+    const bool asks_first = x.asked.waits_for_continue() && x.asked.head->version >= 11;
+    return std::make_shared<fetch::upload>(
+        x.session.client, x.asked.body, x.settings->options, asks_first, x.w.timer);
+}
+
+awaitable<ended> finish_request_body(exchange_state& x, ended answered) {
+    if (answered != ended::gone && x.upload && x.upload->state() == phase::running) {
+        // Answered in full before the body was here in full, and the origin reads on. A reply that
+        // ends with the connection has its end now; the producer says when the upload has to stop.
+        if (!x.out.keeps) {
+            error_code ignored;
+            x.session.client.socket().shutdown(tcp_socket::shutdown_send, ignored);
+        }
+        co_await x.upload->ended(fetch::upload::waiter::exchange);
+    }
+    if (!x.upload) {
+        if (!x.asked.has_body()) {
+            co_return answered;
+        }
+        if (x.asked.body.kind != body_kind::length || answered != ended::keep) {
+            co_return answered == ended::gone ? ended::gone : ended::close;
+        }
+        x.consume_head();
+        x.upload = make_upload(x);
+    }
+    if (x.upload->state() == phase::running) {
+        x.upload->stop();
+        co_await x.upload->ended(fetch::upload::waiter::exchange);
+    }
+    if (answered == ended::gone || x.upload->state() == phase::done) {
+        co_return answered;
+    }
+    if (!may_drain(x)) {
+        co_return ended::close;
+    }
+    const bool drained = co_await fetch::upload::drain(x.upload, drain_most);
+    co_return drained ? answered : ended::close;
+}
+
+}  // namespace reprise::proxy::serve

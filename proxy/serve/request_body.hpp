@@ -1,0 +1,19 @@
+#pragma once
+// A request's body: on its way to an origin while the answer comes, or in the way of the next
+// request.
+
+#include "proxy/fetch/upload.hpp"
+#include "proxy/serve/exchange_state.hpp"
+
+#include <memory>
+
+namespace reprise::proxy::serve {
+
+[[nodiscard]] std::shared_ptr<fetch::upload> make_upload(const exchange_state& x);
+
+/// What is left of a request's body behind the reply: what an origin still reads goes on; little is
+/// drained; else the connection ends. `keep` when nothing of it stands in front of the next
+/// request.
+[[nodiscard]] awaitable<ended> finish_request_body(exchange_state& x, ended answered);
+
+}  // namespace reprise::proxy::serve
