@@ -71,33 +71,31 @@ std::optional<decision> decide(const request& asked,
     return out;
 }
 
-decision decide(const request& asked,
-                const cache::found& kept,
-                const thread::settings& now,
-                std::string_view pseudonym,
-                bool hits_alone,
-                wall_time at) {
-    decision out{answers::stored{}, cache::judge(kept, asked.facts, asked.head->fields, at)};
-    if (out.why.what == cache::ruling::hit) {
-        return out;
+answer decide(const request& asked,
+              const cache::found& kept,
+              const thread::settings& now,
+              std::string_view pseudonym,
+              bool hits_alone,
+              wall_time at,
+              cache::verdict& why) {
+    why = cache::judge(kept, asked.facts, asked.head->fields, at);
+    if (why.what == cache::ruling::hit || (why.answers() && !hits_alone)) {
+        return answers::stored{};
     }
-    if (out.why.answers()) {
-        if (!hits_alone) {
-            return out;
-        }
-        out.why.what = cache::ruling::unavailable;
-        out.why.forward = http::forward_reason::stale;
+    if (why.answers()) {
+        why.what = cache::ruling::unavailable;
+        why.forward = http::forward_reason::stale;
     }
-    if (out.why.what == cache::ruling::unavailable || asked.facts.asked.only_if_cached) {
-        out.what = answers::refused{failure{failure_code::only_if_cached_miss, ""}};
-    } else if (auto refused = judge_destination(now, asked, pseudonym)) {
-        out.what = answers::refused{std::move(*refused)};
-    } else if (out.why.what == cache::ruling::complete) {
-        out.what = answers::partial{};
-    } else {
-        out.what = answers::fetched{};
+    if (why.what == cache::ruling::unavailable || asked.facts.asked.only_if_cached) {
+        return answers::refused{failure{failure_code::only_if_cached_miss, ""}};
     }
-    return out;
+    if (auto refused = judge_destination(now, asked, pseudonym)) {
+        return answers::refused{std::move(*refused)};
+    }
+    if (why.what == cache::ruling::complete) {
+        return answers::partial{};
+    }
+    return answers::fetched{};
 }
 
 }  // namespace reprise::proxy::serve

@@ -22,15 +22,16 @@ struct decision {
                                              const thread::settings& now,
                                              std::string_view pseudonym);
 
-/// What it gets by what the store has.
+/// What it gets by what the store has, and `why`.
 /// @param kept        found for this request
 /// @param hits_alone  its client is to have what is fresh, and nothing else: a peer's question
 /// @pre decide(asked, now, pseudonym) said nothing
-[[nodiscard]] decision decide(const request& asked,
-                              const cache::found& kept,
-                              const thread::settings& now,
-                              std::string_view pseudonym,
-                              bool hits_alone,
-                              wall_time at);
+[[nodiscard]] answer decide(const request& asked,
+                            const cache::found& kept,
+                            const thread::settings& now,
+                            std::string_view pseudonym,
+                            bool hits_alone,
+                            wall_time at,
+                            cache::verdict& why);
 
 }  // namespace reprise::proxy::serve

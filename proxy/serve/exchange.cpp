@@ -81,7 +81,7 @@ exchange::~exchange() {
 }
 
 std::optional<ended> exchange::begin() {
-    answer_ = find_answer();
+    find_answer();
     if (!compose()) {
         return std::nullopt;
     }
@@ -90,18 +90,22 @@ std::optional<ended> exchange::begin() {
     return sent == ended::keep && body_unread ? std::nullopt : sent;
 }
 
-answer exchange::find_answer() {
+void exchange::find_answer() {
     if (is_for_peers(x_)) {
-        return answers::for_peer{};
+        answer_ = answers::for_peer{};
+        return;
     }
     if (x_.session.client_refused) {
-        return answers::refused{failure{failure_code::client_refused, x_.session.client_address}};
+        answer_ = answers::refused{
+            failure{failure_code::client_refused, x_.session.client_address}};
+        return;
     }
     auto wrong = read_request(x_.session.head, x_.listener(), x_.asked);
     x_.out.keeps = x_.asked.persistent && x_.asked.framed && !x_.asked.last &&
                    !x_.w.common.draining.load(std::memory_order_relaxed);
     if (wrong) {
-        return answers::refused{std::move(*wrong)};
+        answer_ = answers::refused{std::move(*wrong)};
+        return;
     }
     auto decided = decide(x_.asked, *x_.settings, x_.w.common.pseudonym);
     if (!decided || std::holds_alternative<answers::passed>(decided->what) ||
@@ -110,27 +114,29 @@ answer exchange::find_answer() {
     }
     if (decided) {
         x_.verdict = decided->why;
-        return std::move(decided->what);
+        answer_ = std::move(decided->what);
+        return;
     }
-    return ask_store();
+    ask_store();
 }
 
-answer exchange::ask_store() {
-    auto found = look_up_in_memory(x_, resident_at(wall_now(), x_.started));
-    if (std::holds_alternative<answers::stored>(found)) {
+void exchange::ask_store() {
+    answer_ = look_up_in_memory(x_, resident_at(wall_now(), x_.started));
+    if (std::holds_alternative<answers::stored>(answer_)) {
         if (auto* disk = x_.w.common.store.disk()) {
             disk->note_request(x_.asked.key);
         }
-        return found;
+        return;
     }
     on_disk_ = disk_look_up::begin(x_);
     if (!on_disk_) {
-        return found;
+        return;
     }
-    if (!on_disk_->step()) {
-        return answers::from_disk{};
+    if (on_disk_->step()) {
+        answer_ = std::exchange(on_disk_, nullptr)->adopt();  // the page cache had it
+    } else {
+        answer_ = answers::from_disk{};
     }
-    return std::exchange(on_disk_, nullptr)->adopt();  // the page cache had it
 }
 
 // Composes what needs no waiting. False: there is more to it than to send it.

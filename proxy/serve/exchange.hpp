@@ -31,8 +31,8 @@ public:
     [[nodiscard]] awaitable<ended> run();
 
 private:
-    [[nodiscard]] answer find_answer();
-    [[nodiscard]] answer ask_store();
+    void find_answer();
+    void ask_store();
     [[nodiscard]] bool compose();
     [[nodiscard]] awaitable<given> give();
     struct giver;

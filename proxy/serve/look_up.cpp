@@ -24,11 +24,11 @@ answer judge_stored(exchange_state& x, wall_time now) {
     const auto& asked = x.asked;
     auto& common = x.w.common;
     const bool hits_alone = asked.facts.asked.only_if_cached && x.is_squids_question();
-    auto decided = decide(asked, x.stored, *x.settings, common.pseudonym, hits_alone, now);
-    x.verdict = decided.why;
     x.judged_at = now;
-    if (!std::holds_alternative<answers::stored>(decided.what)) {
-        return std::move(decided.what);
+    auto decided = decide(
+        asked, x.stored, *x.settings, common.pseudonym, hits_alone, now, x.verdict);
+    if (!std::holds_alternative<answers::stored>(decided)) {
+        return decided;
     }
     const auto& stored = *x.stored.response;
     if (x.verdict.what == cache::ruling::stale_behind && !asked.facts.asked.only_if_cached &&
@@ -40,7 +40,7 @@ answer judge_stored(exchange_state& x, wall_time now) {
         stored.told_at.store(generation, std::memory_order_relaxed);
         common.admission.hit(asked.key, now);
     }
-    return std::move(decided.what);
+    return decided;
 }
 
 }  // namespace

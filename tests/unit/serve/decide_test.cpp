@@ -60,7 +60,9 @@ decision by_store(const std::string& fields,
     const auto got = take("GET " + url, "Host: a.example\r\n" + fields);
     REQUIRE(!got->refused);
     REQUIRE(!decide(got->read, usual, "me"));
-    return decide(got->read, kept, usual, "me", hits_alone, arrival + age);
+    decision out;
+    out.what = decide(got->read, kept, usual, "me", hits_alone, arrival + age, out.why);
+    return out;
 }
 
 template <class Kind>
