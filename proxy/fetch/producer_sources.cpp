@@ -24,12 +24,6 @@ namespace {
 
 constexpr unsigned most_interim = 16;
 
-/// How often an upload is looked at: a wait for the origin is seen to end so much late.
-std::chrono::milliseconds look_every(const config::timeout_options& timeouts) noexcept {
-    constexpr std::chrono::milliseconds most{1'000};
-    return std::min({most, timeouts.origin_upload / 4, timeouts.origin_head / 4});
-}
-
 /// A connection that is being made while siblings are still asked.
 struct dialling {
     std::optional<attempt<net::origin_lease>> result;
@@ -71,7 +65,7 @@ std::string producer::request_wire(bool validate, next_hop to) const {
     }
     if (validate && o.validating) {
         const auto stored_fields = o.validating->fields();
-        http::append_validation(extra, http::validators_of(stored_fields, request_time_));
+        http::append_validation(extra, http::validators_of(stored_fields, came_.requested));
         options.drop_conditionals = true;
         options.drop_range = !o.own_range;  // of parts the same range is wanted if they changed
     } else if (o.may_store) {
@@ -130,7 +124,7 @@ void producer::ask_siblings() {
     if (whom.empty()) {
         return;
     }
-    request_time_ = wall_now();
+    came_.requested = wall_now();
     inquiry::question question{.book = book_,
                                .whom = whom,
                                .wire = request_wire(false, next_hop::sibling),
@@ -171,17 +165,16 @@ void producer::adopt_sibling() {
     auto won = inquiry_->take();
     inquiry_ = nullptr;
     patience_.clear();
-    control_->reading = nullptr;
     lease_ = std::move(won->lease);
     control_->reading = &lease_.socket();
-    head_ = std::move(won->head);
-    request_time_ = won->asked_at;
-    sent_at_ = won->sent_at;
-    asked_at_ = resident_at(request_time_, sent_at_);
+    came_.head = std::move(won->head);
+    came_.requested = won->asked_at;
+    came_.sent = won->sent_at;
+    came_.resident_requested = resident_at(came_.requested, came_.sent);
     sibling_ = std::move(won->from);
     sibling_slot_ = won->slot;
     sibling_took_ = won->took;
-    sibling_bytes_ = won->bytes - (lease_.buffer().size() - head_.bytes);
+    sibling_bytes_ = won->bytes - (lease_.buffer().size() - came_.head.bytes);
 }
 
 // What the sibling in hand was worth is known. Clients who leave are no failure of its: it had what
@@ -196,7 +189,7 @@ void producer::end_asking(peer::asking_end how) {
     }
     const bool hit = how == peer::asking_end::true_hit;
     const auto took = hit ? sibling_took_
-                          : std::chrono::duration_cast<std::chrono::microseconds>(now - sent_at_);
+                          : std::chrono::duration_cast<std::chrono::microseconds>(now - came_.sent);
     auto& table = w_.common.peers->siblings();
     table.benefit_of(sibling_slot_)
         .ended(how,
@@ -211,27 +204,27 @@ const peer::known_peer* producer::parent() const noexcept {
     return parent_at_ < parents_.size() ? &book_->parents[parents_[parent_at_]] : nullptr;
 }
 
-// The parent in hand has failed at what began then (why_); that all its connections, or this
-// client's, are in use is no failure of its.
-void producer::blame_parent(steady_time begun) {
-    if (why_.code != failure_code::origin_connection_limit &&
-        why_.code != failure_code::client_share_used &&
+// The parent in hand has failed at what began then; that all its connections, or this client's, are
+// in use is no failure of its.
+void producer::blame_parent(steady_time begun, const failure& why) {
+    if (why.code != failure_code::origin_connection_limit &&
+        why.code != failure_code::client_share_used &&
         book_->choice->failed(parents_[parent_at_], begun, steady_now())) {
         log::warn("peers: ",
                   parent()->name,
                   ": a parent that is gone around from now on: ",
-                  facts_of(why_.code).name,
-                  why_.detail.empty() ? "" : ": ",
-                  why_.detail);
+                  facts_of(why.code).name,
+                  why.detail.empty() ? "" : ": ",
+                  why.detail);
     }
 }
 
 // False: it was the origin itself.
-bool producer::try_next_parent(steady_time begun) {
+bool producer::try_next_parent(steady_time begun, const failure& why) {
     if (parent() == nullptr) {
         return false;
     }
-    blame_parent(begun);
+    blame_parent(begun, why);
     ++parent_at_;
     return true;
 }
@@ -281,41 +274,39 @@ awaitable<attempt<net::origin_lease>> producer::acquire(bool fresh_only, steady_
 }
 
 // To the parent in hand, the next that can be reached, or the origin itself.
-awaitable<bool> producer::connect(bool fresh_only) {
+awaitable<trouble> producer::connect(bool fresh_only) {
     for (;;) {
         const auto begun = steady_now();
         const auto until = begun + order_->now_settings->options.timeouts.origin_connect;
         auto leased = co_await acquire(fresh_only, until);
         if (leased) {
             lease_ = std::move(*leased);
-            co_return true;
+            co_return std::nullopt;
         }
-        why_ = leased.error();
-        if (is_overtaken() || !try_next_parent(begun)) {
-            co_return false;
+        if (is_overtaken() || !try_next_parent(begun, leased.error())) {
+            co_return leased.error();
         }
     }
 }
 
-awaitable<bool> producer::connect_and_send(bool fresh_only) {
+awaitable<trouble> producer::connect_and_send(bool fresh_only) {
     const auto& timeouts = order_->now_settings->options.timeouts;
     auto& o = *order_;
-    const bool connected = co_await connect(fresh_only);
-    if (!connected) {
-        co_return false;
+    auto wrong = co_await connect(fresh_only);
+    if (wrong) {
+        co_return wrong;
     }
     if (lease_.reused()) {
         w_.counts.origin_reused.add();
     }
     if (into_.abandoned() || is_overtaken()) {
         lease_.give_back();
-        why_ = failure{failure_code::origin_closed, "every client has left"};
-        co_return false;
+        co_return failure{failure_code::origin_closed, "every client has left"};
     }
     control_->reading = &lease_.socket();
-    request_time_ = wall_now();
-    asked_at_ = resident_now();
-    sent_at_ = steady_now();
+    came_.requested = wall_now();
+    came_.resident_requested = resident_now();
+    came_.sent = steady_now();
     const auto wire = request_wire(validate_,
                                    parent() != nullptr ? next_hop::parent : next_hop::origin);
     awaits_head_ = true;
@@ -323,76 +314,43 @@ awaitable<bool> producer::connect_and_send(bool fresh_only) {
     const auto error = co_await net::write_all(lease_.socket(), asio::buffer(wire));
     if (error) {
         // Reading tells more: an origin may have answered and closed. What follows decides.
-        co_return true;
+        co_return std::nullopt;
     }
     w_.counts.bytes_to_origins.add(wire.size());
     if (o.body && !upload_started_ && !into_.abandoned() && !o.body->stopping()) {
-        upload_started_ = true;
         begin_upload();
-        auto sending = upload::run(o.body, lease_.socket());
-        // A body that the client broke off, or framed wrongly, must not wait for an origin that
-        // waits for the rest of it: what reads the response is interrupted, and finds the reason in
-        // the upload.
-        auto on_end = [control = control_, body = o.body](std::exception_ptr) {
-            if (body->broken_by_client() && control->reading != nullptr) {
-                error_code ignored;
-                control->reading->cancel(ignored);
-            }
-        };
-        asio::co_spawn(w_.io, std::move(sending), on_end);
     }
-    co_return true;
+    co_return std::nullopt;
 }
 
-// The body's way out is not the origin's time to answer: that begins when the origin has all of it.
-// Until then it has timeouts.origin_upload to take something of what is there for it, which the
-// kernel says: what was given to the socket and is not acknowledged. A client that sends nothing is
-// the upload's to judge.
 void producer::begin_upload() {
-    const auto& timeouts = order_->now_settings->options.timeouts;
-    passed_on_ = unacknowledged_ = 0;
-    taken_at_ = steady_now();
-    taking_.expire_after(look_every(timeouts));
-    if (!order_->body->awaits_word()) {
+    upload_started_ = true;
+    watch_.begin();
+    const auto& body = order_->body;
+    if (!body->awaits_word()) {
         patience_.clear();
     }
-}
-
-void producer::look_at_upload() {
-    const auto& body = *order_->body;
-    const auto& timeouts = order_->now_settings->options.timeouts;
-    const auto now = steady_now();
-    const auto unacknowledged = lease_ ? net::not_acknowledged(lease_.socket()) : 0;
-    const bool moved = passed_on_ != body.passed_on() || unacknowledged_ != unacknowledged;
-    if (moved || unacknowledged == 0) {
-        taken_at_ = now;
-    }
-    passed_on_ = body.passed_on();
-    unacknowledged_ = unacknowledged;
-    if (w_.timer.stopped() || now - taken_at_ >= timeouts.origin_upload) {
-        stalled_ = true;
-        order_->body->stop();
-        interrupt();
-        return;
-    }
-    const auto state = body.state();
-    const bool going_out = state == upload::phase::untouched || state == upload::phase::running ||
-                           (state == upload::phase::done && unacknowledged > 0);
-    if (going_out) {
-        taking_.expire_after(look_every(timeouts));
-    } else {
-        await_head_anew();
-    }
+    auto sending = upload::run(body, lease_.socket());
+    // A body that the client broke off, or framed wrongly, must not wait for an origin that waits
+    // for the rest of it: what reads the response is interrupted, and finds the reason in the
+    // upload.
+    auto on_end = [control = control_, body](std::exception_ptr) {
+        if (body->broken_by_client() && control->reading != nullptr) {
+            error_code ignored;
+            control->reading->cancel(ignored);
+        }
+    };
+    asio::co_spawn(w_.io, std::move(sending), on_end);
 }
 
 void producer::await_head_anew() {
-    if (awaits_head_ && !body_is_going_out()) {
+    if (awaits_head_ && !watch_.body_is_going_out()) {
         patience_.expire_after(order_->now_settings->options.timeouts.origin_head);
     }
 }
 
 void producer::run_out_of_patience() {
-    if (awaits_head_ && body_is_going_out() && !w_.timer.stopped()) {
+    if (awaits_head_ && watch_.body_is_going_out() && !w_.timer.stopped()) {
         patience_.expire_at(steady_time::max());  // a client that asked first has begun to send
     } else {
         interrupt();
@@ -400,7 +358,7 @@ void producer::run_out_of_patience() {
 }
 
 awaitable<std::size_t> producer::read_into(char* at, std::size_t room, error_code& error) {
-    if (stalled_ || patience_.expired() || into_.abandoned() || is_overtaken() ||
+    if (watch_.stalled() || patience_.expired() || into_.abandoned() || is_overtaken() ||
         (order_->body && order_->body->broken_by_client())) {
         error = asio::error::operation_aborted;
         co_return 0;
@@ -412,47 +370,54 @@ awaitable<std::size_t> producer::read_into(char* at, std::size_t room, error_cod
     co_return got;
 }
 
+// A 1xx is passed on. Bounded by how many of them may come: each says that the origin is at work
+// (102), or about to be.
+trouble producer::pass_interim(unsigned count) {
+    if (count > most_interim) {
+        return failure{failure_code::bad_response, "too many 1xx responses"};
+    }
+    if (came_.head.status == 100 && order_->body) {
+        order_->body->go();
+    }
+    await_head_anew();
+    std::string passed;
+    http::append_response_fields(passed, came_.head, {.via = w_.common.pseudonym});
+    passed += "\r\n";
+    into_.producer_interim(std::move(passed));
+    return std::nullopt;
+}
+
 awaitable<producer::head_end> producer::read_head() {
-    auto& o = *order_;
+    using kind = head_end::kind;
     auto& buffer = lease_.buffer();
-    const auto& limits = o.now_settings->response_limits;
+    const auto& limits = order_->now_settings->response_limits;
     unsigned interim = 0;
     std::size_t resume = 0;
     any_byte_ = false;
     for (;;) {
         if (!buffer.empty()) {
             any_byte_ = true;
-            const auto parsed = http::parse_response_head(buffer.data(), head_, limits, resume);
+            const auto parsed = http::parse_response_head(
+                buffer.data(), came_.head, limits, resume);
             if (parsed.state == http::head_state::bad) {
                 if (lease_.reused()) {
                     // Behind a good answer this is its rest, and no answer yet.
                     lease_.note_surplus();
-                    if (interim == 0 && o.retryable) {
-                        co_return head_end::retry;
+                    if (interim == 0 && order_->retryable) {
+                        co_return head_end{.what = kind::retry};
                     }
                 }
-                why_ = failure{parsed.code, parsed.why};
-                co_return head_end::failed;
+                co_return head_end{kind::failed, failure{parsed.code, parsed.why}};
             }
             if (parsed.state == http::head_state::done) {
-                if (head_.status >= 200 || head_.status == 101) {
+                if (came_.head.status >= 200 || came_.head.status == 101) {
                     awaits_head_ = false;
-                    co_return head_end::got;
+                    co_return head_end{.what = kind::got};
                 }
-                if (++interim > most_interim) {
-                    why_ = failure{failure_code::bad_response, "too many 1xx responses"};
-                    co_return head_end::failed;
+                if (auto wrong = pass_interim(++interim)) {
+                    co_return head_end{kind::failed, std::move(*wrong)};
                 }
-                // It is at work (102), or about to be: bounded by how many of them may come.
-                if (head_.status == 100 && o.body) {
-                    o.body->go();
-                }
-                await_head_anew();
-                std::string passed;
-                http::append_response_fields(passed, head_, {.via = w_.common.pseudonym});
-                passed += "\r\n";
-                into_.producer_interim(std::move(passed));
-                buffer.consume(head_.bytes);
+                buffer.consume(came_.head.bytes);
                 resume = 0;
                 continue;
             }
@@ -461,120 +426,147 @@ awaitable<producer::head_end> producer::read_head() {
         const auto space = buffer.prepare(read_size);
         error_code error;
         const auto got = co_await read_into(space.data(), space.size(), error);
-        if (got > 0) {
-            buffer.commit(got);
-            continue;
+        if (got == 0) {
+            co_return no_head();
         }
-        if (is_overtaken()) {
-            co_return head_end::overtaken;
-        }
-        if (o.body && o.body->state() == upload::phase::bad_framing) {
-            why_ = o.body->why();
-        } else if (o.body && o.body->state() == upload::phase::client_failed) {
-            why_ = failure{failure_code::request_timeout, "the request's body did not arrive"};
-        } else if (stalled_) {
-            why_ = failure{failure_code::origin_upload_timeout,
-                           "the origin took nothing of the request's body in time"};
-        } else if (patience_.expired()) {
-            why_ = failure{failure_code::origin_head_timeout, "no response head in time"};
-        } else if (into_.abandoned()) {
-            why_ = failure{failure_code::origin_closed, "every client has left"};
-        } else if (!any_byte_ && lease_.reused() && o.retryable) {
-            co_return head_end::retry;
-        } else {
-            why_ = failure{failure_code::origin_closed,
-                           any_byte_ ? "the connection ended in the middle of the response's head"
-                                     : "the connection ended without a response"};
-        }
-        co_return head_end::failed;
+        buffer.commit(got);
     }
 }
 
-// A final response's head, from whoever has it; the lease is the connection that it came on. False:
-// why_ says why there is none.
-awaitable<bool> producer::get_head() {
-    auto& o = *order_;
-    sibling_ = nullptr;
-    if (w_.peers && (o.may_ask_siblings || o.may_use_parents) && may_leave_to_peers()) {
-        book_ = w_.peers->book;
-        if (o.may_ask_siblings) {
-            ask_siblings();
-        }
-        if (o.may_use_parents && book_->choice) {
-            parents_ = book_->choice->order(peer_key(), steady_now());
-            parent_at_ = 0;
-        }
+// Nothing more comes before the head is whole.
+producer::head_end producer::no_head() const {
+    using kind = head_end::kind;
+    const auto& o = *order_;
+    const auto failed = [](failure_code code, std::string why) {
+        return head_end{kind::failed, failure{code, std::move(why)}};
+    };
+    if (is_overtaken()) {
+        return {.what = kind::overtaken};
     }
+    if (o.body && o.body->state() == upload::phase::bad_framing) {
+        return {kind::failed, o.body->why()};
+    }
+    if (o.body && o.body->state() == upload::phase::client_failed) {
+        return failed(failure_code::request_timeout, "the request's body did not arrive");
+    }
+    if (watch_.stalled()) {
+        return failed(failure_code::origin_upload_timeout,
+                      "the origin took nothing of the request's body in time");
+    }
+    if (patience_.expired()) {
+        return failed(failure_code::origin_head_timeout, "no response head in time");
+    }
+    if (into_.abandoned()) {
+        return failed(failure_code::origin_closed, "every client has left");
+    }
+    if (any_byte_) {
+        return failed(failure_code::origin_closed,
+                      "the connection ended in the middle of the response's head");
+    }
+    if (lease_.reused() && o.retryable) {
+        return {.what = kind::retry};
+    }
+    return failed(failure_code::origin_closed, "the connection ended without a response");
+}
+
+// Which peers may be asked, and in which order.
+void producer::find_peers() {
+    auto& o = *order_;
+    if (!w_.peers || !(o.may_ask_siblings || o.may_use_parents) || !may_leave_to_peers()) {
+        return;
+    }
+    book_ = w_.peers->book;
+    if (o.may_ask_siblings) {
+        ask_siblings();
+    }
+    if (o.may_use_parents && book_->choice) {
+        parents_ = book_->choice->order(peer_key(), steady_now());
+        parent_at_ = 0;
+    }
+}
+
+void producer::note_parent_answered() {
+    if (http::is_own_loop(came_.head.status, came_.head.fields, w_.common.pseudonym)) {
+        // For those to come: this body is on its way.
+        blame_parent(came_.sent, failure{failure_code::loop_detected, ""});
+    } else if (came_.head.status != 508 && book_->choice->succeeded(parents_[parent_at_])) {
+        // Of another's loop: where two have each other for parents that is no recovery.
+        log::info("peers: ", parent()->name, ": a parent that answers again");
+    }
+}
+
+// A final response's head, from whoever has it; the lease is the connection that it came on.
+awaitable<trouble> producer::get_head() {
+    sibling_ = nullptr;
+    find_peers();
     if (inquiry_) {
-        const auto until = steady_now() + o.now_settings->options.peering.budget;
+        const auto until = steady_now() + order_->now_settings->options.peering.budget;
         const bool answered = co_await wait_for_siblings(until);
         if (answered) {
             adopt_sibling();
-            co_return true;
+            co_return std::nullopt;
         }
         if (inquiry_->is_over()) {
             inquiry_ = nullptr;
         }
     }
-    bool fresh_only = !o.retryable;
-    auto end = head_end::failed;
-    for (;;) {
-        const bool sent = co_await connect_and_send(fresh_only);
-        end = head_end::failed;
-        if (sent) {
-            end = co_await read_head();
-        }
-        if (end == head_end::retry) {
-            control_->reading = nullptr;
-            lease_.close();
-            fresh_only = true;  // so the next turn on this connection is the last
-            continue;
-        }
-        const bool silent = end == head_end::failed && sent && !any_byte_ && o.retryable &&
-                            !into_.abandoned() && !is_overtaken();
-        const bool returned = end == head_end::got && parent() != nullptr &&
-                              http::is_own_loop(head_.status, head_.fields, w_.common.pseudonym);
-        if (returned) {
-            why_ = failure{failure_code::loop_detected,
-                           "what it is asked comes back to this instance, " + w_.common.pseudonym};
-        }
-        // What came back has reached no origin, so that any method may be sent again.
-        const bool again = silent || (returned && !o.body);
-        if (again && try_next_parent(sent_at_)) {
-            control_->reading = nullptr;
-            lease_.close();
-            continue;
-        }
-        break;
-    }
-    if (end == head_end::got) {
+    auto end = co_await ask_origins();
+    if (end.what == head_end::kind::got) {
         if (inquiry_) {
             std::exchange(inquiry_, nullptr)->abandon(inquiry::reason::outrun);
         }
-        if (parent() == nullptr) {
-            co_return true;
+        if (parent() != nullptr) {
+            note_parent_answered();
         }
-        if (http::is_own_loop(head_.status, head_.fields, w_.common.pseudonym)) {
-            blame_parent(sent_at_);  // for those to come: this body is on its way
-        } else if (head_.status != 508 && book_->choice->succeeded(parents_[parent_at_])) {
-            // Of another's loop: where two have each other for parents that is no recovery.
-            log::info("peers: ", parent()->name, ": a parent that answers again");
-        }
-        co_return true;
+        co_return std::nullopt;
     }
     if (inquiry_) {
         // The origin has failed: what siblings say is all there is.
-        control_->reading = nullptr;
-        lease_.close();
+        let_go();
         patience_.clear();
         const bool answered = co_await wait_for_siblings(steady_time::max());
         if (answered) {
             adopt_sibling();
-            co_return true;
+            co_return std::nullopt;
         }
         std::exchange(inquiry_, nullptr)->abandon(inquiry::reason::unwanted);
     }
-    co_return false;
+    co_return std::move(end.why);
+}
+
+// The parents in their order, and then the origin, until one answers.
+awaitable<producer::head_end> producer::ask_origins() {
+    using kind = head_end::kind;
+    const auto& o = *order_;
+    bool fresh_only = !o.retryable;
+    for (;;) {
+        auto unsent = co_await connect_and_send(fresh_only);
+        if (unsent) {
+            co_return head_end{kind::failed, std::move(*unsent)};
+        }
+        auto end = co_await read_head();
+        if (end.what == kind::retry) {
+            let_go();
+            fresh_only = true;  // so the next turn on this connection is the last
+            continue;
+        }
+        const bool silent = end.what == kind::failed && !any_byte_ && o.retryable &&
+                            !into_.abandoned() && !is_overtaken();
+        const bool returned = end.what == kind::got && parent() != nullptr &&
+                              http::is_own_loop(
+                                  came_.head.status, came_.head.fields, w_.common.pseudonym);
+        if (returned) {
+            end.why = failure{failure_code::loop_detected,
+                              "what it is asked comes back to this instance, " +
+                                  w_.common.pseudonym};
+        }
+        // What came back has reached no origin, so that any method may be sent again.
+        const bool again = silent || (returned && !o.body);
+        if (!again || !try_next_parent(came_.sent, end.why)) {
+            co_return end;
+        }
+        let_go();
+    }
 }
 
 }  // namespace reprise::proxy::fetch

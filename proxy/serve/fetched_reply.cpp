@@ -1,5 +1,6 @@
 #include "proxy/serve/fetched_reply.hpp"
 
+#include "proxy/fetch/admit.hpp"
 #include "proxy/http/conditional.hpp"
 #include "proxy/http/forwarding.hpp"
 #include "proxy/http/vary.hpp"
@@ -362,7 +363,8 @@ bool fetched_reply::wants_whole() const {
         x_.w.common.uncacheable.has(x_.asked.key, x_.started)) {
         return false;
     }
-    const auto ruling = x_.w.common.admission.peek(x_.asked.key, order_->admission, 0);
+    const fetch::admission_question asked{x_.asked.key, x_.asked.url, order_->admission};
+    const auto ruling = fetch::rule_on(x_.w, asked);
     return ruling.admitted && ruling.seen_before > 0;
 }
 
@@ -488,8 +490,9 @@ void fetched_reply::note_late_sight(cache::fetch& joined) const {
     if (!head || head->verdict != http::storability::storable || !x_.asked.facts.is_get) {
         return;
     }
-    const auto ruling = x_.w.common.admission.peek(
-        x_.asked.key, order_->admission, joined.add_sights(1));
+    const fetch::admission_question asked{
+        x_.asked.key, x_.asked.url, order_->admission, order_->may_use_parents};
+    const auto ruling = fetch::rule_on(x_.w, asked, joined.add_sights(1));
     const bool fits = !head->length || *head->length <= x_.settings->options.memory.max_object;
     if (ruling.admitted && fits && (joined.kept_whole() || joined.keep_whole()) && joined.admit()) {
         note_admission(x_.w.counts, ruling.policy, ruling.rule, true);

@@ -1,5 +1,6 @@
 #include "proxy/serve/look_up.hpp"
 
+#include "proxy/fetch/admit.hpp"
 #include "proxy/serve/decide.hpp"
 #include "proxy/serve/orders.hpp"
 
@@ -9,12 +10,11 @@ namespace {
 
 // What waited on probation is asked for again: that admits it, and it goes where the admitted go.
 void note_admitted(exchange_state& x) {
-    // Counted for the policy that rules, which "auto" is only the name of.
     const auto& asked = x.asked;
     auto& common = x.w.common;
     const auto by = cache::choice_for(
         x.settings->options.admission, x.listener().admission, asked.url);
-    const auto ruling = common.admission.peek(asked.key, by);
+    const auto ruling = fetch::rule_on(x.w, {asked.key, asked.url, by});
     note_admission(x.w.counts, ruling.policy, ruling.rule, true);
     common.store.admitted(asked.key, asked.url, x.stored.response, common.store.mark(asked.key));
 }

@@ -1,7 +1,6 @@
-// What is stored already, freshened by what came: a 304, or the answer to a HEAD.
+#include "proxy/fetch/freshening.hpp"
 
 #include "proxy/cache/recency.hpp"
-#include "proxy/fetch/producer_steps.hpp"
 #include "proxy/http/conditional.hpp"
 #include "proxy/http/date.hpp"
 #include "proxy/http/forwarding.hpp"
@@ -11,32 +10,31 @@
 namespace reprise::proxy::fetch {
 
 // The field lines that the head at hand may bring to what is stored, as they would be passed on.
-bool producer::read_news(std::string& text, std::vector<http::field>& lines) const {
-    const auto date = http::format_date(response_time_);
+bool freshening::read_lines(std::string& text, std::vector<http::field>& lines) const {
+    const auto date = http::format_date(came_.came);
     http::append_response_fields(text,
-                                 head_,
+                                 came_.head,
                                  {.via = w_.common.pseudonym,
                                   .date = std::string_view{date.data(), date.size()},
                                   .keep_age = true});
     const auto first_line = text.find("\r\n") + 2;
     return http::parse_field_lines(std::string_view{text}.substr(first_line),
                                    lines,
-                                   order_->now_settings->response_limits.fields) == nullptr;
+                                   order_.now_settings->response_limits.fields) == nullptr;
 }
 
 // A whole new head for what is stored, made of its own lines and newer ones (RFC 9111 3.2); null
 // when that would be larger than a head may be.
-std::shared_ptr<cache::stored_response> producer::freshened(const cache::stored_response& stored,
-                                                            http::field_list news) const {
-    const auto& o = *order_;
-    const auto& limits = o.now_settings->response_limits;
+std::shared_ptr<cache::stored_response> freshening::made_of(const cache::stored_response& stored,
+                                                            http::field_list newer) const {
+    const auto& limits = order_.now_settings->response_limits;
     const auto old_lines = stored.fields();
-    const auto merged = http::freshen(old_lines, news, limits.bytes, limits.fields);
+    const auto merged = http::freshen(old_lines, newer, limits.bytes, limits.fields);
     if (!merged) {
         return nullptr;
     }
     const auto directives = http::read_governing_directives(*merged,
-                                                            o.now_settings->options.targeted);
+                                                            order_.now_settings->options.targeted);
     auto next = std::make_shared<cache::stored_response>();
     next->head.assign(stored.head, 0, stored.status_line_size);
     std::string_view length_line{stored.head};
@@ -56,11 +54,11 @@ std::shared_ptr<cache::stored_response> producer::freshened(const cache::stored_
     next->freshness = http::freshness_of(stored.status,
                                          *merged,
                                          directives,
-                                         request_time_,
-                                         response_time_,
-                                         o.now_settings->freshness);
-    next->freshness.response_time = came_at_;
-    next->asked_at = asked_at_;
+                                         came_.requested,
+                                         came_.came,
+                                         order_.now_settings->freshness);
+    next->freshness.response_time = came_.resident_came;
+    next->asked_at = came_.resident_requested;
     next->directives = directives;
     next->reusable_until = stored.parts ? wall_time::min()
                                         : http::reusable_until(directives, next->freshness);
@@ -71,13 +69,12 @@ std::shared_ptr<cache::stored_response> producer::freshened(const cache::stored_
     next->vary = http::read_vary(*merged);
     next->selecting = next->vary == stored.vary
                           ? stored.selecting
-                          : http::selecting_values(next->vary, o.request->head.fields);
+                          : http::selecting_values(next->vary, order_.request->head.fields);
     return next;
 }
 
-void producer::put_freshened(const cache::stored_ptr& current,
-                             std::shared_ptr<cache::stored_response> next) {
-    auto& o = *order_;
+void freshening::put(const cache::stored_ptr& current,
+                     std::shared_ptr<cache::stored_response> next) {
     // Judged without the client's fields: who happened to ask for the validation decides nothing
     // about what was stored for another.
     const auto verdict = http::judge_storable("GET",
@@ -87,87 +84,80 @@ void producer::put_freshened(const cache::stored_ptr& current,
                                               next->fields(),
                                               next->directives,
                                               next->freshness,
-                                              o.now_settings->storing);
+                                              order_.now_settings->storing);
     if (verdict == http::storability::storable && next->vary == current->vary) {
         // What has left the store meanwhile stays out: it may have been invalidated.
-        if (w_.common.store.freshen(o.key, o.url, current, std::move(next), begun_at_)) {
+        if (w_.common.store.freshen(order_.key, order_.url, current, std::move(next), begun_at_)) {
             w_.counts.store_refreshed.add();
         }
     } else {
         // The 304 took the leave to store back, or chooses variants anew. Nothing of what is more
         // recent than it.
-        const auto kept = w_.common.store.variant_of(o.key, o.url, *current);
+        const auto kept = w_.common.store.variant_of(order_.key, order_.url, *current);
         if (kept && kept != current && cache::is_outdated_by(*next, *kept)) {
             return;
         }
         const auto& others = w_.common.store.memory().invalidated();
-        auto asked = w_.common.store.mark(o.key);
-        const bool is_purged = others.since(o.key, begun_at_.count);
-        const auto removed = w_.common.store.invalidate(o.key, o.url, response_time_);
+        auto asked = w_.common.store.mark(order_.key);
+        const bool is_purged = others.since(order_.key, begun_at_.count);
+        const auto removed = w_.common.store.invalidate(order_.key, order_.url, came_.came);
         w_.counts.store_invalidated.add(removed);
         if (verdict == http::storability::storable && removed > 0 && !is_purged) {
             ++asked.count;                    // our own invalidation alone,
             asked.purges = begun_at_.purges;  // and no purge since the validation began
-            w_.common.store.put(o.key, o.url, std::move(next), asked);
+            w_.common.store.put(order_.key, order_.url, std::move(next), asked);
         }
     }
 }
 
-// What is stored answers, freshened by the 304 at hand (RFC 9111 4.3.4). False: the 304 speaks of
-// something else.
-bool producer::adopt_not_modified() {
-    auto& o = *order_;
-    const auto& stored = *o.validating;
+cache::stored_ptr freshening::by_not_modified() {
+    const auto& stored = *order_.validating;
     std::string text;
-    std::vector<http::field> news;
-    if (!read_news(text, news)) {
-        return false;
+    std::vector<http::field> newer;
+    if (!read_lines(text, newer)) {
+        return nullptr;
     }
     const auto size = stored.parts ? stored.parts->total : stored.size();
     // Content-Length never passes append_response_fields; for the comparison it is the 304's own.
-    auto judged = news;
-    if (const auto* length = http::find(head_.fields, http::field_id::content_length);
+    auto judged = newer;
+    if (const auto* length = http::find(came_.head.fields, http::field_id::content_length);
         length != nullptr && size != cache::partial_body::unknown) {
         judged.push_back(*length);
     }
     if (http::judge_validation(stored.fields(), size, judged) != http::validation::confirmed) {
-        return false;
+        return nullptr;
     }
-    const auto next = freshened(stored, news);
+    const auto next = made_of(stored, newer);
     if (!next) {
-        return false;
+        return nullptr;
     }
-    put_freshened(o.validating, next);
-    if (o.is_get) {
-        (void)w_.common.admission.note(o.key, o.admission, came_at_);
+    put(order_.validating, next);
+    if (order_.is_get) {
+        (void)w_.common.admission.note(order_.key, order_.admission, came_.resident_came);
     }
-    into_.producer_validated(next);
-    return true;
+    return next;
 }
 
-// A response to HEAD may freshen, or outdate, what a GET would have got (RFC 9111 4.3.5). What is
-// held in parts alone is left as it is.
-void producer::adopt_head() {
-    auto& o = *order_;
-    const auto& stored = *o.described;
+void freshening::by_head() {
+    const auto& stored = *order_.described;
     if (stored.parts) {
         return;
     }
     switch (http::judge_head(
-        stored.status, stored.fields(), stored.size(), head_.status, head_.fields)) {
+        stored.status, stored.fields(), stored.size(), came_.head.status, came_.head.fields)) {
     case http::head_effect::nothing: return;
     case http::head_effect::freshen: {
         std::string text;
-        std::vector<http::field> news;
-        if (read_news(text, news)) {
-            if (auto next = freshened(stored, news)) {
-                put_freshened(o.described, std::move(next));
+        std::vector<http::field> newer;
+        if (read_lines(text, newer)) {
+            if (auto next = made_of(stored, newer)) {
+                put(order_.described, std::move(next));
             }
         }
         return;
     }
     case http::head_effect::outdate:
-        if (w_.common.store.drop(o.key, o.url, o.described)) {
+        if (w_.common.store.drop(order_.key, order_.url, order_.described)) {
             w_.counts.store_invalidated.add();
         }
         return;

@@ -1,0 +1,47 @@
+#pragma once
+// What is stored already, freshened by what came: a 304, or the answer to a HEAD.
+
+#include "proxy/cache/memory/invalidations.hpp"
+#include "proxy/cache/stored_response.hpp"
+#include "proxy/fetch/producer.hpp"
+#include "proxy/fetch/received.hpp"
+#include "proxy/thread/worker.hpp"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace reprise::proxy::fetch {
+
+class freshening {
+public:
+    /// All outlive it. `begun_at`: before anybody was asked.
+    freshening(thread::worker& w,
+               const fetch_order& order,
+               const received& came,
+               const cache::invalidation_mark& begun_at)
+        : w_{w},
+          order_{order},
+          came_{came},
+          begun_at_{begun_at} {}
+
+    /// What order.validating is with the 304 that came (RFC 9111 4.3.4), which is put in its place.
+    /// Null: the 304 speaks of something else.
+    [[nodiscard]] cache::stored_ptr by_not_modified();
+    /// A response to HEAD may freshen, or outdate, order.described, which is what a GET would have
+    /// got (RFC 9111 4.3.5). What is held in parts alone is left as it is.
+    void by_head();
+
+private:
+    [[nodiscard]] bool read_lines(std::string& text, std::vector<http::field>& lines) const;
+    [[nodiscard]] std::shared_ptr<cache::stored_response> made_of(
+        const cache::stored_response& stored, http::field_list newer) const;
+    void put(const cache::stored_ptr& current, std::shared_ptr<cache::stored_response> next);
+
+    thread::worker& w_;
+    const fetch_order& order_;
+    const received& came_;
+    const cache::invalidation_mark& begun_at_;
+};
+
+}  // namespace reprise::proxy::fetch

@@ -1,0 +1,533 @@
+#include "proxy/fetch/keeping.hpp"
+
+#include "proxy/fetch/admit.hpp"
+#include "proxy/http/conditional.hpp"
+#include "proxy/http/range.hpp"
+#include "proxy/http/reuse.hpp"
+
+#include <algorithm>
+
+namespace reprise::proxy::fetch {
+
+namespace {
+
+constexpr std::chrono::seconds uncacheable_for{120};
+constexpr std::uint64_t read_size = 16u << 10;   // of a body of unknown length, at a time
+constexpr std::uint64_t room_ahead = 64u << 10;  // of the bytes that have come; one read is no more
+
+bool is_server_error(unsigned status) noexcept {
+    return status == 500 || status == 502 || status == 503 || status == 504;
+}
+
+}  // namespace
+
+bool ends_use(unsigned status, bool behind) noexcept {
+    return status == 404 || status == 410 || (behind && status >= 200 && status <= 299);
+}
+
+// ---- sights ----
+
+// `sights` requests wait for this response: each is one, and the second may admit. The filter is
+// told when the body has passed: a failed fetch is no sight.
+void keeping::note_sights(std::size_t sights) {
+    const auto before = into_.add_sights(sights);
+    const admission_question asked{
+        order_.key, order_.url, order_.admission, order_.may_use_parents};
+    for (std::size_t i = 0; i < sights; ++i) {
+        ruling_ = rule_on(w_, asked, order_.pending_sights + before + i);
+        if (ruling_.seen_before > 0 && !order_.replaces) {
+            w_.counts.admission_hits_lost.add();
+        }
+    }
+}
+
+void keeping::record_sights() {
+    auto left = into_.add_sights(0);
+    auto* peers = w_.common.peers.get();
+    if (left > 0 && order_.may_use_parents && peers->shares()) {
+        peers->note_seen(peers->key_of(order_.url), came_);
+    }
+    for (; left > 0; --left) {
+        (void)w_.common.admission.note(order_.key, order_.admission, came_);
+    }
+}
+
+// ---- judging ----
+
+// An answer, storable in itself, that says nothing of what is stored and still of use: a refusal
+// (its own client's, perhaps) or an error must not take its place, whatever its lifetime.
+bool keeping::leaves_stored(const received& came) const {
+    const auto status = came.head.status;
+    if (order_.behind) {
+        return !ends_use(status, true);
+    }
+    if (!order_.gap_range.empty()) {
+        return status >= 500 || status == 429;
+    }
+    if (!order_.replaces || !is_server_error(status)) {
+        return false;
+    }
+    // It may stand in for the errors to come, as it does for this one.
+    const auto& freshness = order_.now_settings->options.freshness;
+    const auto kept =
+        order_.validating
+            ? order_.validating
+            : w_.common.store.peek(order_.key, order_.url, order_.request->head.fields).response;
+    if (!kept) {
+        return false;
+    }
+    const auto& stored = *kept;
+    return http::may_serve_on_error(stored.directives, stored.freshness, came.resident_came) ||
+           (freshness.stale_on_error_status && !http::forbids_stale(stored.directives) &&
+            -http::remaining(stored.freshness, came.resident_came) < freshness.stale_on_error);
+}
+
+// As a GET's 200 would be judged: a part of, or a 304 about, what would be storable whole is a sight
+// of it.
+http::storability keeping::judge_whole(const cache::fetched_head& head,
+                                       const received& came) const {
+    return http::judge_storable("GET",
+                                200,
+                                order_.request->head.fields,
+                                order_.asked,
+                                came.head.fields,
+                                head.directives,
+                                head.freshness,
+                                order_.now_settings->storing);
+}
+
+void keeping::judge(cache::fetched_head& head, const received& came, bool here) {
+    const auto& request = order_.request->head;
+    const auto status = came.head.status;
+    came_ = came.resident_came;
+    const bool is_post = request.method == boost::beast::http::verb::post;
+    head.verdict = is_post ? http::judge_post(status,
+                                              order_.destination,
+                                              request.fields,
+                                              order_.asked,
+                                              came.head.fields,
+                                              head.directives,
+                                              head.freshness,
+                                              order_.now_settings->storing)
+                           : http::judge_storable(request.method_text,
+                                                  status,
+                                                  request.fields,
+                                                  order_.asked,
+                                                  came.head.fields,
+                                                  head.directives,
+                                                  head.freshness,
+                                                  order_.now_settings->storing);
+    const bool about_part = order_.own_range || order_.own_conditions || !order_.gap_range.empty();
+    const auto as_whole = order_.is_get && about_part && (status == 206 || status == 304)
+                              ? judge_whole(head, came)
+                              : head.verdict;
+    if (as_whole == http::storability::storable && status == 206 &&
+        may_store_part(came, head.length)) {
+        head.verdict = as_whole;
+    }
+    is_sight_ = (order_.is_get || is_post) && order_.resume_etag.empty() &&
+                as_whole == http::storability::storable && !order_.url.empty();
+    storable_ = order_.may_store && here && head.verdict == http::storability::storable &&
+                !order_.url.empty();
+    if (storable_ && leaves_stored(came)) {
+        storable_ = false;
+        head.detail = "error";
+    }
+    if (is_post && storable_) {
+        // What was stored goes first (RFC 9111 4.4), and not once more when the client's exchange
+        // has this head: that would keep this answer out.
+        w_.counts.store_invalidated.add(
+            w_.common.store.invalidate(order_.key, order_.url, came.came));
+        begin();
+        head.replaces_stored = true;
+    }
+    if (is_sight_) {
+        sights_ = std::max<std::size_t>(into_.readers(), 1);
+        note_sights(sights_);
+    }
+    note_verdict(head, came, here);
+    if (!storable_) {
+        return;
+    }
+    const bool admitted = ruling_.admitted || order_.replaces;
+    room_ = w_.common.store.reserve();
+    if (admitted) {
+        find_place(head);
+        (void)into_.admit();
+    } else {
+        refuse(head);
+    }
+    if (!order_.replaces) {
+        note_admission(w_.counts, ruling_.policy, ruling_.rule, admitted);
+    }
+}
+
+// What others are told of the verdict: those who ask next, what is stored, the counters.
+void keeping::note_verdict(cache::fetched_head& head, const received& came, bool here) {
+    const bool storable = head.verdict == http::storability::storable;
+    const auto status = came.head.status;
+    if (order_.listed && storable) {
+        w_.common.uncacheable.forget(order_.key);
+    } else if (order_.listed && cache::speaks_for_next(head.verdict, status)) {
+        w_.common.uncacheable.note(order_.key, steady_now(), uncacheable_for);
+    }
+    const auto& stored = order_.behind ? order_.behind : order_.validating;
+    if (stored && !storable && ends_use(status, bool{order_.behind})) {
+        // What replaces it may not be kept. It must not go on standing in for that.
+        (void)w_.common.store.drop(order_.key, order_.url, stored);
+    }
+    if (!storable) {
+        head.detail = http::to_string(head.verdict);
+        note_not_stored(w_.counts, static_cast<std::size_t>(head.verdict));
+    } else if (!here) {
+        head.detail = "proxy-only";
+    }
+}
+
+// Somebody may have joined between the count and the head's being known.
+void keeping::is_known_to(cache::head_ptr head, std::size_t readers) {
+    head_ = std::move(head);
+    if (!is_sight_ || readers <= sights_) {
+        return;
+    }
+    note_sights(readers - sights_);
+    if (storable_ && ruling_.admitted) {
+        (void)into_.keep_whole();
+        (void)into_.admit();
+    }
+}
+
+// What is admitted goes to memory, or to disk alone where memory does not take it. It is said to be
+// stored (RFC 9211 2.6: "the cache stored the response") where nothing that is known now stands
+// against it; what is written to disk as it arrives may yet come faster than the disk takes it.
+void keeping::find_place(cache::fetched_head& head) {
+    const auto& options = order_.now_settings->options;
+    if (head.length && held_already_ + *head.length > options.memory.max_object) {
+        head.detail = begin_on_disk(head, "too-large");
+    } else if (head.length && !w_.common.store.takes(order_.key, order_.url, *head.length)) {
+        head.detail = w_.common.store.offers_unused_to_disk() ? begin_on_disk(head, "no-room")
+                                                              : "no-room";
+    } else if (!promise_room(head.length)) {
+        // As when it proves too long for memory later.
+        head.detail = begin_on_disk(head, "no-room");
+    } else {
+        // Of unknown length it may yet prove too long: then nothing is claimed.
+        head.stored = into_.keep_whole() && head.length.has_value();
+    }
+}
+
+// Whether memory has room for all of it as things are; it is taken as the bytes come, a little
+// ahead, so that a body which does not come keeps out no other.
+bool keeping::promise_room(std::optional<std::uint64_t> length) {
+    if (length) {
+        return room_.could_grow_to(*length) && room_.grow_to(std::min(*length, room_ahead));
+    }
+    return room_.grow_to(std::min(order_.now_settings->fetches.window, room_ahead));
+}
+
+// What is not admitted waits for its next request, on probation or not at all.
+void keeping::refuse(cache::fetched_head& head) {
+    refused_ = true;
+    switch (ruling_.policy) {
+    case config::admission_policy::second_hit: head.detail = "first-request"; break;
+    case config::admission_policy::nth_hit: head.detail = "too-few-requests"; break;
+    case config::admission_policy::never: head.detail = "policy-never"; break;
+    case config::admission_policy::tinylfu:
+    case config::admission_policy::automatic: head.detail = "too-few-requests"; break;
+    case config::admission_policy::always: break;
+    }
+    keep_on_probation(head);
+}
+
+// A first request's body may wait in memory for the second (admission.probation), where it is small
+// enough to be kept at all.
+void keeping::keep_on_probation(cache::fetched_head& head) {
+    const auto& options = order_.now_settings->options;
+    if (!ruling_.may_wait) {
+        return;
+    }
+    if (head.length && held_already_ + *head.length > options.memory.max_object) {
+        return;
+    }
+    if (!promise_room(head.length) || !into_.keep_whole()) {
+        return;
+    }
+    probation_ = ruling_.uses_to_admit;
+    refused_ = false;
+    head.stored = head.length.has_value();
+    head.probation = head.stored;
+    head.detail = "probation";
+}
+
+// A 206 to a Range of the client's or ours, with one right Content-Range. What answers an If-Range
+// may lack the fields that its sender has already (RFC 9110 15.3.7): it adds to the parts of the
+// same representation, but begins none. One that brings fewer bytes than its Content-Range says is
+// an incomplete response (RFC 9111 3.3): what it brings is kept, if it can never be joined to more.
+bool keeping::may_store_part(const received& came, std::optional<std::uint64_t> length) {
+    place_ = cache::part_place_of(came.head.fields);
+    if (!place_ || (!order_.own_range && order_.gap_range.empty())) {
+        place_.reset();
+        return false;
+    }
+    const auto& asked = order_.request->head.fields;
+    const auto validator = cache::strong_validator_of(came.head.fields, came.came);
+    if (length && *length != place_->range.size()) {
+        if (*length == 0 || *length > place_->range.size() || !validator.empty()) {
+            place_.reset();
+            return false;
+        }
+        place_->range.last = place_->range.first + *length - 1;
+    }
+    const auto kept = w_.common.store.peek(order_.key, order_.url, asked);
+    if (kept.what == cache::lookup::present && !validator.empty()) {
+        const auto lines = kept.response->fields();
+        if (cache::strong_validator_of(lines, came.came) == validator) {
+            joins_ = kept.response;
+            held_already_ = joins_->parts ? joins_->parts->bytes() : 0;
+        }
+    }
+    begins_none_ = !order_.gap_validator.empty() ||
+                   http::find(asked, http::field_id::if_range) != nullptr;
+    if (begins_none_ && !joins_) {
+        place_.reset();
+    }
+    return place_.has_value();
+}
+
+// ---- while the body comes ----
+
+// A body of unknown length may be kept for the store only while it is within the window and there
+// is room for it.
+void keeping::keep_up() {
+    if (on_disk_) {
+        feed_disk();
+        return;
+    }
+    if (!into_.kept_whole()) {
+        return;
+    }
+    if (head_->length) {
+        const auto next = std::min(*head_->length, into_.received() + room_ahead);
+        // A late sight may have admitted it without a promise of room.
+        if (held_already_ + *head_->length > order_.now_settings->options.memory.max_object ||
+            !room_.grow_to(next)) {
+            leave_memory();
+        }
+        return;
+    }
+    const auto& now = *order_.now_settings;
+    const auto next = into_.received() + read_size;
+    if (next > std::min<std::uint64_t>(now.options.memory.max_object, now.fetches.window) ||
+        !room_.grow_to(next)) {
+        leave_memory();
+    }
+}
+
+// What proves too large for memory goes on to disk, from its first byte, if there is one.
+void keeping::leave_memory() {
+    if (head_->status != 206 && into_.was_admitted()) {
+        (void)begin_on_disk(*head_, "");
+    }
+    into_.keep_no_more();
+    room_.reset();
+    if (on_disk_) {
+        feed_disk();
+    }
+}
+
+// A body that memory does not take is written as it arrives. Nothing waits for that: a disk that
+// falls behind loses the object. What clients are told of it; `otherwise` if it is not written.
+std::string_view keeping::begin_on_disk(const cache::fetched_head& head,
+                                        std::string_view otherwise) {
+    if (head.status == 206) {
+        return otherwise;
+    }
+    if (w_.common.store.is_being_written(order_.key, head.strong_etag)) {
+        return "being-written";
+    }
+    on_disk_ = w_.common.store.begin_on_disk(
+        order_.key, order_.url, head.length, head.strong_etag, begun_at_);
+    if (on_disk_ && !into_.keep_outside()) {
+        on_disk_.reset();
+    }
+    return on_disk_ ? "to-disk" : otherwise;
+}
+
+void keeping::feed_disk() {
+    to_disk_.clear();
+    into_.take_new(to_disk_);
+    for (const auto& piece : to_disk_) {
+        if (!on_disk_->append(piece)) {
+            on_disk_.reset();
+            into_.keep_outside_no_more();
+            return;
+        }
+    }
+}
+
+// ---- the body is whole ----
+
+void keeping::finish(bool trusted) {
+    record_sights();
+    if (!trusted) {
+        on_disk_.reset();
+        into_.keep_no_more();
+    }
+    if (on_disk_) {
+        finish_on_disk();
+    } else if (into_.kept_whole()) {
+        store_body();
+    } else if (refused_) {
+        note_refused_bytes(w_.counts, ruling_.policy, ruling_.rule, into_.received());
+    }
+    if (ruling_.seen_before > 0 && storable_ && !order_.replaces) {
+        w_.counts.admission_hit_bytes_lost.add(into_.received());
+    }
+}
+
+void keeping::count_stored(std::uint64_t bytes) {
+    w_.counts.stored_objects.add();
+    w_.counts.stored_bytes.add(bytes);
+}
+
+// What of the head is kept: all but the fields that its no-cache or private names.
+std::string keeping::kept_head() const {
+    const auto& head = *head_;
+    if (!head.directives.no_cache_fields && !head.directives.private_fields) {
+        return head.head;
+    }
+    const auto lines = lines_of(head);
+    std::string kept{head.head, 0, head.head.find("\r\n") + 2};
+    for (const auto& line : lines) {
+        if (!http::is_withheld(line, lines)) {
+            kept.append(line.name).append(": ").append(line.value).append("\r\n");
+        }
+    }
+    return kept;
+}
+
+// A whole response as it will be kept, without its body.
+std::shared_ptr<cache::stored_response> keeping::made_of_head(std::uint64_t bytes) const {
+    auto stored = std::make_shared<cache::stored_response>();
+    const auto length = std::to_string(bytes);
+    stored->head.reserve(head_->head.size() + 20 + length.size());
+    stored->head.append(kept_head());
+    // A 204 has no Content-Length (RFC 9110 8.6); everything else stored has its own.
+    if (head_->status != 204) {
+        stored->head.append("Content-Length: ").append(length).append("\r\n");
+    }
+    cache::index_head(*stored);
+    stored->status = head_->status;
+    return stored;
+}
+
+void keeping::describe(cache::stored_response& stored) const {
+    stored.freshness = head_->freshness;
+    stored.asked_at = head_->asked_at;
+    stored.directives = head_->directives;
+    stored.vary = head_->vary;
+    stored.selecting = head_->selecting;
+    if (!stored.parts) {
+        stored.reusable_until = http::reusable_until(stored.directives, stored.freshness);
+    }
+}
+
+// The body has passed, and is on disk but for its end.
+void keeping::finish_on_disk() {
+    feed_disk();
+    if (!on_disk_) {
+        return;
+    }
+    const auto bytes = into_.received();
+    const auto stored = made_of_head(bytes);
+    describe(*stored);
+    if (w_.common.store.finish_on_disk(*on_disk_, order_.key, order_.url, *stored)) {
+        count_stored(bytes);
+    }
+    on_disk_.reset();
+}
+
+void keeping::store_body() {
+    auto content = into_.whole_body();
+    if (!content) {
+        return;
+    }
+    const auto bytes = content->size;
+    if (head_->status != 206) {
+        auto made = made_of_head(bytes);
+        made->content = std::move(content);
+        describe(*made);
+        room_.reset();
+        store_whole(std::move(made), bytes);
+        return;
+    }
+    if (!place_ || bytes != place_->range.size()) {
+        return;
+    }
+    auto made = cache::made_of_part(kept_head(), *place_, std::move(content));
+    describe(*made);
+    room_.reset();
+    if (joins_) {
+        made->vary = joins_->vary;
+        made->selecting = joins_->selecting;
+    }
+    store_part(std::move(made));
+}
+
+void keeping::store_whole(std::shared_ptr<cache::stored_response> made, std::uint64_t bytes) {
+    const bool on_probation = waits();
+    if (w_.common.store.put(order_.key,
+                            order_.url,
+                            std::move(made),
+                            begun_at_,
+                            on_probation ? cache::standing::probation : cache::standing::admitted,
+                            on_probation ? probation_ : 1) &&
+        !on_probation) {
+        count_stored(bytes);
+    }
+}
+
+// Together with what is held of the same representation, in place of every other. Another part may
+// come between the look and the put: then it is combined with that.
+void keeping::store_part(std::shared_ptr<cache::stored_response> added) {
+    const auto& now = *order_.now_settings;
+    const cache::combining_rules rules{now.options.memory.max_object,
+                                       now.response_limits.bytes,
+                                       now.response_limits.fields,
+                                       now.freshness,
+                                       now.options.targeted};
+    const auto bytes = added->parts->bytes();
+    for (int tries = 0; tries < 4; ++tries) {
+        const auto kept = w_.common.store.variant_of(order_.key, order_.url, *added);
+        auto next = added;
+        if (kept) {
+            auto together = cache::combine(*kept, *added, rules);
+            if (together.what == cache::combination::too_large) {
+                return;
+            }
+            if (together.what == cache::combination::combined) {
+                next = std::move(together.response);
+            }
+        }
+        if (begins_none_ && next == added) {
+            return;
+        }
+        cache::complete_if_whole(*next);
+        const bool on_probation = waits();
+        if (w_.common.store.put_over(order_.key,
+                                     order_.url,
+                                     kept,
+                                     std::move(next),
+                                     begun_at_,
+                                     on_probation ? cache::standing::probation
+                                                  : cache::standing::admitted,
+                                     on_probation ? probation_ : 1)) {
+            if (!on_probation) {
+                count_stored(bytes);
+            }
+            return;
+        }
+    }
+}
+
+}  // namespace reprise::proxy::fetch

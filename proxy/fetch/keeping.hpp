@@ -1,0 +1,104 @@
+#pragma once
+// What becomes of a response in the store: nothing, probation, memory, the disk, or a part of what
+// is there. It is judged when its head is known, and kept as its body comes.
+//
+//     judge()     storable? (RFC 9111 3) admitted? where? and what readers are told of it
+//     keep_up()   after each piece of the body
+//     finish()    the body is whole
+//
+// Threads   its fetch's.
+
+#include "proxy/cache/admission/admission_gate.hpp"
+#include "proxy/cache/fetch.hpp"
+#include "proxy/cache/partial_response.hpp"
+#include "proxy/cache/tiers.hpp"
+#include "proxy/fetch/producer.hpp"
+#include "proxy/fetch/received.hpp"
+#include "proxy/thread/worker.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace reprise::proxy::fetch {
+
+class keeping {
+public:
+    /// All outlive it.
+    keeping(thread::worker& w, const fetch_order& order, cache::fetch& into)
+        : w_{w},
+          order_{order},
+          into_{into} {}
+
+    /// Nobody has been asked yet: what is invalidated from now on keeps the response out. Of
+    /// several sources that are asked one after the other, or at once, the first may have answered
+    /// before an invalidation that the last has seen.
+    void begin() { begun_at_ = w_.common.store.mark(order_.key); }
+    [[nodiscard]] const cache::invalidation_mark& begun_at() const noexcept { return begun_at_; }
+
+    /// Says in `head` what becomes of it. `here`: it may be kept on this node at all.
+    void judge(cache::fetched_head& head, const received& came, bool here);
+    /// The head is known to so many readers: those who joined since judge() are sights too.
+    void is_known_to(cache::head_ptr head, std::size_t readers);
+    /// A piece of the body has come.
+    void keep_up();
+    /// The body has passed: it was seen. With `trusted` it is stored, if it is to be.
+    void finish(bool trusted);
+    /// It, or what it describes, is worth remembering the origin for.
+    [[nodiscard]] bool storable() const noexcept { return storable_; }
+
+private:
+    void note_sights(std::size_t sights);
+    void record_sights();
+    void note_verdict(cache::fetched_head& head, const received& came, bool here);
+    [[nodiscard]] bool leaves_stored(const received& came) const;
+    [[nodiscard]] http::storability judge_whole(const cache::fetched_head& head,
+                                                const received& came) const;
+    [[nodiscard]] bool may_store_part(const received& came, std::optional<std::uint64_t> length);
+    void find_place(cache::fetched_head& head);
+    void refuse(cache::fetched_head& head);
+    void keep_on_probation(cache::fetched_head& head);
+    [[nodiscard]] bool promise_room(std::optional<std::uint64_t> length);
+    void leave_memory();
+    std::string_view begin_on_disk(const cache::fetched_head& head, std::string_view otherwise);
+    void feed_disk();
+    void finish_on_disk();
+    void store_body();
+    void store_whole(std::shared_ptr<cache::stored_response> made, std::uint64_t bytes);
+    void store_part(std::shared_ptr<cache::stored_response> added);
+    [[nodiscard]] std::string kept_head() const;
+    [[nodiscard]] std::shared_ptr<cache::stored_response> made_of_head(std::uint64_t bytes) const;
+    void describe(cache::stored_response& stored) const;
+    [[nodiscard]] bool waits() const { return probation_ != 0 && !into_.was_admitted(); }
+    void count_stored(std::uint64_t bytes);
+
+    thread::worker& w_;
+    const fetch_order& order_;
+    cache::fetch& into_;
+    cache::invalidation_mark begun_at_;
+    cache::head_ptr head_;  // once it is known
+    wall_time came_{};      // resident time
+    cache::admission_ruling ruling_;
+    bool is_sight_ = false;
+    std::size_t sights_ = 0;
+    bool storable_ = false;
+    bool refused_ = false;    // storable, and admission said no
+    unsigned probation_ = 0;  // how many uses would admit what waits on probation; 0: it does not
+    cache::reservation room_;
+    std::unique_ptr<cache::disk::object_writer> on_disk_;  // of a body too large for memory
+    std::vector<cache::slice> to_disk_;
+    std::optional<cache::part_place> place_;  // of a 206 that may be stored as a part
+    cache::stored_ptr joins_;                 // what is stored of the same representation
+    std::uint64_t held_already_ = 0;          // bytes of it
+    bool begins_none_ = false;                // its head may lack fields
+};
+
+/// Whether the answer to a validation, or to a request that replaces what is stored, ends that
+/// one's use. That nobody waited for: any answer but a refusal or an error does. Of one that a
+/// client waits for: only that there is nothing.
+[[nodiscard]] bool ends_use(unsigned status, bool behind) noexcept;
+
+}  // namespace reprise::proxy::fetch

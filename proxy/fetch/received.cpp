@@ -1,0 +1,72 @@
+#include "proxy/fetch/received.hpp"
+
+#include "proxy/http/conditional.hpp"
+#include "proxy/http/date.hpp"
+#include "proxy/http/forwarding.hpp"
+#include "proxy/http/range.hpp"
+#include "proxy/http/targeted.hpp"
+
+namespace reprise::proxy::fetch {
+
+using http::body_kind;
+
+std::shared_ptr<cache::fetched_head> head_for_readers(const received& from,
+                                                      const fetch_order& order,
+                                                      std::string_view pseudonym) {
+    auto head = std::make_shared<cache::fetched_head>();
+    const auto date = http::format_date(from.came);
+    http::append_response_fields(
+        head->head,
+        from.head,
+        {.via = pseudonym, .date = std::string_view{date.data(), date.size()}});
+    if (from.framing.kind == body_kind::chunked) {
+        for (const auto& line : from.head.fields) {
+            if (line.id == http::field_id::trailer) {
+                head->trailer.append("Trailer: ").append(line.value).append("\r\n");
+            }
+        }
+    }
+    head->status = from.head.status;
+    head->has_body = from.framing.kind != body_kind::none;
+    if (from.framing.kind == body_kind::length) {
+        head->length = from.framing.length;
+    } else if (from.framing.has_stated_length) {
+        head->length = from.framing.stated_length;
+    }
+    const auto& fields = from.head.fields;
+    head->directives = http::read_governing_directives(fields,
+                                                       order.now_settings->options.targeted);
+    head->freshness = http::freshness_of(from.head.status,
+                                         fields,
+                                         head->directives,
+                                         from.requested,
+                                         from.came,
+                                         order.now_settings->freshness);
+    head->freshness.response_time = from.resident_came;
+    head->asked_at = from.resident_requested;
+    head->vary = http::read_vary(fields);
+    if (!head->vary.empty()) {
+        head->selecting = http::selecting_values(head->vary, order.request->head.fields);
+    }
+    if (const auto* etag = http::find(fields, http::field_id::etag);
+        etag != nullptr && http::is_strong(etag->value) && etag->value.starts_with('"')) {
+        head->strong_etag = etag->value;
+    }
+    if (from.head.status == 206 && http::count(fields, http::field_id::content_range) == 1) {
+        const auto range = http::parse_content_range(
+            http::find(fields, http::field_id::content_range)->value);
+        head->range_first = range.first;
+        head->range_last = range.last;
+        head->range_total = range.total;
+    }
+    if (!order.is_get) {
+        for (const auto id : {http::field_id::location, http::field_id::content_location}) {
+            if (const auto* line = http::find(fields, id)) {
+                head->locations.emplace_back(line->value);
+            }
+        }
+    }
+    return head;
+}
+
+}  // namespace reprise::proxy::fetch

@@ -1,0 +1,29 @@
+#pragma once
+// A response's head as it came, and what its readers and the store are to know of it.
+
+#include "proxy/base/clock.hpp"
+#include "proxy/cache/fetch.hpp"
+#include "proxy/fetch/producer.hpp"
+#include "proxy/http/framing.hpp"
+#include "proxy/http/message_head.hpp"
+
+#include <memory>
+#include <string_view>
+
+namespace reprise::proxy::fetch {
+
+struct received {
+    http::response_head head;  ///< views into the connection's buffer: gone when the body is read
+    http::body_framing framing;
+    bool persistent = false;                          ///< its sender keeps the connection
+    wall_time requested{}, came{};                    ///< wall time
+    wall_time resident_requested{}, resident_came{};  ///< the same in resident time
+    steady_time sent{};
+};
+
+/// All but the verdict, whence it came, and what becomes of it.
+[[nodiscard]] std::shared_ptr<cache::fetched_head> head_for_readers(const received& from,
+                                                                    const fetch_order& order,
+                                                                    std::string_view pseudonym);
+
+}  // namespace reprise::proxy::fetch
