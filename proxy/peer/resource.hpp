@@ -15,7 +15,7 @@
 // X-Forwarded-For, and what any forward listener of ours passes on has a Via; where there is a
 // secret the signature tells more, and they are not looked at. A Squid's has at most one Via, its
 // own with "(squid" in its comment, and an X-Forwarded-For that names nobody ("::"). Bytes in a
-// tunnel cannot be told: nobody's CONNECT leads to a peer (exchange_tunnel.cpp).
+// tunnel cannot be told: nobody's CONNECT leads to a peer (serve/tunnel.cpp).
 //
 //     If-None-Match: "<generation>"   304 when that is the newest
 //     ?since=<generation>             a delta, where it is known from there and shorter; else whole
