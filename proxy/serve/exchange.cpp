@@ -165,11 +165,20 @@ awaitable<ended> exchange::run() {
     for (;;) {
         auto came = co_await give();
         if (auto* next = std::get_if<answer>(&came)) {
-            answer_ = std::move(*next);
+            take_instead(std::move(*next));
             continue;
         }
         const auto how = co_await finish_request_body(x_, std::get<ended>(came));
         co_return how == ended::keep && !x_.out.keeps ? ended::close : how;
+    }
+}
+
+// What was composed of the answer before goes with it, unless the next is just that, composed.
+void exchange::take_instead(answer next) {
+    answer_ = std::move(next);
+    if (!std::holds_alternative<answers::composed>(answer_) &&
+        !std::holds_alternative<answers::outside>(answer_)) {
+        x_.out.drop_pieces();
     }
 }
 

@@ -35,6 +35,7 @@ private:
     void ask_store();
     [[nodiscard]] bool compose();
     [[nodiscard]] awaitable<given> give();
+    void take_instead(answer next);
     struct giver;
     [[nodiscard]] awaitable<given> look_on_disk();
     [[nodiscard]] awaitable<given> send_composed();
