@@ -111,7 +111,8 @@ void freshening::put(const cache::stored_ptr& current,
 }
 
 cache::stored_ptr freshening::by_not_modified() {
-    const auto& stored = *order_.validating;
+    const auto validated = order_.validating();
+    const auto& stored = *validated;
     std::string text;
     std::vector<http::field> newer;
     if (!read_lines(text, newer)) {
@@ -131,7 +132,7 @@ cache::stored_ptr freshening::by_not_modified() {
     if (!next) {
         return nullptr;
     }
-    put(order_.validating, next);
+    put(validated, next);
     if (order_.is_get) {
         (void)w_.common.admission.note(order_.key, order_.admission, came_.resident_came);
     }
@@ -139,7 +140,8 @@ cache::stored_ptr freshening::by_not_modified() {
 }
 
 void freshening::by_head() {
-    const auto& stored = *order_.described;
+    const auto described = order_.described();
+    const auto& stored = *described;
     if (stored.parts) {
         return;
     }
@@ -151,13 +153,13 @@ void freshening::by_head() {
         std::vector<http::field> newer;
         if (read_lines(text, newer)) {
             if (auto next = made_of(stored, newer)) {
-                put(order_.described, std::move(next));
+                put(described, std::move(next));
             }
         }
         return;
     }
     case http::head_effect::outdate:
-        if (w_.common.store.drop(order_.key, order_.url, order_.described)) {
+        if (w_.common.store.drop(order_.key, order_.url, described)) {
             w_.counts.store_invalidated.add();
         }
         return;

@@ -58,10 +58,10 @@ void keeping::record_sights() {
 // (its own client's, perhaps) or an error must not take its place, whatever its lifetime.
 bool keeping::leaves_stored(const received& came) const {
     const auto status = came.head.status;
-    if (order_.behind) {
+    if (order_.behind()) {
         return !ends_use(status, true);
     }
-    if (!order_.gap_range.empty()) {
+    if (order_.as<wanted::gap>() != nullptr) {
         return status >= 500 || status == 429;
     }
     if (!order_.replaces || !is_server_error(status)) {
@@ -70,8 +70,8 @@ bool keeping::leaves_stored(const received& came) const {
     // It may stand in for the errors to come, as it does for this one.
     const auto& freshness = order_.now_settings->options.freshness;
     const auto kept =
-        order_.validating
-            ? order_.validating
+        order_.validating()
+            ? order_.validating()
             : w_.common.store.peek(order_.key, order_.url, order_.request->head.fields).response;
     if (!kept) {
         return false;
@@ -117,7 +117,8 @@ void keeping::judge(cache::fetched_head& head, const received& came, bool here) 
                                                   head.directives,
                                                   head.freshness,
                                                   order_.now_settings->storing);
-    const bool about_part = order_.own_range || order_.own_conditions || !order_.gap_range.empty();
+    const bool about_part = order_.own_range || order_.own_conditions ||
+                            order_.as<wanted::gap>() != nullptr;
     const auto as_whole = order_.is_get && about_part && (status == 206 || status == 304)
                               ? judge_whole(head, came)
                               : head.verdict;
@@ -125,7 +126,7 @@ void keeping::judge(cache::fetched_head& head, const received& came, bool here) 
         may_store_part(came, head.length)) {
         head.verdict = as_whole;
     }
-    is_sight_ = (order_.is_get || is_post) && order_.resume_etag.empty() &&
+    is_sight_ = (order_.is_get || is_post) && order_.as<wanted::rest>() == nullptr &&
                 as_whole == http::storability::storable && !order_.url.empty();
     storable_ = order_.may_store && here && head.verdict == http::storability::storable &&
                 !order_.url.empty();
@@ -171,8 +172,9 @@ void keeping::note_verdict(cache::fetched_head& head, const received& came, bool
     } else if (order_.listed && cache::speaks_for_next(head.verdict, status)) {
         w_.common.uncacheable.note(order_.key, steady_now(), uncacheable_for);
     }
-    const auto& stored = order_.behind ? order_.behind : order_.validating;
-    if (stored && !storable && ends_use(status, bool{order_.behind})) {
+    const auto behind = order_.behind();
+    const auto stored = behind ? behind : order_.validating();
+    if (stored && !storable && ends_use(status, bool{behind})) {
         // What replaces it may not be kept. It must not go on standing in for that.
         (void)w_.common.store.drop(order_.key, order_.url, stored);
     }
@@ -265,7 +267,7 @@ void keeping::keep_on_probation(cache::fetched_head& head) {
 // an incomplete response (RFC 9111 3.3): what it brings is kept, if it can never be joined to more.
 bool keeping::may_store_part(const received& came, std::optional<std::uint64_t> length) {
     place_ = cache::part_place_of(came.head.fields);
-    if (!place_ || (!order_.own_range && order_.gap_range.empty())) {
+    if (!place_ || (!order_.own_range && order_.as<wanted::gap>() == nullptr)) {
         place_.reset();
         return false;
     }
@@ -286,7 +288,8 @@ bool keeping::may_store_part(const received& came, std::optional<std::uint64_t> 
             held_already_ = joins_->parts ? joins_->parts->bytes() : 0;
         }
     }
-    begins_none_ = !order_.gap_validator.empty() ||
+    const auto* gap = order_.as<wanted::gap>();
+    begins_none_ = (gap != nullptr && !gap->validator.empty()) ||
                    http::find(asked, http::field_id::if_range) != nullptr;
     if (begins_none_ && !joins_) {
         place_.reset();

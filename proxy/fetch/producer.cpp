@@ -60,43 +60,43 @@ void producer::give_back() {
 // on, were it after a half close (RFC 9112 9.6). One that refuses it has no use for the rest, and a
 // client that asked first and had its answer need not send it (RFC 9110 10.1.1).
 bool producer::may_have_rest() const noexcept {
-    return came_.head.status / 100 == 2 && !order_->body->awaits_word();
+    return came_.head.status / 100 == 2 && !body_->awaits_word();
 }
 
 // Behind the response: until the body has gone out, or the origin or the client ends it.
 awaitable<void> producer::finish_upload() {
     if (upload_started_ && may_have_rest()) {
-        co_await order_->body->ended(upload::waiter::producer);
+        co_await body_->ended(upload::waiter::producer);
     }
     co_await settle_upload();
 }
 
 awaitable<void> producer::settle_upload() {
-    if (!order_->body || !upload_started_) {
+    if (!body_ || !upload_started_) {
         co_return;
     }
     watch_.end();
-    if (order_->body->state() == upload::phase::running) {
-        order_->body->stop();
+    if (body_->state() == upload::phase::running) {
+        body_->stop();
         control_->reading = nullptr;
         if (lease_) {
             error_code ignored;
             lease_.socket().close(ignored);
         }
     }
-    co_await order_->body->ended(upload::waiter::producer);
+    co_await body_->ended(upload::waiter::producer);
 }
 
 trouble producer::switch_protocols() {
-    auto& o = *order_;
+    auto* to = std::get_if<wanted::passed>(&order_->what);
     const auto& fields = came_.head.fields;
     const bool to_websocket = http::has_token(fields, http::field_id::upgrade, "websocket") &&
                               http::count(fields, http::field_id::upgrade) == 1;
-    if (!o.websocket || !to_websocket) {
+    if (to == nullptr || !to->websocket || !to_websocket) {
         return failure{failure_code::bad_response,
                        "the origin switched to a protocol that was not asked for"};
     }
-    if (o.body && o.body->state() != upload::phase::done) {
+    if (body_ && body_->state() != upload::phase::done) {
         return failure{failure_code::bad_response,
                        "the origin switched protocols in the middle of the request"};
     }
@@ -104,9 +104,9 @@ trouble producer::switch_protocols() {
     patience_.clear();
     control_->reading = nullptr;
     http::append_response_fields(
-        o.upgrade_bytes, came_.head, {.via = w_.common.pseudonym, .websocket = true});
-    o.upgrade_bytes += "\r\n";
-    o.upgraded = std::move(lease_);
+        to->upgrade_bytes, came_.head, {.via = w_.common.pseudonym, .websocket = true});
+    to->upgrade_bytes += "\r\n";
+    to->upgraded = std::move(lease_);
     count_finished();
     into_.producer_upgraded();
     return std::nullopt;
@@ -167,7 +167,7 @@ awaitable<void> producer::pass_body() {
     end_asking(peer::asking_end::true_hit);
     const bool trusted = !lease_.reused() || !has_surplus(0);
     keeping_.finish(trusted);
-    if (trusted && (keeping_.storable() || order_->described)) {
+    if (trusted && (keeping_.storable() || order_->described())) {
         lease_.note_kept(order_->url);
     }
     count_finished();
@@ -178,7 +178,7 @@ awaitable<void> producer::pass_body() {
 
 awaitable<void> producer::fetch_once() {
     auto& o = *order_;
-    validate_ = o.validating != nullptr && !unconditional_;
+    validate_ = o.validating() != nullptr && !unconditional_;
     auto wrong = co_await get_head();
     came_.came = wall_now();
     came_.resident_came = resident_now();
@@ -201,7 +201,7 @@ awaitable<void> producer::fetch_once() {
     came_.framing = *framing;
     came_.persistent = http::keep_alive(came_.head.version, came_.head.fields);
     // Who answers before the whole request is there may take the rest for another one.
-    answered_early_ = o.body && o.body->state() != upload::phase::done;
+    answered_early_ = body_ && body_->state() != upload::phase::done;
     // On a connection that has served before, surplus behind this answer may mean that surplus
     // stood in front of it, and was taken for it. Bodies are asked again in pass_body().
     const bool dubious = lease_.reused() && framing->kind == body_kind::none &&
@@ -210,12 +210,12 @@ awaitable<void> producer::fetch_once() {
         refetch_ = unconditional_ = !adopt_not_modified(dubious);
         co_return;
     }
-    if (!o.resume_etag.empty() && status != 206 && status != 200) {
+    if (o.as<wanted::rest>() != nullptr && status != 206 && status != 200) {
         fail(failure{failure_code::response_cut_short,
                      "the object changed while it was being sent"});
         co_return;
     }
-    if (o.described && !dubious) {
+    if (o.described() && !dubious) {
         freshening by{w_, o, came_, keeping_.begun_at()};
         by.by_head();
     }

@@ -54,7 +54,8 @@ std::string producer::request_wire(bool validate, next_hop to) const {
                               field == config::forwarded_field::both;
     options.scheme = o.told_scheme;
     options.body = o.body_framing;
-    options.websocket = o.websocket;
+    const auto* passed = o.as<wanted::passed>();
+    options.websocket = passed != nullptr && passed->websocket;
     options.trailers = o.body_framing.kind == body_kind::chunked;
     options.te_trailers = http::has_token(o.request->head.fields, http::field_id::te, "trailers");
     options.drop_expect = o.head_is_http10;
@@ -63,8 +64,9 @@ std::string producer::request_wire(bool validate, next_hop to) const {
     if (to == next_hop::sibling) {
         extra = "Cache-Control: only-if-cached\r\n";
     }
-    if (validate && o.validating) {
-        const auto stored_fields = o.validating->fields();
+    if (validate) {
+        const auto stored = o.validating();
+        const auto stored_fields = stored->fields();
         http::append_validation(extra, http::validators_of(stored_fields, came_.requested));
         options.drop_conditionals = true;
         options.drop_range = !o.own_range;  // of parts the same range is wanted if they changed
@@ -72,15 +74,15 @@ std::string producer::request_wire(bool validate, next_hop to) const {
         options.drop_conditionals = !o.own_conditions;
         options.drop_range = !o.own_range;
     }
-    if (!o.resume_etag.empty()) {
+    if (const auto* rest = o.as<wanted::rest>()) {
         options.drop_conditionals = options.drop_range = true;
-        extra += "Range: bytes=" + std::to_string(o.resume_at) + "-\r\nIf-Range: " + o.resume_etag +
+        extra += "Range: bytes=" + std::to_string(rest->at) + "-\r\nIf-Range: " + rest->etag +
                  "\r\n";
-    } else if (!o.gap_range.empty()) {
+    } else if (const auto* gap = o.as<wanted::gap>()) {
         options.drop_conditionals = options.drop_range = true;
-        extra += "Range: " + o.gap_range + "\r\n";
-        if (!o.gap_validator.empty()) {
-            extra += "If-Range: " + o.gap_validator + "\r\n";
+        extra += "Range: " + gap->range + "\r\n";
+        if (!gap->validator.empty()) {
+            extra += "If-Range: " + gap->validator + "\r\n";
         }
     }
     if (const auto hops = http::judge_hops(o.request->head); hops.has_value()) {
@@ -291,7 +293,6 @@ awaitable<trouble> producer::connect(bool fresh_only) {
 
 awaitable<trouble> producer::connect_and_send(bool fresh_only) {
     const auto& timeouts = order_->now_settings->options.timeouts;
-    auto& o = *order_;
     auto wrong = co_await connect(fresh_only);
     if (wrong) {
         co_return wrong;
@@ -317,7 +318,7 @@ awaitable<trouble> producer::connect_and_send(bool fresh_only) {
         co_return std::nullopt;
     }
     w_.counts.bytes_to_origins.add(wire.size());
-    if (o.body && !upload_started_ && !into_.abandoned() && !o.body->stopping()) {
+    if (body_ && !upload_started_ && !into_.abandoned() && !body_->stopping()) {
         begin_upload();
     }
     co_return std::nullopt;
@@ -326,15 +327,14 @@ awaitable<trouble> producer::connect_and_send(bool fresh_only) {
 void producer::begin_upload() {
     upload_started_ = true;
     watch_.begin();
-    const auto& body = order_->body;
-    if (!body->awaits_word()) {
+    if (!body_->awaits_word()) {
         patience_.clear();
     }
-    auto sending = upload::run(body, lease_.socket());
+    auto sending = upload::run(body_, lease_.socket());
     // A body that the client broke off, or framed wrongly, must not wait for an origin that waits
     // for the rest of it: what reads the response is interrupted, and finds the reason in the
     // upload.
-    auto on_end = [control = control_, body](std::exception_ptr) {
+    auto on_end = [control = control_, body = body_](std::exception_ptr) {
         if (body->broken_by_client() && control->reading != nullptr) {
             error_code ignored;
             control->reading->cancel(ignored);
@@ -359,7 +359,7 @@ void producer::run_out_of_patience() {
 
 awaitable<std::size_t> producer::read_into(char* at, std::size_t room, error_code& error) {
     if (watch_.stalled() || patience_.expired() || into_.abandoned() || is_overtaken() ||
-        (order_->body && order_->body->broken_by_client())) {
+        (body_ && body_->broken_by_client())) {
         error = asio::error::operation_aborted;
         co_return 0;
     }
@@ -376,8 +376,8 @@ trouble producer::pass_interim(unsigned count) {
     if (count > most_interim) {
         return failure{failure_code::bad_response, "too many 1xx responses"};
     }
-    if (came_.head.status == 100 && order_->body) {
-        order_->body->go();
+    if (came_.head.status == 100 && body_) {
+        body_->go();
     }
     await_head_anew();
     std::string passed;
@@ -443,10 +443,10 @@ producer::head_end producer::no_head() const {
     if (is_overtaken()) {
         return {.what = kind::overtaken};
     }
-    if (o.body && o.body->state() == upload::phase::bad_framing) {
-        return {kind::failed, o.body->why()};
+    if (body_ && body_->state() == upload::phase::bad_framing) {
+        return {kind::failed, body_->why()};
     }
-    if (o.body && o.body->state() == upload::phase::client_failed) {
+    if (body_ && body_->state() == upload::phase::client_failed) {
         return failed(failure_code::request_timeout, "the request's body did not arrive");
     }
     if (watch_.stalled()) {
@@ -561,7 +561,7 @@ awaitable<producer::head_end> producer::ask_origins() {
                                   w_.common.pseudonym};
         }
         // What came back has reached no origin, so that any method may be sent again.
-        const bool again = silent || (returned && !o.body);
+        const bool again = silent || (returned && !body_);
         if (!again || !try_next_parent(came_.sent, end.why)) {
             co_return end;
         }

@@ -33,11 +33,12 @@ public:
         : w_{w},
           order_{std::move(order)},
           into_{*order_->into},
+          body_{order_->body()},
           ready_{w.timer},
           control_{std::make_shared<stop_control>()},
           patience_{w.timer, [this] { run_out_of_patience(); }},
           watch_{w.timer,
-                 order_->body,
+                 body_,
                  order_->now_settings->options.timeouts,
                  lease_,
                  {.stalled = [this] { interrupt(); }, .over = [this] { await_head_anew(); }}},
@@ -129,6 +130,7 @@ private:
     thread::worker& w_;
     std::shared_ptr<fetch_order> order_;
     cache::fetch& into_;
+    const std::shared_ptr<upload> body_;  // of the request; null: there is none
     net::wakeup ready_;
     std::shared_ptr<stop_control> control_;
     net::deadline patience_;

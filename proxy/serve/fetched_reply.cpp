@@ -186,8 +186,7 @@ awaitable<std::optional<given>> fetch_relay::give(cache::fetch_reader& reader) {
         case news::validated: co_return take_validated();
         case news::failed: co_return take_failure();
         case news::upgraded:
-            co_return answers::upgraded{std::move(order_.upgraded),
-                                        std::move(order_.upgrade_bytes)};
+            co_return take_upgrade();
         case news::nothing:
         case news::data:
         case news::end:
@@ -316,6 +315,11 @@ std::optional<given> fetch_relay::take_validated() {
     return answer{answers::composed{}};
 }
 
+std::optional<given> fetch_relay::take_upgrade() {
+    auto& over = std::get<fetch::wanted::passed>(order_.what);
+    return answer{answers::upgraded{std::move(over.upgraded), std::move(over.upgrade_bytes)}};
+}
+
 std::optional<given> fetch_relay::take_failure() {
     auto why = std::move(x_.session.report.why);
     if (follows_ && why.code == failure_code::client_share_used) {
@@ -332,17 +336,17 @@ awaitable<given> fetched_reply::give(const answers::fetched& what) {
     prepare_storing(x_, *order_);
     order_->replaces = order_->replaces || what.replaces;
     if (what.anew) {
-        order_->validating = nullptr;
+        order_->validate_nothing();
         ask_as_the_client_does(x_, *order_);
         x_.sending = nullptr;
         co_return co_await give_alone();
     }
     const bool of_parts = x_.stored.what == cache::lookup::present && x_.stored.response->parts;
     if (of_parts && x_.verdict.what != cache::ruling::validate) {
-        order_->validating = nullptr;  // a 304 would leave nothing to serve
+        order_->validate_nothing();  // a 304 would leave nothing to serve
     }
-    order_->own_range = facts.has_range && (of_parts || !order_->validating);
-    order_->own_conditions = facts.has_conditions && !order_->validating && !wants_whole();
+    order_->own_range = facts.has_range && (of_parts || !order_->validating());
+    order_->own_conditions = facts.has_conditions && !order_->validating() && !wants_whole();
     order_->may_ask_siblings = order_->may_use_parents && facts.is_get && !order_->replaces &&
                                !facts.has_authorization && !facts.has_cookie &&
                                !facts.asked.no_cache;
@@ -416,7 +420,7 @@ awaitable<given> fetched_reply::give_together() {
         const auto from = place.reader->source();
         const auto head = from->head();
         if (waited_for_error || !head || !cache::is_passing(head->status)) {
-            order_->validating = nullptr;
+            order_->validate_nothing();
             ask_as_the_client_does(x_, *order_);
             break;
         }

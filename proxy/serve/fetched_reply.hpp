@@ -27,6 +27,7 @@ private:
     [[nodiscard]] awaitable<std::optional<given>> take_head(cache::fetch_reader& reader);
     [[nodiscard]] std::optional<given> take_validated();
     [[nodiscard]] std::optional<given> take_failure();
+    [[nodiscard]] std::optional<given> take_upgrade();
     [[nodiscard]] bool may_follow(const cache::fetch_reader& reader);
     [[nodiscard]] bool is_not_modified(const cache::fetched_head& head) const;
     [[nodiscard]] http::cache_status status_of(const cache::fetch_reader& reader) const;

@@ -2,6 +2,8 @@
 
 namespace reprise::proxy::serve {
 
+namespace wanted = fetch::wanted;
+
 namespace {
 
 void send_to_upstream(exchange_state& x, fetch::fetch_order& order) {
@@ -43,7 +45,11 @@ std::shared_ptr<fetch::fetch_order> make_order(exchange_state& x) {
         x.settings->options.admission, x.listener().admission, asked.url);
     o.head_is_http10 = asked.head->version == 10;
     o.body_framing = asked.body;
-    o.websocket = asked.websocket;
+    if (asked.passes()) {
+        o.what.emplace<wanted::passed>().websocket = asked.websocket;
+    } else if (asked.facts.is_head) {
+        o.what = wanted::head{};
+    }
     o.retryable = asked.is_safe() && asked.body.kind == http::body_kind::none && !asked.websocket;
     o.may_use_parents = x.w.peers.has_value() && !asked.accelerator && !asked.websocket;
     return order;
@@ -52,13 +58,14 @@ std::shared_ptr<fetch::fetch_order> make_order(exchange_state& x) {
 void prepare_storing(const exchange_state& x, fetch::fetch_order& order) {
     const auto& facts = x.asked.facts;
     order.may_store = facts.is_get && !facts.asked.no_store;
-    if (facts.is_head && !facts.asked.no_store && !facts.has_authorization &&
+    if (auto* head = std::get_if<wanted::head>(&order.what);
+        head != nullptr && !facts.asked.no_store && !facts.has_authorization &&
         !facts.has_conditions && !facts.has_range) {
-        order.described = x.stored.response;
+        head->described = x.stored.response;
     }
     order.replaces = x.stored.what == cache::lookup::present;
     if (cache::may_validate(x.stored, facts, wall_now())) {
-        order.validating = x.stored.response;
+        order.what = wanted::validating{x.stored.response};
     }
 }
 
@@ -92,7 +99,11 @@ void revalidate_behind(exchange_state& x) {
     prepare_storing(x, *order);
     order->into = place.reader->source();
     order->listed = true;
-    order->behind = x.stored.response;
+    if (auto* validating = std::get_if<wanted::validating>(&order->what)) {
+        validating->behind = true;
+    } else if (auto* whole = std::get_if<wanted::whole>(&order->what)) {
+        whole->behind = x.stored.response;
+    }
     order->pending_sights = place.pending_sights;
     order->into->producer_unattended();
     fetch::start_producer(x.w, std::move(order));

@@ -19,9 +19,9 @@ awaitable<given> partial_reply::give() {
     const auto order = make_order(x_);
     order->may_store = x_.asked.facts.is_get && !x_.asked.facts.asked.no_store;
     order->replaces = true;
-    order->gap_range = "bytes=" + std::to_string(plan_.gap.first) + "-" +
-                       (plan_.open ? "" : std::to_string(plan_.gap.last));
-    order->gap_validator = plan_.validator;
+    order->what = fetch::wanted::gap{"bytes=" + std::to_string(plan_.gap.first) + "-" +
+                                         (plan_.open ? "" : std::to_string(plan_.gap.last)),
+                                     std::string{plan_.validator}};
     const auto reader = fetch_alone(x_, order);
     x_.book.how = outcome::miss;
     x_.book.reason = "partial";

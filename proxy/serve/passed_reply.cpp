@@ -16,7 +16,7 @@ awaitable<given> passed_reply::give() {
     ask_as_the_client_does(x_, *order);
     if (asked.has_body()) {
         x_.upload = make_upload(x_);
-        order->body = x_.upload;
+        std::get<fetch::wanted::passed>(order->what).body = x_.upload;
         const auto began = co_await await_body();
         if (began != ended::keep) {
             co_return began;

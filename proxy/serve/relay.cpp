@@ -95,8 +95,7 @@ awaitable<ended> resume_alone(exchange_state& x,
         co_return x.out.break_off(outcome::cut_short, why);
     }
     const auto order = make_order(x);
-    order->resume_at = offset;
-    order->resume_etag = head->strong_etag;
+    order->what = fetch::wanted::rest{offset, head->strong_etag};
     const auto reader = fetch_alone(x, order);
     auto& came = x.session.report;
     do {

@@ -1,0 +1,111 @@
+#pragma once
+// What a fetch is ordered to do: what every order says, and what only its kind does.
+//
+//     whole        all of an object, or what the client's Range says
+//     validating   the same, by the validators of what is stored
+//     head         a HEAD's head
+//     rest         what a reader that is served no further has not had
+//     gap          what is missing between stored parts
+//     passed       another method, a body, an upgrade
+
+#include "proxy/cache/admission/admission_gate.hpp"
+#include "proxy/cache/fetch.hpp"
+#include "proxy/fetch/request.hpp"
+#include "proxy/fetch/upload.hpp"
+#include "proxy/http/target.hpp"
+#include "proxy/net/origin_pool.hpp"
+#include "proxy/thread/settings.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+
+namespace reprise::proxy::fetch {
+
+namespace wanted {
+
+struct whole {
+    cache::stored_ptr behind;  ///< sent stale already, and without validators: nobody waits
+};
+struct validating {
+    cache::stored_ptr stored;
+    bool behind = false;  ///< it was sent stale already: nobody waits
+};
+struct head {
+    cache::stored_ptr described;  ///< what a GET would have had from the store; null: nothing
+};
+struct rest {
+    std::uint64_t at = 0;
+    std::string etag;  ///< strong: of what the reader has had
+};
+struct gap {
+    std::string range;      ///< "bytes=5-"
+    std::string validator;  ///< strong; empty: there is none
+};
+struct passed {
+    std::shared_ptr<upload> body;  ///< null: none
+    bool websocket = false;
+    // What the exchange on the same thread takes over after an upgrade.
+    net::origin_lease upgraded;
+    std::string upgrade_bytes;
+};
+
+}  // namespace wanted
+
+/// Everything a producer works from. Shared with the exchange that ordered it.
+struct fetch_order {
+    std::variant<wanted::whole,
+                 wanted::validating,
+                 wanted::head,
+                 wanted::rest,
+                 wanted::gap,
+                 wanted::passed>
+        what;
+
+    std::shared_ptr<cache::fetch> into;
+    thread::settings_ptr now_settings;
+    std::shared_ptr<const request_copy> request;  ///< hop-by-hop fields already dropped
+    http::target
+        destination;  ///< views into request, or into now_settings (an upstream's authority)
+    std::string connect_host;  ///< as the resolver is asked
+    std::uint16_t connect_port = 80;
+    bool exempt = false;            ///< a configured upstream
+    std::string_view told_scheme;   ///< by an accelerator: how its client came
+    bool may_ask_siblings = false;  ///< for all of it, or what the client's Range says
+    bool may_use_parents = false;
+    std::string client_address;
+    net::share_holder charged_to;  ///< of the connections that it takes
+    http::request_directives asked;
+    http::body_framing body_framing;
+
+    filter::key_hash key;
+    std::string url;                 ///< the primary key's text
+    std::size_t pending_sights = 0;  ///< of another fetch of this key, which is under way
+    bool listed = false;             ///< in the collapse table
+    bool is_get = false;
+    bool may_store = false;       ///< its response may enter the store at all
+    bool own_range = false;       ///< carries the client's Range
+    bool own_conditions = false;  ///< carries the client's preconditions: a 304 is the client's
+    bool replaces = false;        ///< something is stored under the key: admission is not asked
+    bool retryable = false;
+    bool head_is_http10 = false;  ///< the client speaks 1.0: no Expect
+    cache::admission_choice_for admission;
+
+    template <class Kind>
+    [[nodiscard]] const Kind* as() const noexcept {
+        return std::get_if<Kind>(&what);
+    }
+    /// Asked by its validators; null: without.
+    [[nodiscard]] cache::stored_ptr validating() const noexcept;
+    /// What was sent stale already, and is replaced or freshened by this; null: a client waits.
+    [[nodiscard]] cache::stored_ptr behind() const noexcept;
+    [[nodiscard]] cache::stored_ptr described() const noexcept;
+    /// Null: there is none, or it is not to be sent.
+    [[nodiscard]] std::shared_ptr<upload> body() const noexcept;
+    /// None of what is stored is validated.
+    void validate_nothing() noexcept;
+};
+
+}  // namespace reprise::proxy::fetch
