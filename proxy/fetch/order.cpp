@@ -1,5 +1,8 @@
 #include "proxy/fetch/order.hpp"
 
+#include "proxy/http/conditional.hpp"
+#include "proxy/http/forwarding.hpp"
+
 namespace reprise::proxy::fetch {
 
 cache::stored_ptr fetch_order::validating() const noexcept {
@@ -29,6 +32,58 @@ void fetch_order::validate_nothing() noexcept {
     if (as<wanted::validating>() != nullptr) {
         what = wanted::whole{};
     }
+}
+
+std::string wire_of(
+    const fetch_order& o, next_hop to, bool validate, std::string_view pseudonym, wall_time now) {
+    http::request_options options;
+    options.via = pseudonym;
+    options.client_address = o.client_address;
+    const auto field = o.now_settings->options.forwarding.client_address;
+    options.forwarded = field == config::forwarded_field::forwarded ||
+                        field == config::forwarded_field::both;
+    options.x_forwarded_for = field == config::forwarded_field::x_forwarded_for ||
+                              field == config::forwarded_field::both;
+    options.scheme = o.told_scheme;
+    options.body = o.body_framing;
+    const auto* passed = o.as<wanted::passed>();
+    options.websocket = passed != nullptr && passed->websocket;
+    options.trailers = o.body_framing.kind == http::body_kind::chunked;
+    options.te_trailers = http::has_token(o.request->head.fields, http::field_id::te, "trailers");
+    options.drop_expect = o.head_is_http10;
+    options.to_proxy = to != next_hop::origin;
+    std::string extra;
+    if (to == next_hop::sibling) {
+        extra = "Cache-Control: only-if-cached\r\n";
+    }
+    if (validate) {
+        const auto stored = o.validating();
+        const auto stored_fields = stored->fields();
+        http::append_validation(extra, http::validators_of(stored_fields, now));
+        options.drop_conditionals = true;
+        options.drop_range = !o.own_range;  // of parts the same range is wanted if they changed
+    } else if (o.may_store) {
+        options.drop_conditionals = !o.own_conditions;
+        options.drop_range = !o.own_range;
+    }
+    if (const auto* rest = o.as<wanted::rest>()) {
+        options.drop_conditionals = options.drop_range = true;
+        extra += "Range: bytes=" + std::to_string(rest->at) + "-\r\nIf-Range: " + rest->etag +
+                 "\r\n";
+    } else if (const auto* gap = o.as<wanted::gap>()) {
+        options.drop_conditionals = options.drop_range = true;
+        extra += "Range: " + gap->range + "\r\n";
+        if (!gap->validator.empty()) {
+            extra += "If-Range: " + gap->validator + "\r\n";
+        }
+    }
+    if (const auto hops = http::judge_hops(o.request->head); hops.has_value()) {
+        options.max_forwards = hops->left;
+    }
+    options.extra = extra;
+    std::string wire;
+    http::append_request_head(wire, o.request->head, o.destination, options);
+    return wire;
 }
 
 }  // namespace reprise::proxy::fetch

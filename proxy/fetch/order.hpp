@@ -108,4 +108,16 @@ struct fetch_order {
     void validate_nothing() noexcept;
 };
 
+/// Who is asked.
+enum class next_hop : std::uint8_t { origin, parent, sibling };
+
+/// The request's head as `to` is asked: what the client sent, but for what the order's kind puts in
+/// its place.
+/// @param validate  by the validators of order.validating(), which is not null
+[[nodiscard]] std::string wire_of(const fetch_order& order,
+                                  next_hop to,
+                                  bool validate,
+                                  std::string_view pseudonym,
+                                  wall_time now);
+
 }  // namespace reprise::proxy::fetch

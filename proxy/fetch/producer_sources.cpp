@@ -5,7 +5,6 @@
 
 #include "proxy/base/log.hpp"
 #include "proxy/fetch/producer_steps.hpp"
-#include "proxy/http/conditional.hpp"
 #include "proxy/http/error_page.hpp"
 #include "proxy/http/forwarding.hpp"
 #include "proxy/net/io.hpp"
@@ -17,8 +16,6 @@
 #include <utility>
 
 namespace reprise::proxy::fetch {
-
-using http::body_kind;
 
 namespace {
 
@@ -41,58 +38,6 @@ awaitable<attempt<net::origin_lease>> dial_for(thread::worker& w,
 }
 
 }  // namespace
-
-std::string producer::request_wire(bool validate, next_hop to) const {
-    const auto& o = *order_;
-    http::request_options options;
-    options.via = w_.common.pseudonym;
-    options.client_address = o.client_address;
-    const auto field = o.now_settings->options.forwarding.client_address;
-    options.forwarded = field == config::forwarded_field::forwarded ||
-                        field == config::forwarded_field::both;
-    options.x_forwarded_for = field == config::forwarded_field::x_forwarded_for ||
-                              field == config::forwarded_field::both;
-    options.scheme = o.told_scheme;
-    options.body = o.body_framing;
-    const auto* passed = o.as<wanted::passed>();
-    options.websocket = passed != nullptr && passed->websocket;
-    options.trailers = o.body_framing.kind == body_kind::chunked;
-    options.te_trailers = http::has_token(o.request->head.fields, http::field_id::te, "trailers");
-    options.drop_expect = o.head_is_http10;
-    options.to_proxy = to != next_hop::origin;
-    std::string extra;
-    if (to == next_hop::sibling) {
-        extra = "Cache-Control: only-if-cached\r\n";
-    }
-    if (validate) {
-        const auto stored = o.validating();
-        const auto stored_fields = stored->fields();
-        http::append_validation(extra, http::validators_of(stored_fields, came_.requested));
-        options.drop_conditionals = true;
-        options.drop_range = !o.own_range;  // of parts the same range is wanted if they changed
-    } else if (o.may_store) {
-        options.drop_conditionals = !o.own_conditions;
-        options.drop_range = !o.own_range;
-    }
-    if (const auto* rest = o.as<wanted::rest>()) {
-        options.drop_conditionals = options.drop_range = true;
-        extra += "Range: bytes=" + std::to_string(rest->at) + "-\r\nIf-Range: " + rest->etag +
-                 "\r\n";
-    } else if (const auto* gap = o.as<wanted::gap>()) {
-        options.drop_conditionals = options.drop_range = true;
-        extra += "Range: " + gap->range + "\r\n";
-        if (!gap->validator.empty()) {
-            extra += "If-Range: " + gap->validator + "\r\n";
-        }
-    }
-    if (const auto hops = http::judge_hops(o.request->head); hops.has_value()) {
-        options.max_forwards = hops->left;
-    }
-    options.extra = extra;
-    std::string wire;
-    http::append_request_head(wire, o.request->head, o.destination, options);
-    return wire;
-}
 
 // A peer connects from where it stands, and judges by its own settings if it does at all. What this
 // machine knows by itself to be refused is left to no peer: the dial refuses it, and says why.
@@ -127,13 +72,14 @@ void producer::ask_siblings() {
         return;
     }
     came_.requested = wall_now();
-    inquiry::question question{.book = book_,
-                               .whom = whom,
-                               .wire = request_wire(false, next_hop::sibling),
-                               .key = o.key,
-                               .url = o.url,
-                               .charged_to = o.charged_to,
-                               .limits = o.now_settings->response_limits};
+    inquiry::question question{
+        .book = book_,
+        .whom = whom,
+        .wire = wire_of(o, next_hop::sibling, false, w_.common.pseudonym, came_.requested),
+        .key = o.key,
+        .url = o.url,
+        .charged_to = o.charged_to,
+        .limits = o.now_settings->response_limits};
     // An answer ends the reading of a slower source.
     auto told = [signal = ready_.handle(), control = control_](const inquiry& one) {
         signal.notify();
@@ -308,8 +254,8 @@ awaitable<trouble> producer::connect_and_send(bool fresh_only) {
     came_.requested = wall_now();
     came_.resident_requested = resident_now();
     came_.sent = steady_now();
-    const auto wire = request_wire(validate_,
-                                   parent() != nullptr ? next_hop::parent : next_hop::origin);
+    const auto to = parent() != nullptr ? next_hop::parent : next_hop::origin;
+    const auto wire = wire_of(*order_, to, validate_, w_.common.pseudonym, came_.requested);
     awaits_head_ = true;
     patience_.expire_after(timeouts.origin_head);
     const auto error = co_await net::write_all(lease_.socket(), asio::buffer(wire));

@@ -60,9 +60,6 @@ private:
         failure why{failure_code::internal, ""};
     };
 
-    // Who answers.
-    enum class next_hop : std::uint8_t { origin, parent, sibling };
-
     void interrupt() {
         if (control_->reading != nullptr) {
             error_code ignored;
@@ -91,7 +88,6 @@ private:
     [[nodiscard]] bool try_next_parent(steady_time begun, const failure& why);
     void end_asking(peer::asking_end how);
     [[nodiscard]] const filter::key_hash& peer_key();
-    std::string request_wire(bool validate, next_hop to) const;
     void let_go();
 
     // The request's body, on its way.

@@ -1,0 +1,121 @@
+#include "tests/unit/cache/responses.hpp"
+#include "tests/unit/fetch/orders.hpp"
+
+#include <string>
+
+using namespace reprise::proxy;
+using namespace reprise::proxy::fetch;
+using fetch::test::order_for;
+
+namespace {
+
+const auto now = wall_time{std::chrono::seconds{1'700'000'000}};
+
+std::string sent(const fetch_order& order, next_hop to = next_hop::origin, bool validate = false) {
+    return wire_of(order, to, validate, "me", now);
+}
+
+bool has(const std::string& wire, const std::string& line) {
+    return wire.find("\r\n" + line + "\r\n") != std::string::npos;
+}
+
+cache::stored_ptr stored_with(const std::string& fields) {
+    auto made = cache::test::response({});
+    made->head.insert(made->status_line_size, fields);
+    cache::index_head(*made);
+    return made;
+}
+
+const std::string own = "Range: bytes=1-2\r\nIf-None-Match: \"c\"\r\nAccept: x\r\n";
+const std::string get = "GET http://a.example/x";
+
+}  // namespace
+
+TEST_SUITE_BEGIN("fetch/order");
+
+TEST_CASE("an order of a kind has that kind's part, and no other's") {
+    fetch_order order;
+    CHECK(!order.validating());
+    CHECK(!order.behind());
+    CHECK(!order.described());
+    CHECK(!order.body());
+    const auto stored = cache::test::response({});
+    order.what = wanted::validating{stored};
+    CHECK(order.validating() == stored);
+    CHECK(!order.behind());
+    order.what = wanted::validating{stored, true};
+    CHECK(order.behind() == stored);
+    order.validate_nothing();
+    CHECK(!order.validating());
+    CHECK(order.as<wanted::whole>() != nullptr);
+    order.what = wanted::whole{stored};
+    CHECK(order.behind() == stored);
+    CHECK(!order.validating());
+    order.what = wanted::head{stored};
+    order.validate_nothing();
+    CHECK(order.described() == stored);
+}
+
+TEST_CASE("what may be stored is asked for without the client's range and conditions") {
+    const auto order = order_for(get, own);
+    const auto wire = sent(*order);
+    CHECK(wire.starts_with("GET /x HTTP/1.1\r\n"));
+    CHECK(has(wire, "Accept: x"));
+    CHECK(wire.find("Range") == std::string::npos);
+    CHECK(wire.find("If-None-Match") == std::string::npos);
+    SUBCASE("unless they are to be its own") {
+        order->own_range = order->own_conditions = true;
+        CHECK(has(sent(*order), "Range: bytes=1-2"));
+        CHECK(has(sent(*order), "If-None-Match: \"c\""));
+    }
+    SUBCASE("and what may not, with them") {
+        order->may_store = false;
+        CHECK(has(sent(*order), "Range: bytes=1-2"));
+        CHECK(has(sent(*order), "If-None-Match: \"c\""));
+    }
+}
+
+TEST_CASE("a validation asks by what is stored, and not by what the client has") {
+    const auto order = order_for(get, own);
+    order->what = wanted::validating{stored_with("ETag: \"s\"\r\n")};
+    const auto wire = sent(*order, next_hop::origin, true);
+    CHECK(has(wire, "If-None-Match: \"s\""));
+    CHECK(wire.find("\"c\"") == std::string::npos);
+    CHECK(wire.find("Range") == std::string::npos);
+    SUBCASE("a second request, without") {
+        CHECK(sent(*order).find("If-None-Match") == std::string::npos);
+    }
+}
+
+TEST_CASE("the rest and a gap are asked for under If-Range, in place of the client's range") {
+    const auto order = order_for(get, own);
+    order->own_range = order->own_conditions = true;
+    order->what = wanted::rest{7, "\"s\""};
+    const auto rest = sent(*order);
+    CHECK(has(rest, "Range: bytes=7-"));
+    CHECK(has(rest, "If-Range: \"s\""));
+    CHECK(rest.find("bytes=1-2") == std::string::npos);
+    CHECK(rest.find("If-None-Match") == std::string::npos);
+    order->what = wanted::gap{"bytes=3-4", "\"p\""};
+    CHECK(has(sent(*order), "Range: bytes=3-4"));
+    CHECK(has(sent(*order), "If-Range: \"p\""));
+    order->what = wanted::gap{"bytes=3-4", ""};
+    CHECK(sent(*order).find("If-Range") == std::string::npos);
+}
+
+TEST_CASE("peers are asked by the absolute URL, siblings for what they have alone") {
+    const auto order = order_for(get);
+    CHECK(sent(*order, next_hop::parent).starts_with("GET http://a.example/x HTTP/1.1\r\n"));
+    CHECK(!has(sent(*order, next_hop::parent), "Cache-Control: only-if-cached"));
+    CHECK(has(sent(*order, next_hop::sibling), "Cache-Control: only-if-cached"));
+}
+
+TEST_CASE("an upgrade is asked for where one was, and goes to the origin alone") {
+    const auto order = order_for(get);
+    order->may_store = false;
+    order->what.emplace<wanted::passed>().websocket = true;
+    CHECK(has(sent(*order), "Upgrade: websocket"));
+    CHECK(!order->body());
+}
+
+TEST_SUITE_END();
