@@ -223,7 +223,10 @@ check "odd URLs are answered" 200200200 "$(ask_odd "$proxy")"
 check "and stored" 200200200 "$(ask_odd "$proxy")"
 printf '%s\n' "${odd[@]}" >"$work/odd"
 within 20 "they are in the digest" lists_all "$proxy" ours "$work/odd"
-within 20 "all that Reprise holds is in its digest" lists_all "$proxy" ours "$work/a"
+# A key may be listed before it has been told, by others' bits: its own would still come, and Squid have more of
+# them than were counted here.
+within 20 "all that Reprise holds has been told its digest" tells_keys "$(cat "$work/a" "$work/odd" | wc -l)"
+within 20 "and is in it" lists_all "$proxy" ours "$work/a"
 (($(stat -c %s "$work/ours.digest") > 256)) || fail "the mask is no longer than 128 bytes"
 awk -v share="$(told ours 'bits on' | sed 's/.*(\(.*\) %)/\1/')" 'BEGIN { exit share > 65 }' ||
     fail "more than 65 % of its bits are on"
