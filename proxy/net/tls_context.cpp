@@ -1,15 +1,23 @@
 #include "proxy/net/tls_context.hpp"
 
+#include "proxy/net/ticket_keys.hpp"
+
 #include <boost/asio/ip/address.hpp>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <new>
+#include <openssl/core_names.h>
 #include <openssl/err.h>
+#include <openssl/evp.h>
 #include <openssl/pem.h>
+#include <openssl/rand.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
+#include <span>
 #include <stdexcept>
 #include <vector>
 
@@ -25,7 +33,8 @@ void detail::tls_free::operator()(ssl_st* connection) const noexcept {
 namespace {
 
 constexpr std::size_t largest_file = 1u << 20;  // a chain takes some kilobytes
-constexpr unsigned char http1[] = {8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
+// What we speak, in the order in which we like it.
+constexpr unsigned char protocols[] = {8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
 
 /// Why the last call of OpenSSL failed, in its own words; these never quote what was read.
 std::string last_reason() {
@@ -147,10 +156,10 @@ ssl_ctx_ptr make_context(const SSL_METHOD* method) {
         throw std::runtime_error{"TLS: cannot set OpenSSL up: " + last_reason()};
     }
     SSL_CTX_set_options(made.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
-    // A write is repeated from another copy of the same bytes; an idle connection holds no buffers.
+    // An idle connection holds no buffers; a chain is what the file says, and looked for nowhere.
     SSL_CTX_set_mode(made.get(),
                      SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
-                         SSL_MODE_RELEASE_BUFFERS);
+                         SSL_MODE_RELEASE_BUFFERS | SSL_MODE_NO_AUTO_CHAIN);
     SSL_CTX_set_read_ahead(made.get(), 1);
     return made;
 }
@@ -163,12 +172,77 @@ int choose_protocol(SSL*,
                     void*) {
     unsigned char* found = nullptr;
     if (SSL_select_next_proto(
-            &found, chosen_length, http1, sizeof http1, offered, offered_length) !=
+            &found, chosen_length, protocols, sizeof protocols, offered, offered_length) !=
         OPENSSL_NPN_NEGOTIATED) {
         return SSL_TLSEXT_ERR_ALERT_FATAL;
     }
     *chosen = found;
     return SSL_TLSEXT_ERR_OK;
+}
+
+/// One set for all listeners and every reload. Whose certificate a ticket was issued under is in
+/// the ticket (the session's context), and OpenSSL takes it under that one alone.
+ticket_keys& keys_of_the_process() {
+    static ticket_keys keys;
+    return keys;
+}
+
+// As SSL_CTX_set_tlsext_ticket_key_evp_cb wants it: 0 is no ticket, 2 one that is due for another.
+int use_ticket_key(SSL*,
+                   unsigned char* name,
+                   unsigned char* vector,
+                   EVP_CIPHER_CTX* cipher,
+                   EVP_MAC_CTX* mac,
+                   int sealing) {
+    auto& keys = keys_of_the_process();
+    const auto now = steady_now();
+    ticket_keys::opener found{};
+    if (sealing == 1) {
+        const auto key = keys.current(now);
+        if (!key || RAND_bytes(vector, EVP_CIPHER_get_iv_length(EVP_aes_256_cbc())) != 1) {
+            return 0;
+        }
+        std::copy(key->name.begin(), key->name.end(), name);
+        found.with = *key;
+    } else {
+        const auto one = keys.find(
+            std::span<const unsigned char, ticket_keys::name_bytes>{name, ticket_keys::name_bytes},
+            now);
+        if (!one) {
+            return 0;
+        }
+        found = *one;
+    }
+    char digest[] = "SHA256";
+    const OSSL_PARAM with[] = {
+        OSSL_PARAM_construct_octet_string(
+            OSSL_MAC_PARAM_KEY, found.with.mac.data(), found.with.mac.size()),
+        OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest, 0),
+        OSSL_PARAM_construct_end()};
+    const bool set = EVP_MAC_CTX_set_params(mac, with) == 1 &&
+                     EVP_CipherInit_ex(cipher,
+                                       EVP_aes_256_cbc(),
+                                       nullptr,
+                                       found.with.cipher.data(),
+                                       vector,
+                                       sealing) == 1;
+    OPENSSL_cleanse(&found.with, sizeof found.with);
+    return !set ? 0 : found.is_current ? 1 : 2;
+}
+
+// Sessions are resumed by ticket alone: nothing is kept here for who does not come back.
+void issue_tickets(SSL_CTX* context) {
+    unsigned char of[EVP_MAX_MD_SIZE];
+    unsigned size = 0;
+    const auto lifetime = std::chrono::seconds{ticket_keys::period}.count();
+    if (X509_digest(SSL_CTX_get0_certificate(context), EVP_sha256(), of, &size) != 1 ||
+        SSL_CTX_set_session_id_context(context, of, size) != 1 ||
+        SSL_CTX_set_num_tickets(context, 1) != 1 ||
+        SSL_CTX_set_tlsext_ticket_key_evp_cb(context, use_ticket_key) != 1) {
+        throw std::runtime_error{"TLS: cannot set session tickets up: " + last_reason()};
+    }
+    SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_timeout(context, static_cast<long>(lifetime));
 }
 
 bool is_address(const std::string& host) {
@@ -182,11 +256,10 @@ bool is_address(const std::string& host) {
 tls_identity_ptr tls_identity::read(const config::tls_options& files, const std::string& setting) {
     auto context = make_context(TLS_server_method());
     SSL_CTX_set_options(context.get(), SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
-    // Sessions are resumed by ticket alone: nothing is kept here for who does not come back.
-    SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
     SSL_CTX_set_alpn_select_cb(context.get(), choose_protocol, nullptr);
     read_certificates(context.get(), setting + ".certificate", files.certificate);
     read_key(context.get(), setting, files, setting + ".key");
+    issue_tickets(context.get());
     return tls_identity_ptr{new tls_identity{std::move(context)}};
 }
 
@@ -203,7 +276,7 @@ tls_trust_ptr tls_trust::of_the_system() {
     SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
     SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
     if (SSL_CTX_set_default_verify_paths(context.get()) != 1 ||
-        SSL_CTX_set_alpn_protos(context.get(), http1, sizeof http1) != 0) {
+        SSL_CTX_set_alpn_protos(context.get(), protocols, sizeof protocols) != 0) {
         throw std::runtime_error{"TLS: cannot use the system's trust store: " + last_reason()};
     }
     ERR_clear_error();

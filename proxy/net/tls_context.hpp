@@ -2,7 +2,9 @@
 // What a side of TLS is set up with: a listener's certificate and key, or whom a client of TLS
 // believes. Made on a thread that may wait for files, used by all, replaced whole on a reload:
 // connections that are open keep what they began with.
-// TLS 1.2 and later, no renegotiation, no compression, HTTP/1.1 by ALPN.
+// TLS 1.2 and later, no renegotiation, no compression, HTTP/1.1 by ALPN (byte_stream::protocol says
+// what was agreed on). A client that returns within ticket_keys::period resumes, on any thread, and
+// after a reload too, as long as the certificate is the same.
 
 #include "config/options.hpp"
 

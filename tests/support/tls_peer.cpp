@@ -204,6 +204,11 @@ tls_peer::rest tls_peer::read_to_end() {
     }
 }
 
+bool tls_peer::renegotiate() {
+    ERR_clear_error();
+    return SSL_renegotiate(ssl_) == 1 && SSL_do_handshake(ssl_) == 1;
+}
+
 void tls_peer::finish_sending() {
     ERR_clear_error();
     SSL_shutdown(ssl_);

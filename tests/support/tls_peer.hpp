@@ -60,6 +60,8 @@ public:
     };
     [[nodiscard]] rest read_to_end();
 
+    /// Asks for another handshake on this connection (TLS 1.2). False: it is not to be had.
+    [[nodiscard]] bool renegotiate();
     /// close_notify; reading goes on.
     void finish_sending();
     /// FIN without a close_notify: as an attacker would.

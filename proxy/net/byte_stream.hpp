@@ -1,0 +1,221 @@
+#pragma once
+// A connection's bytes, encrypted or not: a TCP socket, and a TLS session where there is TLS.
+// Everything above net/ reads and writes this; whether there is TLS is one branch, foretold for
+// none, and no virtual call. It has the names of Asio's sockets where it does what these do, so that
+// a coroutine that awaits one awaits the other, by any completion token.
+//
+// Ends are kept apart as TCP keeps them. The end (eof) is a FIN, with TLS a close_notify, in both
+// directions and each on its own. A TLS connection that ends without one, which anybody on the way
+// can bring about, is connection_reset, after the bytes before it; and ours ends by a reset, even if
+// the process dies, unless it has said its close_notify.
+
+#include "proxy/net/asio.hpp"
+#include "proxy/net/tls_session.hpp"
+
+#include <boost/asio/append.hpp>
+#include <boost/asio/compose.hpp>
+#include <boost/asio/post.hpp>
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <utility>
+
+namespace reprise::proxy::net {
+
+/// Threads   the one of its executor.
+/// Waits     none but the async ones, which have no time limit: whoever has one cancels or closes.
+///           At most one reads and one writes at a time; closing ends both with an error. The
+///           stream outlives the call of their handlers, and is not moved meanwhile.
+class byte_stream final {
+public:
+    using executor_type = executor;
+
+    /// Plain. @pre the socket is prepared (io.hpp)
+    byte_stream(tcp_socket socket) noexcept : socket_{std::move(socket)} {}
+    /// @pre hands are shaken
+    byte_stream(tcp_socket socket, std::unique_ptr<tls_session> tls) noexcept;
+    byte_stream(byte_stream&&) noexcept = default;
+    byte_stream& operator=(byte_stream&& other) noexcept;
+    /// Closes.
+    ~byte_stream();
+
+    /// What is there now. Nothing there: 0 without an error. The end: asio::error::eof.
+    [[nodiscard]] std::size_t try_read(asio::mutable_buffer into, error_code& error);
+    /// Gives the kernel what it takes now. That it takes nothing now is 0 without an error. Whoever
+    /// is told of a part offers the rest, these bytes and no others: some of it may be encrypted.
+    template <class Buffers>
+    [[nodiscard]] std::size_t try_write(const Buffers& buffers, error_code& error);
+    /// Says that nothing follows, while reading may go on. False without an error: the kernel has
+    /// no room for the close_notify; wait_writable, and again. A FIN always goes.
+    [[nodiscard]] bool try_end(error_code& error);
+
+    /// Reads at least one byte, or reports the end. void(error_code, std::size_t)
+    template <class Token>
+    auto async_read_some(asio::mutable_buffer into, Token&& token);
+    /// Writes at least one byte. void(error_code, std::size_t)
+    template <class Buffers, class Token>
+    auto async_write_some(const Buffers& buffers, Token&& token);
+    /// Until there may be something to read: at once where that is known. void(error_code)
+    template <class Token>
+    auto wait_readable(Token&& token);
+    /// Until the kernel takes something. void(error_code)
+    template <class Token>
+    auto wait_writable(Token&& token) {
+        return socket_.async_wait(tcp_socket::wait_write, std::forward<Token>(token));
+    }
+
+    /// Asks the kernel what is there; takes nothing, but what is TLS's own.
+    [[nodiscard]] stream_look look();
+    /// Bytes written that the other side's machine has not acknowledged. 0 when the kernel doesn't
+    /// say.
+    [[nodiscard]] std::uint64_t not_acknowledged() noexcept;
+
+    /// From now on closing is a reset, whoever closes, the kernel of a process that dies too; or it
+    /// is an end again. With TLS it is one until close_notify, and this changes nothing.
+    void set_reset_on_close(bool on) noexcept;
+    /// Ends the connection. With TLS it says close_notify if the kernel takes that now; otherwise,
+    /// or in the middle of a write, it is a reset.
+    void close(error_code& error) noexcept;
+    /// Ends it so that the other side cannot take what it got for the whole: a reset.
+    void reset() noexcept;
+
+    [[nodiscard]] bool is_open() const noexcept { return socket_.is_open(); }
+    [[nodiscard]] bool is_encrypted() const noexcept { return tls_ != nullptr; }
+    /// What was agreed on by ALPN; empty: nothing, or no TLS.
+    [[nodiscard]] std::string_view protocol() const noexcept {
+        return tls_ ? tls_->protocol() : std::string_view{};
+    }
+    /// Ends what waits, with an error.
+    void cancel(error_code& error) { socket_.cancel(error); }
+    [[nodiscard]] executor_type get_executor() noexcept { return socket_.get_executor(); }
+    [[nodiscard]] int native_handle() { return socket_.native_handle(); }
+    [[nodiscard]] tcp::endpoint local_endpoint(error_code& error) const {
+        return socket_.local_endpoint(error);
+    }
+    [[nodiscard]] tcp::endpoint remote_endpoint(error_code& error) const {
+        return socket_.remote_endpoint(error);
+    }
+
+private:
+    // One piece of work over TLS: tried at once where it may succeed, and again whenever the socket
+    // is ready. `Try` returns what there is; 0 without an error: nothing yet.
+    template <class Try>
+    struct encrypted_operation {
+        byte_stream& of;
+        tcp_socket::wait_type readiness;
+        Try attempt;
+        bool wait_first;
+        enum class stage : std::uint8_t { begun, waiting, done } at = stage::begun;
+        error_code error{};
+        std::size_t count = 0;
+
+        template <class Self>
+        void operator()(Self& self, error_code waited = {}) {
+            if (at == stage::begun) {
+                self.reset_cancellation_state(asio::enable_total_cancellation());
+            }
+            if (at == stage::waiting) {
+                error = waited;
+            }
+            if (at != stage::done && !error && !(at == stage::begun && wait_first)) {
+                count = attempt(of, error);
+            }
+            if (at == stage::done || (at == stage::waiting && (error || count > 0))) {
+                self.complete(error, count);
+            } else if (error || count > 0) {
+                at = stage::done;  // not within the call that begins it
+                asio::post(of.get_executor(), std::move(self));
+            } else {
+                at = stage::waiting;
+                of.socket_.async_wait(readiness, std::move(self));
+            }
+        }
+    };
+    template <class Try, class Handler>
+    void run_encrypted(tcp_socket::wait_type readiness, Try attempt, bool first, Handler handler) {
+        asio::async_compose<Handler, void(error_code, std::size_t)>(
+            encrypted_operation<Try>{*this, readiness, std::move(attempt), first},
+            handler,
+            socket_);
+    }
+
+    tcp_socket socket_;
+    std::unique_ptr<tls_session> tls_;  // null: plain
+};
+
+inline std::size_t byte_stream::try_read(asio::mutable_buffer into, error_code& error) {
+    if (tls_) [[unlikely]] {
+        return tls_->read(into, error);
+    }
+    const auto count = socket_.read_some(into, error);
+    if (error == asio::error::would_block || error == asio::error::try_again) {
+        error.clear();
+    }
+    return count;
+}
+
+template <class Buffers>
+std::size_t byte_stream::try_write(const Buffers& buffers, error_code& error) {
+    if (tls_) [[unlikely]] {
+        std::array<asio::const_buffer, 32> parts;  // what lies behind is offered again
+        std::size_t count = 0;
+        const auto end = asio::buffer_sequence_end(buffers);
+        for (auto at = asio::buffer_sequence_begin(buffers); at != end && count < parts.size();
+             ++at) {
+            parts[count++] = *at;
+        }
+        return tls_->write(std::span{parts}.first(count), error);
+    }
+    const auto count = socket_.write_some(buffers, error);
+    if (error == asio::error::would_block || error == asio::error::try_again) {
+        error.clear();
+    }
+    return count;
+}
+
+template <class Token>
+auto byte_stream::async_read_some(asio::mutable_buffer into, Token&& token) {
+    const auto begin = [this](auto handler, asio::mutable_buffer room) {
+        if (!tls_) [[likely]] {
+            socket_.async_read_some(room, std::move(handler));
+            return;
+        }
+        const auto attempt = [room](byte_stream& of, error_code& error) {
+            return of.try_read(room, error);
+        };
+        run_encrypted(
+            tcp_socket::wait_read, attempt, tls_->must_wait(), std::move(handler));
+    };
+    return asio::async_initiate<Token, void(error_code, std::size_t)>(begin, token, into);
+}
+
+template <class Buffers, class Token>
+auto byte_stream::async_write_some(const Buffers& buffers, Token&& token) {
+    const auto begin = [this](auto handler, const Buffers& from) {
+        if (!tls_) [[likely]] {
+            socket_.async_write_some(from, std::move(handler));
+            return;
+        }
+        const auto attempt = [from](byte_stream& of, error_code& error) {
+            return of.try_write(from, error);
+        };
+        run_encrypted(tcp_socket::wait_write, attempt, false, std::move(handler));
+    };
+    return asio::async_initiate<Token, void(error_code, std::size_t)>(begin, token, buffers);
+}
+
+template <class Token>
+auto byte_stream::wait_readable(Token&& token) {
+    const auto begin = [this](auto handler) {
+        if (!tls_ || tls_->must_wait()) [[likely]] {
+            socket_.async_wait(tcp_socket::wait_read, std::move(handler));
+            return;
+        }
+        asio::post(get_executor(), asio::append(std::move(handler), error_code{}));
+    };
+    return asio::async_initiate<Token, void(error_code)>(begin, token);
+}
+
+}  // namespace reprise::proxy::net
