@@ -21,7 +21,7 @@ namespace reprise::proxy::fetch {
 
 /// Lets another thread stop the producer's reading: the socket it reads now, if any.
 struct stop_control {
-    tcp_socket* reading = nullptr;
+    net::byte_stream* reading = nullptr;
 };
 
 /// Why a step did not succeed; none: it did.

@@ -51,7 +51,7 @@ awaitable<bool> upload::fill() {
 }
 
 // One loop for both uses: with an origin the body is sent on, without one it is dropped.
-awaitable<void> upload::pass(tcp_socket* origin, std::uint64_t most) {
+awaitable<void> upload::pass(net::byte_stream* origin, std::uint64_t most) {
     phase_ = phase::running;
     if (!client_.input().empty() || origin == nullptr) {
         asks_first_ = false;
@@ -152,7 +152,7 @@ awaitable<void> upload::pass(tcp_socket* origin, std::uint64_t most) {
     over_for_exchange_.notify();
 }
 
-awaitable<void> upload::run(std::shared_ptr<upload> self, tcp_socket& origin) {
+awaitable<void> upload::run(std::shared_ptr<upload> self, net::byte_stream& origin) {
     co_await self->pass(&origin, ~std::uint64_t{0});
 }
 

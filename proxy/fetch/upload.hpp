@@ -46,7 +46,7 @@ public:
            net::deadlines& timer);
 
     /// Sends the body to `origin`; ends in one of the phases above. `self` keeps this alive.
-    [[nodiscard]] static awaitable<void> run(std::shared_ptr<upload> self, tcp_socket& origin);
+    [[nodiscard]] static awaitable<void> run(std::shared_ptr<upload> self, net::byte_stream& origin);
 
     /// A 100 (Continue) is on its way to the client: its time begins.
     void go();
@@ -75,7 +75,7 @@ public:
 
 private:
     [[nodiscard]] awaitable<bool> fill();
-    [[nodiscard]] awaitable<void> pass(tcp_socket* origin, std::uint64_t most);
+    [[nodiscard]] awaitable<void> pass(net::byte_stream* origin, std::uint64_t most);
     void begin_patience() { patience_.guard_rate(bytes_per_second_, timeout_); }
     void end(phase how) noexcept { phase_ = how; }
 

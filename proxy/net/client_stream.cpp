@@ -1,11 +1,9 @@
 #include "proxy/net/client_stream.hpp"
 
-#include <sys/socket.h>
-
 namespace reprise::proxy::net {
 
-client_stream::client_stream(tcp_socket socket, deadlines& timer)
-    : socket_{std::move(socket)},
+client_stream::client_stream(byte_stream stream, deadlines& timer)
+    : socket_{std::move(stream)},
       patience_{timer,
                 [this] {
                     error_code ignored;
@@ -17,9 +15,7 @@ client_stream::client_stream(tcp_socket socket, deadlines& timer)
               [this] {
                   error_code ignored;
                   socket_.cancel(ignored);
-              }} {
-    prepare_socket(socket_);
-}
+              }} {}
 
 client_stream::~client_stream() {
     close();
@@ -47,16 +43,6 @@ awaitable<client_stream::read_end> client_stream::read(std::size_t most) {
     co_return read_end::closed;
 }
 
-bool client_stream::read_now(std::size_t most) {
-    const auto room = input_.prepare(1);
-    error_code error;
-    const auto got = try_read(
-        socket_, asio::buffer(room.data(), std::min(room.size(), most)), error);
-    input_.commit(got);
-    bytes_in_ += got;
-    return got > 0;
-}
-
 namespace {
 // Removes the first `bytes` of a list of buffers.
 void drop_front(std::vector<asio::const_buffer>& parts, std::size_t bytes) {
@@ -75,7 +61,7 @@ void drop_front(std::vector<asio::const_buffer>& parts, std::size_t bytes) {
 bool client_stream::send_now(std::vector<asio::const_buffer>& parts) {
     while (!parts.empty() && !failed_) {
         error_code error;
-        const auto sent = try_write(socket_, parts, error);
+        const auto sent = socket_.try_write(parts, error);
         bytes_out_ += sent;
         if (error) {
             failed_ = true;
@@ -109,23 +95,30 @@ awaitable<bool> client_stream::send(std::vector<asio::const_buffer>& parts,
     co_return !failed_;
 }
 
+awaitable<bool> client_stream::end_sending(std::uint64_t bytes_per_second,
+                                           std::chrono::milliseconds timeout) {
+    taking_.begin(bytes_per_second, timeout);
+    const bool said = co_await net::end_sending(socket_);
+    taking_.end();
+    failed_ = failed_ || !said;
+    co_return said;
+}
+
 std::uint64_t client_stream::acknowledged() noexcept {
-    return link_ ? link_->acknowledged() : bytes_out_ - not_acknowledged(socket_);
+    return bytes_out_ - not_acknowledged(socket_);
 }
 
 void client_stream::reply_is_whole() noexcept {
     whole_until_ = bytes_out_;
     if (resets_) {
         resets_ = false;
-        set_reset_on_close(socket_, false);
+        socket_.set_reset_on_close(false);
     }
 }
 
 void client_stream::reply_ends_by_closing() noexcept {
-    if (!link_) {  // whose own socket is set so as long as it has not said the end
-        resets_ = true;
-        set_reset_on_close(socket_, true);
-    }
+    resets_ = true;
+    socket_.set_reset_on_close(true);
 }
 
 void client_stream::close() noexcept {
@@ -138,24 +131,12 @@ void client_stream::close() noexcept {
 }
 
 bool client_stream::client_left() {
-    char byte = 0;
-    const auto got = ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    if (got > 0) {
-        return false;
-    }
-    return got == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+    return socket_.look() == stream_look::end;
 }
 
 void client_stream::break_off() noexcept {
     failed_ = true;
-    if (link_) {
-        link_->break_off();
-    }
-    if (socket_.is_open()) {
-        set_reset_on_close(socket_, true);
-    }
-    error_code ignored;
-    socket_.close(ignored);
+    socket_.reset();
 }
 
 }  // namespace reprise::proxy::net

@@ -10,10 +10,9 @@
 #include "proxy/net/io.hpp"
 #include "proxy/net/pace.hpp"
 #include "proxy/net/read_buffer.hpp"
-#include "proxy/net/tls.hpp"
 
 #include <cstdint>
-#include <memory>
+#include <chrono>
 #include <string_view>
 #include <vector>
 
@@ -23,12 +22,12 @@ namespace reprise::proxy::net {
 /// whether it has passed.
 class client_stream {
 public:
-    client_stream(tcp_socket socket, deadlines& timer);
+    client_stream(byte_stream stream, deadlines& timer);
     ~client_stream();
     client_stream(const client_stream&) = delete;
     client_stream& operator=(const client_stream&) = delete;
 
-    [[nodiscard]] tcp_socket& socket() noexcept { return socket_; }
+    [[nodiscard]] byte_stream& socket() noexcept { return socket_; }
     [[nodiscard]] read_buffer& input() noexcept { return input_; }
     [[nodiscard]] deadline& patience() noexcept { return patience_; }
 
@@ -36,8 +35,6 @@ public:
     /// Reads once, at least one byte, into input(); at most `most` bytes. patience() is armed by
     /// the caller.
     [[nodiscard]] awaitable<read_end> read(std::size_t most);
-    /// What is there already, without waiting. False: nothing was.
-    bool read_now(std::size_t most);
 
     /// Sends what the kernel takes of `parts` (of the rest, `parts` keeps nothing that was sent).
     /// True when all has gone or the connection has failed (then failed() is true).
@@ -47,6 +44,11 @@ public:
     [[nodiscard]] awaitable<bool> send(std::vector<asio::const_buffer>& parts,
                                        std::uint64_t bytes_per_second,
                                        std::chrono::milliseconds timeout);
+
+    /// Says that nothing follows: a FIN, or close_notify, for which there must be room: waits like
+    /// send. False: the connection has failed.
+    [[nodiscard]] awaitable<bool> end_sending(std::uint64_t bytes_per_second,
+                                              std::chrono::milliseconds timeout);
 
     [[nodiscard]] bool failed() const noexcept { return failed_; }
     [[nodiscard]] std::uint64_t bytes_in() const noexcept { return bytes_in_; }
@@ -72,15 +74,12 @@ public:
     /// of it is a reset, were it the kernel's when the process dies.
     void reply_ends_by_closing() noexcept;
 
-    /// How many bytes of what went out have been acknowledged by the client's machine, and a
-    /// constant more: TLS's, where there is TLS.
+    /// How many bytes of what went out have been acknowledged by the client's machine, less what
+    /// TLS adds to those that have not.
     [[nodiscard]] std::uint64_t acknowledged() noexcept;
 
     /// True when the client has closed or broken its side: asks the kernel, takes nothing.
     [[nodiscard]] bool client_left();
-
-    /// The socket is the plain end of `link`.
-    void is_behind(std::shared_ptr<tls_link> link) noexcept { link_ = std::move(link); }
 
     /// Ends the connection: by a reset while a reply is under way.
     void close() noexcept;
@@ -88,11 +87,10 @@ public:
     void break_off() noexcept;
 
 private:
-    tcp_socket socket_;
+    byte_stream socket_;
     read_buffer input_;
     deadline patience_;
-    std::shared_ptr<tls_link> link_;  // null: the client's own TCP connection
-    pace_guard taking_;               // while a send waits
+    pace_guard taking_;  // while a send waits
     bool failed_ = false;
     bool resets_ = false;  // the socket is set so that closing it is a reset
     std::uint64_t bytes_in_ = 0;

@@ -1,9 +1,5 @@
 #include "proxy/net/io.hpp"
 
-#include <linux/sockios.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
-
 namespace reprise::proxy::net {
 
 void prepare_socket(tcp_socket& socket) noexcept {
@@ -12,24 +8,18 @@ void prepare_socket(tcp_socket& socket) noexcept {
     socket.set_option(tcp::no_delay{true}, ignored);
 }
 
-std::uint64_t not_acknowledged(tcp_socket& socket) noexcept {
-    int bytes = 0;
-    const bool told = ::ioctl(socket.native_handle(), SIOCOUTQ, &bytes) == 0;
-    return told && bytes > 0 ? static_cast<std::uint64_t>(bytes) : 0;
-}
-
-void set_reset_on_close(tcp_socket& socket, bool on) noexcept {
-    const ::linger how{on ? 1 : 0, 0};
-    static_cast<void>(
-        ::setsockopt(socket.native_handle(), SOL_SOCKET, SO_LINGER, &how, sizeof how));
-}
-
-std::size_t try_read(tcp_socket& socket, asio::mutable_buffer into, error_code& error) {
-    const auto count = socket.read_some(into, error);
-    if (error == asio::error::would_block || error == asio::error::try_again) {
-        error.clear();
+awaitable<bool> end_sending(byte_stream& stream) {
+    error_code error;
+    while (!stream.try_end(error)) {
+        if (!error) {
+            const auto [waited] = co_await stream.wait_writable(use_tuple);
+            error = waited;
+        }
+        if (error) {
+            co_return false;
+        }
     }
-    return count;
+    co_return true;
 }
 
 }  // namespace reprise::proxy::net

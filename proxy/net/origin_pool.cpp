@@ -31,7 +31,7 @@ origin_lease::~origin_lease() {
     close();
 }
 
-tcp_socket& origin_lease::socket() noexcept {
+byte_stream& origin_lease::socket() noexcept {
     return connection_->socket;
 }
 read_buffer& origin_lease::buffer() noexcept {
@@ -200,16 +200,19 @@ awaitable<attempt<origin_lease>> origin_pool::acquire(origin_address to,
         mine->add(mine->figures.failures, 1);
         co_return failure{failure_code::connect_refused, name + " closed the connection at once"};
     }
+    std::optional<byte_stream> stream;
     if (to.tls) {
         auto secured = co_await connect_tls(
-            std::move(*socket), mine->trust, name, tls_pace{}, mine->timer, until);
+            std::move(*socket), mine->trust, name, mine->timer, until);
         if (secured.has_error()) {
             mine->add(mine->figures.failures, 1);
             co_return std::move(secured.error());
         }
-        socket = std::move(secured);
+        stream.emplace(std::move(*secured));
+    } else {
+        stream.emplace(std::move(*socket));
     }
-    auto connection = std::make_unique<pool_connection>(std::move(*socket), peer.address(), group);
+    auto connection = std::make_unique<pool_connection>(std::move(*stream), peer.address(), group);
     slot.hand_over();
     connection->share = share;
     connection->judged_by = judge;

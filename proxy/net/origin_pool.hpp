@@ -12,7 +12,7 @@
 #include "proxy/base/clock.hpp"
 #include "proxy/base/failure.hpp"
 #include "proxy/net/address.hpp"
-#include "proxy/net/asio.hpp"
+#include "proxy/net/byte_stream.hpp"
 #include "proxy/net/deadlines.hpp"
 #include "proxy/net/distrusted_origins.hpp"
 #include "proxy/net/guard.hpp"
@@ -79,7 +79,7 @@ public:
     [[nodiscard]] explicit operator bool() const noexcept { return connection_ != nullptr; }
 
     /// @pre of these four: it holds a connection
-    [[nodiscard]] tcp_socket& socket() noexcept;
+    [[nodiscard]] byte_stream& socket() noexcept;
     [[nodiscard]] read_buffer& buffer() noexcept;
     [[nodiscard]] bool reused() const noexcept;
     [[nodiscard]] const asio::ip::address& address() const noexcept;
@@ -125,8 +125,7 @@ public:
 
     /// An idle connection (the most recently used) or a new one, or, at a limit, one that comes
     /// free before `until`: else origin_connection_limit or client_share_used. The errors of dial
-    /// and connect_tls otherwise. What is leased speaks plain in either case: TLS is behind it
-    /// (tls.hpp).
+    /// and connect_tls otherwise.
     /// @param to          its host must live until the call is awaited
     /// @param fresh_only  never an idle one: for a retry after a reused connection failed, and for
     ///                    requests that can't be sent twice

@@ -1,8 +1,6 @@
 #include "proxy/net/pool_state.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <sys/socket.h>
 #include <utility>
 
 namespace reprise::proxy::net::detail {
@@ -10,19 +8,6 @@ namespace {
 
 constexpr std::size_t idle_buffer_bytes = 16 << 10;  // what an idle connection may keep
 constexpr std::size_t most_unused_shares = 64;       // in a group: spares their making anew
-
-enum class found : std::uint8_t { nothing, end, bytes };
-
-/// Nothing to read and no end: anything else on an idle connection makes it unusable.
-found look_into(tcp_socket& socket) {
-    char byte = 0;
-    const auto count = ::recv(socket.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    if (count > 0) {
-        return found::bytes;
-    }
-    const bool silent = count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
-    return silent ? found::nothing : found::end;
-}
 
 }  // namespace
 
@@ -182,11 +167,12 @@ bool pool_state::usable(pool_connection& each) {
         }
         each.judged_by = guard;
     }
-    const auto in_it = look_into(each.socket);
-    if (in_it == found::bytes) {
+    // Nothing to read and no end: anything else on an idle connection makes it unusable.
+    const auto in_it = each.socket.look();
+    if (in_it == stream_look::bytes) {
         caught(each);
     }
-    if (in_it != found::nothing) {
+    if (in_it != stream_look::nothing) {
         add(figures.stale, 1);
         return false;
     }
@@ -210,7 +196,7 @@ void pool_state::caught(pool_connection& each) {
 
 // One that nobody will look at again before it is used.
 void pool_state::discard_idle(connection_ptr connection) {
-    if (look_into(connection->socket) == found::bytes) {
+    if (connection->socket.look() == stream_look::bytes) {
         caught(*connection);
     }
     discard(std::move(connection));

@@ -37,12 +37,12 @@ struct pool_share {
 };
 
 struct pool_connection : list_link {
-    pool_connection(tcp_socket from, asio::ip::address to, pool_group& in)
+    pool_connection(byte_stream from, asio::ip::address to, pool_group& in)
         : socket(std::move(from)),
           address(std::move(to)),
           group(&in) {}
 
-    tcp_socket socket;
+    byte_stream socket;
     read_buffer buffer;
     asio::ip::address address;
     pool_group* group;

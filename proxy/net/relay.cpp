@@ -6,7 +6,6 @@
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
 #include <array>
-#include <utility>
 #include <vector>
 
 namespace reprise::proxy::net {
@@ -22,29 +21,21 @@ std::array<char, scratch_bytes>& scratch() {
 }
 
 struct tunnel {
-    tcp_socket& a;
-    tcp_socket& b;
-    relay_owner owner;
+    byte_stream& a;
+    byte_stream& b;
     relay_result& result;
     pace_guard quiet;
     bool broken = false;
 
-    tunnel(tcp_socket& first,
-           tcp_socket& second,
-           deadlines& timer,
-           relay_owner of_a,
-           relay_result& into)
+    tunnel(byte_stream& first, byte_stream& second, deadlines& timer, relay_result& into)
         : a(first),
           b(second),
-          owner(std::move(of_a)),
           result(into),
           quiet(
               timer, [this] { return moved(); }, [this] { break_off(); }) {}
 
     std::uint64_t moved() {
-        const auto taken_by_a = owner.acknowledged ? owner.acknowledged()
-                                                   : result.b_to_a - not_acknowledged(a);
-        return result.a_to_b + result.b_to_a + taken_by_a + result.a_to_b - not_acknowledged(b);
+        return 2 * (result.a_to_b + result.b_to_a) - not_acknowledged(a) - not_acknowledged(b);
     }
     void close() {
         error_code ignored;
@@ -52,22 +43,14 @@ struct tunnel {
         b.close(ignored);
     }
     void break_off() {
-        if (!std::exchange(broken, true)) {
-            if (owner.break_off) {
-                owner.break_off();
-            }
-            for (auto* side : {&a, &b}) {
-                if (side->is_open()) {
-                    set_reset_on_close(*side, true);
-                }
-            }
-        }
-        close();
+        broken = true;
+        a.reset();
+        b.reset();
     }
 };
 
 /// Hands everything to the kernel, piece by piece so that a slow receiver counts as progress.
-awaitable<bool> push(tcp_socket& to, std::string_view bytes, std::uint64_t& moved) {
+awaitable<bool> push(byte_stream& to, std::string_view bytes, std::uint64_t& moved) {
     while (!bytes.empty()) {
         const auto [error, count] = co_await to.async_write_some(asio::buffer(bytes), use_tuple);
         if (error) {
@@ -81,7 +64,7 @@ awaitable<bool> push(tcp_socket& to, std::string_view bytes, std::uint64_t& move
 
 /// One direction, until its source ends or either side breaks off.
 awaitable<void> pump(
-    tunnel& whole, tcp_socket& from, tcp_socket& to, std::string_view first, std::uint64_t& moved) {
+    tunnel& whole, byte_stream& from, byte_stream& to, std::string_view first, std::uint64_t& moved) {
     const bool sent = co_await push(to, first, moved);
     if (!sent) {
         whole.break_off();
@@ -89,9 +72,12 @@ awaitable<void> pump(
     }
     for (unsigned rounds = 0;; ++rounds) {
         error_code error;
-        const auto count = try_read(from, asio::buffer(scratch()), error);
+        const auto count = from.try_read(asio::buffer(scratch()), error);
         if (error == asio::error::eof) {
-            to.shutdown(tcp_socket::shutdown_send, error);
+            const bool told = co_await end_sending(to);
+            if (!told) {
+                whole.break_off();
+            }
             co_return;
         }
         if (error) {
@@ -99,7 +85,7 @@ awaitable<void> pump(
             co_return;
         }
         if (count > 0) {
-            const auto taken = try_write(to, asio::buffer(scratch().data(), count), error);
+            const auto taken = to.try_write(asio::buffer(scratch().data(), count), error);
             if (error) {
                 whole.break_off();
                 co_return;
@@ -118,7 +104,7 @@ awaitable<void> pump(
         }
         if (count == 0 || rounds >= most_rounds) {
             rounds = 0;
-            const auto [wait_error] = co_await from.async_wait(tcp_socket::wait_read, use_tuple);
+            const auto [wait_error] = co_await from.wait_readable(use_tuple);
             if (wait_error) {
                 whole.break_off();
                 co_return;
@@ -129,18 +115,15 @@ awaitable<void> pump(
 
 }  // namespace
 
-awaitable<relay_result> relay(tcp_socket& a,
-                              tcp_socket& b,
+awaitable<relay_result> relay(byte_stream& a,
+                              byte_stream& b,
                               std::string_view from_a,
                               std::string_view from_b,
                               std::chrono::milliseconds idle,
-                              deadlines& timer,
-                              relay_owner owner) {
+                              deadlines& timer) {
     using namespace asio::experimental::awaitable_operators;
     relay_result result;
-    tunnel whole{a, b, timer, std::move(owner), result};
-    prepare_socket(a);
-    prepare_socket(b);
+    tunnel whole{a, b, timer, result};
     keep_little_unsent(b.native_handle());
     whole.quiet.begin(0, idle);
     co_await (pump(whole, a, b, from_a, result.a_to_b) && pump(whole, b, a, from_b, result.b_to_a));

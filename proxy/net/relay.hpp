@@ -1,14 +1,13 @@
 #pragma once
-// Bytes both ways between two sockets until both ends are done: CONNECT and WebSocket.
+// Bytes both ways between two connections until both ends are done: CONNECT and WebSocket.
 // An idle tunnel holds no buffer: a thread's one scratch block is filled and emptied between two
 // suspensions, and only what a slow receiver would not take is copied to wait for it.
 
-#include "proxy/net/asio.hpp"
+#include "proxy/net/byte_stream.hpp"
 #include "proxy/net/deadlines.hpp"
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <string_view>
 
 namespace reprise::proxy::net {
@@ -19,14 +18,6 @@ enum class relay_end : std::uint8_t {
     timed_out,  ///< nothing moved for `idle`, or the thread is stopping
 };
 
-/// What a's socket alone does not know, being the plain end of a TLS connection perhaps.
-struct relay_owner {
-    /// Bytes of what was sent to a that the other side has acknowledged, and a constant more.
-    std::function<std::uint64_t()> acknowledged;
-    /// Ends a so that what it was sent is not taken for the whole.
-    std::function<void()> break_off;
-};
-
 struct relay_result {
     std::uint64_t a_to_b = 0;  ///< bytes handed to b's socket, those of `from_a` included
     std::uint64_t b_to_a = 0;
@@ -35,19 +26,17 @@ struct relay_result {
 
 /// First `from_a` to b and `from_b` to a, then everything that arrives. A side's FIN is passed on
 /// and the other direction goes on. Any other end is a reset of both sides: of what is inside
-/// nobody knows whether a FIN would say that it is complete. Nothing is read from a side while the
+/// nobody knows whether a FIN would say that it is complete. With TLS its close_notify is the FIN. Nothing is read from a side while the
 /// other has not taken what was read before: memory is bounded by one scratch block a direction.
 /// Afterwards both sockets are closed.
 /// @param from_a  read from a beyond the head; must live as long as the call, like the sockets
 /// @param idle    ends the tunnel when nothing moved in either direction for so long (pace_guard);
 ///                what a slow receiver acknowledges of what it was sent before has moved too
-/// @param owner   of a; without, its socket is all there is
-[[nodiscard]] awaitable<relay_result> relay(tcp_socket& a,
-                                            tcp_socket& b,
+[[nodiscard]] awaitable<relay_result> relay(byte_stream& a,
+                                            byte_stream& b,
                                             std::string_view from_a,
                                             std::string_view from_b,
                                             std::chrono::milliseconds idle,
-                                            deadlines& timer,
-                                            relay_owner owner = {});
+                                            deadlines& timer);
 
 }  // namespace reprise::proxy::net

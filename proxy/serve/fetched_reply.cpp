@@ -185,8 +185,7 @@ awaitable<std::optional<given>> fetch_relay::give(cache::fetch_reader& reader) {
         case news::head: co_return co_await take_head(reader);
         case news::validated: co_return take_validated();
         case news::failed: co_return take_failure();
-        case news::upgraded:
-            co_return take_upgrade();
+        case news::upgraded: co_return take_upgrade();
         case news::nothing:
         case news::data:
         case news::end:

@@ -16,7 +16,7 @@ constexpr std::chrono::milliseconds between_looks{100};
 // Our end of the client's own connection.
 tcp::endpoint reached_at(session_state& session) {
     error_code gone;
-    return session.reached_at ? *session.reached_at : session.client.socket().local_endpoint(gone);
+    return session.client.socket().local_endpoint(gone);
 }
 
 std::string_view text_of(const std::vector<std::byte>& bytes) noexcept {

@@ -27,8 +27,9 @@ awaitable<ended> finish_request_body(exchange_state& x, ended answered) {
         // Answered in full before the body was here in full, and the origin reads on. A reply that
         // ends with the connection has its end now; the producer says when the upload has to stop.
         if (!x.out.keeps) {
-            error_code ignored;
-            x.session.client.socket().shutdown(tcp_socket::shutdown_send, ignored);
+            const auto& options = x.settings->options;
+            (void)co_await x.session.client.end_sending(options.limits.body_rate,
+                                                        options.timeouts.client_body);
         }
         co_await x.upload->ended(fetch::upload::waiter::exchange);
     }

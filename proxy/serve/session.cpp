@@ -3,6 +3,7 @@
 #include "proxy/base/log.hpp"
 #include "proxy/base/seldom.hpp"
 #include "proxy/net/access.hpp"
+#include "proxy/net/tls.hpp"
 #include "proxy/serve/exchange.hpp"
 #include "proxy/serve/own_reply.hpp"
 
@@ -43,9 +44,11 @@ census_place::~census_place() {
     }
 }
 
-session_state::session_state(thread::worker& in, tcp_socket socket, std::size_t listener_index)
+session_state::session_state(thread::worker& in,
+                             net::byte_stream stream,
+                             std::size_t listener_index)
     : w{in},
-      client{std::move(socket), in.timer},
+      client{std::move(stream), in.timer},
       arrived{in.timer},
       listener{listener_index} {
     head.fields.reserve(32);
@@ -53,12 +56,14 @@ session_state::session_state(thread::worker& in, tcp_socket socket, std::size_t 
 }
 
 session::session(thread::worker& w,
-                 tcp_socket socket,
+                 net::byte_stream stream,
                  std::size_t listener,
-                 const tcp::endpoint& client)
-    : state_{w, std::move(socket), listener},
+                 const tcp::endpoint& client,
+                 census_place place)
+    : state_{w, std::move(stream), listener},
       place_{w.connections.insert(w.connections.end(), this)},
-      client_{client} {
+      client_{client},
+      place_among_clients_{std::move(place)} {
     w.counts.client_open.add();
 }
 
@@ -68,18 +73,16 @@ session::~session() {
     w.counts.client_open.subtract();
 }
 
-void session::is_behind(std::shared_ptr<net::tls_link> link,
-                        const tcp::endpoint& here,
-                        census_place place) {
-    state_.reached_at = here;
-    state_.client.is_behind(std::move(link));
-    place_among_clients_ = std::move(place);
-}
-
 void session::end_if_idle() {
-    if (idle_) {
-        abort();
+    if (!idle_) {
+        return;
     }
+    if (auto& stream = state_.client.socket(); stream.is_encrypted()) {
+        error_code ignored;
+        stream.cancel(ignored);  // it has its end to say, for which there may be no room yet
+        return;
+    }
+    abort();
 }
 
 void session::abort() {
@@ -130,6 +133,21 @@ session::head_state session::look_for_head(bool first) {
     return head_state::need_more;
 }
 
+awaitable<bool> session::end_sending() {
+    const auto current = state_.w.current;
+    const auto& options = current->options;
+    co_return co_await state_.client.end_sending(options.limits.body_rate,
+                                                 options.timeouts.client_body);
+}
+
+awaitable<void> session::say_end() {
+    auto& client = state_.client;
+    idle_ = false;
+    if (!client.failed() && !client.reply_under_way() && client.socket().is_open()) {
+        static_cast<void>(co_await end_sending());
+    }
+}
+
 // Lets the last answer arrive: closing with unread input would reset the connection and take the
 // answer with it.
 awaitable<void> session::linger() {
@@ -141,8 +159,10 @@ awaitable<void> session::linger() {
         client.break_off();
         co_return;
     }
-    error_code ignored;
-    client.socket().shutdown(tcp_socket::shutdown_send, ignored);
+    const bool said = co_await end_sending();
+    if (!said) {
+        co_return;
+    }
     client.patience().expire_after(std::chrono::seconds{2});
     std::uint64_t dropped = 0;
     while (dropped < linger_most) {
@@ -238,14 +258,8 @@ awaitable<void> run_tls_session(thread::worker& w,
         w.counts.client_refused.add();
         co_return;
     }
-    const auto current = w.current;
-    const auto& options = current->options;
-    const net::tls_pace pace{options.limits.body_rate, options.timeouts.client_body};
-    const auto until = steady_now() + options.timeouts.client_head;
-    error_code gone;
-    const auto here = socket.local_endpoint(gone);
-    auto secured = co_await net::accept_tls(
-        std::move(socket), std::move(identity), pace, w.timer, until);
+    const auto until = steady_now() + w.current->options.timeouts.client_head;
+    auto secured = co_await net::accept_tls(std::move(socket), std::move(identity), w.timer, until);
     if (!secured) {
         log::debug("TLS with ",
                    client.address().to_string(),
@@ -255,13 +269,9 @@ awaitable<void> run_tls_session(thread::worker& w,
                    secured.error().detail);
         co_return;
     }
-    const auto link = secured->link;
-    session one{w, std::move(secured->plain), listener, client};
-    one.is_behind(link, here, std::move(place));
+    session one{w, std::move(*secured), listener, client, std::move(place)};
     co_await one.run();
-    // It counts as open until its last bytes are on their way, so that a drain waits for them.
-    one.abort();
-    co_await link->ended();
+    co_await one.say_end();
 }
 }  // namespace
 
@@ -272,6 +282,7 @@ void serve_client(thread::worker& w, tcp_socket socket, std::size_t listener) {
     if (gone) {
         return;
     }
+    net::prepare_socket(socket);
     auto on_end = [](std::exception_ptr broken) {
         if (!broken) {
             return;

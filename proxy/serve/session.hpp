@@ -1,7 +1,6 @@
 #pragma once
 // One client connection: read a head, exchange, again; in the order in which requests come.
 
-#include "proxy/net/tls.hpp"
 #include "proxy/serve/session_state.hpp"
 #include "proxy/thread/client_connection.hpp"
 #include "proxy/thread/worker.hpp"
@@ -33,19 +32,18 @@ private:
 /// worker::connections.
 class session final : public thread::client_connection {
 public:
+    /// @param place  the client's, if it has one already
     session(thread::worker& w,
-            tcp_socket socket,
+            net::byte_stream stream,
             std::size_t listener,
-            const tcp::endpoint& client);
+            const tcp::endpoint& client,
+            census_place place = {});
     ~session();
 
-    /// Before run(): `socket` is the plain end of `link`, the client reached `here`, and it has its
-    /// place already.
-    void is_behind(std::shared_ptr<net::tls_link> link,
-                   const tcp::endpoint& here,
-                   census_place place);
-
     [[nodiscard]] awaitable<void> run();
+    /// After run(): a FIN waits for nothing, a close_notify for room behind what was sent. It
+    /// counts as open meanwhile, so that a drain waits for it.
+    [[nodiscard]] awaitable<void> say_end();
 
     void end_if_idle() override;
     void abort() override;
@@ -54,6 +52,7 @@ public:
 private:
     enum class head_state : std::uint8_t { whole, need_more, refused, end };
     [[nodiscard]] head_state look_for_head(bool first);
+    [[nodiscard]] awaitable<bool> end_sending();
     [[nodiscard]] awaitable<void> linger();
 
     session_state state_;

@@ -8,14 +8,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
 namespace reprise::proxy::serve {
 
 struct session_state {
-    session_state(thread::worker& in, tcp_socket socket, std::size_t listener_index);
+    session_state(thread::worker& in, net::byte_stream stream, std::size_t listener_index);
 
     thread::worker& w;
     net::client_stream client;
@@ -24,10 +23,9 @@ struct session_state {
     std::string client_address;      ///< numeric
     net::address_bytes client_at{};  ///< the same
     std::uint16_t client_port = 0;
-    std::optional<tcp::endpoint> reached_at;  ///< our end, where `client`'s socket does not know it
-    bool client_refused = false;              ///< by access.clients
-    bool client_gone = false;                 ///< seen by the watch
-    bool waiting = false;                     ///< the watch looks at this session
+    bool client_refused = false;  ///< by access.clients
+    bool client_gone = false;     ///< seen by the watch
+    bool waiting = false;         ///< the watch looks at this session
 
     // Scratch that lives from request to request, so that a hit allocates nothing.
     http::request_head head;

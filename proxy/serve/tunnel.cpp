@@ -7,15 +7,6 @@
 
 namespace reprise::proxy::serve {
 
-namespace {
-
-net::relay_owner relay_owner_of(net::client_stream& client) {
-    return {.acknowledged = [&client] { return client.acknowledged(); },
-            .break_off = [&client] { client.break_off(); }};
-}
-
-}  // namespace
-
 // A tunnel has no Via: its client would be taken for this proxy where that is known by its address,
 // by a peer or by our own listeners, and be told, or purge, what is not for him.
 std::optional<failure> tunnel::judge_far_end(const tcp::endpoint& far) const {
@@ -44,7 +35,7 @@ awaitable<given> tunnel::connect() {
     if (auto refused = judge_far_end(far)) {
         co_return answers::refused{std::move(*refused)};
     }
-    tcp_socket origin{std::move(*dialled)};
+    net::byte_stream origin{std::move(*dialled)};
     x_.book.origin = net::endpoint_text(far.address(), far.port());
     const auto sent = co_await send_head("HTTP/1.1 200 Connection established\r\n\r\n", 200);
     if (sent == ended::keep) {
@@ -78,18 +69,16 @@ awaitable<ended> tunnel::send_head(std::string text, unsigned status) {
     co_return co_await x_.out.send();
 }
 
-awaitable<void> tunnel::pass(tcp_socket& far,
+awaitable<void> tunnel::pass(net::byte_stream& far,
                              const std::string& from_client,
                              const std::string& from_far) {
     auto& client = x_.session.client;
-    const auto owner = relay_owner_of(client);
     const auto end = co_await net::relay(client.socket(),
                                          far,
                                          from_client,
                                          from_far,
                                          x_.settings->options.timeouts.tunnel_idle,
-                                         x_.w.timer,
-                                         owner);
+                                         x_.w.timer);
     x_.w.counts.bytes_to_origins.add(end.a_to_b);
     x_.w.counts.bytes_from_origins.add(end.b_to_a);
     client.note_relayed(end.a_to_b - std::min<std::uint64_t>(end.a_to_b, from_client.size()),

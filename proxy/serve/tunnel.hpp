@@ -20,7 +20,7 @@ public:
 private:
     [[nodiscard]] std::optional<failure> judge_far_end(const tcp::endpoint& far) const;
     [[nodiscard]] awaitable<ended> send_head(std::string text, unsigned status);
-    [[nodiscard]] awaitable<void> pass(tcp_socket& far,
+    [[nodiscard]] awaitable<void> pass(net::byte_stream& far,
                                        const std::string& from_client,
                                        const std::string& from_far);
 

@@ -20,21 +20,13 @@ using tests::tls_peer;
 
 namespace {
 
-awaitable<byte_stream> shaken(tcp_socket& socket, tls_identity_ptr identity) {
-    auto tls = std::make_unique<tls_session>(identity->begin(), socket.native_handle());
-    for (;;) {
-        const auto step = tls->shake_hands();
-        if (step == tls_session::handshake::done) {
-            co_return byte_stream{std::move(socket), std::move(tls)};
-        }
-        if (step == tls_session::handshake::failed) {
-            throw std::runtime_error{tls->why()};
-        }
-        co_await socket.async_wait(step == tls_session::handshake::wants_to_read
-                                       ? tcp_socket::wait_read
-                                       : tcp_socket::wait_write,
-                                   use_tuple);
+awaitable<byte_stream> shaken(tcp_socket& socket, tls_identity_ptr identity, deadlines& timer) {
+    auto made = co_await accept_tls(
+        std::move(socket), std::move(identity), timer, steady_now() + test_patience);
+    if (!made) {
+        throw std::runtime_error{made.error().detail};
     }
+    co_return std::move(*made);
 }
 
 tls_identity_ptr known_identity() {
@@ -124,7 +116,7 @@ struct stream_bench : tls_bench {
                                        .newest = newest}));
         bool shook = false;
         on_thread([&] { shook = peer->shake_hands(); });
-        stream.emplace(finish(shaken(pair.ours, known_identity())));
+        stream.emplace(finish(shaken(pair.ours, known_identity(), timer)));
         other.join();
         REQUIRE(shook);
         if (between) {
@@ -293,7 +285,7 @@ struct returning_client {
             SSL_free(ssl);
         });
         ::fcntl(far, F_SETFL, ::fcntl(far, F_GETFL) & ~O_NONBLOCK);
-        auto stream = bench.finish(shaken(bench.pair.ours, server));
+        auto stream = bench.finish(shaken(bench.pair.ours, server, bench.timer));
         error_code error;
         REQUIRE(stream.try_write(asio::buffer("x", 1), error) == 1);
         bench.join_running();

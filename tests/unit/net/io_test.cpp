@@ -5,7 +5,7 @@ using namespace reprise::proxy;
 using namespace reprise::proxy::net;
 
 namespace {
-awaitable<error_code> send_pieces(tcp_socket& socket,
+awaitable<error_code> send_pieces(byte_stream& socket,
                                   const std::string& first,
                                   const std::string& second) {
     const std::array pieces{asio::const_buffer{asio::buffer(first)},
@@ -19,8 +19,9 @@ TEST_SUITE_BEGIN("net/io");
 TEST_CASE("a small write is with the kernel before the loop has turned") {
     test_loop loop;
     auto pair = connected_pair(loop.io);
+    byte_stream ours{std::move(pair.ours)};
     error_code error;
-    CHECK(try_write(pair.ours, asio::buffer("hello", 5), error) == 5);
+    CHECK(ours.try_write(asio::buffer("hello", 5), error) == 5);
     CHECK(!error);
     CHECK(loop.finish(read_exactly(pair.theirs, 5)) == "hello");
 }
@@ -28,11 +29,12 @@ TEST_CASE("a small write is with the kernel before the loop has turned") {
 TEST_CASE("a write larger than the kernel takes at once arrives whole") {
     test_loop loop;
     auto pair = connected_pair(loop.io);
+    byte_stream ours{std::move(pair.ours)};
     const std::string first(7, 'a');
     const std::string second(12 << 20, 'b');
     std::optional<error_code> result;
     asio::co_spawn(loop.io,
-                   send_pieces(pair.ours, first, second),
+                   send_pieces(ours, first, second),
                    [&](std::exception_ptr, error_code error) { result = error; });
     CHECK(loop.finish(read_exactly(pair.theirs, first.size() + second.size())) == first + second);
     loop.run_until([&] { return result.has_value(); });
@@ -42,13 +44,14 @@ TEST_CASE("a write larger than the kernel takes at once arrives whole") {
 TEST_CASE("reading now tells nothing there from the end") {
     test_loop loop;
     auto pair = connected_pair(loop.io);
+    byte_stream ours{std::move(pair.ours)};
     char block[16];
     error_code error;
-    CHECK(try_read(pair.ours, asio::buffer(block), error) == 0);
+    CHECK(ours.try_read(asio::buffer(block), error) == 0);
     CHECK(!error);
     pair.theirs.close();
     loop.run_until([&] {
-        static_cast<void>(try_read(pair.ours, asio::buffer(block), error));
+        static_cast<void>(ours.try_read(asio::buffer(block), error));
         return error.failed();
     });
     CHECK(error == asio::error::eof);
@@ -57,10 +60,11 @@ TEST_CASE("reading now tells nothing there from the end") {
 TEST_CASE("writing to a connection that is gone is an error, not a signal") {
     test_loop loop;
     auto pair = connected_pair(loop.io);
+    byte_stream ours{std::move(pair.ours)};
     pair.theirs.close();
     error_code error;
     loop.run_until([&] {
-        static_cast<void>(try_write(pair.ours, asio::buffer("x", 1), error));
+        static_cast<void>(ours.try_write(asio::buffer("x", 1), error));
         return error.failed();
     });
     CHECK(error.failed());

@@ -10,7 +10,6 @@
 #include <boost/asio/basic_socket_acceptor.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/read.hpp>
 #include <doctest/doctest.h>
 
 #include <chrono>
@@ -113,11 +112,13 @@ struct closed_port {
     std::uint16_t port = 0;
 };
 
-inline awaitable<std::string> read_to_end(tcp_socket& socket) {
+// Of a socket or a byte_stream.
+template <class Stream>
+awaitable<std::string> read_to_end(Stream& from) {
     std::string all;
     for (;;) {
         char block[4096];
-        const auto [error, count] = co_await read_some(socket, asio::buffer(block));
+        const auto [error, count] = co_await from.async_read_some(asio::buffer(block), use_tuple);
         all.append(block, count);
         if (error) {
             co_return all;
@@ -125,11 +126,26 @@ inline awaitable<std::string> read_to_end(tcp_socket& socket) {
     }
 }
 
-inline awaitable<std::string> read_exactly(tcp_socket& socket, std::size_t bytes) {
+template <class Stream>
+awaitable<std::string> read_exactly(Stream& from, std::size_t bytes) {
     std::string all(bytes, '\0');
-    const auto [error, count] = co_await asio::async_read(socket, asio::buffer(all), use_tuple);
-    all.resize(count);
+    std::size_t got = 0;
+    while (got < bytes) {
+        const auto room = asio::buffer(all.data() + got, bytes - got);
+        const auto [error, count] = co_await from.async_read_some(room, use_tuple);
+        got += count;
+        if (error) {
+            break;
+        }
+    }
+    all.resize(got);
     co_return all;
+}
+
+template <class Stream>
+awaitable<error_code> write_text(Stream& to, std::string text) {
+    const auto [error, count] = co_await asio::async_write(to, asio::buffer(text), use_tuple);
+    co_return error;
 }
 
 }  // namespace reprise::proxy::net

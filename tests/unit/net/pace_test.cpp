@@ -117,28 +117,29 @@ TEST_CASE("stopping the thread's deadlines ends the wait though it moves") {
 TEST_CASE("what the other side has not read is not acknowledged for ever") {
     test_loop loop;
     auto pair = connected_pair(loop.io);
-    keep_little_unsent(pair.ours.native_handle());
+    byte_stream ours{std::move(pair.ours)};
+    keep_little_unsent(ours.native_handle());
     const std::vector<char> much(64 << 10);
     std::size_t written = 0;
     error_code error;
     for (std::size_t now = 1; now > 0 && !error;) {
-        now = try_write(pair.ours, asio::buffer(much), error);
+        now = ours.try_write(asio::buffer(much), error);
         written += now;
     }
     REQUIRE(!error);
-    const auto before = not_acknowledged(pair.ours);
+    const auto before = ours.not_acknowledged();
     CHECK(before > 0);
     CHECK(before <= 512 << 10);  // little has not gone, and of what has gone there is a window
     std::vector<char> taken(written);
     std::size_t read = 0;
-    while (read < written && not_acknowledged(pair.ours) >= before) {
+    while (read < written && ours.not_acknowledged() >= before) {
         read += pair.theirs.read_some(asio::buffer(taken), error);
         if (error == asio::error::would_block) {
             error.clear();
         }
         REQUIRE(!error);
     }
-    CHECK(not_acknowledged(pair.ours) < before);
+    CHECK(ours.not_acknowledged() < before);
 }
 
 TEST_SUITE_END();

@@ -13,13 +13,15 @@ struct tunnel_bench : test_loop {
     socket_pair right = connected_pair(io);
     tcp_socket& client = left.ours;
     tcp_socket& origin = right.ours;
+    byte_stream a{std::move(left.theirs)};
+    byte_stream b{std::move(right.theirs)};
     std::optional<relay_result> result;
 
     void run(std::string_view from_a = {},
              std::string_view from_b = {},
              std::chrono::milliseconds idle = std::chrono::milliseconds{test_patience}) {
         asio::co_spawn(io,
-                       relay(left.theirs, right.theirs, from_a, from_b, idle, timer),
+                       relay(a, b, from_a, from_b, idle, timer),
                        [this](std::exception_ptr thrown, relay_result ended) {
                            REQUIRE(!thrown);
                            result = ended;
@@ -32,7 +34,7 @@ struct tunnel_bench : test_loop {
     }
     void send(tcp_socket& from, std::string text) { start(send_all(from, std::move(text))); }
     static awaitable<void> send_all(tcp_socket& from, std::string text) {
-        static_cast<void>(co_await write_all(from, asio::const_buffer{asio::buffer(text)}));
+        static_cast<void>(co_await write_text(from, std::move(text)));
     }
 };
 
@@ -103,8 +105,8 @@ TEST_CASE("nothing is read from a side while the other does not take it") {
     // Until nothing has been taken for a while: what fits in the kernel's buffers and one block.
     for (auto quiet_since = steady_now(); steady_now() - quiet_since < 200ms;) {
         error_code error;
-        const auto count = try_write(bench.client, asio::buffer(block), error);
-        REQUIRE(!error);
+        const auto count = bench.client.write_some(asio::buffer(block), error);
+        REQUIRE((!error || error == asio::error::would_block));
         if (count > 0) {
             sent += count;
             quiet_since = steady_now();

@@ -59,20 +59,17 @@ struct tls_bench : test_loop {
         waiter.join();
     }
 
-    attempt<tls_connection> accepted(std::chrono::milliseconds within = test_patience,
-                                     tls_pace pace = {}) {
+    attempt<byte_stream> accepted(std::chrono::milliseconds within = test_patience) {
         return finish(accept_tls(std::move(pair.ours),
                                  identity_for(known_authority().issue("DNS:a.test")),
-                                 pace,
                                  timer,
                                  steady_now() + within));
     }
-    attempt<tcp_socket> connected(const std::string& host,
-                                  std::chrono::milliseconds within = test_patience) {
+    attempt<byte_stream> connected(const std::string& host,
+                                   std::chrono::milliseconds within = test_patience) {
         return finish(connect_tls(std::move(pair.ours),
                                   trust_of_the_test(),
                                   host,
-                                  tls_pace{},
                                   timer,
                                   steady_now() + within));
     }
@@ -82,7 +79,7 @@ struct read_result {
     std::string bytes;
     error_code end;
 };
-inline awaitable<read_result> read_until_end(tcp_socket& socket) {
+inline awaitable<read_result> read_until_end(byte_stream& socket) {
     read_result all;
     for (;;) {
         char block[4096];
@@ -93,10 +90,6 @@ inline awaitable<read_result> read_until_end(tcp_socket& socket) {
             co_return all;
         }
     }
-}
-
-inline awaitable<error_code> write_text(tcp_socket& socket, std::string text) {
-    co_return co_await write_all(socket, asio::const_buffer{asio::buffer(text)});
 }
 
 inline std::string tls_pattern(std::size_t bytes) {

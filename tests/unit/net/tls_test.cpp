@@ -15,7 +15,7 @@ namespace {
 
 /// A listener's side that is past the handshake; the far side is `peer`, and its thread is free.
 struct accepted_bench : tls_bench {
-    explicit accepted_bench(tls_pace pace = {}, int newest = 0)
+    explicit accepted_bench(int newest = 0)
         : peer{tls_peer::client(far_socket(),
                                 {.trusted = known_authority().certificate(),
                                  .host = "a.test",
@@ -23,12 +23,11 @@ struct accepted_bench : tls_bench {
                                  .newest = newest})} {
         bool shook = false;
         on_thread([&] { shook = peer.shake_hands(); });
-        auto made = accepted(test_patience, pace);
+        auto made = accepted();
         other.join();
         REQUIRE(shook);
         REQUIRE(made.has_value());
-        link = made->link;
-        plain.emplace(std::move(made->plain));
+        stream.emplace(std::move(*made));
     }
     /// Runs the loop while the far side does this.
     void far(std::function<void()> does) {
@@ -36,29 +35,12 @@ struct accepted_bench : tls_bench {
         join_running();
     }
     void send(std::string text) {
-        const auto error = finish(write_text(*plain, std::move(text)));
+        const auto error = finish(write_text(*stream, std::move(text)));
         REQUIRE_FALSE(error);
     }
-    void end_of_link() {
-        bool ended = false;
-        start(note_end(link, ended));
-        run_until([&] { return ended; });
-        CHECK(ended);
-    }
-    static awaitable<void> note_end(std::shared_ptr<tls_link> of, bool& ended) {
-        co_await of->ended();
-        ended = true;
-    }
-
     tls_peer peer;
-    std::shared_ptr<tls_link> link;
-    std::optional<tcp_socket> plain;
+    std::optional<byte_stream> stream;
 };
-
-awaitable<void> write_into(tcp_socket& socket, const std::string& text, bool& done) {
-    static_cast<void>(co_await write_all(socket, asio::const_buffer{asio::buffer(text)}));
-    done = true;
-}
 
 }  // namespace
 
@@ -67,102 +49,15 @@ TEST_SUITE_BEGIN("net/tls");
 TEST_CASE("what one side says the other hears, in TLS 1.2 and in 1.3") {
     for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
         CAPTURE(version);
-        accepted_bench bench{{}, version};
+        accepted_bench bench{version};
         CHECK(bench.peer.chosen_protocol() == "http/1.1");
         REQUIRE(bench.peer.send("question"));
-        CHECK(bench.finish(read_exactly(*bench.plain, 8)) == "question");
+        CHECK(bench.finish(read_exactly(*bench.stream, 8)) == "question");
         bench.send("answer");
         std::string heard;
         bench.far([&] { heard = bench.peer.read(6); });
         CHECK(heard == "answer");
     }
-}
-
-TEST_CASE("megabytes pass both ways at once") {
-    accepted_bench bench;
-    const auto up = tls_pattern(6u << 20);
-    const auto down = tls_pattern((5u << 20) + 77);
-    bool sent = false;
-    std::string heard;
-    bench.start(write_into(*bench.plain, down, sent));
-    // One connection of OpenSSL's is one thread's: it sends and reads in turn.
-    bench.on_thread([&] {
-        std::string_view rest{up};
-        while (!rest.empty()) {
-            const auto piece = rest.substr(0, 50'000);
-            if (!bench.peer.send(piece)) {
-                return;
-            }
-            rest.remove_prefix(piece.size());
-            heard += bench.peer.read(std::min<std::size_t>(40'000, down.size() - heard.size()));
-        }
-        heard += bench.peer.read(down.size() - heard.size());
-    });
-    const auto got = bench.finish(read_exactly(*bench.plain, up.size()));
-    CHECK(got == up);
-    bench.join_running();
-    CHECK(heard == down);
-    CHECK(sent);
-}
-
-TEST_CASE("a close_notify is the end of one direction, and the other goes on") {
-    accepted_bench bench;
-    REQUIRE(bench.peer.send("all I have to say"));
-    bench.peer.finish_sending();
-    const auto got = bench.finish(read_until_end(*bench.plain));
-    CHECK(got.bytes == "all I have to say");
-    CHECK(got.end == asio::error::eof);
-    bench.send("and here is the answer");
-    bench.plain.reset();
-    tls_peer::rest heard;
-    bench.far([&] { heard = bench.peer.read_to_end(); });
-    CHECK(heard.bytes == "and here is the answer");
-    CHECK(heard.end == tls_end::closed);
-    bench.end_of_link();
-}
-
-TEST_CASE("the plain end's FIN is a close_notify, and the other direction goes on") {
-    accepted_bench bench;
-    bench.send("that is all");
-    bench.plain->shutdown(tcp_socket::shutdown_send);
-    tls_peer::rest heard;
-    bench.far([&] {
-        heard = bench.peer.read_to_end();
-        bench.peer.send("thanks");
-        bench.peer.finish_sending();
-    });
-    CHECK(heard.bytes == "that is all");
-    CHECK(heard.end == tls_end::closed);
-    const auto got = bench.finish(read_until_end(*bench.plain));
-    CHECK(got.bytes == "thanks");
-    CHECK(got.end == asio::error::eof);
-    bench.end_of_link();
-}
-
-TEST_CASE("an end without close_notify is a reset, after the bytes before it") {
-    for (const bool reset : {false, true}) {
-        CAPTURE(reset);
-        accepted_bench bench;
-        REQUIRE(bench.peer.send("half of it"));
-        CHECK(bench.finish(read_exactly(*bench.plain, 4)) == "half");
-        if (reset) {
-            REQUIRE(bench.plain->available() == 6);  // the reset does not overtake what was sent
-            bench.peer.reset();
-        } else {
-            bench.peer.truncate();
-        }
-        bench.end_of_link();
-        const auto got = bench.finish(read_until_end(*bench.plain));
-        CHECK(got.bytes == " of it");
-        CHECK(got.end == asio::error::connection_reset);
-    }
-}
-
-TEST_CASE("an end without close_notify is a reset for whoever waits for bytes") {
-    accepted_bench bench;
-    bench.on_thread([&] { bench.peer.truncate(); });
-    const auto got = bench.finish(read_until_end(*bench.plain));
-    CHECK(got.end == asio::error::connection_reset);
 }
 
 TEST_CASE("a record that was tampered with is a reset") {
@@ -171,60 +66,12 @@ TEST_CASE("a record that was tampered with is a reset") {
                              "0123456789abcdef0123456789abcdef",
                              37);
     REQUIRE(::send(bench.peer.socket(), forged.data(), forged.size(), MSG_NOSIGNAL) == 37);
-    const auto got = bench.finish(read_until_end(*bench.plain));
+    const auto got = bench.finish(read_until_end(*bench.stream));
     CHECK(got.bytes.empty());
     CHECK(got.end == asio::error::connection_reset);
-    bench.end_of_link();
 }
 
-TEST_CASE("closing the plain end sends what was written, and then close_notify") {
-    accepted_bench bench;
-    const auto text = tls_pattern(90'000);
-    bench.send(text);
-    bench.plain.reset();
-    tls_peer::rest heard;
-    bench.far([&] { heard = bench.peer.read_to_end(); });
-    CHECK(heard.bytes == text);
-    CHECK(heard.end == tls_end::closed);
-    bench.end_of_link();
-}
-
-TEST_CASE("what is broken off does not look whole") {
-    accepted_bench bench;
-    bench.send("half of it");
-    std::string first;
-    bench.far([&] { first = bench.peer.read(10); });
-    CHECK(first == "half of it");
-    bench.link->break_off();
-    bench.plain.reset();
-    tls_end end{};
-    bench.far([&] { end = bench.peer.read_to_end().end; });
-    CHECK(end == tls_end::truncated);
-    bench.end_of_link();
-}
-
-TEST_CASE("a side that does not read is not written to without bound") {
-    accepted_bench bench;
-    std::size_t written = 0;
-    const auto block = tls_pattern(64 << 10);
-    // Until nothing has been taken for a while: the kernel's buffers on the way are all there is.
-    unsigned idle = 0;
-    while (idle < 20 && written < (64u << 20)) {
-        error_code error;
-        const auto count = try_write(*bench.plain, asio::buffer(block), error);
-        REQUIRE_FALSE(error);
-        written += count;
-        idle = count == 0 ? idle + 1 : 0;
-        bench.run_for(2ms);
-    }
-    CHECK(written < (32u << 20));
-    std::string heard;
-    bench.far([&] { heard = bench.peer.read(written); });
-    CHECK(heard.size() == written);
-    CHECK(heard.substr(0, block.size()) == block);
-}
-
-TEST_CASE("a plain end that is not read holds its sender up") {
+TEST_CASE("a stream that is not read holds its sender up") {
     accepted_bench bench;
     const auto text = tls_pattern(64 << 10);
     std::atomic<std::size_t> sent{0};
@@ -243,34 +90,6 @@ TEST_CASE("a plain end that is not read holds its sender up") {
         }
     });
     CHECK(held.load());
-}
-
-TEST_CASE("who does not take what he is sent is broken off") {
-    accepted_bench bench{{.bytes_per_second = 1000, .timeout = 50ms}};
-    bool done = false;
-    const auto text = tls_pattern(32u << 20);
-    bench.start(write_into(*bench.plain, text, done));
-    bench.end_of_link();
-    bench.run_until([&] { return done; });
-    CHECK(done);
-}
-
-TEST_CASE("stopping the thread's deadlines ends a link that waits") {
-    accepted_bench bench;
-    bench.run_for(10ms);
-    bench.timer.stop();
-    bench.end_of_link();
-    tls_end end{};
-    bench.far([&] { end = bench.peer.read_to_end().end; });
-    CHECK(end == tls_end::truncated);
-}
-
-TEST_CASE("a link whose loop is gone leaves nothing behind") {
-    std::optional<accepted_bench> bench{std::in_place};
-    std::weak_ptr<tls_link> link = bench->link;
-    bench->run_for(10ms);
-    bench.reset();
-    CHECK(link.expired());
 }
 
 TEST_CASE("a client that offers other protocols alone is refused") {
@@ -307,7 +126,7 @@ TEST_CASE("what is no TLS is refused at once") {
         CAPTURE(text.substr(0, 5));
         tls_bench bench;
         bench.start([](tcp_socket& far, std::string bytes) -> awaitable<void> {
-            static_cast<void>(co_await write_all(far, asio::const_buffer{asio::buffer(bytes)}));
+            static_cast<void>(co_await write_text(far, std::move(bytes)));
         }(bench.pair.theirs, text));
         const auto made = bench.accepted();
         REQUIRE(made.has_error());
@@ -445,7 +264,7 @@ TEST_CASE("a server that speaks no TLS, says nothing, or leaves, is named") {
 TEST_CASE("without a trust store no connection is made") {
     tls_bench bench;
     const auto made = bench.finish(connect_tls(
-        std::move(bench.pair.ours), nullptr, "b.test", tls_pace{}, bench.timer, steady_now() + 1s));
+        std::move(bench.pair.ours), nullptr, "b.test", bench.timer, steady_now() + 1s));
     REQUIRE(made.has_error());
     CHECK(made.error().code == failure_code::internal);
 }

@@ -49,25 +49,23 @@ struct sibling_server {
     void accept() {
         acceptor.async_accept([this](const error_code& error, tcp_socket socket) {
             if (!error) {
-                sockets.push_back(std::make_unique<tcp_socket>(std::move(socket)));
-                loop.start(identity ? serve_tls(*sockets.back()) : serve(*sockets.back()));
+                net::prepare_socket(socket);
+                loop.start(identity ? serve_tls(std::move(socket)) : serve(std::move(socket)));
                 accept();
             }
         });
     }
-    [[gnu::noinline]] awaitable<void> serve_tls(tcp_socket& socket) {
-        auto secured = co_await net::accept_tls(std::move(socket),
-                                                identity,
-                                                net::tls_pace{},
-                                                loop.timer,
-                                                steady_now() + net::test_patience);
+    [[gnu::noinline]] awaitable<void> serve_tls(tcp_socket accepted) {
+        auto secured = co_await net::accept_tls(
+            std::move(accepted), identity, loop.timer, steady_now() + net::test_patience);
         if (secured) {
-            socket = std::move(secured->plain);
-            co_await serve(socket);
+            co_await serve(std::move(*secured));
         }
     }
     // Inlined into the handler above, GCC 12 sees a frame's operator delete without its new.
-    [[gnu::noinline]] awaitable<void> serve(tcp_socket& socket) {
+    [[gnu::noinline]] awaitable<void> serve(net::byte_stream accepted) {
+        sockets.push_back(std::make_unique<net::byte_stream>(std::move(accepted)));
+        auto& socket = *sockets.back();
         std::string bytes;
         for (;;) {
             char block[4096];
@@ -82,7 +80,8 @@ struct sibling_server {
                 continue;
             }
             if (read.state != http::head_state::done) {
-                socket.close();
+                error_code ignored;
+                socket.close(ignored);
                 co_return;
             }
             ++requests;
@@ -90,7 +89,8 @@ struct sibling_server {
             bytes.erase(0, head.bytes);
             const auto failed = co_await net::write_all(socket, asio::buffer(answer));
             if (failed || answer.empty() || answer.find("close\r\n") != answer.npos) {
-                socket.close();
+                error_code ignored;
+                socket.close(ignored);
                 co_return;
             }
         }
@@ -102,7 +102,7 @@ struct sibling_server {
     std::uint16_t port;
     replier reply;
     unsigned requests = 0;
-    std::vector<std::unique_ptr<tcp_socket>> sockets;
+    std::vector<std::unique_ptr<net::byte_stream>> sockets;
 };
 
 /// What a Reprise answers.
