@@ -46,7 +46,8 @@ public:
            net::deadlines& timer);
 
     /// Sends the body to `origin`; ends in one of the phases above. `self` keeps this alive.
-    [[nodiscard]] static awaitable<void> run(std::shared_ptr<upload> self, net::byte_stream& origin);
+    [[nodiscard]] static awaitable<void> run(std::shared_ptr<upload> self,
+                                             net::byte_stream& origin);
 
     /// A 100 (Continue) is on its way to the client: its time begins.
     void go();

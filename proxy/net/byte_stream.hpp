@@ -185,8 +185,7 @@ auto byte_stream::async_read_some(asio::mutable_buffer into, Token&& token) {
         const auto attempt = [room](byte_stream& of, error_code& error) {
             return of.try_read(room, error);
         };
-        run_encrypted(
-            tcp_socket::wait_read, attempt, tls_->must_wait(), std::move(handler));
+        run_encrypted(tcp_socket::wait_read, attempt, tls_->must_wait(), std::move(handler));
     };
     return asio::async_initiate<Token, void(error_code, std::size_t)>(begin, token, into);
 }

@@ -11,8 +11,8 @@
 #include "proxy/net/pace.hpp"
 #include "proxy/net/read_buffer.hpp"
 
-#include <cstdint>
 #include <chrono>
+#include <cstdint>
 #include <string_view>
 #include <vector>
 

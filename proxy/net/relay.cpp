@@ -63,8 +63,11 @@ awaitable<bool> push(byte_stream& to, std::string_view bytes, std::uint64_t& mov
 }
 
 /// One direction, until its source ends or either side breaks off.
-awaitable<void> pump(
-    tunnel& whole, byte_stream& from, byte_stream& to, std::string_view first, std::uint64_t& moved) {
+awaitable<void> pump(tunnel& whole,
+                     byte_stream& from,
+                     byte_stream& to,
+                     std::string_view first,
+                     std::uint64_t& moved) {
     const bool sent = co_await push(to, first, moved);
     if (!sent) {
         whole.break_off();

@@ -50,8 +50,8 @@ std::optional<ticket_keys::key> ticket_keys::current(steady_time now) {
     return current_;
 }
 
-std::optional<ticket_keys::opener> ticket_keys::find(std::span<const unsigned char, name_bytes> name,
-                                                     steady_time now) {
+std::optional<ticket_keys::opener> ticket_keys::find(
+    std::span<const unsigned char, name_bytes> name, steady_time now) {
     const std::lock_guard lock{guard_};
     rotate(now);
     for (const auto* one : {&current_, &previous_}) {

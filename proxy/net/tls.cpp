@@ -62,11 +62,8 @@ awaitable<attempt<byte_stream>> accept_tls(tcp_socket socket,
     co_return byte_stream{std::move(socket), std::move(tls)};
 }
 
-awaitable<attempt<byte_stream>> connect_tls(tcp_socket socket,
-                                            tls_trust_ptr trust,
-                                            std::string host,
-                                            deadlines& timer,
-                                            steady_time until) {
+awaitable<attempt<byte_stream>> connect_tls(
+    tcp_socket socket, tls_trust_ptr trust, std::string host, deadlines& timer, steady_time until) {
     auto ssl = trust ? trust->begin(host) : nullptr;
     if (!ssl) {
         ERR_clear_error();

@@ -25,10 +25,7 @@ namespace reprise::proxy::net {
 /// The client's side, on a socket that dial connected to `host`.
 /// Errors: tls_certificate, with the reason; tls_failed; connect_timeout. All may be tried
 /// elsewhere.
-[[nodiscard]] awaitable<attempt<byte_stream>> connect_tls(tcp_socket socket,
-                                                          tls_trust_ptr trust,
-                                                          std::string host,
-                                                          deadlines& timer,
-                                                          steady_time until);
+[[nodiscard]] awaitable<attempt<byte_stream>> connect_tls(
+    tcp_socket socket, tls_trust_ptr trust, std::string host, deadlines& timer, steady_time until);
 
 }  // namespace reprise::proxy::net

@@ -214,18 +214,15 @@ int use_ticket_key(SSL*,
         found = *one;
     }
     char digest[] = "SHA256";
-    const OSSL_PARAM with[] = {
-        OSSL_PARAM_construct_octet_string(
-            OSSL_MAC_PARAM_KEY, found.with.mac.data(), found.with.mac.size()),
-        OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest, 0),
-        OSSL_PARAM_construct_end()};
-    const bool set = EVP_MAC_CTX_set_params(mac, with) == 1 &&
-                     EVP_CipherInit_ex(cipher,
-                                       EVP_aes_256_cbc(),
-                                       nullptr,
-                                       found.with.cipher.data(),
-                                       vector,
-                                       sealing) == 1;
+    const OSSL_PARAM with[] = {OSSL_PARAM_construct_octet_string(OSSL_MAC_PARAM_KEY,
+                                                                 found.with.mac.data(),
+                                                                 found.with.mac.size()),
+                               OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest, 0),
+                               OSSL_PARAM_construct_end()};
+    const bool set =
+        EVP_MAC_CTX_set_params(mac, with) == 1 &&
+        EVP_CipherInit_ex(
+            cipher, EVP_aes_256_cbc(), nullptr, found.with.cipher.data(), vector, sealing) == 1;
     OPENSSL_cleanse(&found.with, sizeof found.with);
     return !set ? 0 : found.is_current ? 1 : 2;
 }

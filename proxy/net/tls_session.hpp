@@ -80,10 +80,10 @@ private:
     bool drained_ = false;  // the last reading of the socket brought less than was asked for
     bool starved_ = false;  // OpenSSL needs more than it has to go on
     bool saw_fin_ = false;
-    bool ended_ = false;   // their close_notify
+    bool ended_ = false;  // their close_notify
     bool said_end_ = false;
-    bool cut_ = false;   // it ended otherwise, or is no TLS
-    bool mute_ = false;  // the socket takes no more; what was received may still be read
+    bool cut_ = false;          // it ended otherwise, or is no TLS
+    bool mute_ = false;         // the socket takes no more; what was received may still be read
     bool owes_a_byte_ = false;  // of what was encrypted, the last was not counted as taken
     std::uint32_t at_once_ = most_at_once;
     std::uint32_t kept_sent_ = 0;

@@ -81,10 +81,8 @@ private:
                 char block[4096];
                 const auto got = ::recv(both[i].fd, block, sizeof block, MSG_DONTWAIT);
                 if (got > 0) {
-                    static_cast<void>(::send(both[1 - i].fd,
-                                             block,
-                                             static_cast<std::size_t>(got),
-                                             MSG_NOSIGNAL));
+                    static_cast<void>(
+                        ::send(both[1 - i].fd, block, static_cast<std::size_t>(got), MSG_NOSIGNAL));
                 }
             }
         }
@@ -189,7 +187,10 @@ struct stream_bench : tls_bench {
         return end;
     }
 
-    static awaitable<void> read_all(byte_stream& from, read_result& all, bool& over, std::size_t most) {
+    static awaitable<void> read_all(byte_stream& from,
+                                    read_result& all,
+                                    bool& over,
+                                    std::size_t most) {
         std::string block(most, '\0');
         for (;;) {
             const auto [error, count] = co_await from.async_read_some(asio::buffer(block),
@@ -318,8 +319,8 @@ TEST_CASE("what one side says the other hears, plain and encrypted, in pieces of
         const auto sent = bench.stream->try_write(parts, error);
         REQUIRE_FALSE(error);
         bool over = false;
-        bench.start(stream_bench::write_all_of(
-            *bench.stream, std::string_view{all}.substr(sent), over));
+        bench.start(
+            stream_bench::write_all_of(*bench.stream, std::string_view{all}.substr(sent), over));
         CHECK(bench.hear(all.size()) == all);
         bench.run_until([&] { return over; });
         CHECK(over);

@@ -67,11 +67,8 @@ struct tls_bench : test_loop {
     }
     attempt<byte_stream> connected(const std::string& host,
                                    std::chrono::milliseconds within = test_patience) {
-        return finish(connect_tls(std::move(pair.ours),
-                                  trust_of_the_test(),
-                                  host,
-                                  timer,
-                                  steady_now() + within));
+        return finish(connect_tls(
+            std::move(pair.ours), trust_of_the_test(), host, timer, steady_now() + within));
     }
 };
 

@@ -263,8 +263,8 @@ TEST_CASE("a server that speaks no TLS, says nothing, or leaves, is named") {
 
 TEST_CASE("without a trust store no connection is made") {
     tls_bench bench;
-    const auto made = bench.finish(connect_tls(
-        std::move(bench.pair.ours), nullptr, "b.test", bench.timer, steady_now() + 1s));
+    const auto made = bench.finish(
+        connect_tls(std::move(bench.pair.ours), nullptr, "b.test", bench.timer, steady_now() + 1s));
     REQUIRE(made.has_error());
     CHECK(made.error().code == failure_code::internal);
 }
