@@ -213,9 +213,27 @@ awaitable<void> session::run() {
             if (client.patience().expired()) {
                 co_return;
             }
-            const auto room = client.input().prepare(smallest_read);
-            const auto into = asio::buffer(room.data(), std::min(room.size(), read_size));
-            const auto [error, got] = co_await client.socket().async_read_some(into, use_tuple);
+            std::size_t got = 0;
+            if (idle_ && client.socket().is_encrypted()) {
+                // Most such connections wait most of their time: without a buffer.
+                client.input().release(0);
+                error_code over;
+                while (got == 0 && !over && !client.patience().expired()) {
+                    const auto [waited] = co_await client.socket().wait_readable(use_tuple);
+                    const auto room = client.input().prepare(smallest_read);
+                    over = waited;
+                    if (!waited) {
+                        got = client.socket().try_read(asio::buffer(room.data(), room.size()),
+                                                       over);
+                    }
+                }
+            } else {
+                const auto room = client.input().prepare(smallest_read);
+                const auto into = asio::buffer(room.data(), std::min(room.size(), read_size));
+                const auto [error, count] = co_await client.socket().async_read_some(into,
+                                                                                     use_tuple);
+                got = count;
+            }
             if (got > 0) {
                 client.note_read(got);
                 continue;
