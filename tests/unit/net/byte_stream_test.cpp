@@ -269,6 +269,7 @@ struct returning_client {
         tls_bench bench;
         bool resumed = false;
         const int far = bench.far_socket();
+        ::fcntl(far, F_SETFL, ::fcntl(far, F_GETFL) & ~O_NONBLOCK);
         bench.on_thread([&] {
             auto* const ssl = SSL_new(context);
             SSL_set_max_proto_version(ssl, version);
@@ -285,7 +286,6 @@ struct returning_client {
             SSL_shutdown(ssl);
             SSL_free(ssl);
         });
-        ::fcntl(far, F_SETFL, ::fcntl(far, F_GETFL) & ~O_NONBLOCK);
         auto stream = bench.finish(shaken(bench.pair.ours, server, bench.timer));
         error_code error;
         REQUIRE(stream.try_write(asio::buffer("x", 1), error) == 1);
