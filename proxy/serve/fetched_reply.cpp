@@ -393,7 +393,7 @@ awaitable<given> fetched_reply::give_together() {
     for (bool waited_for_error = false;; waited_for_error = true) {
         auto place = fetches.join_or_lead(
             asked.key, asked.url, x_.session.arrived.handle(), x_.settings->fetches);
-        if (place.leads && came_meanwhile(*place.reader)) {
+        if (place.leads && came_meanwhile(x_, *place.reader)) {
             place.reader.reset();
             auto now = look_up_in_memory(x_, resident_now());
             if (auto* stored = std::get_if<answers::stored>(&now)) {
@@ -426,29 +426,6 @@ awaitable<given> fetched_reply::give_together() {
         fetches.remove(asked.key, from);
     }
     co_return co_await give_alone();
-}
-
-// Another fetch may have ended between the look-up and now. Then who has joined this one meanwhile
-// is served from the store too.
-bool fetched_reply::came_meanwhile(cache::fetch_reader& place) {
-    auto& common = x_.w.common;
-    const auto& asked = x_.asked;
-    const auto into = place.source();
-    leadership leads{x_, into};
-    const auto now_stored = common.store.peek(asked.key, asked.url, asked.head->fields);
-    const bool came = now_stored.what == cache::lookup::present &&
-                      now_stored.response != x_.stored.response && !now_stored.response->parts &&
-                      http::judge_reuse(now_stored.response->directives,
-                                        now_stored.response->freshness,
-                                        asked.facts.asked,
-                                        resident_now())
-                              .what == http::reuse::fresh;
-    if (came) {
-        into->producer_validated(now_stored.response);
-        common.fetches.remove(asked.key, into);
-    }
-    leads.is_over();
-    return came;
 }
 
 void fetched_reply::lead(const std::shared_ptr<cache::fetch>& into, std::size_t pending_sights) {

@@ -50,7 +50,6 @@ private:
     [[nodiscard]] bool has_used_its_share() const;
     [[nodiscard]] awaitable<given> give_alone();
     [[nodiscard]] awaitable<given> give_together();
-    [[nodiscard]] bool came_meanwhile(cache::fetch_reader& place);
     void lead(const std::shared_ptr<cache::fetch>& into, std::size_t pending_sights);
     void note_late_sight(cache::fetch& joined) const;
 

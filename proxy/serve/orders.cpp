@@ -84,6 +84,27 @@ std::unique_ptr<cache::fetch_reader> fetch_alone(exchange_state& x,
     return reader;
 }
 
+bool came_meanwhile(exchange_state& x, cache::fetch_reader& place) {
+    auto& common = x.w.common;
+    const auto& asked = x.asked;
+    const auto into = place.source();
+    leadership leads{x, into};
+    const auto now_stored = common.store.peek(asked.key, asked.url, asked.head->fields);
+    const bool came = now_stored.what == cache::lookup::present &&
+                      now_stored.response != x.stored.response && !now_stored.response->parts &&
+                      http::judge_reuse(now_stored.response->directives,
+                                        now_stored.response->freshness,
+                                        asked.facts.asked,
+                                        resident_now())
+                              .what == http::reuse::fresh;
+    if (came) {
+        into->producer_validated(now_stored.response);
+        common.fetches.remove(asked.key, into);
+    }
+    leads.is_over();
+    return came;
+}
+
 void revalidate_behind(exchange_state& x) {
     auto& fetches = x.w.common.fetches;
     if (judge_destination(*x.settings, x.asked, x.w.common.pseudonym)) {
@@ -91,7 +112,7 @@ void revalidate_behind(exchange_state& x) {
     }
     auto place = fetches.join_or_lead(
         x.asked.key, x.asked.url, x.session.arrived.handle(), x.settings->fetches);
-    if (!place.leads) {
+    if (!place.leads || came_meanwhile(x, *place.reader)) {
         return;
     }
     leadership lead{x, place.reader->source()};
