@@ -368,12 +368,8 @@ void writer::let_go(const write_task& task) {
 // With guard_ held.
 void writer::skip_offered() {
     for (const auto& one : offered_) {
-        // What is there is older: it must not be found when memory has let the newer go.
-        if (const auto* task = std::get_if<response_task>(&one.task); task && one.about) {
-            if (core_->loading.load(std::memory_order_relaxed)) {
-                core_->gone.note(one.about->object);
-            }
-            (void)core_->erase(one.about->object);
+        if (std::holds_alternative<response_task>(one.task) && one.about) {
+            let_older_go(one.about->object);
         }
         if (one.about) {
             core_->on_their_way.end(*one.about);

@@ -151,6 +151,9 @@ private:
     void keep_noted();
     void keep_later(std::vector<journal_entry> entries, std::vector<std::function<void()>> calls);
     void skip_offered();
+    /// A newer response of this key is not written. What is there is older: it must not be found
+    /// when memory has let the newer go. (After a restart it may be, as after a kill.)
+    void let_older_go(const filter::key_hash& object);
 
     // Writing (writer_tasks.cpp).
     void perform(const response_task& task);

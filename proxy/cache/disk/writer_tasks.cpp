@@ -97,6 +97,13 @@ void writer::forget(const outdate_task& task) {
     }
 }
 
+void writer::let_older_go(const filter::key_hash& object) {
+    if (core_->loading.load(relaxed)) {
+        core_->gone.note(object);
+    }
+    (void)core_->erase(object);
+}
+
 void writer::perform(const response_task& task) {
     if (dropped_ids_.contains(task.id) || core_->invalidated.since(task.primary, task.asked)) {
         return;
@@ -104,9 +111,7 @@ void writer::perform(const response_task& task) {
     const auto discriminator = task.discriminator();
     if (discriminator != 0 && core_->loading.load(relaxed)) {
         // The directory may be in a segment that is not known yet: it would be begun anew.
-        const auto object = index_key(record_kind::object, task.primary, discriminator);
-        core_->gone.note(object);
-        (void)core_->erase(object);
+        let_older_go(index_key(record_kind::object, task.primary, discriminator));
         core_->counts.skipped.fetch_add(1, relaxed);
         return;
     }
@@ -129,6 +134,7 @@ void writer::perform(const response_task& task) {
         const auto extent = static_cast<std::uint32_t>(core_->shape.inline_most);
         if (!has_extents(core_->index,
                          {task.primary, task.id, task.length, extent, extents_of(task)})) {
+            let_older_go(index_key(record_kind::object, task.primary, discriminator));
             core_->counts.skipped.fetch_add(1, relaxed);
             return;
         }
@@ -172,6 +178,9 @@ void writer::write_response(const response_task& task, std::uint64_t discriminat
         .carried = false};
     const auto entry = append(source, task.id);
     if (!entry) {
+        if (task.kind != record_kind::refresh) {
+            let_older_go(index_key(record_kind::object, task.primary, discriminator));
+        }
         return;
     }
     // Of a variant its directory is told.

@@ -167,6 +167,37 @@ TEST_SUITE("cache/disk/faults") {
         }
     }
 
+    TEST_CASE("a newer response that no segment can be begun for takes the older along") {
+        auto files = std::make_shared<memory_files>();
+        store s{files, smallest_store};
+        s.settings.retry_after = s.settings.retry_at_most = 1ms;
+        s.open_and_load();
+        std::atomic<bool> is_full{false};
+        files->set_hook([&is_full](operation what, std::string_view) {
+            return is_full && what == operation::open
+                       ? failing(boost::system::errc::no_space_on_device)
+                       : error_code{};
+        });
+        const auto url = url_of(1);
+        unsigned lost = 0;
+        for (unsigned version = 1; version < 1000 && lost < 5; ++version) {
+            // What comes between decides which record it is that needs another segment.
+            s.put_surely(url_of(2), object(url_of(2), 1000 * (version % 37)));
+            s.put_surely(url, object(url, 20'000, 0));
+            is_full = true;
+            CHECK(s.put(url, object(url, 20'000, version)));
+            REQUIRE(eventually([&] {
+                return s.has(url) || s->figures().state == tier_state::reading;
+            }));
+            is_full = false;
+            REQUIRE(eventually([&] { return is_ready(s); }));
+            const auto found = s.find(url).response;
+            CHECK((!found || bytes_of(*found->content) == body_for(url, 20'000, version)));
+            lost += found ? 0 : 1;
+        }
+        CHECK(lost == 5);
+    }
+
     TEST_CASE("a purge that can't be kept now is kept when it can, and only then said to be") {
         auto files = std::make_shared<memory_files>();
         store s{files};
