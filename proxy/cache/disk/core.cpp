@@ -190,6 +190,20 @@ std::string core::path_of(std::string_view name) const {
     return path;
 }
 
+std::optional<core::located> core::locate(const filter::key_hash& key) const {
+    constexpr unsigned most_tries = 3;  // it is carried once in a turn of the whole log
+    auto entry = index.find(key);
+    for (unsigned tries = 1; entry; ++tries) {
+        auto from = segments.at(entry->place.segment);
+        const auto now = index.find(key);
+        if (!now || now->place == entry->place || tries == most_tries) {
+            return located{*entry, std::move(from)};
+        }
+        entry = now;
+    }
+    return std::nullopt;
+}
+
 void core::count(const index_entry& entry, int sign) noexcept {
     if (is_object(entry)) {
         counts.objects.fetch_add(sign, std::memory_order_relaxed);

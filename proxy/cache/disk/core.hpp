@@ -186,6 +186,15 @@ struct core {
     }
     [[nodiscard]] std::string path_of(std::string_view name) const;
 
+    /// A record's entry and its segment, as they belong together: between a look at the one and a
+    /// look at the other the record may be carried, and its segment be begun anew. None: the index
+    /// has no such key.
+    struct located {
+        index_entry entry;
+        segment_table::view from;
+    };
+    [[nodiscard]] std::optional<located> locate(const filter::key_hash& key) const;
+
     /// What settings.told hears of a record that enters under its primary key.
     struct saying {
         std::string_view url;

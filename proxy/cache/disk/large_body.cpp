@@ -203,27 +203,25 @@ private:
     news ask(std::uint64_t at, std::uint64_t end, bool needed) {
         const auto part = static_cast<std::uint32_t>(at / shape_.extent_bytes);
         const auto key = extent_key(shape_.primary, shape_.id, part);
-        const auto entry = store_->index.find(key);
-        if (!entry) {
+        auto there = store_->locate(key);
+        if (!there || !there->from.from) {
             return news::lost;
         }
-        auto view = store_->segments.at(entry->place.segment);
-        if (!view.from) {
-            return news::lost;
-        }
+        const auto& entry = there->entry;
+        auto& view = there->from;
         const auto begin_of_part = std::uint64_t{part} * shape_.extent_bytes;
         const auto first = (at - begin_of_part) / block_bytes;
         const auto last = (std::min<std::uint64_t>(end - begin_of_part, shape_.extent_bytes) - 1) /
                           block_bytes;
-        const bool same = have_ && have_->part() == part && have_->entry().place == entry->place &&
+        const bool same = have_ && have_->part() == part && have_->entry().place == entry.place &&
                           have_->sequence() == view.sequence;
         if (!have_ || have_->part() != part) {
-            (void)store_->index.count_use(key, entry->place);
+            (void)store_->index.count_use(key, entry.place);
         }
         coming_ = std::make_shared<piece_read>(
             sleeper_,
             std::move(view),
-            *entry,
+            entry,
             shape_,
             part,
             static_cast<std::uint32_t>(first),

@@ -83,16 +83,15 @@ struct disk_lookup::state {
 disk_lookup::state::news disk_lookup::state::read() {
     for (;;) {
         if (!reading) {
-            const auto entry = store->index.find(wanted);
-            if (!entry) {
+            auto there = store->locate(wanted);
+            if (!there) {
                 return news::gone;
             }
-            auto from = store->segments.at(entry->place.segment);
-            if (!from.from || from.sequence == 0) {
+            if (!there->from.from || there->from.sequence == 0) {
                 return news::failed;
             }
             reading = std::make_shared<record_read>(
-                sleeper, std::move(from), *entry, store->store.store);
+                sleeper, std::move(there->from), there->entry, store->store.store);
             pooled = !reading->try_at_once();
             if (pooled && !store->pool.submit(reading)) {
                 store->counts.refused.fetch_add(1, relaxed);

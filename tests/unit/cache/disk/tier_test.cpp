@@ -579,6 +579,35 @@ TEST_SUITE("cache/disk/tier") {
         CHECK(whole_body(*s.find(url).response) == body_for(url, 50'000, versions - 1));
     }
 
+    TEST_CASE("what is carried is found all the while") {
+        store s{std::make_shared<memory_files>(), smallest_store};
+        s.settings.write_queue = 128u << 10;
+        s.open_and_load();
+        const std::string url = "http://hot/large";
+        s.put_surely(url, object(url, 50'000));
+        std::atomic<bool> over{false};
+        std::atomic<unsigned> misses{0};
+        std::vector<std::jthread> readers;
+        for (unsigned i = 0; i < 3; ++i) {
+            readers.emplace_back([&] {
+                while (!over) {
+                    disk_lookup lookup{*s.tiers, key_of(url), url, {}};
+                    while (!lookup.step({})) {
+                        std::this_thread::yield();
+                    }
+                    misses += lookup.result.what == lookup::present ? 0 : 1;
+                }
+            });
+        }
+        for (unsigned next = 0; next < 6'000; ++next) {
+            CHECK(eventually([&] { return s.put(url_of(next), object(url_of(next), 10'000)); }));
+        }
+        over = true;
+        readers.clear();
+        CHECK(s->figures().carried > 20);
+        CHECK(misses == 0);
+    }
+
     TEST_CASE("a large object is carried whole, or goes whole") {
         store s{std::make_shared<memory_files>(), smallest_store};
         s.settings.write_queue = 128u << 10;
