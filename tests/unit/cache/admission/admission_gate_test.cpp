@@ -439,7 +439,7 @@ TEST_CASE("a filter that was made small grows under a flow that would turn it ev
         auto at = now;
         std::uint64_t next = 0;
         const auto come = [&](std::uint64_t a_second) {
-            for (int second = 0; second < 300; ++second) {
+            for (int second = 0; second < 130; ++second) {
                 for (std::uint64_t i = 0; i < a_second; ++i) {
                     (void)gate.note(nth_key(8, next++), second_hit, at);
                 }
