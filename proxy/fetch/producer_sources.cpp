@@ -39,9 +39,9 @@ awaitable<attempt<net::origin_lease>> dial_for(thread::worker& w,
 
 }  // namespace
 
-// A peer connects from where it stands, and judges by its own settings if it does at all. What this
-// machine knows by itself to be refused is left to no peer: the dial refuses it, and says why.
-// Where a name leads that servers must be asked for is the peer's business.
+// A peer connects from where it stands, and judges by its own settings if at all. What this machine
+// itself knows to be refused is left to no peer: the dial refuses it, and says why. Where a name
+// leads that must be looked up is the peer's business.
 bool producer::may_leave_to_peers() {
     const auto& o = *order_;
     const auto& guard = *o.now_settings->guard;
@@ -125,8 +125,8 @@ void producer::adopt_sibling() {
     sibling_bytes_ = won->bytes - (lease_.buffer().size() - came_.head.bytes);
 }
 
-// What the sibling in hand was worth is known. Clients who leave are no failure of its: it had what
-// they asked for. One that breaks off has cost the time since it was asked, body and all.
+// What the sibling in hand was worth is known. That clients left is no failure of the sibling: it
+// had what they asked for. One that breaks off has cost the time since it was asked, body and all.
 void producer::end_asking(peer::asking_end how) {
     if (!sibling_) {
         return;
@@ -152,8 +152,8 @@ const peer::known_peer* producer::parent() const noexcept {
     return parent_at_ < parents_.size() ? &book_->parents[parents_[parent_at_]] : nullptr;
 }
 
-// The parent in hand has failed at what began then; that all its connections, or this client's, are
-// in use is no failure of its.
+// The parent in hand has failed at what began then; that all connections to it, or this client's,
+// are in use is no failure of the parent.
 void producer::blame_parent(steady_time begun, const failure& why) {
     if (why.code != failure_code::origin_connection_limit &&
         why.code != failure_code::client_share_used &&
@@ -280,7 +280,10 @@ void producer::begin_upload() {
     // A body that the client broke off, or framed wrongly, must not wait for an origin that waits
     // for the rest of it: what reads the response is interrupted, and finds the reason in the
     // upload.
-    auto on_end = [control = control_, body = body_](std::exception_ptr) {
+    auto on_end = [control = control_, body = body_](std::exception_ptr thrown) {
+        if (thrown) {
+            body->give_up();  // both sides wait for its end
+        }
         if (body->broken_by_client() && control->reading != nullptr) {
             error_code ignored;
             control->reading->cancel(ignored);
@@ -436,7 +439,7 @@ void producer::note_parent_answered() {
         // For those to come: this body is on its way.
         blame_parent(came_.sent, failure{failure_code::loop_detected, ""});
     } else if (came_.head.status != 508 && book_->choice->succeeded(parents_[parent_at_])) {
-        // Of another's loop: where two have each other for parents that is no recovery.
+        // After a 508 from another node's loop the parent has not recovered.
         log::info("peers: ", parent()->name, ": a parent that answers again");
     }
 }

@@ -61,7 +61,7 @@ awaitable<void> upload::pass(net::byte_stream* origin, std::uint64_t most) {
     } else {
         begin_patience();
     }
-    // Waiting for the origin is no fault of the client's: its time begins anew after that, and only
+    // Waiting for the origin is no fault of the client: its time begins anew after that, and only
     // then, or every piece of a slow drip would begin it anew.
     steady_time began{};
     const auto forgive_waiting = [&] {
@@ -147,9 +147,20 @@ awaitable<void> upload::pass(net::byte_stream* origin, std::uint64_t most) {
             break;
         }
     }
+    tell_ended();
+}
+
+void upload::tell_ended() {
     patience_.clear();
     over_for_producer_.notify();
     over_for_exchange_.notify();
+}
+
+void upload::give_up() {
+    if (phase_ == phase::running) {
+        end(phase::origin_failed);
+        tell_ended();
+    }
 }
 
 awaitable<void> upload::run(std::shared_ptr<upload> self, net::byte_stream& origin) {

@@ -7,7 +7,7 @@
 //
 // Each side is judged by its own clock. The client owes limits.body_rate while bytes of its are
 // waited for, but nothing while it waits itself, for the 100 (Continue) that it asked for. The
-// origin's part is judged by who owns its connection: passed_on() is for that.
+// origin is judged by the owner of its connection: passed_on() is for that.
 
 #include "config/options.hpp"
 #include "proxy/base/failure.hpp"
@@ -57,6 +57,8 @@ public:
     /// Ends a run that waits for the client; one that waits for the origin ends when its socket is
     /// closed.
     void stop();
+    /// Ends a run that threw.
+    void give_up();
     enum class waiter : std::uint8_t { producer, exchange };
     /// Waits until nothing is running; each of the two sides may wait, for itself.
     [[nodiscard]] awaitable<void> ended(waiter who);
@@ -71,7 +73,7 @@ public:
         return phase_ == phase::bad_framing || phase_ == phase::client_failed;
     }
     [[nodiscard]] const failure& why() const noexcept { return why_; }
-    /// Bytes given to the origin's socket, framing included, whole pieces.
+    /// Bytes given to the origin's socket, framing included, in whole pieces.
     [[nodiscard]] std::uint64_t passed_on() const noexcept { return passed_on_; }
 
 private:
@@ -79,6 +81,7 @@ private:
     [[nodiscard]] awaitable<void> pass(net::byte_stream* origin, std::uint64_t most);
     void begin_patience() { patience_.guard_rate(bytes_per_second_, timeout_); }
     void end(phase how) noexcept { phase_ = how; }
+    void tell_ended();
 
     // Not touched once stop() was called: the exchange that owns it may have ended by an exception.
     net::client_stream& client_;

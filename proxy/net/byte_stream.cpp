@@ -52,7 +52,7 @@ bool byte_stream::try_end(error_code& error) {
 }
 
 stream_look byte_stream::look() {
-    if (tls_ && !tls_->must_wait()) {
+    if (tls_ && !reading_ && !tls_->must_wait()) {
         return tls_->look();
     }
     char byte = 0;
@@ -60,7 +60,7 @@ stream_look byte_stream::look() {
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) {
         return stream_look::nothing;
     }
-    if (tls_) {
+    if (tls_ && !reading_) {  // or the reader would wait for what OpenSSL has by now
         return tls_->look();
     }
     return got > 0 ? stream_look::bytes : stream_look::end;

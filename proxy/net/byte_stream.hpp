@@ -1,23 +1,25 @@
 #pragma once
 // A connection's bytes, encrypted or not: a TCP socket, and a TLS session where there is TLS.
 // Everything above net/ reads and writes this; whether there is TLS is one branch, foretold for
-// none, and no virtual call. It has the names of Asio's sockets where it does what these do, so that
-// a coroutine that awaits one awaits the other, by any completion token.
+// none, and no virtual call. Where it does what Asio's sockets do it has their names, so that a
+// coroutine can await either, by any completion token.
 //
 // Ends are kept apart as TCP keeps them. The end (eof) is a FIN, with TLS a close_notify, in both
 // directions and each on its own. A TLS connection that ends without one, which anybody on the way
-// can bring about, is connection_reset, after the bytes before it; and ours ends by a reset, even if
-// the process dies, unless it has said its close_notify.
+// can bring about, is connection_reset, after the bytes before it; and ours ends by a reset, even
+// when the process dies, unless close_notify has been sent.
 
 #include "proxy/net/asio.hpp"
 #include "proxy/net/tls_session.hpp"
 
 #include <boost/asio/append.hpp>
+#include <boost/asio/cancellation_type.hpp>
 #include <boost/asio/compose.hpp>
 #include <boost/asio/post.hpp>
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <utility>
@@ -43,8 +45,8 @@ public:
 
     /// What is there now. Nothing there: 0 without an error. The end: asio::error::eof.
     [[nodiscard]] std::size_t try_read(asio::mutable_buffer into, error_code& error);
-    /// Gives the kernel what it takes now. That it takes nothing now is 0 without an error. Whoever
-    /// is told of a part offers the rest, these bytes and no others: some of it may be encrypted.
+    /// Gives the kernel what it takes now; 0 without an error: it takes nothing. After a part the
+    /// caller offers the rest, these bytes and no others: some of it may be encrypted already.
     template <class Buffers>
     [[nodiscard]] std::size_t try_write(const Buffers& buffers, error_code& error);
     /// Says that nothing follows, while reading may go on. False without an error: the kernel has
@@ -72,8 +74,8 @@ public:
     /// say.
     [[nodiscard]] std::uint64_t not_acknowledged() noexcept;
 
-    /// From now on closing is a reset, whoever closes, the kernel of a process that dies too; or it
-    /// is an end again. With TLS it is one until close_notify, and this changes nothing.
+    /// `on`: from now on closing resets the connection, also when the process dies. Off: it ends
+    /// it. No effect with TLS, where closing without a close_notify always resets.
     void set_reset_on_close(bool on) noexcept;
     /// Ends the connection. With TLS it says close_notify if the kernel takes that now; otherwise,
     /// or in the middle of a write, it is a reset.
@@ -88,7 +90,10 @@ public:
         return tls_ ? tls_->protocol() : std::string_view{};
     }
     /// Ends what waits, with an error.
-    void cancel(error_code& error) { socket_.cancel(error); }
+    void cancel(error_code& error) {
+        ++cancels_;
+        socket_.cancel(error);
+    }
     [[nodiscard]] executor_type get_executor() noexcept { return socket_.get_executor(); }
     [[nodiscard]] int native_handle() { return socket_.native_handle(); }
     [[nodiscard]] tcp::endpoint local_endpoint(error_code& error) const {
@@ -101,28 +106,36 @@ public:
 private:
     // One piece of work over TLS: tried at once where it may succeed, and again whenever the socket
     // is ready. `Try` returns what there is; 0 without an error: nothing yet.
+    // A cancel between two waits finds nothing to cancel, so it is asked for before each.
     template <class Try>
     struct encrypted_operation {
         byte_stream& of;
         tcp_socket::wait_type readiness;
         Try attempt;
         bool wait_first;
+        std::uint32_t cancels = of.cancels_;
         enum class stage : std::uint8_t { begun, waiting, done } at = stage::begun;
         error_code error{};
         std::size_t count = 0;
+
+        [[nodiscard]] bool is_read() const noexcept { return readiness == tcp_socket::wait_read; }
 
         template <class Self>
         void operator()(Self& self, error_code waited = {}) {
             if (at == stage::begun) {
                 self.reset_cancellation_state(asio::enable_total_cancellation());
+                of.reading_ = of.reading_ || is_read();
             }
             if (at == stage::waiting) {
-                error = waited;
+                const bool cancelled = of.cancels_ != cancels ||
+                                       self.cancelled() != asio::cancellation_type::none;
+                error = cancelled ? error_code{asio::error::operation_aborted} : waited;
             }
             if (at != stage::done && !error && !(at == stage::begun && wait_first)) {
                 count = attempt(of, error);
             }
             if (at == stage::done || (at == stage::waiting && (error || count > 0))) {
+                of.reading_ = of.reading_ && !is_read();
                 self.complete(error, count);
             } else if (error || count > 0) {
                 at = stage::done;  // not within the call that begins it
@@ -143,6 +156,8 @@ private:
 
     tcp_socket socket_;
     std::unique_ptr<tls_session> tls_;  // null: plain
+    bool reading_ = false;              // over TLS, and its end is not told yet
+    std::uint32_t cancels_ = 0;
 };
 
 inline std::size_t byte_stream::try_read(asio::mutable_buffer into, error_code& error) {

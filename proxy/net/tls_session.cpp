@@ -32,6 +32,10 @@ outgoing_block& outgoing() noexcept {
     return block;
 }
 
+// How much that is no data one call takes: without a bound a peer could keep the thread in that
+// call by records that OpenSSL answers or drops by itself (KeyUpdate, RFC 8446 4.6.3).
+constexpr std::size_t most_beside_data = 4 * largest_sealed;
+
 /// A call that gathers. However it ends, what it leaves in the block is nobody else's.
 class gathering {
 public:
@@ -88,12 +92,19 @@ struct tls_wire {
     static int read(BIO* wire, char* into, int room) noexcept {
         auto& session = of(wire);
         BIO_clear_retry_flags(wire);
+        const auto wanted = std::min(static_cast<std::size_t>(room), session.may_receive_);
+        if (wanted == 0) {
+            session.drained_ = false;
+            BIO_set_retry_read(wire);
+            return -1;
+        }
         ssize_t got = 0;
         do {
-            got = ::recv(session.socket_, into, static_cast<std::size_t>(room), MSG_DONTWAIT);
+            got = ::recv(session.socket_, into, wanted, MSG_DONTWAIT);
         } while (got < 0 && errno == EINTR);
-        session.drained_ = got < room;
+        session.drained_ = got < static_cast<ssize_t>(wanted);
         session.saw_fin_ = got == 0;
+        session.may_receive_ -= got > 0 ? static_cast<std::size_t>(got) : 0;
         if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
             BIO_set_retry_read(wire);
         }
@@ -149,6 +160,7 @@ tls_session::~tls_session() = default;
 
 tls_session::handshake tls_session::shake_hands() noexcept {
     const gathering call;
+    may_receive_ = most_beside_data;
     for (;;) {
         if (!flush_kept()) {
             return mute_ ? handshake::failed : handshake::wants_to_write;
@@ -180,6 +192,7 @@ std::string tls_session::why() {
 std::size_t tls_session::read(asio::mutable_buffer into, error_code& error) noexcept {
     error.clear();
     const gathering call;
+    may_receive_ = into.size() + most_beside_data;
     std::size_t got = 0;
     while (got < into.size() && !cut_ && !ended_) {
         std::size_t count = 0;
@@ -217,6 +230,7 @@ stream_look tls_session::look() noexcept {
         return stream_look::end;
     }
     const gathering call;
+    may_receive_ = most_beside_data;
     char byte = 0;
     std::size_t count = 0;
     const int result = SSL_peek_ex(ssl_.get(), &byte, 1, &count);
@@ -273,6 +287,10 @@ void tls_session::flush() noexcept {
     if (!left.empty() && !mute_) {
         const bool too_much = kept() + left.size() > most_kept;
         try {
+            if (kept_sent_ >= most_at_once) {
+                kept_.erase(kept_.begin(), kept_.begin() + kept_sent_);
+                kept_sent_ = 0;
+            }
             kept_.insert(kept_.end(), left.begin(), left.end());
         } catch (const std::bad_alloc&) {
             mute_ = true;  // without what is lost here nothing can follow
@@ -299,6 +317,7 @@ std::size_t tls_session::write(std::span<const asio::const_buffer> from,
             break;
         }
         const gathering call;
+        may_receive_ = most_beside_data;
         const auto most = std::min<std::size_t>(total - done, at_once_);
         std::size_t sealed = 0;
         while (sealed < most && outgoing().room() >= largest_sealed && !cut_) {
@@ -328,6 +347,7 @@ bool tls_session::say_end(error_code& error) noexcept {
     error.clear();
     if (!said_end_ && !is_over() && !owes_a_byte_ && SSL_is_init_finished(ssl_.get()) == 1) {
         const gathering call;
+        may_receive_ = most_beside_data;
         said_end_ = SSL_shutdown(ssl_.get()) >= 0;
         flush();
     }

@@ -1,6 +1,6 @@
 #pragma once
-// What a byte_stream has where there is TLS: OpenSSL's state of one connection, between its caller's
-// bytes and a socket's descriptor. It waits for nothing and knows no loop.
+// What a byte_stream has where there is TLS: OpenSSL's state of one connection, between the
+// caller's bytes and a socket's descriptor. It waits for nothing and knows no loop.
 //
 // OpenSSL does not see the socket. What it wants to read comes from there at once (its own buffer
 // of a record, which it has only while something is in it); what it writes is gathered in a block
@@ -27,8 +27,8 @@ enum class stream_look : std::uint8_t { nothing, bytes, end };
 /// Memory    OpenSSL's state; its buffers of 16 KiB each way only within a call, or while a record
 ///           is in parts; and ciphertext that was not taken, at most `most_at_once` and one record.
 ///           Before more than one record is encrypted the kernel is asked whether it takes any, so
-///           that who reads nothing has little of it. Where there is no memory for these the
-///           connection is over; but for the constructor nothing throws.
+///           that a peer that reads nothing has little of it. Where there is no memory for these
+///           the connection is over; but for the constructor nothing throws.
 /// Errors    the end without a close_notify, and whatever is no TLS, is connection_reset, after the
 ///           bytes before it, and from then on for every call.
 class tls_session {
@@ -82,9 +82,10 @@ private:
     bool saw_fin_ = false;
     bool ended_ = false;  // their close_notify
     bool said_end_ = false;
-    bool cut_ = false;          // it ended otherwise, or is no TLS
-    bool mute_ = false;         // the socket takes no more; what was received may still be read
-    bool owes_a_byte_ = false;  // of what was encrypted, the last was not counted as taken
+    bool cut_ = false;             // it ended otherwise, or is no TLS
+    bool mute_ = false;            // the socket takes no more; what was received may still be read
+    bool owes_a_byte_ = false;     // of what was encrypted, the last was not counted as taken
+    std::size_t may_receive_ = 0;  // in this call, from the socket
     std::uint32_t at_once_ = most_at_once;
     std::uint32_t kept_sent_ = 0;
     std::vector<char> kept_;

@@ -168,12 +168,13 @@ awaitable<ended> exchange::run() {
             take_instead(std::move(*next));
             continue;
         }
+        x_.book.note_answered();
         const auto how = co_await finish_request_body(x_, std::get<ended>(came));
         co_return how == ended::keep && !x_.out.keeps ? ended::close : how;
     }
 }
 
-// What was composed of the answer before goes with it, unless the next is just that, composed.
+// Drops what was composed of the answer before, unless the next is just that, composed.
 void exchange::take_instead(answer next) {
     answer_ = std::move(next);
     if (!std::holds_alternative<answers::composed>(answer_) &&

@@ -3,6 +3,8 @@
 #include "proxy/cache/stored_response.hpp"
 #include "proxy/serve/session_state.hpp"
 
+#include <new>
+
 // How a request is counted and logged once it is over.
 
 namespace reprise::proxy::serve {
@@ -38,8 +40,8 @@ void ledger::settle() {
     }
 }
 
-// What other settings would have done with this request, if a stored response may answer it. A part of a fetched
-// body, or none of it, does not tell how large it is.
+// What other settings would have done with this request, if a stored response may answer it. A part
+// of a fetched body, or none of it, does not tell how large it is.
 void ledger::tell_advisor(const request& asked, std::uint64_t sent, steady_time now) const {
     auto& advice = session_.w.common.advice;
     switch (how) {
@@ -69,26 +71,34 @@ void ledger::tell_advisor(const request& asked, std::uint64_t sent, steady_time 
     }
 }
 
-void ledger::close(const request& asked) {
+void ledger::close(const request& asked) noexcept {
     if (closed_) {
         return;
     }
     closed_ = true;
+    note_answered();
     settle();
     auto& w = session_.w;
     const auto& client = session_.client;
-    const auto total = steady_now() - started_;
     const auto out = client.bytes_out() - out_before_;
     const auto in = client.bytes_in() - session_.client.input().size() - in_before_ +
                     asked.unconsumed;
     w.counts.bytes_to_clients.add(out);
     w.counts.bytes_from_clients.add(in);
     note_request(w.counts, how, status);
-    note_latency(w.counts, how, first_byte_.value_or(total), total);
-    tell_advisor(asked, out, started_ + total);
-    if (!w.common.access.enabled()) {
-        return;
+    note_latency(w.counts, how, first_byte_.value_or(*took_), *took_);
+    try {
+        tell_advisor(asked, out, started_ + *took_);
+        if (w.common.access.enabled()) {
+            log(asked, in, out);
+        }
+    } catch (const std::bad_alloc&) {
+        // An exchange that ends for want of memory must not end the program.
     }
+}
+
+void ledger::log(const request& asked, std::uint64_t in, std::uint64_t out) const {
+    auto& w = session_.w;
     access_record record;
     record.time = wall_now();
     record.request_id = w.next_request_id();
@@ -108,7 +118,7 @@ void ledger::close(const request& asked) {
     record.error = error;
     record.bytes_in = in;
     record.bytes_out = out;
-    record.total = total;
+    record.total = *took_;
     record.first_byte = first_byte_;
     record.origin_time = origin_time;
     record.origin = origin;

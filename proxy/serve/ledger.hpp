@@ -1,12 +1,13 @@
 #pragma once
 // What one request is to the counters, the access log and the advisor.
 //
-// It is filled in while the request is answered, and closed exactly once: by exchange's destructor, so that no way of
-// answering, and no exception, leaves a request uncounted or counts it twice. Whoever finds out how an answer went
-// says so in `how`, `status` and `reason`; nobody else closes anything.
+// It is filled in while the request is answered, and closed exactly once: by exchange's destructor,
+// so that no way of answering, and no exception, leaves a request uncounted or counts it twice.
+// Whoever finds out how an answer went says so in `how`, `status` and `reason`; nobody else closes
+// anything.
 //
-// Bytes are counted when they are sent, not when they are composed: `note_body` says what a body's bytes are, and
-// `settle` asks the connection how many of them have gone.
+// Bytes are counted when they are sent, not when they are composed: `note_body` says what a body's
+// bytes are, and `settle` asks the connection how many of them have gone.
 //
 // Threads   the worker's own.
 // Cost      nothing is allocated before close(), and there only where the access log is on.
@@ -55,7 +56,7 @@ public:
 
     /// `bytes` of a body are appended to the session's parts next.
     void note_body(body_source from, std::uint64_t bytes);
-    /// A send is over: counts what of the noted bytes has gone.
+    /// A send is over: counts how many of the noted bytes have gone.
     void settle();
 
     /// The request that is closed.
@@ -65,17 +66,25 @@ public:
         filter::key_hash key{};
         const cache::stored_response* sent = nullptr;  ///< what was stored and sent
     };
-    /// Counts and logs. Later calls do nothing.
-    void close(const request& asked);
+    /// The answer is over: what is left of the request's body is none of its time.
+    void note_answered() {
+        if (!took_) {
+            took_ = steady_now() - started_;
+        }
+    }
+    /// Counts and logs. Later calls do nothing. Without memory for the line it is lost.
+    void close(const request& asked) noexcept;
 
 private:
     void tell_advisor(const request& asked, std::uint64_t sent, steady_time now) const;
+    void log(const request& asked, std::uint64_t in, std::uint64_t out) const;
 
     session_state& session_;
     steady_time started_;
     std::uint64_t out_before_;
     std::uint64_t in_before_;
     std::optional<std::chrono::nanoseconds> first_byte_;
+    std::optional<std::chrono::nanoseconds> took_;
     sent_body body_;
     bool closed_ = false;
 };

@@ -40,7 +40,7 @@ awaitable<ended> finish_request_body(exchange_state& x, ended answered) {
         if (x.asked.body.kind != body_kind::length || answered != ended::keep) {
             co_return answered == ended::gone ? ended::gone : ended::close;
         }
-        x.consume_head();
+        (void)x.copy();  // the body takes the head's place, and the log's line is still to come
         x.upload = make_upload(x);
     }
     if (x.upload->state() == phase::running) {

@@ -43,6 +43,22 @@ TEST_SUITE("scenario/access_log") {
         CHECK((*first)["origin"] == w.origin.authority());
     }
 
+    TEST_CASE("a refused request is logged as it was asked, whatever its body brings later") {
+        auto settings = basic_settings();
+        settings["access"]["deny_destinations"] = json::array({"denied.example"});
+        world w{settings};
+        auto one = w.proxy.connect();
+        one.send(absolute_request(
+            "POST", "http://denied.example/asked", "User-Agent: asker\r\nContent-Length: 400\r\n"));
+        CHECK(one.read().status == 403);
+        one.send(std::string(400, 'x'));
+        const auto line = w.proxy.logged("denied.example/asked");
+        REQUIRE(line.is_object());
+        CHECK(line["method"] == "POST");
+        CHECK(line["user_agent"] == "asker");
+        CHECK(line["bytes_in"].get<int>() > 400);
+    }
+
     TEST_CASE("query values are redacted, names stay") {
         world w{basic_settings()};
         w.origin.on("/signed", ok("", "hello"));

@@ -209,6 +209,11 @@ bool tls_peer::renegotiate() {
     return SSL_renegotiate(ssl_) == 1 && SSL_do_handshake(ssl_) == 1;
 }
 
+bool tls_peer::change_key() {
+    ERR_clear_error();
+    return SSL_key_update(ssl_, SSL_KEY_UPDATE_NOT_REQUESTED) == 1 && SSL_do_handshake(ssl_) == 1;
+}
+
 void tls_peer::finish_sending() {
     ERR_clear_error();
     SSL_shutdown(ssl_);

@@ -62,6 +62,8 @@ public:
 
     /// Asks for another handshake on this connection (TLS 1.2). False: it is not to be had.
     [[nodiscard]] bool renegotiate();
+    /// Tells a new key for what it sends (TLS 1.3's KeyUpdate), and wants none back.
+    bool change_key();
     /// close_notify; reading goes on.
     void finish_sending();
     /// FIN without a close_notify: as an attacker would.

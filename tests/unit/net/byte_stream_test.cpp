@@ -327,6 +327,48 @@ TEST_CASE("what one side says the other hears, plain and encrypted, in pieces of
     }
 }
 
+TEST_CASE("a look while somebody reads leaves the bytes to the reader") {
+    for (const bool tls : {false, true}) {
+        CAPTURE(tls);
+        stream_bench bench{tls};
+        std::string got(4, '\0');
+        bool over = false;
+        bench.start(stream_bench::read_bytes(*bench.stream, got, over));
+        bench.run_for(5ms);  // it waits for the socket
+        CHECK(bench.stream->look() == stream_look::nothing);
+        REQUIRE(bench.say("body"));
+        pollfd there{bench.stream->native_handle(), POLLIN, 0};
+        REQUIRE(::poll(&there, 1, 10'000) == 1);
+        CHECK(bench.stream->look() == stream_look::bytes);
+        bench.run_until([&] { return over; });
+        REQUIRE(over);
+        CHECK(got == "body");
+    }
+}
+
+TEST_CASE("whoever changes keys without pause has a thread for a moment only") {
+    stream_bench bench{true, TLS1_3_VERSION};
+    bench.on_thread([&] {
+        for (int i = 0; i < 4'000; ++i) {
+            CHECK(bench.peer->change_key());
+        }
+        CHECK(bench.peer->send("data"));
+    });
+    const auto queued = [&] {
+        int bytes = 0;
+        REQUIRE(::ioctl(bench.stream->native_handle(), FIONREAD, &bytes) == 0);
+        return bytes;
+    };
+    REQUIRE(tests::eventually([&] { return queued() > 90'000; }));
+    char block[100];
+    error_code error;
+    CHECK(bench.stream->try_read(asio::buffer(block), error) == 0);
+    CHECK_FALSE(error);
+    CHECK(queued() > 0);
+    CHECK(bench.read(4) == "data");
+    bench.join_running();
+}
+
 TEST_CASE("the pieces of a small answer are one record") {
     stream_bench bench{true, TLS1_3_VERSION};
     const std::array<asio::const_buffer, 3> parts{
