@@ -4,6 +4,8 @@
 // and in REFERENCE.md); load.hpp turns a file into these or into every mistake in it. Values here
 // are already checked: addresses are numeric, networks are masked, sizes are bytes.
 
+#include "config/eviction.hpp"
+
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -77,15 +79,15 @@ struct admin_options {
     bool operator==(const admin_options&) const = default;
 };
 
-enum class eviction_policy { lru, sieve, s3_fifo, w_tinylfu, gdsf, lfu_da };
 struct memory_options {
     byte_count size = 256ull << 20;
     byte_count max_object = 32ull << 20;  ///< a larger body never enters memory
-    eviction_policy policy = eviction_policy::sieve;
+    eviction_kind policy = eviction_kind::sieve;
     bool operator==(const memory_options&) const = default;
 };
 
-enum class disk_write { admission, eviction };
+/// When an object goes to disk: as it is admitted, or as it leaves memory.
+enum class disk_write : std::uint8_t { admission, eviction };
 struct disk_options {
     std::string path;                    ///< a directory; empty ("off"): no disk tier
     byte_count size = 20ull << 30;       ///< what all files in it take at most
@@ -155,7 +157,7 @@ struct limit_options {
     unsigned client_connections = 10'000;
     unsigned connections_per_client = 1'000;  ///< by client address
     byte_count body_rate =
-        100;  ///< bytes a second a client must keep up, over each timeouts.client_body
+        100;  ///< bytes per second that a client must keep up, over each timeouts.client_body
     bool operator==(const limit_options&) const = default;
 };
 
@@ -253,7 +255,7 @@ struct peering_options {
 struct options {
     std::vector<listener> listeners{listener{}};
     admin_options admin;
-    unsigned threads = 0;  ///< 0: one a processor
+    unsigned threads = 0;  ///< 0: one per processor
     memory_options memory;
     disk_options disk;
     collapsing_options collapsing;

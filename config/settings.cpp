@@ -9,6 +9,9 @@
 #include <chrono>
 #include <utility>
 
+// The root of the table and its smaller objects, one row per setting: name, member, kind and
+// bounds, whether it can change live, and the sentence for people. Larger objects: *_settings.cpp.
+
 namespace reprise::config {
 namespace {
 
@@ -111,12 +114,7 @@ object_table<memory_options> memory_table() {
                       "out."),
                 value("policy",
                       &memory_options::policy,
-                      one_of<eviction_policy>({{"lru", eviction_policy::lru},
-                                               {"sieve", eviction_policy::sieve},
-                                               {"s3-fifo", eviction_policy::s3_fifo},
-                                               {"w-tinylfu", eviction_policy::w_tinylfu},
-                                               {"gdsf", eviction_policy::gdsf},
-                                               {"lfu-da", eviction_policy::lfu_da}}),
+                      one_of<eviction_kind>({eviction_names.begin(), eviction_names.end()}),
                       restart,
                       "What leaves when there is no more room. \"gdsf\" keeps small objects "
                       "longer, which makes more hits of fewer bytes; \"lfu-da\" is the same "
@@ -323,7 +321,7 @@ object_table<options> make_table() {
                   &options::threads,
                   small_count_between(0, 256, "threads"),
                   restart,
-                  "Event loops, each with connections of its own; 0: one a processor. "
+                  "Event loops, each with connections of its own; 0: one per processor. "
                   "More than processors gains nothing."),
             object("memory", &options::memory, memory_table(), "The store in memory."),
             object("disk",

@@ -85,7 +85,7 @@ TEST_SUITE("layering") {
             {"proxy/base", {"config"}},
             {"proxy/http", {"proxy/base"}},
             {"proxy/net", {"config", "proxy/base", "proxy/http"}},
-            {"proxy/cache/policy", {"filter", "proxy/base"}},
+            {"proxy/cache/policy", {"config", "filter", "proxy/base"}},
         };
         std::set<std::string> below{
             "config", "filter", "proxy/base", "proxy/http", "proxy/net", "proxy/cache/policy"};

@@ -71,7 +71,7 @@ stored_ptr small_response() {
 
 void bench_find() {
     for (const std::size_t objects : {10'000u, 300'000u}) {
-        for (const auto kind : every_eviction_kind) {
+        for (const auto& [name, kind] : config::eviction_names) {
             response_store store{{.capacity = 1u << 30, .policy = kind}};
             std::vector<std::string> urls;
             std::vector<filter::key_hash> keys;
@@ -178,7 +178,7 @@ void bench_stripes(std::uint64_t capacity) {
                 "16, fullest",
                 "64, fullest",
                 "64, in turn");
-    for (const auto kind : every_eviction_kind) {
+    for (const auto& [name, kind] : config::eviction_names) {
         std::printf("%-10s", std::string{to_string(kind)}.c_str());
         struct arrangement {
             std::size_t stripes;

@@ -43,7 +43,7 @@ config::admission_choice choice_of(const admission_variant& variant) noexcept {
 what_if_setup setup_of(const config::options& options) {
     what_if_setup setup;
     setup.capacity = capacity_of(options);
-    setup.policy = kind_of(options.memory.policy);
+    setup.policy = options.memory.policy;
     setup.exponent = exponent_of(options.caching.objective);
     setup.admission = variant_of(options.admission.choice, options.admission.probation);
     const auto remembered = filter_settings(options);

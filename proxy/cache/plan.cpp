@@ -7,18 +7,6 @@
 
 namespace reprise::proxy::cache {
 
-eviction_kind kind_of(config::eviction_policy policy) noexcept {
-    switch (policy) {
-    case config::eviction_policy::lru: return eviction_kind::lru;
-    case config::eviction_policy::sieve: return eviction_kind::sieve;
-    case config::eviction_policy::s3_fifo: return eviction_kind::s3_fifo;
-    case config::eviction_policy::w_tinylfu: return eviction_kind::w_tinylfu;
-    case config::eviction_policy::gdsf: return eviction_kind::gdsf;
-    case config::eviction_policy::lfu_da: return eviction_kind::lfu_da;
-    }
-    return eviction_kind::sieve;
-}
-
 double exponent_of(config::caching_objective objective) noexcept {
     return objective == config::caching_objective::requests ? 0.3 : 0.05;
 }
@@ -33,7 +21,7 @@ std::uint64_t remembering_bytes(const config::options& options) noexcept {
 
 std::shared_ptr<frequency_sketch> sketch_for(const config::options& options) {
     const auto policy = options.memory.policy;
-    if (policy != config::eviction_policy::gdsf && policy != config::eviction_policy::lfu_da &&
+    if (policy != eviction_kind::gdsf && policy != eviction_kind::lfu_da &&
         options.disk.path.empty() && !counts_requests(options)) {
         return nullptr;
     }
@@ -49,7 +37,7 @@ store_plan plan_of(const config::options& options,
     store_plan plan;
     plan.told = told;
     plan.capacity = options.memory.size;
-    plan.policy = kind_of(options.memory.policy);
+    plan.policy = options.memory.policy;
     plan.exponent = exponent_of(options.caching.objective);
     plan.requests = std::move(requests);
     plan.probation = options.admission.probation;

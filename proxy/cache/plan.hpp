@@ -13,8 +13,6 @@
 
 namespace reprise::proxy::cache {
 
-[[nodiscard]] eviction_kind kind_of(config::eviction_policy policy) noexcept;
-
 /// gdsf's exponent of size for an objective: 0.3 for requests, 0.05 for bytes
 /// (tools/results/2026-11-22-policies.md says why).
 [[nodiscard]] double exponent_of(config::caching_objective objective) noexcept;
@@ -26,7 +24,8 @@ namespace reprise::proxy::cache {
 [[nodiscard]] std::uint64_t capacity_of(const config::options& options) noexcept;
 
 /// Counts requests for every part that asks how often a key was asked for: policies of memory, and
-/// admission. Null where none does. The disk counts for itself (disk/core.hpp). @throws std::bad_alloc
+/// admission. Null where none does. The disk counts for itself (disk/core.hpp).
+/// @throws std::bad_alloc
 [[nodiscard]] std::shared_ptr<frequency_sketch> sketch_for(const config::options& options);
 
 /// `requests`: what sketch_for made. `told` hears of what the store holds; null: nobody does.

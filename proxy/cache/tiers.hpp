@@ -1,8 +1,8 @@
 #pragma once
 // The store: memory tier and, where there is one, disk tier, behind one face.
 //
-// What is looked up is looked up in memory first; exchange asks the disk itself (disk_lookup),
-// since that may have to wait. What is put, freshened, dropped, invalidated or purged goes to both.
+// Look-ups go to memory; serve/look_up asks the disk itself (disk_lookup), since that may have to
+// wait. What is put, freshened, dropped, invalidated or purged goes to both.
 //
 // - An admitted response goes to disk once: when it is stored ("write": "admission"), or when it
 //   leaves memory and was used ("eviction"). Parts of objects stay in memory.
@@ -18,6 +18,7 @@
 //
 // Threads   any number. Nothing here waits for a disk.
 
+#include "config/options.hpp"
 #include "proxy/cache/disk/tier.hpp"
 #include "proxy/cache/memory/invalidation_times.hpp"
 #include "proxy/cache/memory/store.hpp"
@@ -34,23 +35,22 @@
 
 namespace reprise::proxy::cache {
 
-enum class disk_write : std::uint8_t { admission, eviction };
+using config::disk_write;
 
 class tiers {
 public:
     explicit tiers(const store_plan& memory);
 
-    /// Begins to use a disk tier, of which the same listener hears. Before any other thread is
-    /// there.
+    /// Begins to use a disk tier, which tells the same listener. Before any other thread is there.
     void attach(std::unique_ptr<disk::tier> disk, disk_write when);
 
-    /// memory.max_object: no body that is longer enters memory from disk. Who puts a response here
-    /// sees to that himself.
+    /// memory.max_object: no longer body is promoted from disk. Callers of put() check it
+    /// themselves.
     void set_largest_in_memory(std::uint64_t bytes) noexcept {
         largest_in_memory_.store(bytes, std::memory_order_relaxed);
     }
 
-    /// Who else hears of what leaves memory for room (response_store::on_eviction). Before any
+    /// `told` too hears of what leaves memory for room (response_store::on_eviction). Before any
     /// other thread is there.
     void on_eviction(std::function<void(const evicted_response&)> told) { told_ = std::move(told); }
 
@@ -160,8 +160,8 @@ public:
                                          std::string_view url,
                                          std::span<const std::uint64_t> tags,
                                          wall_time moment) const;
-    /// After purges of any kind: `kept` is called, on any thread, once a restart will know of all
-    /// that were made before this call; at once where nothing is kept.
+    /// After purges of any kind: `kept` is called, on any thread, as soon as a restart would know
+    /// of all that were made before this call; at once where nothing is kept.
     void keep_purges(std::function<void()> kept);
 
 private:

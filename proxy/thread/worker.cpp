@@ -51,8 +51,7 @@ const filter::hash_secret* attach_disk(cache::tiers& store,
     store.attach(
         std::make_unique<cache::disk::tier>(
             settings, cache::disk::system_files(), store.purges(), store.memory().invalidated()),
-        options.write == config::disk_write::eviction ? cache::disk_write::eviction
-                                                      : cache::disk_write::admission);
+        options.write);
     return &store.disk()->secret();
 }
 
@@ -120,7 +119,7 @@ worker::worker(std::size_t index, common_state& shared, settings_ptr initial)
                                   bool anew) { disown(origin, kept, anew); });
 }
 
-// Which of the answers on that connection were shifted by one cannot be known any more.
+// Nobody can tell any more which of the answers on that connection were shifted by one.
 void worker::disown(const net::origin_address& origin,
                     std::span<const std::string> kept,
                     bool anew) {

@@ -45,7 +45,7 @@ std::optional<cache_choice> cache_choice_of(std::string_view text) {
     if (text == "ours") {
         const config::options settings;
         return cache_choice{.name = "ours",
-                            .policy = {.kind = proxy::cache::kind_of(settings.memory.policy)},
+                            .policy = {.kind = settings.memory.policy},
                             .strict = true};
     }
     cache_choice out{.name = std::string{text}, .policy = {}};

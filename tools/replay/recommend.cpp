@@ -81,7 +81,7 @@ std::string settings_for(const result& chosen,
         const auto largest = static_cast<double>(memory) * what.disk->max_in_memory;
         out["memory"]["max_object"] = std::max(static_cast<std::uint64_t>(largest), least_object);
     }
-    out["memory"]["policy"] = proxy::cache::to_string(what.policy.kind.value());
+    out["memory"]["policy"] = config::to_string(what.policy.kind.value());
     auto& admission = out["admission"];
     if (what.admission.what == kind::always) {
         admission["policy"] = "always";

@@ -59,7 +59,7 @@ std::optional<policy_choice> policy_choice_of(std::string_view text) {
         }
         return policy_choice{.kind = eviction_kind::gdsf, .exponent = *exponent};
     }
-    if (const auto kind = proxy::cache::eviction_kind_of(text)) {
+    if (const auto kind = ::reprise::config::eviction_kind_of(text)) {
         return policy_choice{.kind = kind};
     }
     return std::nullopt;
@@ -69,7 +69,7 @@ std::string to_string(const policy_choice& choice) {
     if (!choice.kind) {
         return "arc";
     }
-    std::string out{proxy::cache::to_string(*choice.kind)};
+    std::string out{::reprise::config::to_string(*choice.kind)};
     if (choice.exponent) {
         out.append(":").append(short_number(*choice.exponent));
     }

@@ -8,27 +8,6 @@
 
 namespace reprise::proxy::cache {
 
-std::string_view to_string(eviction_kind kind) noexcept {
-    switch (kind) {
-    case eviction_kind::lru: return "lru";
-    case eviction_kind::sieve: return "sieve";
-    case eviction_kind::s3_fifo: return "s3-fifo";
-    case eviction_kind::w_tinylfu: return "w-tinylfu";
-    case eviction_kind::gdsf: return "gdsf";
-    case eviction_kind::lfu_da: return "lfu-da";
-    }
-    return "?";
-}
-
-std::optional<eviction_kind> eviction_kind_of(std::string_view name) noexcept {
-    for (const auto kind : every_eviction_kind) {
-        if (to_string(kind) == name) {
-            return kind;
-        }
-    }
-    return std::nullopt;
-}
-
 std::unique_ptr<eviction_policy> make_policy(eviction_kind kind,
                                              std::uint64_t capacity_bytes,
                                              const policy_tuning& tuning) {

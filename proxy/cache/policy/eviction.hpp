@@ -24,6 +24,7 @@
 // Errors    std::bad_alloc from the constructor, set_capacity and inserted (which then has not
 //           taken the entry in); nothing else throws.
 
+#include "config/eviction.hpp"
 #include "filter/key_hash.hpp"
 
 #include <array>
@@ -69,7 +70,7 @@ public:
     virtual void expect(std::uint64_t bytes) noexcept { (void)bytes; }
 
     /// Somebody asked for a key that is not in: for policies that count what is absent too. Called
-    /// once a request that missed, before inserted() if that follows.
+    /// once per request that missed, before inserted() if that follows.
     virtual void missed(const filter::key_hash& key) noexcept { (void)key; }
 
     /// `entry` has come in. It is in no list of any policy.
@@ -83,8 +84,8 @@ public:
     /// ghosts. Null when nothing is in.
     [[nodiscard]] virtual evictable* evict() noexcept = 0;
     /// False: `newcomer` would be among the first to leave if it came in now, where there is no
-    /// room; it has then been turned away, and whom it was held against has won. For owners that
-    /// make room before something comes in: nobody is to leave for what does not stay.
+    /// room; it has then been turned away, and what it was compared with has won. For owners that
+    /// make room before something comes in: nothing is to leave for what does not stay.
     [[nodiscard]] virtual bool takes(const filter::key_hash& newcomer,
                                      std::uint64_t charge) noexcept {
         (void)newcomer;
@@ -103,24 +104,7 @@ public:
     [[nodiscard]] virtual std::uint64_t overhead() const noexcept { return 0; }
 };
 
-enum class eviction_kind : std::uint8_t {
-    lru,
-    sieve,
-    s3_fifo,
-    w_tinylfu,
-    gdsf,    ///< small objects stay longer, as much so as policy_tuning::exponent says
-    lfu_da,  ///< gdsf of exponent 0: an object is worth its requests, whatever its size
-};
-inline constexpr std::array every_eviction_kind{eviction_kind::lru,
-                                                eviction_kind::sieve,
-                                                eviction_kind::s3_fifo,
-                                                eviction_kind::w_tinylfu,
-                                                eviction_kind::gdsf,
-                                                eviction_kind::lfu_da};
-
-/// As settings and reports name it: "s3-fifo".
-[[nodiscard]] std::string_view to_string(eviction_kind kind) noexcept;
-[[nodiscard]] std::optional<eviction_kind> eviction_kind_of(std::string_view name) noexcept;
+using config::eviction_kind;
 
 class frequency_sketch;
 

@@ -93,8 +93,8 @@ unsigned frequency_sketch::estimate(const filter::key_hash& key) const noexcept 
 }
 
 void frequency_sketch::age() noexcept {
-    // First, so that of several threads that come here one does it (but for a race between these
-    // two lines, which halves twice).
+    // First, so that only one of several threads does it (but for a race between these two lines,
+    // which halves twice).
     sights_.store(0, relaxed);
     agings_.store(agings_.load(relaxed) + 1, relaxed);
     for (std::uint64_t i = 0; i < blocks_; ++i) {

@@ -1,5 +1,5 @@
 #pragma once
-// About how often each key was asked for lately, in a few bytes a key: what TinyLFU compares a
+// About how often each key was asked for lately, in a few bytes per key: what TinyLFU compares a
 // newcomer and a victim with (Einziger, Friedman, Manes, "TinyLFU", ACM ToS 2017).
 //
 // A count-min sketch (Cormode, Muthukrishnan 2005) of 4-bit counters in four rows. All counters of
@@ -20,11 +20,11 @@
 
 namespace reprise::proxy::cache {
 
-/// Memory    8 bytes a key it is made for, rounded up to a power of two of them.
+/// Memory    8 bytes for each key it is made for, rounded up to a power of two of keys.
 /// Threads   note and estimate: any number at once, without locks; a lost race costs one sight.
 ///           grow_to: nobody else meanwhile.
 /// Cost      note and estimate: two cache lines. Once in 10 x keys notes, one halves everything:
-///           some 0.5 ms a million keys.
+///           some 0.5 ms per million keys.
 /// Errs      upwards, for other keys share counters; downwards by what aging took.
 class frequency_sketch {
 public:
@@ -52,8 +52,8 @@ public:
 
 private:
     static constexpr auto relaxed = std::memory_order_relaxed;
-    // 128 counters for 16 keys are two in each row a key; 512 bits of doorkeeper for the same keys
-    // are 32 a key, three for each sight between two agings.
+    // 128 counters for 16 keys are two per key in each row; 512 bits of doorkeeper for the same
+    // keys are 32 per key, three for each sight between two agings.
     static constexpr std::uint64_t keys_a_block = 16;
     static constexpr unsigned words_a_block = 8;
     static constexpr std::uint64_t sights_a_key = 10;  // between two agings

@@ -19,12 +19,12 @@
 
 namespace reprise::proxy::cache {
 
-/// Cost    O(log n) for each call but set_capacity: a heap of four children a node, three cache
-///         lines a level.
-/// Memory  a heap of 8 bytes an entry.
+/// Cost    O(log n) for each call but set_capacity: a heap of four children per node, three cache
+///         lines per level.
+/// Memory  a heap of 8 bytes per entry.
 class gdsf_policy final : public eviction_policy {
 public:
-    /// `frequencies`, where given, is noted by the owner, once a request and before the policy
+    /// `frequencies`, where given, is noted by the owner, once per request and before the policy
     /// hears of it, and outlives this. Without it the uses of an entry are counted, to 255.
     explicit gdsf_policy(double exponent = 1, const frequency_sketch* frequencies = nullptr);
 

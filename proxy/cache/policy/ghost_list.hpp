@@ -11,7 +11,7 @@
 
 namespace reprise::proxy::cache {
 
-/// First in, first out. A ghost is known by its key hash's low word alone: of n ghosts, one in
+/// First in, first out. A ghost is known by its key hash's low word alone: with n ghosts, one in
 /// 2^64 / n strangers is taken for one of them.
 ///
 /// Threads  none: the owner locks.

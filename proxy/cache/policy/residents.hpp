@@ -19,8 +19,8 @@
 // Threads   none: the owner locks.
 // Memory    what the policy takes; entries are their owner's, linked and not copied.
 // Cost      the policy's; O(1) for those on probation. No call allocates but what the policy's do.
-// Errors    std::bad_alloc from the constructor, the setters and enter (which then has not taken the
-//           entry in); nothing else throws.
+// Errors    std::bad_alloc from the constructor, the setters and enter (which then has not taken
+//           the entry in); nothing else throws.
 
 #include "proxy/cache/policy/eviction.hpp"
 
@@ -49,7 +49,7 @@ public:
     void set_capacity(std::uint64_t bytes);
     void set_probation(double share);
 
-    /// Somebody asked for a key that is not in. Once a request, before enter() if that follows.
+    /// Somebody asked for a key that is not in. Once per request, before enter() if that follows.
     void missed(const filter::key_hash& key) noexcept { policy_->missed(key); }
 
     /// `entry` comes in; its key and charge are set, and change no more while it is in. On
@@ -78,7 +78,8 @@ public:
     [[nodiscard]] evictable* evict() noexcept {
         return evict(on_probation_ > probation_share_bytes_);
     }
-    /// The same for an owner of several, who knows whether all together take more than their share.
+    /// The same for an owner of several, which knows whether all together take more than their
+    /// share.
     [[nodiscard]] evictable* evict(bool probation_first) noexcept;
 
     [[nodiscard]] static standing standing_of(const evictable& entry) noexcept {

@@ -101,7 +101,7 @@ evictable* w_tinylfu_policy::main_victim() const noexcept {
     return probation_.empty() ? protected_.oldest() : probation_.oldest();
 }
 
-// The frequencies together of all that would leave main for `charge` more bytes; no further than
+// The sum of frequencies of all that would leave main for `charge` more bytes; no further than
 // `enough`, for then the newcomer has lost.
 unsigned w_tinylfu_policy::victims_frequency(std::uint64_t charge, unsigned enough) const noexcept {
     const auto room = capacity_ - window_bytes();

@@ -44,7 +44,7 @@ public:
                                     std::uint64_t charge) const noexcept override;
     [[nodiscard]] std::uint64_t overhead() const noexcept override { return sketch_.memory(); }
 
-    /// Of the capacity, now.
+    /// Share of the capacity, now.
     [[nodiscard]] double window_share() const noexcept { return window_share_; }
 
 private:

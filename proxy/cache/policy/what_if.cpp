@@ -67,7 +67,7 @@ void what_if::begin_ghosts(const what_if_setup* before) {
     const auto want = [&](ghost one) { wanted.push_back(std::make_unique<ghost>(std::move(one))); };
     using group = what_if_row::group;
     const auto all = candidates();
-    in_force_ = all.size() + sizes.size() + every_eviction_kind.size() - 1;
+    in_force_ = all.size() + sizes.size() + config::eviction_names.size() - 1;
     for (std::size_t i = 0; i < all.size(); ++i) {
         want({.of = group::admission,
               .name = to_string(all[i]),
@@ -83,7 +83,7 @@ void what_if::begin_ghosts(const what_if_setup* before) {
               .policy = setup_.policy,
               .times = sizes[i]});
     }
-    for (const auto kind : every_eviction_kind) {
+    for (const auto& [name, kind] : config::eviction_names) {
         if (kind != setup_.policy) {
             want({.of = group::policy,
                   .name = std::string{to_string(kind)},

@@ -7,13 +7,13 @@
 // of them have about the same hit ratio (SHARDS: Waldspurger, Park, Garthwaite, Ahmad, FAST 2015;
 // for any policy, "Cache Modeling and Optimization using Miniature Simulations", ATC 2017).
 //
-//     admission   always, second-hit, nth-hit of 3, second-hit with probation 2 % and 10 %, tinylfu,
-//                 and what is in force if it is none of these; each with the policy in force
+//     admission   always, second-hit, nth-hit of 3, second-hit with probation 2 % and 10 %,
+//                 tinylfu, and what is in force if none of these; each with the policy in force
 //     sizes       a quarter, half, twice and four times the capacity, all else as in force
 //     policies    every other eviction policy, all else as in force
 //
 // The same sample goes through all, so differences between them are far more exact than the ratios
-// themselves, which a single very popular key, in the sample or not, may move by its share.
+// themselves, which one very popular key, in the sample or not, may move by its share.
 //
 // An object larger than a ghost's capacity (the store's, scaled) is never stored in it. Requests
 // are taken as they come, so what two ghosts say of a purge or a lifetime's end is neither's.
@@ -22,7 +22,7 @@
 // Memory    at most most_slots keys, about 1.1 KB each (an entry for each ghost), so 18 MB, beside
 //           the policies' own (ghost lists, sketches: less than that again) and 30 KB of minutes.
 //           When the keys get more the sample is halved.
-// Cost      0.25 to 1 us a sampled request, of at most one in sixteen: 16 to 60 ns a request, less
+// Cost      0.25 to 1 us per sampled request, at most one in sixteen: 16 to 60 ns per request, less
 //           than 1 % of what a hit takes (bench_store what-if).
 
 #include "filter/admission.hpp"
@@ -109,7 +109,7 @@ public:
     what_if& operator=(const what_if&) = delete;
 
     /// One request, answered with an object of `size` bytes (as the store charges it) that may be
-    /// stored. Once a request, hits too. Without memory the request is left out.
+    /// stored. Once per request, hits too. Without memory the request is left out.
     void note(const filter::key_hash& key, std::uint64_t size, steady_time now) noexcept {
         if ((key.high >> 32) < threshold_.load(std::memory_order_relaxed)) [[unlikely]] {
             note_sampled(key, size, now);

@@ -30,7 +30,7 @@ struct what_if::slot {
         slot* home = nullptr;
     };
     std::uint64_t size = 0;
-    std::uint32_t held_by = 0;  // a bit a ghost
+    std::uint32_t held_by = 0;  // a bit per ghost
     std::array<entry, most_ghosts> in;
 };
 

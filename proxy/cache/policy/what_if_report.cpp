@@ -89,8 +89,8 @@ what_if_report what_if::made_report(steady_time now) const {
     return out;
 }
 
-// The best of the admission rows, if it is better than what is in force by what one can tell apart.
-// Of those that are as good as the best to a fifth of a point, the one that writes least.
+// The best of the admission rows, if it is noticeably better than what is in force. Among those
+// within a fifth of a point of the best, the one that writes least.
 void what_if::advise(what_if_report& out) const {
     const auto worth = [&](const what_if_row& row) {
         return setup_.by_bytes ? row.byte_hit_ratio : row.hit_ratio;

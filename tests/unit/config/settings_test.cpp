@@ -127,7 +127,7 @@ TEST_SUITE("config/settings") {
         const auto& [size, max_object, policy] = wanted.memory;
         CHECK(size == 1ull << 30);
         CHECK(max_object == 64ull << 20);
-        CHECK(policy == eviction_policy::s3_fifo);
+        CHECK(policy == eviction_kind::s3_fifo);
         const auto& [window, finish] = wanted.collapsing;
         CHECK(window == 4ull << 20);
         CHECK(finish == 1'000'000);

@@ -172,9 +172,6 @@ public:
         synced_names_ = names_;
         return {};
     }
-    boost::system::result<std::uint64_t> free_bytes(const std::string&) override {
-        return std::uint64_t{1} << 40;
-    }
 
 private:
     struct write {

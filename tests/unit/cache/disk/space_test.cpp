@@ -58,23 +58,12 @@ TEST_SUITE("cache/disk/space") {
         CHECK(it.figures().reclaimed == 1);
     }
 
-    TEST_CASE("neither the open segment nor one that was lost is reclaimed") {
-        space it{settings_of(2)};
+    TEST_CASE("the open segment is not reclaimed") {
+        space it{settings_of(1)};
         it.open(0, 1);
-        it.lose(1);
         CHECK_FALSE(it.next());
         it.close(0);
         CHECK(it.next() == 0);
-    }
-
-    TEST_CASE("the oldest sequence is that of the oldest segment in use") {
-        space it{settings_of(3)};
-        CHECK(it.oldest_sequence() == 0);
-        it.found(1, 7, 100);
-        it.found(2, 9, 100);
-        CHECK(it.oldest_sequence() == 7);
-        it.lose(1);
-        CHECK(it.oldest_sequence() == 9);
     }
 
     TEST_CASE("density is frequency by length to the exponent") {

@@ -78,7 +78,7 @@ std::uint64_t charge() {
 
 TEST_SUITE("cache/memory/store_policies") {
     TEST_CASE("room made beforehand costs a policy next to nothing") {
-        for (const auto policy : every_eviction_kind) {
+        for (const auto& [name, policy] : reprise::config::eviction_names) {
             CAPTURE(to_string(policy));
             const auto at_once = static_cast<double>(misses_of(policy, false));
             const auto promised = static_cast<double>(misses_of(policy, true));
@@ -285,7 +285,7 @@ TEST_SUITE("cache/memory/store_policies") {
 
     TEST_CASE("under every policy and in any number of stripes the budget holds and sums agree") {
         const auto each = charge();
-        for (const auto kind : every_eviction_kind) {
+        for (const auto& [name, kind] : reprise::config::eviction_names) {
             for (const std::size_t stripes : {1u, 4u, 64u}) {
                 CAPTURE(to_string(kind));
                 CAPTURE(stripes);

@@ -25,15 +25,16 @@ owner cache_of(eviction_kind kind) {
 TEST_SUITE_BEGIN("cache/policy/eviction");
 
 TEST_CASE("every kind has a name, and the name its kind") {
-    for (const auto kind : every_eviction_kind) {
-        CHECK(eviction_kind_of(to_string(kind)) == kind);
+    for (const auto& [name, kind] : reprise::config::eviction_names) {
+        CHECK(reprise::config::eviction_kind_of(name) == kind);
+        CHECK(reprise::config::to_string(kind) == name);
     }
-    CHECK_FALSE(eviction_kind_of("fifo").has_value());
-    CHECK_FALSE(eviction_kind_of("").has_value());
+    CHECK_FALSE(reprise::config::eviction_kind_of("fifo").has_value());
+    CHECK_FALSE(reprise::config::eviction_kind_of("").has_value());
 }
 
 TEST_CASE("evict() of an empty policy is null, and it takes entries again after") {
-    for (const auto kind : every_eviction_kind) {
+    for (const auto& [name, kind] : reprise::config::eviction_names) {
         CAPTURE(to_string(kind));
         auto cache = cache_of(kind);
         CHECK(cache.policy().evict() == nullptr);
@@ -46,7 +47,7 @@ TEST_CASE("evict() of an empty policy is null, and it takes entries again after"
 }
 
 TEST_CASE("evict() gives each entry once, and in the end all of them") {
-    for (const auto kind : every_eviction_kind) {
+    for (const auto& [name, kind] : reprise::config::eviction_names) {
         for (std::uint64_t seed = 1; seed <= 5; ++seed) {
             CAPTURE(to_string(kind));
             CAPTURE(seed);
@@ -71,7 +72,7 @@ TEST_CASE("evict() gives each entry once, and in the end all of them") {
 }
 
 TEST_CASE("an entry that was removed is never evicted") {
-    for (const auto kind : every_eviction_kind) {
+    for (const auto& [name, kind] : reprise::config::eviction_names) {
         CAPTURE(to_string(kind));
         auto cache = cache_of(kind);
         for (std::uint64_t object = 0; object < 50; ++object) {
@@ -88,7 +89,7 @@ TEST_CASE("an entry that was removed is never evicted") {
 }
 
 TEST_CASE("a smaller capacity evicts nothing by itself") {
-    for (const auto kind : every_eviction_kind) {
+    for (const auto& [name, kind] : reprise::config::eviction_names) {
         CAPTURE(to_string(kind));
         auto cache = cache_of(kind);
         for (std::uint64_t object = 0; object < 100; ++object) {
@@ -106,7 +107,7 @@ TEST_CASE("a smaller capacity evicts nothing by itself") {
 }
 
 TEST_CASE("entries of no bytes, and one as large as the capacity, come and go") {
-    for (const auto kind : every_eviction_kind) {
+    for (const auto& [name, kind] : reprise::config::eviction_names) {
         CAPTURE(to_string(kind));
         auto cache = cache_of(kind);
         for (std::uint64_t object = 0; object < 100; ++object) {
@@ -121,7 +122,7 @@ TEST_CASE("entries of no bytes, and one as large as the capacity, come and go") 
 }
 
 TEST_CASE("what is asked for all the time outlives a scan of strangers, but for LRU") {
-    for (const auto kind : every_eviction_kind) {
+    for (const auto& [name, kind] : reprise::config::eviction_names) {
         CAPTURE(to_string(kind));
         auto cache = cache_of(kind);
         for (int round = 0; round < 20; ++round) {

@@ -227,7 +227,7 @@ TEST_SUITE("cache/policy/residents") {
     }
 
     TEST_CASE("under every policy the sums are exact, and everything that entered leaves once") {
-        for (const auto kind : every_eviction_kind) {
+        for (const auto& [name, kind] : config::eviction_names) {
             CAPTURE(to_string(kind));
             std::mt19937_64 random{7};
             residents held{kind, 10'000, 0.1};

@@ -98,7 +98,7 @@ TEST_SUITE("cache/policy/what_if") {
         for (const auto* size : {"x1/4", "x1/2", "x2", "x4"}) {
             (void)row_of(report, size, what_if_row::group::size);
         }
-        for (const auto kind : every_eviction_kind) {
+        for (const auto& [name, kind] : config::eviction_names) {
             const auto named = std::count_if(
                 report.rows.begin(), report.rows.end(), [kind](const auto& row) {
                     return row.of == what_if_row::group::policy && row.name == to_string(kind);
@@ -261,8 +261,8 @@ TEST_SUITE("cache/policy/what_if") {
         for (int round = 0; round < 8; ++round) {
             what_if_setup setup{.capacity = 300'000u + 1'000u * static_cast<unsigned>(round % 3)};
             setup.admission = round % 2 == 0 ? odd : admission_variant{};
-            setup.policy =
-                every_eviction_kind[static_cast<std::size_t>(round) % every_eviction_kind.size()];
+            const auto next = static_cast<std::size_t>(round) % config::eviction_names.size();
+            setup.policy = config::eviction_names[next].second;
             setup.by_bytes = round % 3 == 0;
             ghosts.set(setup, start);
             play(ghosts, keys);
