@@ -125,8 +125,8 @@ admin_answers::judged admin_answers::judge(const admin_http_request& request,
             "this is Reprise's admin listener, and it does not answer to this Host name; "
             "admin.host_names can add names");
     }
-    // Whoever may use a proxy on this machine would be "from here" by it, and see by its address
-    // what he is not to see: this one where loopback is allowed as a destination, or a sibling.
+    // A request through a proxy on this machine (a sibling, or this one where loopback is an
+    // allowed destination) would seem "from here", and show its client what it is not to see.
     if (request.count(beast_http::field::via) != 0) {
         return refused(
             403,

@@ -31,6 +31,9 @@
 #include <thread>
 #include <utility>
 
+// Connections are coroutines on the sockets' thread: each reads a request, answers it at once or
+// leaves it to the handlers' thread (desk_), and sends what comes back by the mailbox.
+
 namespace reprise::proxy::admin {
 
 namespace {
@@ -41,7 +44,7 @@ namespace beast_http = boost::beast::http;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-// What is still on its way from a client that we have already answered for good.
+// How much is still read from a client that we have already answered for good, and for how long.
 constexpr std::size_t drained_most = 256 << 10;
 constexpr std::chrono::seconds drained_for{1};
 
@@ -70,7 +73,7 @@ asio::ip::address address_of(const tcp::endpoint& peer) {
     return from;
 }
 
-// The way to the sockets' thread for whoever may outlive it.
+// The way to the sockets' thread for callers that may outlive it.
 class mailbox {
 public:
     explicit mailbox(asio::io_context& to) : to_{&to} {}
@@ -99,7 +102,7 @@ struct owned_request {
     [[nodiscard]] admin_request view() const { return {method, path, query, body}; }
 };
 
-// What a connection's coroutine waits for; its alone, others have weak pointers.
+// What a connection's coroutine waits for, and owns alone: others have weak pointers.
 struct awaited_answer {
     explicit awaited_answer(asio::io_context& io) : timer{io} {}
     asio::steady_timer timer;
@@ -315,8 +318,8 @@ private:
         std::list<visitor>::iterator at_;
     };
 
-    // True when one more from there may come. Who has waited longest for its client goes for it;
-    // who waits for us never does.
+    // True when one more from there may come. The connection that has waited longest for its client
+    // goes for it; one that waits for us never does.
     bool make_room(const asio::ip::address& from) {
         std::size_t all = 0, own = 0;
         for (const auto& one : visitors_) {

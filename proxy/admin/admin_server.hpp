@@ -4,11 +4,11 @@
 //
 // One thread has the sockets, and answers by itself only what can't have to wait (`at_once`):
 // /healthz and /readyz come whatever else is under way. The other handlers run on a second thread,
-// one at a time; one that hangs holds up these alone, and who waits for them is told so in time.
-// What a handler can't know yet (is a purge on disk?) is waited for on neither.
+// one at a time; one that hangs holds up these alone, and clients that wait for them are told so in
+// time. What a handler can't know yet (is a purge on disk?) is waited for on neither.
 //
-// Where connections are as many as may be, the one that has waited longest for its client makes
-// room for the next: nobody keeps others out by opening connections and saying nothing.
+// Where there are as many connections as may be, the one that has waited longest for its client
+// makes room for the next: nobody keeps others out by opening connections and saying nothing.
 //
 // It is a web server on loopback, which any page in the operator's browser can send requests to.
 // Therefore it answers only to its own Host names (a rebound name gets 421), refuses what another
@@ -62,7 +62,7 @@ struct admin_route {
     bool needs_token;   ///< whatever changes something; such a route must be a POST
     std::string about;  ///< one line for the index page
     std::function<admin_response(const admin_request&)> handler;
-    /// What tells of single URLs: from anywhere but loopback it wants the token.
+    /// It tells of single URLs: from anywhere but loopback it wants the token.
     bool token_from_afar = false;
     /// Answered between two reads of sockets: the handler waits for nothing, not even a lock.
     bool at_once = false;

@@ -6,8 +6,6 @@ namespace reprise::proxy::admin {
 
 namespace {
 
-constexpr auto gauge = metric_kind::gauge;
-
 cache::disk::tier_figures of(in from) {
     return from.disk.value_or(cache::disk::tier_figures{});
 }

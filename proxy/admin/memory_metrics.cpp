@@ -6,8 +6,6 @@ namespace reprise::proxy::admin {
 
 namespace {
 
-constexpr auto gauge = metric_kind::gauge;
-
 constexpr metric table[] = {
     plain("reprise_store_probation_objects",
           "store.probation.objects",
@@ -24,11 +22,14 @@ constexpr metric table[] = {
     plain("reprise_store_policy_bytes",
           "store.policy_bytes",
           "Memory that eviction policies take for themselves: ghosts, sketches.",
-          [](in from) { return from.store.policy_bytes; }),
+          [](in from) { return from.store.overhead; }),
     plain("reprise_store_eviction_age_seconds",
           "store.eviction_age_seconds",
           "For how long what left memory lately had not been used; none before anything did.",
-          [](in from) { return from.store.eviction_age_seconds; }),
+          [](in from) {
+              const auto& age = from.store.eviction_age;
+              return age ? std::optional{static_cast<double>(age->count())} : std::nullopt;
+          }),
 };
 
 }  // namespace

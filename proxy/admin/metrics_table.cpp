@@ -75,6 +75,14 @@ void draw_latencies(const Histograms& histograms, out sink) {
     }
 }
 
+std::uint64_t remembered(const filter::admission_figures& filter) {
+    return static_cast<std::uint64_t>(filter.young.estimated_keys + filter.old.estimated_keys);
+}
+
+double age_of(in from, const filter::admission_figures::generation& one) {
+    return std::max(0.0, seconds_of(from.admission_at - one.since));
+}
+
 constexpr auto counter_kind = metric_kind::counter;
 constexpr auto gauge = metric_kind::gauge;
 
@@ -91,13 +99,10 @@ constexpr metric table[] = {
           "uptime_seconds",
           "Since the process began to serve.",
           [](in from) { return seconds_of(from.uptime); }),
-    {"reprise_ready",
-     gauge,
-     "ready",
-     "",
-     "",
-     "Whether /readyz says 200: not while starting nor while draining.",
-     [](in from, out sink) { sink.truth(from.ready == readiness::ready); }},
+    plain("reprise_ready",
+          "ready",
+          "Whether /readyz says 200: not while starting nor while draining.",
+          [](in from) { return from.ready == readiness::ready; }),
     plain("reprise_threads", "threads", "Worker threads.", [](in from) { return from.threads; }),
     plain("process_cpu_seconds_total",
           "process.cpu_seconds",
@@ -254,7 +259,7 @@ constexpr metric table[] = {
     plain("reprise_store_capacity_bytes",
           "store.capacity_bytes",
           "Most that may be charged: memory.size.",
-          [](in from) { return from.store.capacity_bytes; }),
+          [](in from) { return from.store.capacity; }),
     plain("reprise_store_inserted_total",
           "store.inserted",
           "Responses that entered the store, replacements included.",
@@ -288,7 +293,7 @@ constexpr metric table[] = {
              "kind",
              "Purges asked for, by what they named: a URL, a prefix of URLs, a tag.",
              [](in from, out sink) {
-                 sink.number(from.purges.urls, "url");
+                 sink.number(from.purged_urls, "url");
                  sink.number(from.purges.prefixes, "prefix");
                  sink.number(from.purges.tags, "tag");
              }),
@@ -296,7 +301,7 @@ constexpr metric table[] = {
           "purges.responses",
           "Stored responses that purges dropped or made stale; by prefix and tag counted when they "
           "are next looked up.",
-          [](in from) { return from.purges.url_responses + from.store.purged; }),
+          [](in from) { return from.purged_url_responses + from.store.purged; }),
     plain("reprise_purge_bans",
           "purges.bans",
           "Purges by prefix and tag that stored responses are held against.",
@@ -390,7 +395,7 @@ constexpr metric table[] = {
     plain("reprise_filter_fill_ratio",
           "admission.filter.fill",
           "How much of its room the young generation has used; at 1 the generations turn over.",
-          [](in from) { return from.admission.fill; }),
+          [](in from) { return from.admission.young.fill; }),
     plain("reprise_filter_false_positive_ratio",
           "admission.filter.false_positive_rate",
           "Estimated chance, now, that an object never seen is taken for one seen before.",
@@ -398,27 +403,27 @@ constexpr metric table[] = {
     plain("reprise_filter_remembered_objects",
           "admission.filter.remembered",
           "Objects that the filter remembers, about.",
-          [](in from) { return from.admission.remembered; }),
+          [](in from) { return remembered(from.admission); }),
     plain("reprise_filter_remembers_for_seconds",
           "admission.filter.remembers_for_seconds",
           "How long an object is remembered at the present rate of new ones.",
-          [](in from) { return from.admission.remembers_for_seconds; }),
+          [](in from) { return static_cast<double>(from.admission.remembers_for.count()); }),
     by_label("reprise_filter_generation_age_seconds",
              "admission.filter.generation_age_seconds",
              "generation",
              "Since each generation's first object.",
              [](in from, out sink) {
-                 sink.real(from.admission.young_age_seconds, "young");
-                 sink.real(from.admission.old_age_seconds, "old");
+                 sink.real(age_of(from, from.admission.young), "young");
+                 sink.real(age_of(from, from.admission.old), "old");
              }),
     plain("reprise_filter_generations_total",
           "admission.filter.generations",
           "Times that the generations turned over.",
-          [](in from) { return from.admission.generations; }),
+          [](in from) { return from.admission.swaps; }),
     plain("reprise_filter_memory_bytes",
           "admission.filter.memory_bytes",
           "Memory of the filter.",
-          [](in from) { return from.admission.memory_bytes; }),
+          [](in from) { return from.admission.memory; }),
 
     // Collapsing.
     plain("reprise_fetches_started_total",

@@ -50,17 +50,23 @@ consteval metric_kind kind_of(std::string_view name) {
     return name.ends_with("_total") ? metric_kind::counter : metric_kind::gauge;
 }
 
-/// One number without labels: `value` makes it of the inputs, and captures nothing. An integer, or a real that may be
-/// unknown.
+/// A number of any kind, as the sink knows it: a truth, an integer, or a real that may be unknown.
+template <class Value>
+void draw(sample_sink& sink, const Value& value, std::string_view one = {}) {
+    if constexpr (std::is_same_v<Value, bool>) {
+        sink.truth(value);
+    } else if constexpr (std::is_integral_v<Value>) {
+        sink.number(value, one);
+    } else {
+        sink.real(value, one);
+    }
+}
+
+/// One number without labels: `value` makes it of the inputs, and captures nothing.
 template <class Value>
 consteval metric plain(std::string_view name, std::string_view json, std::string_view help, Value) {
     return {name, kind_of(name), json, {}, {}, help, [](in from, out sink) {
-                const auto value = Value{}(from);
-                if constexpr (std::is_integral_v<decltype(value)>) {
-                    sink.number(value);
-                } else {
-                    sink.real(value);
-                }
+                draw(sink, Value{}(from));
             }};
 }
 

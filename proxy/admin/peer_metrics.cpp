@@ -33,6 +33,21 @@ std::optional<double> share(std::uint64_t some, std::uint64_t all) {
                     : std::optional{static_cast<double>(some) / static_cast<double>(all)};
 }
 
+using sibling = const peer::sibling_report&;
+
+/// A number of each sibling; `value` captures nothing.
+template <class Value>
+consteval metric per_sibling(std::string_view name,
+                             std::string_view json,
+                             std::string_view help,
+                             Value) {
+    return by_label(name, json, "sibling", help, [](in from, out sink) {
+        for (const auto& one : of(from).siblings) {
+            draw(sink, Value{}(one), one.digest.name);
+        }
+    });
+}
+
 constexpr metric table[] = {
     plain("reprise_digest_objects",
           "digest.objects",
@@ -54,17 +69,15 @@ constexpr metric table[] = {
           "digest.fill",
           "Share of its bits that are on.",
           [](in from) { return share(of(from).own.bits_on, of(from).own.bits); }),
-    {"reprise_digest_false_positive_ratio",
-     gauge,
-     "digest.false_positive_rate",
-     "",
-     "",
-     "Chance that it names what is not here, from its bits: its share of siblings' false hits.",
-     [](in from, out sink) {
-         const auto& own = of(from).own;
-         const auto fill = share(own.bits_on, own.bits);
-         sink.real(fill ? std::optional{std::pow(*fill, own.probes)} : std::nullopt);
-     }},
+    plain(
+        "reprise_digest_false_positive_ratio",
+        "digest.false_positive_rate",
+        "Chance that it names what is not here, from its bits: its share of siblings' false hits.",
+        [](in from) {
+            const auto& own = of(from).own;
+            const auto fill = share(own.bits_on, own.bits);
+            return fill ? std::optional{std::pow(*fill, own.probes)} : std::nullopt;
+        }),
     plain("reprise_digest_squid_capacity",
           "digest.squid.capacity",
           "Keys that the digest in Squid's form is made for; 0 where digest.squid is off.",
@@ -81,16 +94,13 @@ constexpr metric table[] = {
           "digest.squid.fill",
           "Share of its bits that are on; above 0.65 Squids do not use it.",
           [](in from) { return of(from).own.squid.fill; }),
-    {"reprise_digest_squid_false_positive_ratio",
-     gauge,
-     "digest.squid.false_positive_rate",
-     "",
-     "",
-     "Chance that it names what is not here, from its bits: the fourth power of its fill.",
-     [](in from, out sink) {
-         const auto& fill = of(from).own.squid.fill;
-         sink.real(fill ? std::optional{std::pow(*fill, 4)} : std::nullopt);
-     }},
+    plain("reprise_digest_squid_false_positive_ratio",
+          "digest.squid.false_positive_rate",
+          "Chance that it names what is not here, from its bits: the fourth power of its fill.",
+          [](in from) {
+              const auto& fill = of(from).own.squid.fill;
+              return fill ? std::optional{std::pow(*fill, 4)} : std::nullopt;
+          }),
     plain("reprise_digest_stuck_counters",
           "digest.stuck_counters",
           "Counters that reached 15 and stay until the filter is made anew.",
@@ -107,13 +117,10 @@ constexpr metric table[] = {
           "digest.lost_events",
           "Changes of the store that there was no memory to note.",
           [](in from) { return of(from).own.lost; }),
-    {"reprise_digest_ready",
-     gauge,
-     "digest.ready",
-     "",
-     "",
-     "1 when all that was on disk at the start is in it; nothing is published before.",
-     [](in from, out sink) { sink.truth(from.peers && from.peers->own.loaded); }},
+    plain("reprise_digest_ready",
+          "digest.ready",
+          "1 when all that was on disk at the start is in it; nothing is published before.",
+          [](in from) { return from.peers && from.peers->own.loaded; }),
     plain("reprise_digest_memory_bytes",
           "digest.memory_bytes",
           "Memory of the table of keys, the filter and what is published.",
@@ -158,15 +165,10 @@ constexpr metric table[] = {
           "peering.seen_objects",
           "Objects asked for that siblings are told of, at least (admission.share).",
           [](in from) { return of(from).seen_objects; }),
-    by_label("reprise_sibling_usable",
-             "siblings.usable",
-             "sibling",
-             "1 when its digest is used.",
-             [](in from, out sink) {
-                 for (const auto& one : of(from).siblings) {
-                     sink.number(std::uint64_t{is_usable(one)}, one.digest.name);
-                 }
-             }),
+    per_sibling("reprise_sibling_usable",
+                "siblings.usable",
+                "1 when its digest is used.",
+                [](sibling one) { return std::uint64_t{is_usable(one)}; }),
     {"reprise_sibling_in_state",
      gauge,
      "siblings.in_state",
@@ -189,70 +191,36 @@ constexpr metric table[] = {
              sink.number(1, one.digest.name, to_string(one.digest.digest.trouble));
          }
      }},
-    by_label("reprise_sibling_generation",
-             "siblings.generation",
-             "sibling",
-             "Counter of the generation of its digest that is held.",
-             [](in from, out sink) {
-                 for (const auto& one : of(from).siblings) {
-                     sink.number(one.digest.generation.counter, one.digest.name);
-                 }
-             }),
-    by_label("reprise_sibling_digest_age_seconds",
-             "siblings.digest_age_seconds",
-             "sibling",
-             "Since its digest was last confirmed.",
-             [](in from, out sink) {
-                 for (const auto& one : of(from).siblings) {
-                     sink.real(age_of(one), one.digest.name);
-                 }
-             }),
-    by_label("reprise_sibling_filter_bytes",
-             "siblings.filter_bytes",
-             "sibling",
-             "Its digest's bits, in bytes.",
-             [](in from, out sink) {
-                 for (const auto& one : of(from).siblings) {
-                     sink.number(one.digest.bits / 8, one.digest.name);
-                 }
-             }),
-    by_label("reprise_sibling_fill_ratio",
-             "siblings.fill",
-             "sibling",
-             "Share of them that are on.",
-             [](in from, out sink) {
-                 for (const auto& one : of(from).siblings) {
-                     sink.real(share(one.digest.bits_on, one.digest.bits), one.digest.name);
-                 }
-             }),
-    by_label("reprise_sibling_estimated_objects",
-             "siblings.estimated_objects",
-             "sibling",
-             "Objects in its digest, from its bits.",
-             [](in from, out sink) {
-                 for (const auto& one : of(from).siblings) {
-                     sink.real(one.digest.estimated_objects, one.digest.name);
-                 }
-             }),
-    by_label("reprise_sibling_estimated_overlap",
-             "siblings.estimated_overlap",
-             "sibling",
-             "Objects that both hold, from the bits of both; unknown of a Squid, and where rates "
-             "differ.",
-             [](in from, out sink) {
-                 for (const auto& one : of(from).siblings) {
-                     sink.real(one.overlap, one.digest.name);
-                 }
-             }),
-    by_label("reprise_sibling_false_positive_rate",
-             "siblings.false_positive_rate",
-             "sibling",
-             "Chance that its digest names what it lacks, from its bits.",
-             [](in from, out sink) {
-                 for (const auto& one : of(from).siblings) {
-                     sink.real(one.digest.false_positive_rate, one.digest.name);
-                 }
-             }),
+    per_sibling("reprise_sibling_generation",
+                "siblings.generation",
+                "Counter of the generation of its digest that is held.",
+                [](sibling one) { return one.digest.generation.counter; }),
+    per_sibling("reprise_sibling_digest_age_seconds",
+                "siblings.digest_age_seconds",
+                "Since its digest was last confirmed.",
+                [](sibling one) { return age_of(one); }),
+    per_sibling("reprise_sibling_filter_bytes",
+                "siblings.filter_bytes",
+                "Its digest's bits, in bytes.",
+                [](sibling one) { return one.digest.bits / 8; }),
+    per_sibling("reprise_sibling_fill_ratio",
+                "siblings.fill",
+                "Share of them that are on.",
+                [](sibling one) { return share(one.digest.bits_on, one.digest.bits); }),
+    per_sibling("reprise_sibling_estimated_objects",
+                "siblings.estimated_objects",
+                "Objects in its digest, from its bits.",
+                [](sibling one) { return one.digest.estimated_objects; }),
+    per_sibling(
+        "reprise_sibling_estimated_overlap",
+        "siblings.estimated_overlap",
+        "Objects that both hold, from the bits of both; unknown of a Squid, and where rates "
+        "differ.",
+        [](sibling one) { return one.overlap; }),
+    per_sibling("reprise_sibling_false_positive_rate",
+                "siblings.false_positive_rate",
+                "Chance that its digest names what it lacks, from its bits.",
+                [](sibling one) { return one.digest.false_positive_rate; }),
     {"reprise_sibling_digest_answers_total",
      counter_kind,
      "siblings.digest_answers",
@@ -279,24 +247,14 @@ constexpr metric table[] = {
              sink.number(one.digest.digest.delta_bytes, one.digest.name, "delta");
          }
      }},
-    by_label("reprise_sibling_named_total",
-             "siblings.named",
-             "sibling",
-             "Look-ups that its digest said yes to.",
-             [](in from, out sink) {
-                 for (const auto& one : of(from).siblings) {
-                     sink.number(one.benefit.named, one.digest.name);
-                 }
-             }),
-    by_label("reprise_sibling_held_back_total",
-             "siblings.held_back",
-             "sibling",
-             "Of those, not asked because asking it had not paid.",
-             [](in from, out sink) {
-                 for (const auto& one : of(from).siblings) {
-                     sink.number(one.benefit.held_back, one.digest.name);
-                 }
-             }),
+    per_sibling("reprise_sibling_named_total",
+                "siblings.named",
+                "Look-ups that its digest said yes to.",
+                [](sibling one) { return one.benefit.named; }),
+    per_sibling("reprise_sibling_held_back_total",
+                "siblings.held_back",
+                "Of those, not asked because asking it had not paid.",
+                [](sibling one) { return one.benefit.held_back; }),
     {"reprise_sibling_asked_total",
      counter_kind,
      "siblings.asked",
@@ -319,79 +277,39 @@ constexpr metric table[] = {
                          "failed");
          }
      }},
-    by_label("reprise_sibling_expected_false_hits",
-             "siblings.expected_false_hits",
-             "sibling",
-             "False hits to be expected of its digest's rate, among the answers that it gave.",
-             [](in from, out sink) {
-                 for (const auto& one : of(from).siblings) {
-                     sink.real(one.benefit.expected_false(one.digest.false_positive_rate),
-                               one.digest.name);
-                 }
-             }),
-    by_label("reprise_sibling_bytes_total",
-             "siblings.bytes",
-             "sibling",
-             "Body bytes that it answered with.",
-             [](in from, out sink) {
-                 for (const auto& one : of(from).siblings) {
-                     sink.number(one.benefit.bytes, one.digest.name);
-                 }
-             }),
-    by_label("reprise_sibling_lost_bytes_total",
-             "siblings.lost_bytes",
-             "sibling",
-             "Bytes sent to it and received in vain.",
-             [](in from, out sink) {
-                 for (const auto& one : of(from).siblings) {
-                     sink.number(one.benefit.lost_bytes, one.digest.name);
-                 }
-             }),
-    by_label("reprise_sibling_saved_seconds_total",
-             "siblings.saved_seconds",
-             "sibling",
-             "Time that its hits saved, against what origins take.",
-             [](in from, out sink) {
-                 for (const auto& one : of(from).siblings) {
-                     sink.real(one.benefit.saved_ms / 1000, one.digest.name);
-                 }
-             }),
-    by_label("reprise_sibling_lost_seconds_total",
-             "siblings.lost_seconds",
-             "sibling",
-             "Time that asking it in vain, or late, cost.",
-             [](in from, out sink) {
-                 for (const auto& one : of(from).siblings) {
-                     sink.real(one.benefit.lost_ms / 1000, one.digest.name);
-                 }
-             }),
-    by_label("reprise_sibling_latency_p50_seconds",
-             "siblings.latency_p50_seconds",
-             "sibling",
-             "Half of its hits began within this, to a power of two of a millisecond.",
-             [](in from, out sink) {
-                 for (const auto& one : of(from).siblings) {
-                     sink.real(one.benefit.quantile_ms(0.5) / 1000, one.digest.name);
-                 }
-             }),
-    by_label("reprise_sibling_latency_p99_seconds",
-             "siblings.latency_p99_seconds",
-             "sibling",
-             "99 % of its hits began within this.",
-             [](in from, out sink) {
-                 for (const auto& one : of(from).siblings) {
-                     sink.real(one.benefit.quantile_ms(0.99) / 1000, one.digest.name);
-                 }
-             }),
-    by_label("reprise_sibling_asked_one_in",
-             "siblings.asked_one_in",
-             "sibling",
-             "It is asked at one chance in so many.",
-             [](in from, out sink) {
-                 for (const auto& one : of(from).siblings) {
-                     sink.number(std::uint64_t{one.benefit.one_in}, one.digest.name);
-                 }
-             }),
+    per_sibling(
+        "reprise_sibling_expected_false_hits",
+        "siblings.expected_false_hits",
+        "False hits to be expected of its digest's rate, among the answers that it gave.",
+        [](sibling one) { return one.benefit.expected_false(one.digest.false_positive_rate); }),
+    per_sibling("reprise_sibling_bytes_total",
+                "siblings.bytes",
+                "Body bytes that it answered with.",
+                [](sibling one) { return one.benefit.bytes; }),
+    per_sibling("reprise_sibling_lost_bytes_total",
+                "siblings.lost_bytes",
+                "Bytes sent to it and received in vain.",
+                [](sibling one) { return one.benefit.lost_bytes; }),
+    per_sibling("reprise_sibling_saved_seconds_total",
+                "siblings.saved_seconds",
+                "Time that its hits saved, against what origins take.",
+                [](sibling one) { return one.benefit.saved_ms / 1000; }),
+    per_sibling("reprise_sibling_lost_seconds_total",
+                "siblings.lost_seconds",
+                "Time that asking it in vain, or late, cost.",
+                [](sibling one) { return one.benefit.lost_ms / 1000; }),
+    per_sibling("reprise_sibling_latency_p50_seconds",
+                "siblings.latency_p50_seconds",
+                "Half of its hits began within this, to a power of two of a millisecond.",
+                [](sibling one) { return one.benefit.quantile_ms(0.5) / 1000; }),
+    per_sibling("reprise_sibling_latency_p99_seconds",
+                "siblings.latency_p99_seconds",
+                "99 % of its hits began within this.",
+                [](sibling one) { return one.benefit.quantile_ms(0.99) / 1000; }),
+    per_sibling("reprise_sibling_asked_one_in",
+                "siblings.asked_one_in",
+                "It is asked at one chance in so many.",
+                [](sibling one) { return std::uint64_t{one.benefit.one_in}; }),
     by_label("reprise_parent_up",
              "parents.up",
              "parent",

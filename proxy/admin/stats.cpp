@@ -9,6 +9,9 @@
 #include <cmath>
 #include <limits>
 
+// Two sinks draw the table's rows: one as JSON, one as Prometheus' text. What is no number (the
+// advice, a trouble, peers' generations) is put into the JSON by hand.
+
 namespace reprise::proxy::admin {
 
 std::string_view to_string(readiness value) noexcept {
@@ -141,7 +144,7 @@ public:
     void truth(bool value) override { number(value ? 1 : 0, {}, {}); }
     void text(std::string_view value) override { number(1, value, {}); }
 
-    // Of the 240 buckets a scraper gets those that end at a power of two of microseconds, from 16
+    // A scraper gets those of the 240 buckets that end at a power of two of microseconds, from 16
     // microseconds to 134 seconds: enough for alerts, and 24 series instead of 240. A bound that is
     // no bucket's end would be a guess.
     void histogram(const histogram_totals& value, std::string_view one) override {
@@ -203,7 +206,7 @@ std::string_view type_of(metric_kind kind) noexcept {
     return "gauge";
 }
 
-// What has no place among numbers.
+// What peers have that is no number: generations and URLs.
 void add_peers(json& root, const peer::peer_report& peers) {
     if (peers.generation) {
         root["digest"]["generation"] = peer::to_text(*peers.generation);

@@ -4,10 +4,14 @@
 // JSON, meaning, labels, and how its samples are drawn from the inputs. The list in README.md
 // comes from the same rows. Labels have a bounded number of values: never a URL, host or client.
 
+#include "filter/admission.hpp"
 #include "proxy/admin/windows.hpp"
 #include "proxy/base/access_log.hpp"
+#include "proxy/base/clock.hpp"
 #include "proxy/base/counters.hpp"
 #include "proxy/cache/disk/tier.hpp"
+#include "proxy/cache/memory/purges.hpp"
+#include "proxy/cache/memory/store.hpp"
 #include "proxy/cache/policy/what_if.hpp"
 #include "proxy/peer/peer_report.hpp"
 
@@ -21,41 +25,6 @@
 #include <vector>
 
 namespace reprise::proxy::admin {
-
-/// The store at one moment. Counts since start are marked; the rest is now.
-struct store_figures {
-    std::uint64_t objects = 0;
-    std::uint64_t bytes = 0;  ///< charged: heads, bodies and what keeping them costs
-    std::uint64_t capacity_bytes = 0;
-    std::uint64_t inserted = 0;                                ///< since start
-    std::uint64_t evicted = 0;                                 ///< since start, for room
-    std::uint64_t evicted_bytes = 0;                           ///< since start
-    std::uint64_t purged = 0;                                  ///< since start, by prefix and tag
-    std::uint64_t probation_objects = 0, probation_bytes = 0;  ///< that wait for another request
-    std::uint64_t promoted = 0;      ///< since start, admitted while they waited
-    std::uint64_t policy_bytes = 0;  ///< of the eviction policies' own
-    std::optional<double> eviction_age_seconds;
-};
-
-/// Purges by kind, since start; bans now.
-struct purge_view {
-    std::uint64_t urls = 0, prefixes = 0, tags = 0;
-    std::uint64_t url_responses = 0;  ///< stored responses that purges by URL met
-    std::uint64_t bans = 0;
-    std::uint64_t forgotten = 0;
-};
-
-/// The admission filter at one moment.
-struct admission_view {
-    double fill = 0;                 ///< of the younger generation: share of its room used, 0..1
-    double false_positive_rate = 0;  ///< estimated, of both generations together, now
-    std::uint64_t remembered = 0;    ///< objects, about
-    std::uint64_t memory_bytes = 0;
-    std::optional<double> remembers_for_seconds;  ///< at the present rate; none: not yet known
-    double young_age_seconds = 0;
-    double old_age_seconds = 0;
-    std::uint64_t generations = 0;  ///< turned over since start
-};
 
 /// This process, as the kernel sees it; zeros where /proc does not say.
 struct process_figures {
@@ -75,11 +44,14 @@ struct stats_inputs {
     std::size_t threads = 0;
     totals counts;
     window_figures since_start, last_minute, last_ten_minutes;
-    store_figures store;
+    cache::store_figures store;
     std::optional<cache::disk::tier_figures> disk;  ///< none: there is no store on disk
     std::optional<peer::peer_report> peers;         ///< none: there are no peers
-    purge_view purges;
-    admission_view admission;
+    cache::purge_figures purges;
+    std::uint64_t purged_urls = 0;           ///< purges by URL, since start
+    std::uint64_t purged_url_responses = 0;  ///< stored responses that they met
+    filter::admission_figures admission;
+    wall_time admission_at{};  ///< when they were taken, in resident time
     cache::what_if_report what_if;
     std::vector<std::string> rules;  ///< the URL pattern of each admission rule, in order
     access_log_figures access_log;

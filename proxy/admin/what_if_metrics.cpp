@@ -9,8 +9,6 @@ namespace reprise::proxy::admin {
 
 namespace {
 
-constexpr auto gauge = metric_kind::gauge;
-
 std::string label_of(const cache::what_if_row& row) {
     switch (row.of) {
     case cache::what_if_row::group::admission: return row.name;
@@ -86,17 +84,14 @@ constexpr metric table[] = {
           "what_if.won_by_admission",
           "Hits that would have been missed if everything were admitted; a share of all.",
           [](in from) { return from.what_if.won_by_admission; }),
-    {"reprise_what_if_gain",
-     gauge,
-     "what_if.gain",
-     "",
-     "",
-     "What following the advice would have gained, in the objective's hit ratio; none without "
-     "advice.",
-     [](in from, out sink) {
-         const auto& advice = from.what_if.advice;
-         sink.real(advice ? std::optional{advice->gain} : std::nullopt);
-     }},
+    plain("reprise_what_if_gain",
+          "what_if.gain",
+          "What following the advice would have gained, in the objective's hit ratio; none without "
+          "advice.",
+          [](in from) {
+              const auto& advice = from.what_if.advice;
+              return advice ? std::optional{advice->gain} : std::nullopt;
+          }),
 };
 
 }  // namespace

@@ -17,6 +17,9 @@
 #include <unistd.h>
 #include <vector>
 
+// Threads that log push lines to their lanes. The log's thread empties these a few times a second
+// into one queue of whole lines, writes that out, and carries out changes of the target.
+
 namespace reprise::proxy {
 
 namespace {

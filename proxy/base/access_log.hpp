@@ -1,5 +1,5 @@
 #pragma once
-// The access log: one JSON line a request, written by a thread of its own.
+// The access log: one JSON line per request, written by a thread of its own.
 // An event loop must never wait for a disk or a pipe. So each thread that logs has a lane: a ring
 // of bytes that it fills and the log's thread empties, without a lock between them. A line that
 // finds no room is dropped and counted. The log's thread looks at the lanes a few times a second,

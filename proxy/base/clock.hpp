@@ -41,10 +41,11 @@ inline std::atomic<std::int64_t> furthest_ahead{std::numeric_limits<std::int64_t
 
 /// Wall time while that goes forward; where it was set back steady time goes on from what it had
 /// been. So between two of these at least as much lies as by either clock, and never less than
-/// nothing. It begins anew with the process: who keeps it longer asks whether it lies ahead.
+/// nothing. It begins anew with the process: whoever keeps one over a restart must ask whether it
+/// lies ahead.
 [[nodiscard]] inline wall_time resident_now() noexcept {
     const auto wall = wall_now();
-    const auto steady = steady_now();  // behind the other: what comes between widens nothing
+    const auto steady = steady_now();  // read last: a pause in between widens nothing
     const auto ahead = wall.time_since_epoch().count() - detail::milliseconds_of(steady);
     auto furthest = detail::furthest_ahead.load(std::memory_order_relaxed);
     while (ahead > furthest && !detail::furthest_ahead.compare_exchange_weak(

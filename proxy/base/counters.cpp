@@ -115,8 +115,12 @@ totals counters_registry::snapshot() const {
     totals sum;
     for (std::size_t thread = 0; thread < threads_; ++thread) {
         const basic_counters<counter>& block = blocks_[thread];
-        for_each_cell(
-            sum, block, [](std::uint64_t& into, const counter& cell) { into += cell.read(); });
+        const auto cells = cells_of<const basic_counters<counter>, const counter>(block);
+        const auto into = cells_of<totals, std::uint64_t>(sum);
+        static_assert(sizeof(basic_counters<counter>) == sizeof(totals));
+        for (std::size_t i = 0; i < cells.size(); ++i) {
+            into[i] += cells[i].read();
+        }
     }
     return sum;
 }

@@ -11,6 +11,7 @@
 #include "config/options.hpp"
 #include "proxy/base/failure.hpp"
 #include "proxy/base/histogram.hpp"
+#include "proxy/base/outcome.hpp"
 
 #include <array>
 #include <atomic>
@@ -18,30 +19,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
+#include <type_traits>
 
 namespace reprise::proxy {
-
-/// How a request ended: one for each request, counted when its response is done (or given up).
-enum class outcome : std::uint8_t {
-    hit,             ///< a fresh stored response, or a 304 or 206 made from one; no origin asked
-    revalidated,     ///< a stored response, after the origin said 304
-    stale,           ///< a stale stored response, without the origin's word
-    miss,            ///< from the origin; it was, or could have been, stored
-    sibling,         ///< from a sibling's store; it was, or could have been, stored here too
-    collapsed,       ///< from another request's fetch, as it arrived
-    pass,            ///< from the origin; could not be answered from the store nor be stored
-    tunnel,          ///< CONNECT or Upgrade: bytes both ways
-    local,           ///< answered here by definition: OPTIONS and TRACE at Max-Forwards 0
-    only_if_cached,  ///< the client wanted it stored or not at all, and it was not: 504
-    client_error,    ///< the request is at fault: 400, 408, 413, 414, 417, 431, 501, 505
-    refused,         ///< may not be asked: access, destinations, limits, loops; or draining
-    error,           ///< the origin or this proxy failed before the response's head
-    cut_short,       ///< the origin or this proxy failed after it: the client got part
-    client_gone,     ///< the client left before its response was complete
-};
-inline constexpr std::size_t outcome_count = 15;
-[[nodiscard]] std::string_view to_string(outcome value) noexcept;
 
 /// Why a fetch for the store ended.
 enum class fetch_end : std::uint8_t { finished, failed, given_up };
@@ -94,7 +76,7 @@ struct admission_cells {
 };
 
 /// All that is counted. One shape for a thread's cells and for the sums: see `thread_counters`
-/// and `totals`. A member added here must be added to `for_each_cell` (a test counts them).
+/// and `totals`. It is made of cells alone, so that it can be walked as an array of them.
 template <class Cell>
 struct basic_counters {
     std::array<Cell, outcome_count> requests{};
@@ -201,66 +183,14 @@ inline void note_refused_bytes(thread_counters& counts,
     }
 }
 
-/// Calls `each(cell_of_a, cell_of_b)` for every cell of two blocks, in the order of declaration.
-template <class A, class B, class Each>
-void for_each_cell(A& a, B& b, Each&& each) {
-    const auto array = [&](auto& left, auto& right) {
-        for (std::size_t i = 0; i < left.size(); ++i) {
-            each(left[i], right[i]);
-        }
-    };
-    const auto admissions = [&](auto& left, auto& right) {
-        for (std::size_t i = 0; i < left.size(); ++i) {
-            each(left[i].admitted, right[i].admitted);
-            each(left[i].refused, right[i].refused);
-            each(left[i].bytes_refused, right[i].bytes_refused);
-        }
-    };
-    const auto histograms = [&](auto& left, auto& right) {
-        for (std::size_t i = 0; i < left.size(); ++i) {
-            array(left[i].buckets, right[i].buckets);
-            each(left[i].sum_microseconds, right[i].sum_microseconds);
-        }
-    };
-    array(a.requests, b.requests);
-    array(a.responses_by_class, b.responses_by_class);
-    array(a.failures, b.failures);
-    each(a.bytes_from_clients, b.bytes_from_clients);
-    each(a.bytes_to_clients, b.bytes_to_clients);
-    each(a.bytes_from_origins, b.bytes_from_origins);
-    each(a.bytes_to_origins, b.bytes_to_origins);
-    each(a.body_bytes_to_clients, b.body_bytes_to_clients);
-    each(a.body_bytes_from_store, b.body_bytes_from_store);
-    each(a.body_bytes_from_collapsing, b.body_bytes_from_collapsing);
-    each(a.client_accepted, b.client_accepted);
-    each(a.client_refused, b.client_refused);
-    each(a.client_open, b.client_open);
-    each(a.origin_opened, b.origin_opened);
-    each(a.origin_reused, b.origin_reused);
-    each(a.origin_surplus, b.origin_surplus);
-    each(a.origin_failed, b.origin_failed);
-    each(a.origin_open, b.origin_open);
-    each(a.dns_queries, b.dns_queries);
-    each(a.dns_cached, b.dns_cached);
-    each(a.dns_failures, b.dns_failures);
-    admissions(a.admission_by_policy, b.admission_by_policy);
-    admissions(a.admission_by_rule, b.admission_by_rule);
-    each(a.admission_hits_lost, b.admission_hits_lost);
-    each(a.admission_hit_bytes_lost, b.admission_hit_bytes_lost);
-    array(a.not_stored_by_reason, b.not_stored_by_reason);
-    each(a.stored_objects, b.stored_objects);
-    each(a.stored_bytes, b.stored_bytes);
-    each(a.store_refreshed, b.store_refreshed);
-    each(a.store_invalidated, b.store_invalidated);
-    each(a.fetches_started, b.fetches_started);
-    array(a.fetches_ended, b.fetches_ended);
-    each(a.collapsed_joined, b.collapsed_joined);
-    each(a.collapsed_released, b.collapsed_released);
-    histograms(a.first_byte, b.first_byte);
-    histograms(a.complete, b.complete);
+/// All cells of a block, in the order of declaration.
+template <class Block, class Cell>
+std::span<Cell> cells_of(Block& block) noexcept {
+    static_assert(std::is_standard_layout_v<Block> && sizeof(Block) % sizeof(Cell) == 0);
+    return {reinterpret_cast<Cell*>(&block), sizeof(Block) / sizeof(Cell)};
 }
 
-/// Owns one block a thread for as long as the process serves. The number is fixed at construction,
+/// Owns one block per thread for as long as the process serves. The number is fixed at construction,
 /// so that nothing here needs a lock.
 class counters_registry {
 public:

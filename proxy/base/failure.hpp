@@ -1,8 +1,11 @@
 #pragma once
-// What can go wrong with a request, and whose fault it is.
-// Every failure that a client can see is one enumerator; failure.cpp's table gives its status, its
-// Proxy-Status error type (RFC 9209 2.3), the sentence a person reads and the setting concerned.
+// What can go wrong with a request.
+// Every failure that a client can see is one enumerator, and all that follows from it is its row in
+// failure.cpp: how it is counted, its status, its Proxy-Status error type (RFC 9209 2.3), the
+// sentence a person reads, the setting concerned, and what a client or a stale response may do.
 // Nothing else decides a status of ours.
+
+#include "proxy/base/outcome.hpp"
 
 #include <boost/system/result.hpp>
 
@@ -12,10 +15,8 @@
 
 namespace reprise::proxy {
 
-enum class fault : std::uint8_t { client, origin, ours };
-
 enum class failure_code : std::uint8_t {
-    // the request (400, 408, 413, 414, 417, 431, 501, 505)
+    // the request (400, 408, 414, 417, 431, 501, 505)
     bad_request,
     head_too_large,
     too_many_fields,
@@ -24,7 +25,7 @@ enum class failure_code : std::uint8_t {
     unsupported_expectation,
     unsupported_coding,   ///< 501: a transfer coding other than chunked
     https_absolute_form,  ///< 501: an https: URL without CONNECT
-    unsupported_scheme,   ///< 400 (ftp: and the like: 501)
+    unsupported_scheme,   ///< 501: ftp: and the like
     request_timeout,      ///< 408
     // what may be asked (403, 405, 503, 508)
     client_refused,       ///< access.clients
@@ -68,14 +69,19 @@ struct failure {
 
 /// One row of the table.
 struct failure_facts {
+    failure_code code;
     std::string_view name;  ///< as in logs, metrics and Proxy-Status details: "dns_not_found"
-    fault whose;
+    outcome counts_as;
     unsigned status;
-    std::string_view reason;  ///< the status line's phrase
-    std::string_view
-        proxy_status;  ///< RFC 9209 2.3's error type, "dns_error" and so on; empty where none fits
-    std::string_view sentence;  ///< what happened, for a person
-    std::string_view setting;   ///< which setting decides this, empty when none does
+    std::string_view reason;        ///< the status line's phrase
+    std::string_view proxy_status;  ///< RFC 9209 2.3's error type; empty where none fits
+    std::string_view sentence;      ///< what happened, for a person
+    std::string_view setting;       ///< which setting decides this, empty when none does
+    /// In seconds, for Retry-After; 0: waiting does not mend it.
+    unsigned retry_after = 0;
+    /// Nothing came back of the origin, neither a refusal of ours nor an answer, however bad: what
+    /// is stale may stand in for it.
+    bool is_of_origin_unheard = false;
 };
 [[nodiscard]] const failure_facts& facts_of(failure_code code) noexcept;
 

@@ -1,8 +1,8 @@
 #pragma once
 // Standard error as a spdlog sink that can be told to stop waiting.
-// Who reads standard error may be slow, or never read at all: a pipe whose other end is held open
-// and forgotten. While the program runs the log's own thread may wait for it (the queue before it
-// is bounded); when the program ends, the wait must end too.
+// Whoever reads standard error may be slow, or never read at all: a pipe whose other end is held
+// open and forgotten. While the program runs the log's own thread may wait for it (the queue before
+// it is bounded); when the program ends, the wait must end too.
 
 #include <atomic>
 #include <chrono>

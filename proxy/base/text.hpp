@@ -20,10 +20,10 @@ void append_printable(std::string& out, std::string_view text);
 /// Appends `text` for the inside of an HTML element or quoted attribute.
 void append_html_escaped(std::string& out, std::string_view text);
 
-/// Appends `url` without its user information and fragment; of its query, and of the parameters that
-/// segments of its path have behind ";", the names are kept and the values replaced by "*" (a part
-/// without "=" is taken for a value), unless `query_values`.
-/// Understands absolute-form, origin-form and CONNECT's authority-form, well-formed or not.
+/// Appends `url` without its user information and fragment. Unless `query_values`, the values in
+/// its query, and in the parameters behind ";" in segments of its path, become "*"; names are kept
+/// (a part without "=" is taken for a value). Understands absolute-form, origin-form and CONNECT's
+/// authority-form, well-formed or not.
 void append_redacted_url(std::string& out, std::string_view url, bool query_values);
 
 }  // namespace reprise::proxy

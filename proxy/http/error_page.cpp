@@ -54,18 +54,6 @@ void append_sf_name(std::string& out, std::string_view name) {
     }
 }
 
-/// Seconds; 0 for a failure that waiting does not mend.
-unsigned retry_after(failure_code code) noexcept {
-    switch (code) {
-    case failure_code::too_many_connections:
-    case failure_code::origin_connection_limit:
-    case failure_code::client_share_used:
-    case failure_code::out_of_memory: return 1;
-    case failure_code::draining: return 5;
-    default: return 0;
-    }
-}
-
 std::string text_page(const failure_facts& facts,
                       std::string_view detail,
                       std::string_view pseudonym) {
@@ -181,7 +169,7 @@ void append_error_page(std::string& out, const failure& error, const error_optio
     if (!options.cache_status.empty()) {
         append_field_line(out, "Cache-Status", options.cache_status);
     }
-    if (const auto seconds = retry_after(error.code); seconds != 0) {
+    if (const auto seconds = facts.retry_after; seconds != 0) {
         append_field_line(out, "Retry-After", std::to_string(seconds));
     }
     if (options.close) {

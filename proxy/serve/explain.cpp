@@ -20,6 +20,10 @@
 #include <utility>
 #include <vector>
 
+// The query is made into a request's head, which goes through the same functions as a client's.
+// What they decide is told as JSON; where only the network or the disk could say more, that is
+// told.
+
 namespace reprise::proxy::serve {
 
 namespace {
@@ -40,7 +44,7 @@ struct asked_for {
     std::size_t listener = 0;
 };
 
-// The query as a request's head, or nothing and why.
+// The query as a request's head, or nothing, and why.
 std::optional<asked_for> head_of(std::string_view query, std::size_t listeners, std::string& why) {
     const auto parameters = http::parse_query(query);
     if (!parameters) {
@@ -187,7 +191,7 @@ json failed(const failure& why) {
     json out{{"ruling", "refuse"},
              {"rule", facts.name},
              {"section", nullptr},
-             {"outcome", to_string(outcome_of(why.code))},
+             {"outcome", to_string(facts.counts_as)},
              {"status", facts.status},
              {"why", facts.sentence},
              {"cache_status", nullptr},
@@ -247,7 +251,7 @@ json judged(const cache::verdict& verdict,
         how.forward = verdict.forward;
         how.detail = facts.name;
         out["cache_status"] = status_text(how);
-        out["outcome"] = to_string(outcome_of(against->code));
+        out["outcome"] = to_string(facts.counts_as);
         out["refused"] = facts.name;
         out["status"] = facts.status;
     }
@@ -292,7 +296,7 @@ std::optional<failure> judge_host(const thread::settings& now_settings, const re
     return refused;
 }
 
-// What memory does not have for this request, and the disk may: an exchange reads there first.
+// The disk may have what memory lacks for this request: an exchange reads there first.
 json told_by_disk() {
     return {{"ruling", "disk"},
             {"rule", "on-disk"},

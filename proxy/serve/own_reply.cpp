@@ -13,27 +13,7 @@ using http::field_id;
 
 constexpr std::uint64_t drained_most = 64u << 10;  // of a request body that a refusal leaves unread
 
-// Nothing came back: neither a refusal of ours nor an answer, however bad.
-bool is_of_origin_unheard(failure_code code) noexcept {
-    switch (code) {
-    case failure_code::dns_not_found:
-    case failure_code::dns_error:
-    case failure_code::dns_timeout:
-    case failure_code::connect_refused:
-    case failure_code::connect_unreachable:
-    case failure_code::connect_timeout:
-    case failure_code::tls_certificate:
-    case failure_code::tls_failed:
-    case failure_code::origin_connection_limit:
-    case failure_code::client_share_used:
-    case failure_code::origin_closed:
-    case failure_code::origin_upload_timeout:
-    case failure_code::origin_head_timeout: return true;
-    default: return false;
-    }
-}
-
-// Of a head that cannot be read. Whoever sent HEAD takes a body for the next answer.
+// An unreadable head: is it a HEAD's, whose client would take a body for the next answer?
 bool asks_head(std::string_view bytes) noexcept {
     bytes.remove_prefix(std::min(bytes.find_first_not_of("\r\n"), bytes.size()));
     return bytes.starts_with("HEAD ");
@@ -91,7 +71,7 @@ void compose_failure(exchange_state& x, const failure& why) {
                              // Its facts may be unread.
                              .head = head.method == boost::beast::http::verb::head,
                              .close = !x.out.keeps});
-    x.book.how = outcome_of(why.code);
+    x.book.how = facts.counts_as;
     x.book.status = facts.status;
     x.book.reason = facts.name;
     x.book.error = why.detail;
@@ -162,7 +142,7 @@ bool may_stand_in(const exchange_state& x, bool disconnected, wall_time now) {
 }
 
 answer answer_to_failed_fetch(exchange_state& x, failure why) {
-    if (may_stand_in(x, is_of_origin_unheard(why.code), resident_now())) {
+    if (may_stand_in(x, facts_of(why.code).is_of_origin_unheard, resident_now())) {
         x.book.error = why.detail;
         note_failure(x.w.counts, why.code);
         return answers::stand_in{"origin-failed"};

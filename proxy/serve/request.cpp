@@ -177,20 +177,4 @@ std::optional<failure> judge_tunnel(const thread::settings& now,
     return std::nullopt;
 }
 
-outcome outcome_of(failure_code code) noexcept {
-    switch (code) {
-    case failure_code::only_if_cached_miss: return outcome::only_if_cached;
-    case failure_code::client_refused:
-    case failure_code::purge_refused:
-    case failure_code::port_refused:
-    case failure_code::destination_refused:
-    case failure_code::too_many_connections:
-    case failure_code::client_share_used:
-    case failure_code::loop_detected:
-    case failure_code::draining: return outcome::refused;
-    default: break;
-    }
-    return facts_of(code).whose == fault::client ? outcome::client_error : outcome::error;
-}
-
 }  // namespace reprise::proxy::serve

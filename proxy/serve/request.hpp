@@ -75,9 +75,8 @@ void find_key(request& of,
                                         const config::listener& listener,
                                         std::string& scratch);
 
-/// access.deny_destinations, asked of hits too. Of a stored response no address is connected to;
-/// what an operator denies by name, or by an address that the URL names, is not served from the
-/// store either.
+/// access.deny_destinations, asked of hits too. A hit connects to no address; but what an operator
+/// denies by name, or by an address that the URL names, is not served from the store either.
 [[nodiscard]] bool denies_host(const thread::settings& now, const http::target& target);
 
 /// What stands against asking the origin, whoever connects to it: this proxy's own Via,
@@ -87,12 +86,9 @@ void find_key(request& of,
                                                        const request& asked,
                                                        std::string_view pseudonym);
 
-/// The same of a tunnel: this proxy's own Via, access.connect_ports.
+/// The same for a tunnel: this proxy's own Via, access.connect_ports.
 [[nodiscard]] std::optional<failure> judge_tunnel(const thread::settings& now,
                                                   const request& asked,
                                                   std::string_view pseudonym);
-
-/// How a request ends that is answered with this failure.
-[[nodiscard]] outcome outcome_of(failure_code code) noexcept;
 
 }  // namespace reprise::proxy::serve

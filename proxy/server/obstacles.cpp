@@ -127,7 +127,7 @@ private:
         }
     }
 
-    /// Of a file that nobody but us is to know.
+    /// For files that only we may read.
     void look_at_mode(const std::string& setting, const std::string& path) {
         struct stat facts {};
         if (::stat(path.c_str(), &facts) == 0 && (facts.st_mode & (S_IROTH | S_IWOTH)) != 0) {

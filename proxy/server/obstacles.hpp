@@ -16,7 +16,7 @@ namespace reprise::proxy::server {
 
 enum class obstacle_weight : std::uint8_t {
     ends_start,
-    in_use,  ///< ends the start as well, unless who uses it now has ended by then
+    in_use,  ///< ends the start as well, unless whoever uses it has ended by then
     harms,   ///< the start goes on without what was asked for
 };
 

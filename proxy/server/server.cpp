@@ -11,7 +11,6 @@
 #include "proxy/serve/session.hpp"
 
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -23,6 +22,9 @@
 #include <pthread.h>
 #include <stdexcept>
 #include <sys/socket.h>
+
+// Builds everything that settings ask for, starts the threads, and ends them in an order in which
+// nothing outlives what it uses. The accept loops of the workers are here too.
 
 namespace reprise::proxy::server {
 
@@ -119,7 +121,18 @@ awaitable<void> accept_clients(thread::worker& w, acceptor& from, std::size_t in
     }
 }
 
-// What may wait for a disk for ever, each on a thread of its own, waited for up to a moment.
+// However it ends, a socket that listens must not be left without anybody who accepts.
+void keep_accepting(thread::worker& w, acceptor& from, std::size_t index) {
+    auto on_end = [&w, &from, index](std::exception_ptr thrown) {
+        if (thrown && from.is_open()) {
+            log::error("accepting connections ended by an exception, and begins anew");
+            keep_accepting(w, from, index);
+        }
+    };
+    asio::co_spawn(w.io, accept_clients(w, from, index), on_end);
+}
+
+// Work that may hang in a disk, each piece on a thread of its own and waited for up to a moment.
 class endings {
 public:
     void begin(std::string what, std::function<void()> work) {
@@ -207,8 +220,7 @@ void server::start() {
                 throw std::runtime_error{"listeners: cannot listen on " +
                                          net::to_text(bound_[index]) + ": " + error.message()};
             }
-            asio::co_spawn(
-                one->w.io, accept_clients(one->w, one->listeners[index], index), asio::detached);
+            keep_accepting(one->w, one->listeners[index], index);
         }
     }
     admin::admin_hooks hooks;
@@ -283,8 +295,8 @@ void server::start() {
     running_ = true;
     for (auto& one : workers_) {
         one->thread = std::thread{[own = one.get()] {
-            for (;
-                 ;) {  // an exception out of one handler must not take the thread's clients with it
+            // An exception out of one handler must not take the thread's clients with it.
+            for (;;) {
                 try {
                     own->w.io.run();
                     break;
@@ -319,7 +331,7 @@ std::vector<std::string> server::reload(config::options next) {
     return wants_restart;
 }
 
-// What was posted to the workers before is done; false: not in time.
+// Waits until the workers have done all that was posted to them before; false: not in time.
 bool server::wait_for_workers() {
     struct waiting {
         std::atomic<std::size_t> left;
@@ -452,21 +464,7 @@ admin::stats_inputs server::stats() {
     in.since_start = windows_.since_start(now, in.counts);
     in.last_minute = windows_.last(std::chrono::minutes{1}, now, in.counts);
     in.last_ten_minutes = windows_.last(std::chrono::minutes{10}, now, in.counts);
-    const auto store = common_.store.memory().figures();
-    in.store.objects = store.objects;
-    in.store.bytes = store.bytes;
-    in.store.capacity_bytes = store.capacity;
-    in.store.inserted = store.inserted;
-    in.store.evicted = store.evicted;
-    in.store.evicted_bytes = store.evicted_bytes;
-    in.store.purged = store.purged;
-    in.store.probation_objects = store.probation_objects;
-    in.store.probation_bytes = store.probation_bytes;
-    in.store.promoted = store.promoted;
-    in.store.policy_bytes = store.overhead;
-    if (store.eviction_age) {
-        in.store.eviction_age_seconds = static_cast<double>(store.eviction_age->count());
-    }
+    in.store = common_.store.memory().figures();
     if (const auto* disk = common_.store.disk()) {
         in.disk = disk->figures();
     }
@@ -477,27 +475,11 @@ admin::stats_inputs server::stats() {
         }();
         in.peers = common_.peers->report(*book);
     }
-    const auto purges = common_.store.purges().figures();
-    in.purges.urls = common_.purged_urls.load(std::memory_order_relaxed);
-    in.purges.url_responses = common_.purged_url_responses.load(std::memory_order_relaxed);
-    in.purges.prefixes = purges.prefixes;
-    in.purges.tags = purges.tags;
-    in.purges.bans = purges.bans;
-    in.purges.forgotten = purges.forgotten;
-    const auto resident = resident_now();
-    const auto filter = common_.admission.figures(resident);
-    in.admission.fill = filter.young.fill;
-    in.admission.false_positive_rate = filter.false_positive_rate;
-    in.admission.remembered = static_cast<std::uint64_t>(filter.young.estimated_keys +
-                                                         filter.old.estimated_keys);
-    in.admission.memory_bytes = filter.memory;
-    in.admission.remembers_for_seconds = static_cast<double>(filter.remembers_for.count());
-    const auto age_of = [&](std::chrono::sys_seconds since) {
-        return std::max(0.0, std::chrono::duration<double>(resident - since).count());
-    };
-    in.admission.young_age_seconds = age_of(filter.young.since);
-    in.admission.old_age_seconds = age_of(filter.old.since);
-    in.admission.generations = filter.swaps;
+    in.purges = common_.store.purges().figures();
+    in.purged_urls = common_.purged_urls.load(std::memory_order_relaxed);
+    in.purged_url_responses = common_.purged_url_responses.load(std::memory_order_relaxed);
+    in.admission_at = resident_now();
+    in.admission = common_.admission.figures(in.admission_at);
     const auto in_force = current();
     for (const auto& rule : in_force->options.admission.rules) {
         in.rules.push_back(rule.url);

@@ -83,8 +83,8 @@ private:
 
     std::string version_;
     std::function<std::vector<std::string>()> reload_;
-    std::mutex turn_guard_;  // who changes what follows from settings: one at a time, and slowly
-    std::mutex settings_guard_;  // of the pointer alone: current() and publish()
+    std::mutex turn_guard_;      // held, for long, while settings are taken over
+    std::mutex settings_guard_;  // guards the pointer alone
     thread::settings_ptr settings_;
     std::mutex book_guard_;
     peer::peering::book_ptr book_;  // null: start() has not come so far, or nobody is a peer

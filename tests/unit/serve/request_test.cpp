@@ -268,24 +268,4 @@ TEST_CASE("a tunnel is judged by Via and its own ports") {
     CHECK(judged("a.example:443", "Via: 1.1 me\r\n") == failure_code::loop_detected);
 }
 
-TEST_CASE("a failure ends its request as refused, as the client's error, or as one") {
-    CHECK(outcome_of(failure_code::only_if_cached_miss) == outcome::only_if_cached);
-    for (const auto code : {failure_code::client_refused,
-                            failure_code::purge_refused,
-                            failure_code::port_refused,
-                            failure_code::destination_refused,
-                            failure_code::too_many_connections,
-                            failure_code::client_share_used,
-                            failure_code::loop_detected,
-                            failure_code::draining}) {
-        CAPTURE(facts_of(code).name);
-        CHECK(outcome_of(code) == outcome::refused);
-    }
-    CHECK(outcome_of(failure_code::bad_request) == outcome::client_error);
-    CHECK(outcome_of(failure_code::request_timeout) == outcome::client_error);
-    CHECK(outcome_of(failure_code::dns_error) == outcome::error);
-    CHECK(outcome_of(failure_code::internal) == outcome::error);
-    CHECK(outcome_of(failure_code::origin_connection_limit) == outcome::error);
-}
-
 TEST_SUITE_END();
