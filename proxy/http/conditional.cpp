@@ -231,10 +231,6 @@ validation judge_validation(field_list stored,
     return validation::confirmed;
 }
 
-bool validates(field_list stored, std::uint64_t stored_length, field_list not_modified) noexcept {
-    return judge_validation(stored, stored_length, not_modified) == validation::confirmed;
-}
-
 std::string_view to_string(head_effect effect) noexcept {
     switch (effect) {
     case head_effect::nothing: return "nothing";
@@ -267,7 +263,7 @@ head_effect judge_head(unsigned stored_status,
 
 namespace {
 
-// For the client whose request this exchange was.
+// Meant only for the client whose request this was.
 bool is_cookie(field_id id) noexcept {
     return id == field_id::set_cookie || id == field_id::set_cookie2;
 }

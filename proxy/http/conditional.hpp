@@ -93,11 +93,6 @@ enum class validation : std::uint8_t {
                                           std::uint64_t stored_length,
                                           field_list not_modified) noexcept;
 
-/// judge_validation(...) == confirmed.
-[[nodiscard]] bool validates(field_list stored,
-                             std::uint64_t stored_length,
-                             field_list not_modified) noexcept;
-
 /// What a response to HEAD says of a stored response to GET for the same URL that HEAD's request
 /// would have selected (RFC 9111 4.3.5).
 enum class head_effect : std::uint8_t {
@@ -122,8 +117,8 @@ enum class head_effect : std::uint8_t {
 
 /// The stored lines, updated by those of a 304, or of a 200 to HEAD (RFC 9111 3.2): a name in the
 /// 304 replaces all its stored lines; the others stay. None if the result would be larger than
-/// `most_bytes` (name, value and 4 bytes a line) or `most_lines`: treat it as a failed validation,
-/// so that an origin can't grow a head past what could have been stored.
+/// `most_bytes` (name, value and 4 bytes per line) or `most_lines`: treat it as a failed
+/// validation, so that an origin can't grow a head past what could have been stored.
 ///
 /// Never taken from the 304: Content-Length, Content-Encoding, Content-Range (they describe the
 /// stored bytes; 3.2 lets a cache leave out what would break its integrity, and origins are known

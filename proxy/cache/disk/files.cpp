@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <sys/uio.h>
 #include <unistd.h>
 #include <utility>
@@ -207,13 +206,6 @@ public:
         return of(::fsync(fd));
     }
 
-    boost::system::result<std::uint64_t> free_bytes(const std::string& path) override {
-        struct statvfs facts {};
-        if (::statvfs(path.c_str(), &facts) != 0) {
-            return last_error();
-        }
-        return std::uint64_t{facts.f_bavail} * facts.f_frsize;
-    }
 };
 
 }  // namespace

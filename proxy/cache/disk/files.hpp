@@ -82,11 +82,8 @@ public:
         const std::string& path) = 0;
     [[nodiscard]] virtual error_code rename(const std::string& from, const std::string& to) = 0;
     [[nodiscard]] virtual error_code remove(const std::string& path) = 0;
-    /// Makes names made, renamed or removed in a directory last.
+    /// Syncs a directory: names made, renamed or removed in it stay so.
     [[nodiscard]] virtual error_code sync_directory(const std::string& path) = 0;
-    /// Bytes that may still be taken on the file system of `path`.
-    [[nodiscard]] virtual boost::system::result<std::uint64_t> free_bytes(
-        const std::string& path) = 0;
 
     /// Bytes that the system took from write_some, of all files since this was made.
     [[nodiscard]] std::uint64_t written_bytes() const noexcept {

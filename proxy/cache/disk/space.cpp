@@ -116,16 +116,6 @@ void space::close(segment_number segment) noexcept {
     segments_[segment].is = state::closed;
 }
 
-void space::lose(segment_number segment) noexcept {
-    auto& it = segments_[segment];
-    if (it.is == state::free) {
-        left_free();
-    }
-    live_ -= it.live;
-    it.live = 0;
-    it.is = state::lost;
-}
-
 void space::wrote(segment_number segment, const occupant& record, bool carried) noexcept {
     auto& it = segments_[segment];
     it.live += record.bytes;
@@ -145,7 +135,7 @@ void space::died(segment_number segment, const occupant& record) noexcept {
 }
 
 void space::aged_to(std::uint64_t agings) noexcept {
-    // Whoever moves the count on halves, once; a count of before that comes late moves nothing.
+    // Whoever moves the count on halves, once; an older count that comes late moves nothing.
     auto before = agings_.load(relaxed);
     while (before < agings) {
         if (agings_.compare_exchange_weak(before, agings, relaxed)) {
@@ -165,17 +155,6 @@ double space::density(unsigned frequency, std::uint64_t length) const noexcept {
 
 std::uint64_t space::live_bytes(segment_number segment) const noexcept {
     return segments_[segment].live;
-}
-
-std::uint64_t space::oldest_sequence() const noexcept {
-    std::uint64_t oldest = 0;
-    for (segment_number i = 0; i < settings_.segments; ++i) {
-        const auto& it = segments_[i];
-        if (it.is != state::free && it.is != state::lost && (oldest == 0 || it.sequence < oldest)) {
-            oldest = it.sequence;
-        }
-    }
-    return oldest;
 }
 
 space_figures space::figures() const noexcept {

@@ -9,8 +9,8 @@
 //
 // where frequency is how often the object was asked for lately (frequency_sketch). Exponent 0 is
 // for bytes: an object's size is in its cost and in its use, and cancels. With 1 it is GDSF's, the
-// most requests a byte (Cherkasova, HP Labs TR 98-69), which gives up more bytes than it need; what
-// `caching.objective` makes of it, and why, is in tools/results.
+// most requests per byte (Cherkasova, HP Labs TR 98-69), which gives up more bytes than it need;
+// what `caching.objective` makes of it, and why, is in tools/results.
 //
 //     carrying    the densest records of a reclaimed segment, up to a share of its bytes. As each
 //                 segment that is written then has that share of carried bytes, it is also the
@@ -27,9 +27,9 @@
 //
 // tools/replay runs this class over footers that it keeps in vectors.
 //
-// Threads   worth_writing(), density(), threshold(), filling(), aged_to(): any, at any time. All else: one thread, the
-//           writer's.
-// Memory    24 bytes a segment.
+// Threads   worth_writing(), density(), threshold(), filling(), aged_to(): any, at any time.
+//           All else: one thread, the writer's.
+// Memory    24 bytes per segment.
 // Errors    std::bad_alloc from the constructor and choose(); nothing else throws.
 
 #include <atomic>
@@ -52,7 +52,7 @@ struct space_settings {
 /// A record of the segment that is being reclaimed, which the index still points to.
 struct occupant {
     std::uint64_t bytes = 0;   ///< of the log: what carrying it writes
-    std::uint64_t length = 0;  ///< of the object: of an extent the whole object's, where known
+    std::uint64_t length = 0;  ///< the object's; for an extent the whole object's, where known
     unsigned frequency = 0;    ///< frequency_sketch::estimate of its key
 };
 
@@ -85,8 +85,6 @@ public:
     void open(segment_number segment, std::uint64_t sequence) noexcept;
     /// No more records follow.
     void close(segment_number segment) noexcept;
-    /// Sets a segment aside for good (it can't be written): next() never names it.
-    void lose(segment_number segment) noexcept;
 
     /// A record of `record` came into `segment`.
     void wrote(segment_number segment, const occupant& record, bool carried) noexcept;
@@ -115,12 +113,10 @@ public:
 
     [[nodiscard]] std::uint64_t live_bytes() const noexcept { return live_; }
     [[nodiscard]] std::uint64_t live_bytes(segment_number segment) const noexcept;
-    /// Of the oldest segment that is not free; 0 if all are.
-    [[nodiscard]] std::uint64_t oldest_sequence() const noexcept;
     [[nodiscard]] space_figures figures() const noexcept;
 
 private:
-    enum class state : std::uint8_t { free, open, closed, lost };
+    enum class state : std::uint8_t { free, open, closed };
     struct slot {
         std::uint64_t sequence = 0;
         std::uint64_t live = 0;  // bytes
