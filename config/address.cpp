@@ -5,6 +5,9 @@
 #include <cctype>
 #include <charconv>
 
+// Addresses are read by inet_pton. What only looser readers would take for one (127.1, 0x7f.1) is
+// refused rather than taken for a name.
+
 namespace reprise::config {
 namespace {
 

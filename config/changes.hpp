@@ -12,8 +12,8 @@
 namespace reprise::config {
 
 /// Puts back into `next` what cannot change live, whatever it says there: what is left in it is
-/// what can come into force beside `before`. By the walk over the rows that knows which those are,
-/// so that none is forgotten. What it has put back, as needs_restart says it.
+/// what can come into force beside `before`. Walks the rows, which know which those are, so that
+/// none is forgotten. Returns what it has put back, as needs_restart does.
 std::vector<std::string> keep_until_restart(const options& before, options& next);
 
 /// The settings that differ and cannot change live, by path and in the table's order:

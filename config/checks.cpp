@@ -121,7 +121,7 @@ void check_options(const options& into, const given& members, const place& here)
              "listeners[" + index + ']',
              here.member("listeners").element(i).member("address"));
     }
-    // What is asked for by https is tunnelled, but where it ends here.
+    // What is asked for by https is tunnelled, unless TLS ends here.
     const bool sees_https = std::any_of(
         into.listeners.begin(), into.listeners.end(), [](const listener& one) {
             return one.mode == listener_mode::accelerator && one.tls;
@@ -138,8 +138,8 @@ void check_options(const options& into, const given& members, const place& here)
             }
         }
     }
-    // A request for another port is refused before any rule is asked; of what comes to an
-    // accelerator the port is not.
+    // A request for another port is refused before any rule is asked, but not if it comes to an
+    // accelerator.
     const bool forward_only = std::all_of(
         into.listeners.begin(), into.listeners.end(), [](const listener& one) {
             return one.mode == listener_mode::forward;

@@ -8,6 +8,9 @@
 #include <charconv>
 #include <cmath>
 
+// How each kind reads a JSON value: what it refuses, it refuses with a sentence on what would be
+// right. Texts are taken apart by the parsers of address.hpp, quantity.hpp and url.hpp.
+
 namespace reprise::config {
 namespace {
 

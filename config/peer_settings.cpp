@@ -7,6 +7,9 @@
 #include <map>
 #include <string>
 
+// The rows of peers, of what is published for them and of how they are asked, and those of TLS.
+// Whether names are unique, and siblings few enough, is checked over the whole list.
+
 namespace reprise::config {
 namespace {
 

@@ -5,7 +5,7 @@
 namespace reprise::config {
 namespace {
 
-// The objects that have a member of this name, or whose member this dotted path is.
+// The objects that have a member of this name, or that this dotted path names a member of.
 std::string homes_of(std::string_view name) {
     std::vector<std::string_view> homes;
     for (const auto& known : all_settings()) {

@@ -251,7 +251,7 @@ row<T> object(std::string_view name,
     return made;
 }
 
-/// An object that may be left out, and then nothing stands in its place. Its members change live.
+/// An object that may be left out, with nothing in its place. Its members change live.
 template <class T, class Inner>
 row<T> optional_object(std::string_view name,
                        std::optional<Inner> T::*member,

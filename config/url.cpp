@@ -83,7 +83,7 @@ parsed<server> parse_server(std::string_view text,
     return out;
 }
 
-// Of a pattern's authority, a * wherever it may stand: empty, or why no URL has such a one.
+// Why no URL can have this authority of a pattern, a * wherever one may stand; empty: some can.
 std::string_view why_no_authority(std::string_view authority) {
     const auto bracket = authority.rfind(']');
     const auto colon = authority.rfind(':');

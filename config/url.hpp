@@ -23,9 +23,9 @@ namespace reprise::config {
 /// URLs it is compared with. One that none of them can match is refused.
 [[nodiscard]] parsed<std::string> parse_url_pattern(std::string_view text);
 
-/// Whether all of `first` and `second`, one behind the other, is what a pattern says. Of another
-/// pattern, taken as text: whether that can match nothing that this one does not.
-/// O(pattern * text) at worst, no allocation.
+/// Whether all of `first` and `second`, one behind the other, is what a pattern says. Given another
+/// pattern as text: whether that can match nothing that this one does not. O(pattern * text) at
+/// worst, no allocation.
 [[nodiscard]] bool matches_pattern(std::string_view pattern,
                                    std::string_view first,
                                    std::string_view second = {}) noexcept;

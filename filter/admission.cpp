@@ -3,8 +3,8 @@
 //   1. A note that finds the young generation spent (full, or old enough) claims slice 0 of the old
 //      one; each note after it claims the next. A claim is a compare-exchange on the phase word.
 //   2. The claimer clears its slice and counts it done. Notes go on writing to the young one.
-//   3. Who counts the last slice resets the old one's counters and stores the next epoch, claimed
-//      0: the roles have changed.
+//   3. Whoever counts the last slice resets the old one's counters and stores the next epoch,
+//      claimed 0: the roles have changed.
 //
 // A thread put to sleep between its claim and its count delays step 3 by as long as it sleeps, and
 // the young generation takes keys beyond its objects meanwhile: 20 ms at 10,000 new keys a second
@@ -45,7 +45,7 @@ std::chrono::sys_seconds time_of(std::int64_t seconds) noexcept {
 std::uint64_t admission_blocks(const admission_settings& settings) noexcept {
     // Both generations together err with 1 - (1 - each)^2.
     const double each = -std::expm1(std::log1p(-settings.false_positive_rate) / 2);
-    // While the old generation is cleared the young one takes a key a slice, and as many again as
+    // While the old generation is cleared the young one takes a key per slice, and as many again as
     // threads are between their note and their claim.
     constexpr std::uint64_t most_threads = 64;
     const auto bare = blocks_for(settings.objects, each);

@@ -68,16 +68,16 @@ struct admission_figures {
 };
 
 /// Memory    fixed at construction: 2 * layers * admission_blocks(settings) * 64 bytes. 1,000,000
-///           objects at 0.001 take 4.5 MB a layer (README.md has a table).
+///           objects at 0.001 take 4.5 MB per layer (README.md has a table).
 /// Threads   any number, every member. Nothing locks, nothing waits. A race between two notes of
 ///           one key may answer both "first" (one late admission), never loses the key.
 /// Time      an argument, from the caller's wall clock, so that it means something after a restart.
 ///           A clock set back makes keys be remembered for longer; one set forward costs at most
 ///           one generation.
-/// Clearing  the old generation is cleared 16 KiB at a time, one slice a note, while the young one
-///           goes on taking keys; no call writes more than that. What is being cleared is forgotten
-///           already as far as the contract goes. A thread put to sleep with its slice lets the
-///           young one take more keys than planned for as long as it sleeps.
+/// Clearing  the old generation is cleared 16 KiB at a time, one slice per note, while the young
+///           one goes on taking keys; no call writes more than that. What is being cleared is
+///           forgotten already as far as the contract goes. A thread put to sleep with its slice
+///           lets the young one take more keys than planned for as long as it sleeps.
 /// Errs      towards "seen": at most false_positive_rate of the keys never seen. A key it still
 ///           remembers is never answered with fewer sights than it had (but for lost races).
 class admission_filter {
@@ -92,7 +92,7 @@ public:
     admission_filter& operator=(const admission_filter&) = delete;
 
     /// Records one sight of `key` and returns how many there were before it, as far as remembered:
-    /// 0 for a first sight, at most `layers`. O(layers), one or two cache lines a layer.
+    /// 0 for a first sight, at most `layers`. O(layers), one or two cache lines per layer.
     unsigned note(key_hash key, std::chrono::sys_seconds now) noexcept;
 
     /// What note would return, recording nothing. Forgetting is the business of writers: an answer
@@ -104,8 +104,8 @@ public:
     /// When the young generation knows that already, one cache line is read and nothing written.
     void refresh(key_hash key, std::chrono::sys_seconds now) noexcept;
 
-    /// How often young has become old: who refreshed a key in this generation need not do so again
-    /// before the next. One load.
+    /// How often young has become old: a key refreshed in this generation need not be refreshed
+    /// again before the next. One load.
     [[nodiscard]] std::uint32_t generations() const noexcept;
 
     /// Reads at most 4,096 blocks of each generation (some 0.1 ms), so an event loop may call it.
@@ -113,7 +113,7 @@ public:
 
     /// A copy of the young generation: which keys were seen since it was begun; until it has a
     /// quarter of `objects`, the old one's with them, so that a change of generations is not the
-    /// end of all that was known (both together err up to three times as often as one). What
+    /// end of all that was known (both together err up to three times as often as one). It is what
     /// siblings are sent, under `stamp`; its number of keys is put in. O(blocks).
     /// @throws std::bad_alloc
     [[nodiscard]] digest recent_digest(digest_stamp stamp) const;

@@ -49,14 +49,14 @@ struct admission_state {
 using byte_sink = std::function<bool(std::span<const std::byte>)>;
 
 /// Hands the state to `sink` in order, in pieces of at most 64 KiB. Returns false when the sink
-/// did. Other threads may go on noting: what is remembered throughout the call is in the state, of
-/// what is noted during it some. O(memory of the filter); not for an event loop.
+/// did. Other threads may go on noting: what is remembered throughout the call is in the state, and
+/// some of what is noted during it. O(memory of the filter); not for an event loop.
 bool encode(const admission_filter& filter, const hash_seed& seed, const byte_sink& sink);
 
 /// The same in one piece. @throws std::bad_alloc
 [[nodiscard]] std::vector<std::byte> encode(const admission_filter& filter, const hash_seed& seed);
 
-/// How many bytes encode makes of a filter, or of any with these settings. Who reads a file for
+/// How many bytes encode makes of a filter, or of any with these settings. Whoever reads a file for
 /// decode need read no more than one byte beyond that: more is refused all the same.
 [[nodiscard]] std::uint64_t encoded_size(const admission_filter& filter) noexcept;
 [[nodiscard]] std::uint64_t encoded_size(const admission_settings& settings) noexcept;

@@ -7,13 +7,13 @@
 //                       "Approximate Caches for Packet Classification", INFOCOM 2004.)
 //   two_active_buffers  Both are asked; keys go into the young one only. When that is full the old
 //                       one is cleared and they change roles. (Yoon, "Aging Bloom Filter with Two
-//                       Active Buffers for Dynamic Sets", TKDE 22(1), 2010, his A2.)
+//                       Active Buffers for Dynamic Sets", TKDE 22(1), 2010: its A2.)
 //
 // What the second gains. Let a filter of the size at hand hold n keys at the rate asked for. The
 // first remembers between the latest n/2 and n distinct keys, because half of what its memory holds
 // is a copy of the other half. The second stores nothing twice, but both filters err: each must
 // keep to 1 - sqrt(1 - rate), about half of it, and at that holds n' keys, of which it remembers
-// between n' and 2n'. In a plain filter one halving of the rate costs 1.44 bits a key beside
+// between n' and 2n'. In a plain filter one halving of the rate costs 1.44 bits per key beside
 // 1.44 * log2(1 / rate), so n' = n * L / (L + 1) with L = log2(1 / rate): at a rate of 0.01 n' is
 // 0.87 n, and the same memory surely remembers 1.74 times as many keys, at 0.001 1.82 times, never
 // below 1 for a rate under 1/2 (Yoon's theorem). aging_span below has the figures of any size.

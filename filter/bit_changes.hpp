@@ -3,7 +3,7 @@
 // published: what a digest's owner asks to know whether it is time to publish again.
 //
 // A place that went on and off again since has not changed, so a count of events would not do. One
-// bit a place for the bits as they are and one for the bits as published; a change costs one bit
+// bit per place for the bits as they are and one for the bits as published; a change costs one bit
 // turned and one compared, and nothing is ever searched.
 
 #include "filter/standard.hpp"
@@ -14,7 +14,7 @@
 
 namespace reprise::filter {
 
-/// Memory    two bits a place.
+/// Memory    two bits per place.
 /// Threads   one; const members may run at once. What publish() returned is the caller's own.
 class bit_changes {
 public:

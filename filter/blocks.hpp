@@ -26,9 +26,9 @@ namespace reprise::filter {
 /// Whether all of a key's bits are on in its block, whose word `lane` word_at(lane) gives.
 template <class Words>
 [[nodiscard]] bool is_on_in_block(key_hash key, const Words& word_at) noexcept {
-    // Most questions of a first sight end at the first lanes, but a branch a lane mispredicts; all
-    // eight words are in one line or two anyway. Unrolled on request: at -O2 GCC 12 keeps the loop,
-    // and a query takes more than twice as long.
+    // Most questions of a first sight end at the first lanes, but a branch per lane mispredicts;
+    // all eight words are in one line or two anyway. Unrolled on request: at -O2 GCC 12 keeps the
+    // loop, and a query takes more than twice as long.
     std::uint64_t on = 1;
 #pragma GCC unroll 8
     for (unsigned lane = 0; lane < lanes; ++lane) {

@@ -3,11 +3,10 @@
 //
 // One key, one cache line. The hash's low word picks a block of 64 bytes, its high word one bit in
 // each of the block's eight 64-bit words: a query costs one cache miss where a plain filter costs
-// one a probe, eight independent loads and no loop-carried multiplication. The price is uneven
-// blocks: at a rate of 0.0005 it takes 17.8 bits a key, a plain filter 15.8 (README.md has the
-// table, tools/bench_filter the times). One bit a word, rather than eight anywhere in
-// the line, makes the expected rate exact in closed form (sizing.hpp) and every word a filter of
-// its own.
+// one per probe, eight independent loads and no loop-carried multiplication. The price is uneven
+// blocks: at a rate of 0.0005 it takes 17.8 bits per key, a plain filter 15.8 (README.md has the
+// table, tools/bench_filter the times). One bit per word, rather than eight anywhere in the line,
+// makes the expected rate exact in closed form (sizing.hpp) and every word a filter of its own.
 
 #include "filter/filter_errc.hpp"
 #include "filter/key_hash.hpp"
@@ -39,7 +38,7 @@ public:
     void insert(key_hash key) noexcept { (void)insert_and_test(key); }
 
     /// Inserts, and returns what may_contain would have returned before: true when every bit was on
-    /// already. Of several threads that insert one new key at once, at least one gets false.
+    /// already. If several threads insert one new key at once, at least one gets false.
     bool insert_and_test(key_hash key) noexcept;
 
     /// Every bit off. Not one step for other threads: a key inserted meanwhile may be lost.

@@ -1,5 +1,5 @@
-// See counters.hpp. Sixteen counters a word, the first in the lowest bits, and whole groups of four
-// words, so that 64 published bits are made without a test for the end.
+// See counters.hpp. Sixteen counters per word, the first in the lowest bits, and whole groups of
+// four words, so that 64 published bits are made without a test for the end.
 
 #include "filter/counters.hpp"
 

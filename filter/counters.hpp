@@ -22,7 +22,7 @@ enum class counter_step {
     underflow,   ///< lowering 0: nothing changed. Something was taken out that was never put in
 };
 
-/// Memory    half a byte a place, rounded up to 32 bytes; allocated and zeroed at construction.
+/// Memory    half a byte per place, rounded up to 32 bytes; allocated and zeroed at construction.
 /// Threads   one; const members may run at once.
 class counters {
 public:

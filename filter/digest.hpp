@@ -5,9 +5,9 @@
 // Few probes in many bits, not the other way round. A filter with few bits on compresses, and its
 // wire size at a given rate falls with the number of probes while the reader's memory grows
 // (Mitzenmacher, "Compressed Bloom Filters", IEEE/ACM ToN 2002). At a rate of 1 %, two probes in 19
-// bits a key travel in 9.0 bits and change by 4.2 % when one key in a hundred left and another
-// came; seven probes in 9.6 bits, the least memory, do not compress at all. `bench_filter --only digests`
-// prints the plane from which two was picked (kept in tools/results).
+// bits per key travel in 9.0 bits and change by 4.2 % when one key in a hundred left and another
+// came; seven probes in 9.6 bits, the least memory, do not compress at all. The plane from which
+// two was picked: `bench_filter --only digests` (kept in tools/results).
 //
 // Bytes of a digest, whole or as a change: digest_wire.hpp, DIGEST_FORMAT.md.
 
@@ -46,8 +46,8 @@ inline constexpr std::uint64_t most_digest_bits = std::uint64_t{1} << 40;
 [[nodiscard]] bool is_valid(const digest_shape& shape) noexcept;
 
 /// The size for `keys` keys at `rate`: the fewest probes, hence the shortest wire form, that need
-/// at most 20 bits a key; where no number does (below a rate of 0.00007), the best one for memory.
-/// 1 % gives two probes and 19.0 bits a key. Bits are a multiple of 64, and at most
+/// at most 20 bits per key; where no number does (below a rate of 0.00007), the best one for
+/// memory. 1 % gives two probes and 19.0 bits per key. Bits are a multiple of 64, and at most
 /// most_digest_bits, which may miss the rate. @pre keys > 0, 0 < rate < 1
 [[nodiscard]] bloom_size digest_size(std::uint64_t keys, double rate) noexcept;
 
@@ -78,7 +78,7 @@ public:
     /// @pre is_valid(shape), words.size() == ceil(bits / 64), and no bit on past the last
     digest(digest_shape shape, std::vector<std::uint64_t> words, digest_stamp stamp);
 
-    /// A copy of a filter's bits, layout `standard`; of counters, those that are not zero.
+    /// A copy of a filter's bits, layout `standard`; for counters, those that are not zero.
     /// @pre at most most_digest_bits bits and most_digest_probes probes
     /// @throws std::bad_alloc
     [[nodiscard]] static digest of(const standard_bloom& filter, digest_stamp stamp);

@@ -15,7 +15,7 @@
 
 namespace reprise::filter {
 
-/// Memory    16 bytes a digest, which is shared, not copied.
+/// Memory    16 bytes per digest, which is shared, not copied.
 /// Threads   immutable: any number.
 class digest_set {
 public:

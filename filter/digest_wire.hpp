@@ -3,7 +3,7 @@
 //
 // DIGEST_FORMAT.md has the layout byte by byte. Both forms list bits: a whole digest those that are
 // on, a delta those that flipped; as they stand, or as Golomb-coded gaps (gap_code.hpp), whichever
-// is shorter. Bytes only: nothing is fetched, and who may read a digest is another's question.
+// is shorter. Bytes only: nothing is fetched, and who may read a digest is decided elsewhere.
 
 #include "filter/digest.hpp"
 
@@ -18,8 +18,8 @@
 
 namespace reprise::filter {
 
-/// Why bytes are no digest that can be used here, or two digests have no delta. Of those from
-/// `is_whole` on, the bytes may be in order and the reader hold the wrong thing.
+/// Why bytes are no digest that can be used here, or two digests have no delta. From `is_whole` on
+/// the bytes may be in order and the reader hold the wrong thing.
 enum class digest_errc {
     truncated = 1,     ///< shorter than its header says, or than a header
     trailing_bytes,    ///< longer than its header says
@@ -69,7 +69,7 @@ inline constexpr std::size_t digest_header_bytes = 128;
 
 /// What a reader allows.
 struct digest_limits {
-    /// Of memory for the bits; ten million keys at 1 % take 24 MB. A message of 128 bytes may ask
+    /// Memory for the bits; ten million keys at 1 % take 24 MB. A message of 128 bytes may ask
     /// for all of it (no bit on), so let it be near what a sibling can need.
     std::uint64_t bytes = std::uint64_t{256} << 20;
     /// Above this a digest says too little to be asked. Half of the bits on with two probes is

@@ -11,7 +11,7 @@
 //
 // Standard errors are by the delta method over the occupancy of m places (for one filter that is
 // Whang, Vander-Zanden and Taylor, "A Linear-Time Probabilistic Counting Algorithm", 1990, with k
-// balls a key; estimators.cpp derives those of pairs). They are good for filters at least a few
+// balls per key; estimators.cpp derives those of pairs). They are good for filters at least a few
 // hundred bits large and not nearly full; the intersection's does not shrink with the intersection,
 // so that a small one between large filters is lost in it.
 
@@ -36,7 +36,7 @@ struct key_estimate {
     double standard_error = 0;
 };
 
-/// Of a filter of which only the number of bits on is known; standard, partitioned or counting.
+/// For a filter of which only the number of bits on is known; standard, partitioned or counting.
 /// @pre bits > 1, probes > 0, bits_on <= bits
 [[nodiscard]] key_estimate estimate_keys(bloom_size size, std::uint64_t bits_on) noexcept;
 
@@ -63,10 +63,10 @@ struct filter_pair {
 [[nodiscard]] filter_pair compare(bloom_size size,
                                   std::span<const std::uint64_t> a,
                                   std::span<const std::uint64_t> b) noexcept;
-/// Two digests. Of two sizes the larger is folded to the smaller, as it would be had it been made
-/// so: `size` is the smaller. O(bits), no allocation. None where their bits say nothing of each
-/// other: another secret, other probes, a layout that is not `standard`, or sizes of which one is
-/// no multiple of the other in whole words.
+/// Two digests. If sizes differ the larger is folded to the smaller, as if it had been made so:
+/// `size` is the smaller. O(bits), no allocation. None where their bits say nothing of each other:
+/// another secret, other probes, a layout that is not `standard`, or sizes of which one is no
+/// multiple of the other in whole words.
 [[nodiscard]] std::optional<filter_pair> compare(const digest& a, const digest& b) noexcept;
 
 /// Keys in one or both.

@@ -11,7 +11,7 @@ namespace reprise::filter {
 
 enum class filter_errc {
     sizes_differ = 1,  ///< filters of different numbers of bits (blocks, cells): fold the larger
-    probes_differ,     ///< filters that set different numbers of bits a key
+    probes_differ,     ///< filters that set different numbers of bits per key
     odd_size,          ///< halving needs an even number of bits (blocks)
     too_small,         ///< halving would leave fewer bits (blocks) than a filter needs
 };

@@ -4,7 +4,7 @@
 // The gaps between the bits of a Bloom filter are as good as geometric, and for those Golomb's code
 // is the best of all prefix codes (Golomb 1966; Gallager and Van Voorhis 1975): a gap g is its
 // quotient by a divisor in unary and its remainder in truncated binary. At two probes and a rate of
-// 1 % (a tenth of the bits on) it needs 1.350 log2(1/rate) bits a key where the entropy is 1.340
+// 1 % (a tenth of the bits on) it needs 1.350 log2(1/rate) bits per key where the entropy is 1.340
 // and Rice's code, which allows only powers of two as divisor, needs 1.359. An arithmetic coder
 // would come nearer by 0.7 % and decode a bit at a time.
 //

@@ -5,8 +5,8 @@
 // FMCAD 2004, section 5.2): place i is x + i*y + (i^3 - i)/6 modulo m. Plain double hashing, x +
 // i*y (Kirsch and Mitzenmacher 2006), has the same rate for large m, but in small filters its pairs
 // (x, y) and (x + (k-1)*y, -y) name the same places, and y = 0, or y sharing a factor with m, names
-// fewer than k; the cubic term removes both for one addition a probe. What is left beyond an ideal
-// hash is that two keys may share (x, y) and so all places: a share of n/m^2 (alias_rate in
+// fewer than k; the cubic term removes both for one addition per probe. What is left beyond an
+// ideal hash is that two keys may share (x, y) and so all places: a share of n/m^2 (alias_rate in
 // sizing.hpp), a thousandth of the rate at 1,000 keys and 1 %. In filters of even size the parities
 // of places i and i + 2 go together, which the rate does not show (tests/unit/filter/
 // indices_test.cpp has both).

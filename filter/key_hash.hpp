@@ -33,7 +33,7 @@ struct key_hash {
 using hash_seed = std::array<std::byte, 32>;
 
 /// The 192 bytes that make one instance's hashes its own. A value: copying copies the secret.
-/// It has no printed form, and must never get one: who knows it can choose colliding keys.
+/// It has no printed form, and must never get one: whoever knows it can choose colliding keys.
 class hash_secret {
 public:
     /// The same seed gives the same secret, on every machine. The seed's bytes must be random;

@@ -1,6 +1,6 @@
 #pragma once
 // How many times a key was seen, up to a few: what "store at the third request" needs, where a
-// counter a key would be a waste.
+// counter per key would be a waste.
 //
 // Layer i is a plain filter of the keys seen at least i + 1 times. A sight goes into the first
 // layer that does not have the key; the count is the number of layers, from the first, that have

@@ -11,7 +11,7 @@
 // sequences of places in partitions of s bits, so that n keys make a share n / s^2 of all others
 // false positives, whatever k: in a filter for 1,000 keys at 1 % that is a twentieth of the rate
 // (in a standard filter, whose s is m, a thousandth). Here each place is mixed anew from all 128
-// bits of the hash, at two multiplications a probe.
+// bits of the hash, at two multiplications per probe.
 
 #include "filter/filter_errc.hpp"
 #include "filter/key_hash.hpp"

@@ -10,8 +10,8 @@
 // What it costs beside one filter of the right size: a query of an absent key asks every filter of
 // the row, log_growth(keys / first) of them; the last may be nearly empty, half of the memory on
 // average with a growth of 2; and stricter rates take log2(1 / r) more probes, 1.44 times as many
-// bits a key, from each filter to the next. A growth of 4 asks half as many filters and wastes
-// more; the paper advises r between 0.8 and 0.9 for growths of 2 to 4, which costs fewer bits a
+// bits per key, from each filter to the next. A growth of 4 asks half as many filters and wastes
+// more; the paper advises r between 0.8 and 0.9 for growths of 2 to 4, which costs fewer bits per
 // key than 0.5 once the row is longer than three. Just after a filter was added the row takes up to
 // 2.4 times the bits of one plain filter of the right size and rate; of split blocks, which need
 // more for strict rates than plain filters, up to 3.5 times (tools/bench_filter).

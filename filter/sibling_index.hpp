@@ -5,7 +5,7 @@
 // key's k rows ANDed are the siblings that may hold it: k reads of memory whatever the number of
 // siblings, where asking one after the other takes at least one for each. The table is as large as
 // the digests were; nothing is kept twice. Digests of other sizes go to a table (group) of their
-// own, and a look-up asks each group: hashed once a group, so few sizes are cheap and 64 are not.
+// own, and a look-up asks each group: hashed once per group, so few sizes are cheap and 64 are not.
 //
 // Readers are never stopped, nor do they write anything that others read. What they may use is one
 // immutable view, published by a pointer. A reader keeps its view from look-up to look-up and
@@ -86,9 +86,9 @@ public:
     [[nodiscard]] std::vector<std::uint64_t> words_of(unsigned sibling) const;
 
     [[nodiscard]] std::size_t groups() const;
-    /// Of the tables that are asked, and of those that a reader has not let go yet.
+    /// Bytes of the tables that are asked, and of those that a reader has not let go yet.
     [[nodiscard]] std::uint64_t bytes() const;
-    /// Of the tables that would be asked if the sibling put a digest of this size now.
+    /// Bytes of the tables that would be asked if the sibling put a digest of this size now.
     /// @pre sibling < capacity
     [[nodiscard]] std::uint64_t bytes_with(unsigned sibling, bloom_size size) const;
 
@@ -103,8 +103,8 @@ public:
         reader& operator=(const reader&) = delete;
 
         /// The siblings whose digests say maybe. O(groups * probes), no allocation. Begins again
-        /// when something was published meanwhile, and only then: of look-ups and changes
-        /// together some always end.
+        /// when something was published meanwhile, and only then: of all that is under way
+        /// something always ends.
         [[nodiscard]] sibling_mask may_hold(key_hash key) noexcept;
 
         /// Lets go of what it keeps: for a thread that may not look anything up for long. The
@@ -128,7 +128,7 @@ private:
     alignas(64) std::atomic<const view*> published_;  // a line of its own: readers poll it
     alignas(64) mutable std::mutex writers_;          // guards all below, and tables' columns
     std::vector<std::unique_ptr<const view>> views_;  // the last is published, others may be pinned
-    std::vector<std::unique_ptr<pin>> pins_;          // one a reader
+    std::vector<std::unique_ptr<pin>> pins_;          // one per reader
 };
 
 }  // namespace reprise::filter

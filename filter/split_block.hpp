@@ -14,7 +14,7 @@
 //
 // Unlike blocked_bloom (bloom.hpp) its words are not atomic and its blocks are half as large. It is
 // for one thread, or for many that only ask; and it takes more memory at one rate, since fewer keys
-// meet more unevenly: 19.3 bits a key for a rate of 0.0005, there 17.8, in a plain filter 15.8.
+// meet more unevenly: 19.3 bits per key for a rate of 0.0005, there 17.8, in a plain filter 15.8.
 
 #include "filter/big_array.hpp"
 #include "filter/filter_errc.hpp"
@@ -49,9 +49,9 @@ inline constexpr unsigned split_block_bytes = split_lanes * split_lane_bits / 8;
 
 /// Memory    blocks * 32 bytes, aligned to cache lines, in huge pages from 4 MiB on.
 /// Threads   one, or any number that only ask.
-/// Cost      one cache line an operation; nothing allocates but construction and copying.
-/// Errs      may_contain may be true for a key never inserted, at split_block_rate(blocks, keys); it
-///           is never false for one that was.
+/// Cost      one cache line per operation; nothing allocates but construction and copying.
+/// Errs      may_contain may be true for a key never inserted, at split_block_rate(blocks, keys);
+///           it is never false for one that was.
 class split_block_bloom {
 public:
     /// @pre 0 < blocks < 2^32

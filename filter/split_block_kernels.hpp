@@ -65,7 +65,7 @@ inline constexpr vector_words first_bits{{1, 1, 1, 1, 1, 1, 1, 1}};
         "vpsrlvd %[counts], %%ymm0, %%ymm0\n\t"  // each lane's run of the hash comes lowest
         "vpand %[last], %%ymm0, %%ymm0\n\t"      // and is cut to five bits: its place
         "vmovdqa %[first], %%ymm1\n\t"
-        "vpsllvd %%ymm0, %%ymm1, %%ymm0\n\t"  // one bit a lane, in its place
+        "vpsllvd %%ymm0, %%ymm1, %%ymm0\n\t"  // one bit per lane, in its place
         "vmovdqa %[words], %%ymm1\n\t"
         "vptest %%ymm0, %%ymm1\n\t"  // carry: no bit of ymm0 is missing from ymm1
         "setc %[all_on]\n\t"

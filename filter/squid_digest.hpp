@@ -3,7 +3,7 @@
 //
 // The format is Squid's, from observation of Squid 5.7 (tests/data/squid/squid-peering.md, section
 // 3): 128 bytes of control block, numbers big-endian, then the mask, bit n in byte n / 8, lowest
-// first. Four places a key and no secret (squid_key.hpp). Squid builds its mask anew each hour;
+// first. Four places per key and no secret (squid_key.hpp). Squid builds its mask anew each hour;
 // ours follows every store and eviction, so its source counts.
 
 #include "filter/squid_key.hpp"
@@ -24,7 +24,7 @@ enum class squid_errc {
     truncated = 1,       ///< shorter than the control block, or than that and its mask
     trailing_bytes,      ///< longer than control block and mask
     unknown_version,     ///< below 3, below what it requires, or requiring more than 5
-    bad_hash_count,      ///< not four places a key
+    bad_hash_count,      ///< not four places per key
     bad_bits_per_entry,  ///< none, or above 127, at which Squid itself aborts
     bad_size,            ///< no capacity or mask, or the mask is not what capacity gives
     over_limit,          ///< the mask is above the reader's limit, or above what Squid's int holds

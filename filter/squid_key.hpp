@@ -1,5 +1,5 @@
 #pragma once
-// A URL as Squid's cache digests know it: an MD5 key, four bits a key.
+// A URL as Squid's cache digests know it: an MD5 key, four bits per key.
 //
 // Written from observation of Squid 5.7 (tests/data/squid/squid-peering.md, section 4). The digest
 // has no secret: whoever reads one can test any URL against it, and can choose URLs whose bits

@@ -17,9 +17,9 @@
 
 namespace reprise::filter {
 
-/// Memory    half a byte a bit of the mask: 2.5 bytes an entry at Squid's 5 bits, 4 at 8.
+/// Memory    half a byte per bit of the mask: 2.5 bytes per entry at Squid's 5 bits, 4 at 8.
 /// Threads   one, or any number that only ask.
-/// Errs      as a Bloom filter of four places. Where 15 keys have met in one place (with 5 bits an
+/// Errs      as a Bloom filter of four places. Where 15 keys have met in one place (with 5 bits per
 ///           entry at capacity one place in 10^14) its bit stays on until clear().
 class squid_source {
 public:

@@ -48,8 +48,8 @@ struct stable_size {
 [[nodiscard]] double stable_memory(stable_size size, std::uint64_t gap);
 
 /// The pace that keeps the rate at `rate`: stable_rate solved for P, rounded up, so that the rate
-/// is not exceeded; but at most all cells an insert, which the lowest rates would not do with. @pre
-/// cells > probes > 0, cell_bits as above, 0 < rate < 1
+/// is not exceeded; but at most all cells per insert, which the lowest rates would not do with.
+/// @pre cells > probes > 0, cell_bits as above, 0 < rate < 1
 [[nodiscard]] stable_size stable_size_for(std::uint64_t cells,
                                           unsigned cell_bits,
                                           unsigned probes,
@@ -93,7 +93,7 @@ private:
     stable_size size_;
     std::uint64_t state_;  // of chance
     std::uint64_t full_;   // 2^d - 1
-    unsigned shift_;       // cells a word, as a power of two
+    unsigned shift_;       // cells per word, as a power of two
     std::vector<std::uint64_t> words_;
 };
 

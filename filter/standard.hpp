@@ -1,10 +1,10 @@
 #pragma once
-// The Bloom filter as Bloom described it: m bits, k of them a key, anywhere.
+// The Bloom filter as Bloom described it: m bits, k of them per key, anywhere.
 //
 // The fewest bits for a rate among filters that can be combined by words, and the form in which
 // digests travel: filters of equal parameters unite and intersect bit by bit, and one halves into
 // the filter that its keys would have made in half the bits, since its places are taken modulo m
-// (indices.hpp). The price is a cache miss a probe; where that counts, see bloom.hpp and
+// (indices.hpp). The price is a cache miss per probe; where that counts, see bloom.hpp and
 // split_block.hpp.
 
 #include "filter/bit_words.hpp"
@@ -20,7 +20,7 @@ namespace reprise::filter {
 
 /// Memory    size.bits / 8 bytes, rounded up to words of 8; allocated and zeroed at construction.
 /// Threads   one; const members may run at once.
-/// Cost      insert and may_contain: two divisions, then a load a probe.
+/// Cost      insert and may_contain: two divisions, then a load per probe.
 /// Errs      may_contain may be true for a key never inserted, at exact_rate(size, keys) plus
 ///           alias_rate(size.bits, keys); classic_rate is close to both together, unless the filter
 ///           or the rate is tiny. It is never false for one that was.

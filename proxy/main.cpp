@@ -30,7 +30,7 @@ config::loaded load_settings(const std::string& path) {
     return path.empty() ? config::loaded{config::options{}} : config::load_file(path);
 }
 
-// Who starts us with port 0 learns here what the system picked. Written whole or not at all.
+// Tells whoever started us with port 0 which ports the system picked. Written whole or not at all.
 void write_ports(const std::string& path, const server::server& running) {
     nlohmann::json ports;
     ports["listeners"] = nlohmann::json::array();
@@ -96,9 +96,9 @@ int serve(const config::options& options,
           const std::vector<server::obstacle>& harms,
           const std::string& config_path,
           const std::string& ports_file) {
-    // Bodies are filled on one thread and let go on another. With an arena a thread, glibc would
-    // keep what each let go for its own use, and a fetch's window would count once a thread. What a
-    // hit does allocates nothing, and small blocks are cached by thread before the arena is asked.
+    // Bodies are filled on one thread and let go on another. With an arena per thread, glibc would
+    // keep what each thread lets go for that thread's use, and a fetch's window would count once
+    // per thread. A hit allocates nothing, and small blocks are cached by thread before any arena.
     ::mallopt(M_ARENA_MAX, 1);
     // Every thread is begun under this mask: signals are this thread's, and wait until it waits for
     // them. Those that tell of a fault in a thread stay its own.

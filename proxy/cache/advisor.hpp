@@ -1,6 +1,6 @@
 #pragma once
-// What other settings would have done with this traffic (policy/what_if.hpp), told of in /stats,
-// and obeyed where admission.policy is "auto".
+// What other settings would have done with this traffic (policy/what_if.hpp): told in /stats, and
+// obeyed where admission.policy is "auto".
 //
 // The ghosts stand for all tiers together, a cache of memory's and the disk's bytes. What is in
 // force is what the top of "admission" says; rules and listeners with policies of their own are
@@ -29,7 +29,7 @@ public:
     /// @throws std::bad_alloc
     advisor(const config::options& options, steady_time now);
 
-    /// A request, answered with a response that may be stored, of `body` bytes. Once a request,
+    /// A request, answered with a response that may be stored, of `body` bytes. Once per request,
     /// whether it was a hit or not. A comparison for most keys.
     void note(const filter::key_hash& key, std::uint64_t body, steady_time now) noexcept {
         ghosts_.note(key, body + beside_body, now);

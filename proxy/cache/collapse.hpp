@@ -1,5 +1,5 @@
 #pragma once
-// Which fetches may be joined: one a key, for all threads.
+// Which fetches may be joined: one per key, for all threads.
 // The first request of a key that is not stored leads; those that come while its first bytes are
 // still held follow. Striped like the store; entries are weak in effect: a fetch that can no longer
 // be joined is replaced by the next leader, and a fetch removes itself when it is over.
@@ -40,8 +40,9 @@ public:
     /// nobody joins it any more.
     void forget(const filter::key_hash& key, std::string_view url);
 
-    /// Nobody joins a fetch any more whose URL `purged` says true of: what comes now is to see how
-    /// things are after a purge. Whether it may still be stored is the store's to say. O(fetches).
+    /// Fetches whose URL `purged` says true of are joined no more: requests from now on are to see
+    /// how things are after a purge. Whether it may still be stored is the store's to say.
+    /// O(fetches).
     void unlist_if(const std::function<bool(std::string_view url)>& purged);
 
     /// A fetch of this URL is under way.

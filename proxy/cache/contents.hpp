@@ -1,6 +1,6 @@
 #pragma once
-// Who hears what the store holds, primary key by primary key, tier by tier: what a digest is made
-// of. The store tells; it knows nothing of who listens.
+// A listener to what the store holds, primary key by primary key, tier by tier: what a digest is
+// made of. The store tells, and knows nothing of its listener.
 
 #include "filter/key_hash.hpp"
 #include "proxy/base/clock.hpp"
@@ -23,15 +23,15 @@ public:
     contents_listener& operator=(const contents_listener&) = delete;
     virtual ~contents_listener() = default;
 
-    /// The tier holds copies of `url`; one of them answers without its origin until `until`, which
-    /// may be past. Said of the first, and of each that comes, is freshened or goes while others
-    /// stay.
+    /// The tier holds copies of `url`; the longest-lived answers without its origin until `until`,
+    /// which may be past. Called for the first copy, and whenever one is added, freshened or
+    /// removed while others remain.
     virtual void held(tier_name by,
                       const filter::key_hash& key,
                       std::string_view url,
                       wall_time until) noexcept = 0;
-    /// The last copy has left. Of `key` at least what the disk's index keeps
-    /// (record_index::partial) is right. Said of what is no primary key too.
+    /// The last copy has gone. Only the part of `key` that the disk's index keeps
+    /// (record_index::partial) need be right; may be called for keys that are not primary.
     virtual void gone(tier_name by, const filter::key_hash& key) noexcept = 0;
     /// All copies in all tiers are stale from now on.
     virtual void outdated(const filter::key_hash& key) noexcept = 0;

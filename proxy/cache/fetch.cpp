@@ -7,6 +7,9 @@
 #include <limits>
 #include <utility>
 
+// One mutex guards all of a fetch. Where each reader stands is asked anew at every step (must_wait,
+// drop_those_behind, let_go), so nothing has to be kept in step with the readers.
+
 namespace reprise::proxy::cache {
 
 namespace {

@@ -9,9 +9,9 @@
 // Pace       the producer stays at most `read_ahead` bytes in front of the *fastest* reader, and
 //            less where that one is slower than the origin: each pause halves it, each time a
 //            reader has caught up doubles it, up to a quarter of what that one has had, so that
-//            slow clients hold little memory. Where
-//            readers share a fetch at most `window` bytes are held for those behind. What is being
-//            stored in memory is held whole, and nobody falls behind.
+//            slow clients hold little memory. Where readers share a fetch at most `window` bytes
+//            are held for those behind. What is being stored in memory is held whole, and nobody
+//            falls behind.
 // Behind     what becomes of a reader that is `window` behind depends on what else it could do:
 //            - can_be_resumed(head): it has fallen out. It is told, counts no more, and its session
 //              goes on alone, from where it is or, when it has had nothing, from the beginning. So
@@ -19,12 +19,12 @@
 //            - otherwise what it has had can be continued by nothing but this fetch, and nobody is
 //              to be cut because another is faster: the producer waits for it. Its session ends,
 //              and the wait with it, when it takes less than limits.body_rate.
-// Sharing    that a slow reader holds up others is bounded by not sharing where it could: what can
-//            be resumed by nobody, is held whole by nobody and is said to be longer than the window
-//            is its first reader's alone (serves_others()), and others fetch for themselves. Of
-//            unknown length it is shared, but nobody joins while its producer waits for readers:
-//            so one that stalls at the beginning has it to itself, and only readers that began
-//            together, of a body that proves longer than the window, go at the slowest's pace.
+// Sharing    what can't be resumed, is not held whole and is said to be longer than the window is
+//            its first reader's alone (serves_others()), since a slow one would hold up the others:
+//            they fetch for themselves. A body of unknown length is shared, but nobody joins while
+//            its producer waits for readers: so one that stalls at the beginning has it to itself,
+//            and only readers that began together, of a body that proves longer than the window, go
+//            at the slowest's pace.
 // First bytes are kept until `first_bytes` have passed, so that a late request may still join from
 //            the start; but no longer for readers that make the producer pause again and again.
 // Giving up  when the last reader that has not fallen out leaves: a fetch that is being stored goes
@@ -73,7 +73,7 @@ struct fetched_head {
     bool probation = false;   ///< but only until somebody asks for it again, or others need room
     std::string_view detail;  ///< why it is not, as Cache-Status has it; static text
     std::string strong_etag;  ///< empty: a reader that fell out cannot go on by a range request
-    /// Of a 206: "bytes first-last/total" in whole; total 0: it has none that can be relied on.
+    /// A 206's range; range_total 0: unknown, or not to be relied on.
     std::uint64_t range_first = 0, range_last = 0, range_total = 0;
     std::vector<std::string>
         locations;       ///< Location and Content-Location of an answer to an unsafe method

@@ -16,7 +16,7 @@ public:
     enum class news : std::uint8_t {
         data,     ///< `into` has the next bytes, at least one; they stay valid as long as kept
         waiting,  ///< the sleeper is notified when it is worth asking again
-        lost,     ///< damaged or evicted from here on: whoever has it stored may forget it
+        lost,     ///< damaged or evicted from here on: the holder may forget it
         refused,  ///< can't be read now, by a failure or for want of time: it may be there yet
     };
     virtual ~outside_reader() = default;

@@ -20,7 +20,7 @@ using http::field_id;
 
 constexpr std::string_view whole_status_line = "HTTP/1.1 200 OK\r\n";
 
-// What of a 206's head, or a stored one's, is not the whole's.
+// Fields of a 206, or of a stored part, that the whole would not have.
 bool is_of_the_part(const http::field& line) noexcept {
     return line.id == field_id::content_range || line.id == field_id::content_length ||
            line.id == field_id::age;

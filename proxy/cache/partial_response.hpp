@@ -32,8 +32,7 @@ struct part_place {
     http::byte_range range;
     std::uint64_t total = partial_body::unknown;
 };
-/// Of a head with exactly one Content-Range line that is right; none for every other, and so for a
-/// multipart/byteranges.
+/// None unless the head has exactly one valid Content-Range line: so none for multipart/byteranges.
 [[nodiscard]] std::optional<part_place> part_place_of(http::field_list partial);
 
 /// What names a representation byte by byte, as If-Range says it: two responses with the same one,
@@ -97,13 +96,13 @@ struct part_plan {
     http::byte_range wanted{};  ///< of held and gap
     http::byte_range gap{};     ///< of gap; within `wanted`, and never all of it
     bool open = false;          ///< of gap: it reaches to the object's end
-    /// Of gap: what If-Range says; empty: nothing held can be joined to what comes, so only a
-    /// whole new response is of use (of a 200 for everything alone). A view into the stored head.
+    /// For a gap: the If-Range value. Empty (a 200 for everything only): nothing held can be joined
+    /// to what comes, so only a whole new response is of use. A view into the stored head.
     std::string_view validator;
 };
-/// Of a GET or HEAD whose preconditions asked for an answer. Several ranges, ranges of other units
-/// and a Range whose If-Range does not hold get `none`. Of an object of unknown length only ranges
-/// with both ends that are held are served.
+/// For a GET or HEAD whose preconditions allow an answer. Several ranges, ranges of other units
+/// and a Range whose If-Range does not hold get `none`. From an object of unknown length only
+/// ranges with both ends, and held, are served.
 /// @pre stored.parts
 [[nodiscard]] part_plan plan_parts(const stored_response& stored,
                                    std::string_view method,

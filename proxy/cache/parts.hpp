@@ -4,7 +4,7 @@
 //
 // Pure arithmetic. Which bytes belong to one representation is partial_response.hpp's to say: what
 // meets here is taken for parts of the same. Runs that a new part does not touch are shared, not
-// copied; of bytes that come twice the earlier stay, so memory is never held twice.
+// copied; where bytes come twice the earlier stay, so memory is never held twice.
 //
 // Memory    blocks as they came, except where most of one would be waste: such bytes are copied
 //           into a block of their own size, and neighbours of together less than 4 KiB into one.
@@ -53,7 +53,7 @@ struct partial_body {
     /// No Content-Range has told the complete length ("*"). No byte of an object lies there, so
     /// ranges that count from the end hold nothing.
     static constexpr std::uint64_t unknown = std::numeric_limits<std::uint64_t>::max();
-    /// Parts of one object; with more the smallest goes.
+    /// Most parts of one object; of more the smallest goes.
     static constexpr std::size_t most_parts = 64;
 
     std::vector<part> held;  ///< ascending, none touching the next; not empty once stored
@@ -77,7 +77,7 @@ struct partial_body {
     }
     /// The last part that begins at or before `offset`, or null. O(log parts).
     [[nodiscard]] const part* at_or_before(std::uint64_t offset) const noexcept;
-    /// Memory of all parts, in bytes, the list included; not that of this object itself.
+    /// Memory of all parts and the list, in bytes; without this object itself.
     [[nodiscard]] std::size_t footprint() const noexcept;
 };
 

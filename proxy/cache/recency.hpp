@@ -16,8 +16,8 @@
 
 namespace reprise::proxy::cache {
 
-/// `kept` is to stay though `newcomer` is there now. Of two that can't be told apart the newcomer
-/// wins. Reads the fields only of those that overlapped.
+/// True: `kept` stays, though `newcomer` has come. If they can't be told apart the newcomer wins.
+/// Reads the fields only of those that overlapped.
 [[nodiscard]] bool is_outdated_by(const stored_response& newcomer, const stored_response& kept);
 
 }  // namespace reprise::proxy::cache

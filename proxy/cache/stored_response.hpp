@@ -2,7 +2,7 @@
 // A response as the store keeps it: immutable, its head already in wire form.
 // A hit sends [head][per-reply fields][empty line][body] in one gathered write; everything that
 // does not change from one reply to the next was formatted when the object was stored.
-// Of some objects only parts are held (partial_response.hpp): they have no content, and their
+// Some objects are held only in parts (partial_response.hpp): they have no content, and their
 // `reusable_until` is never, so that a plain hit need not ask.
 // The body of a large object that came from disk is not in memory at all (outside.hpp).
 
@@ -50,8 +50,8 @@ struct stored_response {
         0;  ///< where the Content-Length line begins; head.size() when there is none
     unsigned status = 0;
     http::freshness_facts freshness;  ///< response_time is resident time (clock.hpp)
-    /// When the request was sent that it answers, resident time; wall_time::min(): not known, as
-    /// of what came from disk, so at its response_time.
+    /// When the request that it answers was sent, resident time. wall_time::min(): not known, as
+    /// for what came from disk; then response_time counts.
     wall_time asked_at = wall_time::min();
     http::response_directives directives;
     http::vary_spec vary;

@@ -8,8 +8,8 @@ namespace reprise::proxy::cache {
 
 namespace {
 
-// Which of those that leave memory are offered to the disk. One that judges by itself needs nobody
-// to do it by so little as a use in memory; and while it fills, admission has nothing to protect.
+// Which of those that leave memory are offered to the disk. A disk that judges for itself needs no
+// judgement by so little as a use in memory; while it fills, admission has nothing to protect.
 bool is_for_disk(const evicted_response& gone, const disk::tier& disk) noexcept {
     switch (disk.chooses()) {
     case disk::tier::choice::takes_all: return gone.was_admitted && gone.was_found;
@@ -196,7 +196,7 @@ bool tiers::drop(const filter::key_hash& key, std::string_view url, const stored
 }
 
 std::size_t tiers::invalidate(const filter::key_hash& key, std::string_view url, wall_time now) {
-    times_.note(key, now);  // first: who misses it from now on asks for it anew
+    times_.note(key, now);  // first: a miss from now on is asked for anew
     const auto in_memory = memory_.invalidate(key, url);
     if (!disk_) {
         return in_memory;
@@ -209,8 +209,9 @@ std::size_t tiers::invalidate(const filter::key_hash& key, std::string_view url,
 std::size_t tiers::expire(const filter::key_hash& key, std::string_view url, wall_time now) {
     times_.note(key, now);
     const bool on_disk = disk_ && disk_->may_hold(key);
-    // First, for it counts: what was asked for before must not be written behind the place that the
-    // disk gives the purge. Of what comes between the two the digest hears less than it could.
+    // Memory first: it raises the key's count of invalidations, so that nothing asked for earlier
+    // is written behind the purge's place in the journal. A change between the two calls may be
+    // missing from the digest.
     const auto in_memory = memory_.expire(key, url, now);
     if (disk_) {
         disk_->expire(key, now);

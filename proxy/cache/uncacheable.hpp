@@ -4,7 +4,7 @@
 // released to a fetch of its own. Knowing it beforehand spares them the wait. What is remembered is
 // a hint and nothing else: a request that goes alone may still store what it gets.
 //
-// A table of fixed size, one atomic word a slot: 40 bits of the key's hash, 24 bits of the second
+// A table of fixed size, one atomic word per slot: 40 bits of the key's hash, 24 bits of the second
 // until which it holds. Two keys in one slot displace each other; a stranger that shares slot and
 // tag (about one in 2^40) goes alone for nothing.
 
@@ -19,17 +19,16 @@
 
 namespace reprise::proxy::cache {
 
-/// An error that may be over by the next request. It says nothing of the key; not to be asked by
-/// one's self is what its origin needs when it has just come back.
+/// An error that may have passed by the next request. It says nothing of the key: a recovering
+/// origin should not be asked by each client separately.
 [[nodiscard]] bool is_passing(unsigned status) noexcept;
 
 /// Whether a response that was not storable for this reason says that the key's next ones will not
-/// be either. What only the request was the reason of does not, and of errors only those do that
-/// say so themselves.
+/// be either. A reason that lies in the request does not; an error does only if it says so itself.
 [[nodiscard]] bool speaks_for_next(http::storability verdict, unsigned status) noexcept;
 
 /// Memory   512 KiB.
-/// Threads  any number; one relaxed load or store a call.
+/// Threads  any number; one relaxed load or store per call.
 class uncacheable_keys {
 public:
     uncacheable_keys();

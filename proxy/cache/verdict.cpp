@@ -2,6 +2,9 @@
 
 #include "proxy/http/conditional.hpp"
 
+// The rules in the order of their weight: the method, what is stored, its freshness against what
+// request and response allow, the client's preconditions, and then the bytes that are held.
+
 namespace reprise::proxy::cache {
 
 namespace {
@@ -44,8 +47,8 @@ forward_reason forward_of(rule why) noexcept {
     return forward_reason::none;
 }
 
-// RFC 9111 5.2.1.2, 5.2.1.3: how stale this client bears it, or that it bears nothing stale, goes
-// before what the origin allows for all.
+// RFC 9111 5.2.1.2, 5.2.1.3: how stale a response this client bears, if any, goes before what the
+// origin allows for all.
 bool bounds_staleness(const http::request_directives& asked) noexcept {
     return asked.max_stale || asked.min_fresh.value_or(http::seconds{0}) > http::seconds{0};
 }

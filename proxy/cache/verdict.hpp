@@ -1,7 +1,7 @@
 #pragma once
 // What becomes of a request, given what the store has for it: a value with its reason.
-// Nothing here looks anything up, reads a clock or sends a byte. The exchange carries the verdict
-// out, /explain prints it, and both ask the same function: what is said is what is done.
+// Nothing here looks anything up, reads a clock or sends a byte. The answers in serve/ carry the
+// verdict out, /explain prints it, and both ask the same function: what is said is what is done.
 
 #include "proxy/base/clock.hpp"
 #include "proxy/cache/memory/store.hpp"
@@ -16,7 +16,7 @@
 
 namespace reprise::proxy::cache {
 
-/// What of a request decides over its answer, read once from its method and field lines.
+/// What decides about a request's answer, read once from its method and field lines.
 struct request_facts {
     http::request_directives asked;
     bool is_get = false;
@@ -97,10 +97,9 @@ struct verdict {
 [[nodiscard]] http::cache_status status_of(const verdict& judged,
                                            const stored_response& stored) noexcept;
 
-/// A request that asks the origin asks by the validators of what is stored: a GET, without
-/// conditions that are the origin's to judge, that lets its answer be stored (RFC 9111 4.3.1,
-/// 5.2.1.5), of a stored response that has any. Of parts too, though a 304 then serves a range
-/// that they hold and nothing more.
+/// Whether the origin is asked by the validators of what is stored (RFC 9111 4.3.1), which must
+/// have some: for a GET without conditions that are the origin's to judge, whose answer may be
+/// stored (5.2.1.5). Parts too, though a 304 then serves a range that they hold and nothing more.
 [[nodiscard]] bool may_validate(const found& kept, const request_facts& facts, wall_time now);
 
 /// The stored response may stand in for an answer that the origin failed to give (RFC 5861 4, RFC

@@ -1,5 +1,5 @@
 #pragma once
-// Whether what is not stored may be: the one question to admission, whoever puts it.
+// Whether what is not stored may be: the one question to admission, wherever it is asked.
 
 #include "filter/key_hash.hpp"
 #include "proxy/cache/admission/admission_gate.hpp"
@@ -18,7 +18,7 @@ struct admission_question {
 };
 
 /// What admission says of one more sight behind `pending` that are not recorded yet; records
-/// nothing. The policy in the ruling is the one that ruled, which "auto" is only the name of.
+/// nothing. The policy in the ruling is the one that ruled, never "auto".
 [[nodiscard]] cache::admission_ruling rule_on(thread::worker& w,
                                               const admission_question& asked,
                                               std::size_t pending = 0);

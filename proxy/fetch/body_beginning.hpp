@@ -22,9 +22,9 @@ namespace reprise::proxy::fetch {
 /// Says when there is enough of a body. Pure: looks at bytes, takes none.
 class body_beginning {
 public:
-    /// What is enough of a longer one; at most so much, and one read, is held.
+    /// How much of a longer body is enough; at most so much, and one read, is held.
     static constexpr std::size_t enough = 64u << 10;
-    /// For so long, since the request's head, it is waited for.
+    /// How long it is waited for, from the request's head on.
     static constexpr std::chrono::milliseconds patience{200};
 
     body_beginning(const http::body_framing& framing, const http::chunked_limits& limits);

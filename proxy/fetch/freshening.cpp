@@ -75,8 +75,8 @@ std::shared_ptr<cache::stored_response> freshening::made_of(const cache::stored_
 
 void freshening::put(const cache::stored_ptr& current,
                      std::shared_ptr<cache::stored_response> next) {
-    // Judged without the client's fields: who happened to ask for the validation decides nothing
-    // about what was stored for another.
+    // Judged without the client's fields: a client that happens to validate decides nothing about
+    // what was stored for another.
     const auto verdict = http::judge_storable("GET",
                                               next->status,
                                               {},
@@ -91,8 +91,8 @@ void freshening::put(const cache::stored_ptr& current,
             w_.counts.store_refreshed.add();
         }
     } else {
-        // The 304 took the leave to store back, or chooses variants anew. Nothing of what is more
-        // recent than it.
+        // The 304 took back the permission to store, or chooses variants anew. What is more recent
+        // than it stays.
         const auto kept = w_.common.store.variant_of(order_.key, order_.url, *current);
         if (kept && kept != current && cache::is_outdated_by(*next, *kept)) {
             return;

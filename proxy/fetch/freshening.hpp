@@ -25,11 +25,11 @@ public:
           came_{came},
           begun_at_{begun_at} {}
 
-    /// What order.validating() is with the 304 that came (RFC 9111 4.3.4), which is put in its place.
+    /// order.validating() updated by the 304 that came (RFC 9111 4.3.4), and put in its place.
     /// Null: the 304 speaks of something else.
     [[nodiscard]] cache::stored_ptr by_not_modified();
-    /// A response to HEAD may freshen, or outdate, order.described(), which is what a GET would have
-    /// got (RFC 9111 4.3.5). What is held in parts alone is left as it is.
+    /// A response to HEAD may freshen, or outdate, order.described(), what a GET would have got
+    /// (RFC 9111 4.3.5). What is held only in parts is left as it is.
     void by_head();
 
 private:

@@ -23,8 +23,8 @@ std::chrono::microseconds since(steady_time start) {
     return std::chrono::duration_cast<std::chrono::microseconds>(steady_now() - start);
 }
 
-/// By so much something may be older than its Age says: that is whole seconds, rounded down when it
-/// was stored and again when it was sent.
+/// How much older something may be than its Age says: that is in whole seconds, rounded down when
+/// it was stored and again when it was sent.
 constexpr std::chrono::seconds age_error{2};
 
 }  // namespace
@@ -200,8 +200,8 @@ awaitable<asking_end> inquiry::exchange_heads(bool& silent) {
     }
 }
 
-// What a sibling holds since before an unsafe method, or a purge, went through here. It may know of
-// neither.
+// Whether the sibling stored it before an unsafe method, or a purge, went through here. It may know
+// of neither.
 bool inquiry::is_outdated(std::chrono::seconds age) const {
     auto lines = asking_->lease.buffer().data().substr(0, asking_->head.bytes);
     lines.remove_prefix(std::min(lines.find("\r\n") + 2, lines.size()));

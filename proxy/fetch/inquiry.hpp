@@ -6,8 +6,8 @@
 // come; where its end is stated, it is one that the request can have (304 and 206 are not to a
 // plain GET), and it is no older than the last invalidation of the key, or purge that meets it,
 // that this node knows of. Anything else, silence for its timeout or a connection that fails means
-// the next one. The inquiry says when it has an answer or has nobody left to ask; who waits for it
-// may do without it at any moment.
+// the next one. The inquiry says when it has an answer or has nobody left to ask; a waiter may do
+// without it at any moment.
 //
 // Threads   one worker's.
 // Waits     each sibling's timeout, by a timer of its own: a budget of 100 ms is no matter for
@@ -77,9 +77,8 @@ public:
         outrun,    ///< another source was faster
         unwanted,  ///< the clients have left, or no answer is of use any more
     };
-    /// Nobody waits for it any more. When it was outrun, whom it is asking is counted as late, and
-    /// so is who has answered since. When it is unwanted, whom it is asking is not counted at all,
-    /// and an answer is what it is. @pre before take()
+    /// Ends the wait. `outrun`: the sibling being asked, or one that has answered since, counts as
+    /// late. `unwanted`: the one being asked is not counted. @pre before take()
     void abandon(reason why);
 
 private:

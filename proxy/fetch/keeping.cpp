@@ -7,6 +7,9 @@
 
 #include <algorithm>
 
+// In the order of a response's way: its sights, what is to become of it, its body, its end.
+// Nothing here waits: the producer calls between its reads.
+
 namespace reprise::proxy::fetch {
 
 namespace {
@@ -54,8 +57,8 @@ void keeping::record_sights() {
 
 // ---- judging ----
 
-// An answer, storable in itself, that says nothing of what is stored and still of use: a refusal
-// (its own client's, perhaps) or an error must not take its place, whatever its lifetime.
+// Storable, but must not replace what is stored, whatever its lifetime: a refusal (perhaps this
+// client's alone) or an error.
 bool keeping::leaves_stored(const received& came) const {
     const auto status = came.head.status;
     if (order_.behind()) {
@@ -82,8 +85,7 @@ bool keeping::leaves_stored(const received& came) const {
             -http::remaining(stored.freshness, came.resident_came) < freshness.stale_on_error);
 }
 
-// As a GET's 200 would be judged: a part of, or a 304 about, what would be storable whole is a sight
-// of it.
+// Judged as the 200 of a GET: a part of it, or a 304 about it, is a sight of the whole.
 http::storability keeping::judge_whole(const cache::fetched_head& head,
                                        const received& came) const {
     return http::judge_storable("GET",
@@ -163,7 +165,7 @@ void keeping::judge(cache::fetched_head& head, const received& came, bool here) 
     }
 }
 
-// What others are told of the verdict: those who ask next, what is stored, the counters.
+// What follows from the verdict for later requests, for what is stored, and for the counters.
 void keeping::note_verdict(cache::fetched_head& head, const received& came, bool here) {
     const bool storable = head.verdict == http::storability::storable;
     const auto status = came.head.status;
@@ -175,7 +177,7 @@ void keeping::note_verdict(cache::fetched_head& head, const received& came, bool
     const auto behind = order_.behind();
     const auto stored = behind ? behind : order_.validating();
     if (stored && !storable && ends_use(status, bool{behind})) {
-        // What replaces it may not be kept. It must not go on standing in for that.
+        // What replaces it may not be kept, and it must not go on standing in for that.
         (void)w_.common.store.drop(order_.key, order_.url, stored);
     }
     if (!storable) {
@@ -213,7 +215,7 @@ void keeping::find_place(cache::fetched_head& head) {
         // As when it proves too long for memory later.
         head.detail = begin_on_disk(head, "no-room");
     } else {
-        // Of unknown length it may yet prove too long: then nothing is claimed.
+        // A body of unknown length may yet prove too long: nothing is claimed then.
         head.stored = into_.keep_whole() && head.length.has_value();
     }
 }
@@ -393,7 +395,7 @@ void keeping::count_stored(std::uint64_t bytes) {
     w_.counts.stored_bytes.add(bytes);
 }
 
-// What of the head is kept: all but the fields that its no-cache or private names.
+// The head that is kept: without the fields that its no-cache or private names.
 std::string keeping::kept_head() const {
     const auto& head = *head_;
     if (!head.directives.no_cache_fields && !head.directives.private_fields) {

@@ -41,11 +41,11 @@ public:
 
     /// Says in `head` what becomes of it. `here`: it may be kept on this node at all.
     void judge(cache::fetched_head& head, const received& came, bool here);
-    /// The head is known to so many readers: those who joined since judge() are sights too.
+    /// The head is known to so many readers: those that joined since judge() are sights too.
     void is_known_to(cache::head_ptr head, std::size_t readers);
     /// A piece of the body has come.
     void keep_up();
-    /// The body has passed: it was seen. With `trusted` it is stored, if it is to be.
+    /// The body has passed, which is a sight. With `trusted` it is stored, if it is to be.
     void finish(bool trusted);
     /// It, or what it describes, is worth remembering the origin for.
     [[nodiscard]] bool storable() const noexcept { return storable_; }
@@ -96,9 +96,8 @@ private:
     bool begins_none_ = false;                // its head may lack fields
 };
 
-/// Whether the answer to a validation, or to a request that replaces what is stored, ends that
-/// one's use. That nobody waited for: any answer but a refusal or an error does. Of one that a
-/// client waits for: only that there is nothing.
+/// Whether the answer to a validation, or to a request that replaces what is stored, ends the use
+/// of that: 404 and 410 do, and if no client waits (`behind`) any 2xx does.
 [[nodiscard]] bool ends_use(unsigned status, bool behind) noexcept;
 
 }  // namespace reprise::proxy::fetch

@@ -82,7 +82,7 @@ struct fetch_order {
 
     filter::key_hash key;
     std::string url;                 ///< the primary key's text
-    std::size_t pending_sights = 0;  ///< of another fetch of this key, which is under way
+    std::size_t pending_sights = 0;  ///< of another fetch of this key, under way
     bool listed = false;             ///< in the collapse table
     bool is_get = false;
     bool may_store = false;       ///< its response may enter the store at all
@@ -97,14 +97,14 @@ struct fetch_order {
     [[nodiscard]] const Kind* as() const noexcept {
         return std::get_if<Kind>(&what);
     }
-    /// Asked by its validators; null: without.
+    /// What is validated; null: nothing.
     [[nodiscard]] cache::stored_ptr validating() const noexcept;
     /// What was sent stale already, and is replaced or freshened by this; null: a client waits.
     [[nodiscard]] cache::stored_ptr behind() const noexcept;
     [[nodiscard]] cache::stored_ptr described() const noexcept;
     /// Null: there is none, or it is not to be sent.
     [[nodiscard]] std::shared_ptr<upload> body() const noexcept;
-    /// None of what is stored is validated.
+    /// From now on nothing stored is validated.
     void validate_nothing() noexcept;
 };
 

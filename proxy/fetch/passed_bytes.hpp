@@ -9,9 +9,9 @@
 namespace reprise::proxy::fetch {
 
 /// Threads   one.
-/// Memory    1.2 KiB. Cost: XXH3's, some 20 bytes a nanosecond.
-/// Errs      two beginnings of one length with the same 128-bit hash count as one: who sends bodies
-///           can make such a pair, and harms only his own.
+/// Memory    1.2 KiB. Cost: XXH3's.
+/// Errs      two beginnings of one length with the same 128-bit hash count as one: a sender of
+///           bodies can make such a pair, and harms only its own.
 class passed_bytes {
 public:
     /// @throws std::bad_alloc

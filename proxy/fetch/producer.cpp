@@ -57,7 +57,7 @@ void producer::give_back() {
 }
 
 // The response has come whole before the body has gone out whole. A server that accepts it reads
-// on, were it after a half close (RFC 9112 9.6). One that refuses it has no use for the rest, and a
+// on, even after a half close (RFC 9112 9.6). One that refuses it has no use for the rest, and a
 // client that asked first and had its answer need not send it (RFC 9110 10.1.1).
 bool producer::may_have_rest() const noexcept {
     return came_.head.status / 100 == 2 && !body_->awaits_word();
@@ -200,7 +200,7 @@ awaitable<void> producer::fetch_once() {
     }
     came_.framing = *framing;
     came_.persistent = http::keep_alive(came_.head.version, came_.head.fields);
-    // Who answers before the whole request is there may take the rest for another one.
+    // An origin that answers before it has the whole request may take the rest for another one.
     answered_early_ = body_ && body_->state() != upload::phase::done;
     // On a connection that has served before, surplus behind this answer may mean that surplus
     // stood in front of it, and was taken for it. Bodies are asked again in pass_body().

@@ -1,7 +1,7 @@
 #pragma once
 // One producer at work: internal to producer.cpp, which goes from the order to the end of the
-// response, to producer_sources.cpp, which finds whom it comes from, and to producer_body.cpp, which
-// reads its body.
+// response, to producer_sources.cpp, which finds whom it comes from, and to producer_body.cpp,
+// which reads its body.
 
 #include "proxy/fetch/inquiry.hpp"
 #include "proxy/fetch/keeping.hpp"
@@ -138,14 +138,14 @@ private:
     std::shared_ptr<const peer::peer_book> book_;  // null: no peer is asked
     std::optional<filter::key_hash> peer_key_;
     std::shared_ptr<inquiry> inquiry_;
-    std::shared_ptr<const peer::known_peer> sibling_;  // who answers; null: it is not a sibling
+    std::shared_ptr<const peer::known_peer> sibling_;  // that answers; null: it is not a sibling
     unsigned sibling_slot_ = 0;
     std::chrono::microseconds sibling_took_{0};
     std::uint64_t sibling_bytes_ = 0;   // sent and received before its body
     std::vector<std::size_t> parents_;  // of the book, in the order to be tried
     std::size_t parent_at_ = 0;         // the one in hand; behind the last: the origin itself
     bool any_byte_ = false;             // of the response that is read
-    // Of what a sibling sends, so that another source can go on where it broke off.
+    // What a sibling has sent, so that another source can go on where it broke off.
     std::unique_ptr<passed_bytes> passed_;
     cache::head_ptr published_;
     std::uint64_t owed_ = 0;    // of the length that readers were promised; without one, no bound

@@ -19,8 +19,8 @@ bool may_answer(unsigned status) noexcept {
     return (status >= 200 && status < 400) || status == 404 || status == 410;
 }
 
-// A part answers who asked for that part, or for several that it makes up; many parts answer who
-// asked for several.
+// A part answers a request for that part, or for several that it makes up; many parts answer a
+// request for several.
 bool is_part_asked_for(http::field_list answer, std::string_view asked) {
     const auto* range = http::find(answer, http::field_id::content_range);
     if (range == nullptr) {

@@ -7,6 +7,9 @@
 #include <cstddef>
 #include <cstdint>
 
+// One pass cuts each line into directives (for_each_directive); what one means is decided where it
+// is met, requests' and responses' apart.
+
 namespace reprise::proxy::http {
 
 namespace {

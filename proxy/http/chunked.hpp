@@ -39,7 +39,7 @@ public:
     explicit chunked_decoder(const chunked_limits& limits = {}) : limits_{limits} {}
 
     /// Consumes at least one byte of a non-empty `in`, unless the body is done or in error. At most
-    /// one piece of data a call, as long as `in` allows. Allocates for trailers only.
+    /// one piece of data per call, as long as `in` allows. Allocates for trailers only.
     [[nodiscard]] step feed(std::string_view in);
 
     /// Once done: the trailer section's lines that may be forwarded. Views into the decoder, valid

@@ -17,8 +17,8 @@ namespace reprise::proxy::http {
 /// asctime ("Sun Nov  6 08:49:37 1994"); none for everything else. Total, O(1), no allocation.
 ///
 /// The day's name must be one, but need not be the right one for the date. A leap second reads as
-/// the second before it (RFC 9111 4.2: "equal to or earlier"). Of a two-digit year the latest is
-/// meant that lies at most 50 years after `now`, which serves this form alone.
+/// the second before it (RFC 9111 4.2: "equal to or earlier"). A two-digit year means the latest
+/// that lies at most 50 years after `now`, which serves this form alone.
 [[nodiscard]] std::optional<wall_time> parse_date(std::string_view text, wall_time now) noexcept;
 
 /// IMF-fixdate; always 29 characters. Fractions of a second are cut off; what lies outside the

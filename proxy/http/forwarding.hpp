@@ -45,13 +45,13 @@ private:
 [[nodiscard]] bool is_hop_by_hop(const field& line, const connection_options& named) noexcept;
 
 /// Takes every hop-by-hop line out of `fields`, but for TE and Trailer, which are asked for again
-/// (request_options, response_options) and never pass by themselves. Done once a request's
+/// (request_options, response_options) and never pass by themselves. Done after a request's
 /// connection facts (keep_alive, framing, expectation, upgrade) are read, so that variants are
 /// keyed by what is forwarded.
 void strip_hop_by_hop(std::vector<field>& fields);
 
 /// Takes out what says by which scheme, host and port the client came (X-Forwarded-Proto and its
-/// many kin). Who knows that itself, an accelerator, says it to its upstream; and what its upstream
+/// many kin). An accelerator knows that itself and says it to its upstream; and what its upstream
 /// obeys must be in the key, where a client's word is not. Done beside strip_hop_by_hop.
 void strip_scheme_claims(std::vector<field>& fields);
 

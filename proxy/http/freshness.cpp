@@ -38,7 +38,7 @@ lifetime heuristic_lifetime(field_list response,
 }
 
 // RFC 9111 4.2.1: the first that is there counts, valid or not. No heuristic beside an explicit
-// time (4.2.2), even an invalid one: it says that the origin meant to say something.
+// time (4.2.2), even an invalid one: it shows that the origin meant to say something.
 lifetime lifetime_of(unsigned status,
                      field_list response,
                      const response_directives& directives,

@@ -54,8 +54,9 @@ struct freshness_facts {
 ///
 /// - Date missing or invalid: the response's arrival (RFC 9110 6.6.1).
 /// - Expires invalid (also "0"): already expired (5.3). It is measured from the response's own
-///   Date, so a fast or slow origin clock shortens and lengthens nothing. Of several, the first.
-/// - Age: of a list or of several lines the first member; ignored if it is no integer (5.1).
+///   Date, so a fast or slow origin clock shortens and lengthens nothing. The first of several
+///   counts.
+/// - Age: the first member of a list or of several lines; ignored if it is no integer (5.1).
 ///   Directives of a targeted field leave Expires aside (RFC 9213 2.2).
 /// - The heuristic serves only a status that RFC 9110 15.1 allows it, or `public`, with a valid
 ///   Last-Modified before Date; an error's only if the rules want it.

@@ -71,8 +71,8 @@ struct head_result {
                                              const head_limits& limits,
                                              std::size_t resume = 0);
 
-/// The same for a response; `code` is bad_response or response_head_too_large. Refused is also a 1xx
-/// that frames a body: it has none, and not everybody looks for the final response behind its head.
+/// The same for a response; `code` is bad_response or response_head_too_large. A 1xx that frames a
+/// body is refused too: it has none, and not everybody looks for the final response behind it.
 [[nodiscard]] head_result parse_response_head(std::string_view bytes,
                                               response_head& out,
                                               const head_limits& limits,

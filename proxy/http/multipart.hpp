@@ -19,7 +19,7 @@ namespace reprise::proxy::http {
 /// The framing of one multipart/byteranges body.
 ///
 /// The body is, for each part i in turn, head(i) and the stored bytes of parts()[i]; then tail().
-/// Memory    one text of about 130 bytes a part, most_ranges of them at most.
+/// Memory    one text of about 130 bytes per part, most_ranges of them at most.
 class multipart_ranges {
 public:
     /// `boundary` must not occur in the stored body. Nobody looks: let it be 16 random bytes in
@@ -40,7 +40,7 @@ public:
     [[nodiscard]] std::string_view head(std::size_t i) const noexcept;
     [[nodiscard]] std::string_view tail() const noexcept;
     [[nodiscard]] std::string_view boundary() const noexcept;
-    /// Of the whole body: every head, every part, the tail.
+    /// Bytes of the whole body: every head, every part, the tail.
     [[nodiscard]] std::uint64_t content_length() const noexcept { return content_length_; }
 
 private:

@@ -45,7 +45,7 @@ struct range_set {
 
 /// "bytes=0-499", "bytes=-500", "bytes=0-0,-1"... against a representation of `length` bytes.
 /// Total, no allocation, O(text). Numbers beyond 64 bits are larger than every length. Ranges past
-/// the end are left out; if all are, `unsatisfiable`. Of an empty representation a suffix range is
+/// the end are left out; if all are, `unsatisfiable`. A suffix range of an empty representation is
 /// the whole (no Content-Range can say it).
 [[nodiscard]] range_set parse_ranges(std::string_view text, std::uint64_t length) noexcept;
 

@@ -1,6 +1,6 @@
 #pragma once
 // A URI reference, read from where it stands: what Location and Content-Location name (RFC 9110
-// 10.2.2, RFC 3986 5.2). Only paths are put together here; who asks compares authorities.
+// 10.2.2, RFC 3986 5.2). Only paths are put together here; callers compare authorities.
 
 #include <string>
 #include <string_view>

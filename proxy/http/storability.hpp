@@ -1,8 +1,8 @@
 #pragma once
 // May this response be stored, and if not, why not (RFC 9111 3, for a shared cache).
-// One enumerator a rule; the first that applies is named, in the order of the enumeration. What is
-// stored need not be fresh: a response that must be validated each time is worth storing if there
-// is something to validate it with.
+// One enumerator per rule; the first that applies is named, in the order of the enumeration. What
+// is stored need not be fresh: a response that must be validated each time is worth storing if
+// there is something to validate it with.
 
 #include "proxy/http/cache_control.hpp"
 #include "proxy/http/fields.hpp"

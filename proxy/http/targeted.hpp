@@ -20,10 +20,10 @@ namespace reprise::proxy::http {
 ///
 /// A targeted field's lines are one value, joined by commas; each must be whole by itself, since a
 /// string cut by a line's end reads differently by everybody (RFC 9651 4.2). Keys are in lower
-/// case, or the field is invalid. Parameters and unknown keys say nothing (2.1); of a repeated key
-/// the last counts. A time of another type than integer is zero, as Cache-Control's is; a negative
-/// one too; above 2^31 it is 2^31. A directive without a time is meant unless its value is ?0;
-/// no-cache and private with a string, a token or an inner list name fields.
+/// case, or the field is invalid. Parameters and unknown keys say nothing (2.1); the last of a
+/// repeated key counts. A time of another type than integer is zero, as Cache-Control's is; a
+/// negative one too; above 2^31 it is 2^31. A directive without a time is meant unless its value is
+/// ?0; no-cache and private with a string, a token or an inner list name fields.
 ///
 /// O(targets x lines + bytes of the targeted lines), no allocation. With an empty list it is
 /// read_response_directives.

@@ -4,6 +4,9 @@
 #include <charconv>
 #include <string>
 
+// The tables and the arithmetic of addresses: what is special about which, IPv4 in IPv6, and the
+// spellings of a numeric host.
+
 namespace reprise::proxy::net {
 namespace {
 

@@ -1,7 +1,7 @@
 #pragma once
 // What an IP address means: pure functions, no socket.
 // One address can be reached under several spellings: IPv4 inside IPv6 in its mapped, compatible,
-// translated, 6to4 and NAT64 forms. Who decides by address must decide for all of them.
+// translated, 6to4 and NAT64 forms. Whoever decides by address must decide for all of them.
 
 #include "config/options.hpp"
 #include "proxy/net/asio.hpp"
@@ -52,8 +52,7 @@ struct address_forms {
 /// 2002::/16 (RFC 3056), NAT64 64:ff9b::/96 (RFC 6052) and 64:ff9b:1::/48 (RFC 8215), Teredo
 /// 2001::/32 (RFC 4380: server and client), ISATAP's ::0:5efe:a.b.c.d under any prefix (RFC 5214).
 /// The operator of 64:ff9b:1::/48 picks the prefix length, so each place that RFC 6052 2.2 allows
-/// is read. What a network picked a prefix of its own for (NAT64, 6rd) nobody can tell from the
-/// address.
+/// is read. A prefix that a network picked for itself (NAT64, 6rd) can't be told from the address.
 [[nodiscard]] address_forms forms_of(const address_bytes& bytes) noexcept;
 
 /// What an address is for. `ordinary` has the private networks too.
@@ -72,7 +71,7 @@ enum class address_kind : std::uint8_t {
 };
 [[nodiscard]] std::string_view to_string(address_kind kind) noexcept;
 
-/// Of this one form alone; see forms_of for the others.
+/// Judges this form only; see forms_of for the others.
 [[nodiscard]] address_kind kind_of(const address_bytes& bytes) noexcept;
 
 /// A numeric host as it stands in a URL: IPv4 as four decimal numbers, IPv6 with or without

@@ -1,7 +1,7 @@
 #pragma once
 // The few Asio names that everything above the sockets is written in.
-// They are vocabulary and so lie in reprise::proxy, where every folder says them without a prefix; what net/ itself
-// makes is in reprise::proxy::net.
+// They are vocabulary and so lie in reprise::proxy, where every folder says them without a prefix;
+// what net/ itself makes is in reprise::proxy::net.
 // One io_context runs on one thread, so nothing here needs a strand. The executor is named once:
 // whoever writes `awaitable` and `tcp_socket` follows when it changes.
 

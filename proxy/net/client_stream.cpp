@@ -9,7 +9,7 @@ client_stream::client_stream(byte_stream stream, deadlines& timer)
                     error_code ignored;
                     socket_.cancel(ignored);
                 }},
-      // Who sends is not gone, were it that it reads nothing of an early answer until all is sent.
+      // A client that still sends is not gone, even if it reads nothing before it has sent all.
       taking_{timer,
               [this] { return acknowledged() + bytes_in_; },
               [this] {

@@ -36,7 +36,7 @@ public:
     /// the caller.
     [[nodiscard]] awaitable<read_end> read(std::size_t most);
 
-    /// Sends what the kernel takes of `parts` (of the rest, `parts` keeps nothing that was sent).
+    /// Sends what the kernel takes of `parts`, which then holds only what was not sent.
     /// True when all has gone or the connection has failed (then failed() is true).
     [[nodiscard]] bool send_now(std::vector<asio::const_buffer>& parts);
     /// Sends the rest, waiting at most `timeout` without enough progress: bytes that the client

@@ -1,9 +1,9 @@
 #pragma once
 // Deadlines that cost a store to arm.
-// A connection arms one several times a request, and nearly none is ever reached: a timer queue
+// A connection arms one several times per request, and nearly none is ever reached: a timer queue
 // would be paid for on every one of them, for nothing. So a deadline is an intrusive list node, to
-// arm it is to write a time into it, and one timer a thread ticks and looks for those that passed.
-// The price is coarseness: a deadline is seen up to one tick late, never early.
+// arm it is to write a time into it, and one timer per thread ticks and looks for those that
+// passed. The price is coarseness: a deadline is seen up to one tick late, never early.
 
 #include "proxy/base/clock.hpp"
 #include "proxy/net/asio.hpp"
@@ -52,7 +52,7 @@ public:
 
     /// Arms a guard against the slow drip: `timeout` from now, and pushed on by progress() only
     /// when at least `bytes_per_second` x `timeout` bytes (never less than one) have moved since
-    /// the last push. Who sends one byte now and then is not kept alive by it.
+    /// the last push. A byte now and then keeps nobody alive.
     void guard_rate(std::uint64_t bytes_per_second, std::chrono::milliseconds timeout);
     void progress(std::uint64_t bytes);
 

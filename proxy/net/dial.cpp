@@ -9,6 +9,9 @@
 #include <optional>
 #include <utility>
 
+// Names are resolved, the guard judges the addresses, and what it leaves is connected to: one
+// address directly, several in a race.
+
 namespace reprise::proxy::net {
 namespace {
 

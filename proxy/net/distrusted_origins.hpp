@@ -1,13 +1,13 @@
 #pragma once
 // Origins that have sent more than their answers said, and when that is forgiven.
 // Bytes behind an answer become the next request's answer where the connection is used again, and
-// those that come late cannot be told from it. So who was caught once gets a connection for each
+// those that come late cannot be told from it. So an origin caught once gets a new connection per
 // request. One table for all threads: what one has seen is true for the others.
 //
-// Fixed in size, one atomic word an origin: 40 bits of a hash and 24 bits of the second until which
-// it holds, four to a bucket, the one that ends first displaced. Who fills a bucket with origins of
-// his own has these trusted again too early, and a stranger that shares a bucket and 40 bits pays
-// with new connections for nothing.
+// Fixed in size, one atomic word per origin: 40 bits of a hash and 24 bits of the second until
+// which it holds, four to a bucket, the one that ends first displaced. Whoever fills a bucket with
+// origins of its own makes the others in it trusted too early, and a stranger that shares a bucket
+// and 40 bits pays with new connections for nothing.
 
 #include "proxy/base/clock.hpp"
 

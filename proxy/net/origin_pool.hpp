@@ -4,9 +4,9 @@
 // the next request's answer. So one comes back only by the word of an exchange that ended cleanly
 // (give_back), with nothing left in its buffer, and is looked at again before it is used: the end
 // or any byte in it, and it is closed. Bytes that come later than that look can't be told from the
-// next answer. So an origin that was caught once with some, wherever, is given a connection for
-// each request from then on, for an hour (distrusted_origins), and who has kept answers that came
-// on that connection behind another is told.
+// next answer. So an origin that was caught once with some, wherever, gets a new connection per
+// request for an hour (distrusted_origins), and the owner of kept answers that came on that
+// connection behind another is told.
 
 #include "config/options.hpp"
 #include "proxy/base/clock.hpp"
@@ -107,9 +107,8 @@ private:
 
 /// One for each thread; nothing but the figures is read by others. Connections to one
 /// origin_address are alike; at most origins.connections of them are open at once, and at most
-/// origins.connections_per_client in use for one holder. Who comes then waits: holders have their
-/// turns one after the other, each its own requests in the order in which they came, so that nobody
-/// waits for the sake of how many another has in line.
+/// origins.connections_per_client in use for one holder. Further requests wait; holders take turns,
+/// each in arrival order, so no holder waits for another's backlog.
 class origin_pool {
 public:
     /// Idle connections of all hosts together; the longest unused is closed for a new one.
@@ -141,7 +140,7 @@ public:
 
     /// Some holder has used up its share of some origin: only then is is_used_up worth a look-up.
     [[nodiscard]] bool any_used_up() const noexcept;
-    /// What this holder asks for there now has to wait for its own.
+    /// A request of this holder would now have to wait for the holder's earlier ones there.
     [[nodiscard]] bool is_used_up(const origin_address& to, const share_holder& holder) const;
 
     /// For a reload; idle connections are judged by the new guard before they are used again.
@@ -152,7 +151,7 @@ public:
     /// For connections from now on. Without it (null) none with TLS can be made.
     void set_trust(tls_trust_ptr trust);
 
-    /// Closes what is idle and fails who waits. Leases live on; what is given back is closed.
+    /// Closes what is idle and fails whatever waits. Leases live on; what is given back is closed.
     void stop();
 
     [[nodiscard]] const origin_figures& figures() const noexcept;

@@ -1,5 +1,5 @@
 #pragma once
-// Whether somebody takes what he is sent.
+// Whether the other side takes what it is sent.
 // What the kernel takes of us says nothing of that: its buffer swallows megabytes at once, and then
 // nothing until a third of them has gone, which takes a steady slow reader a minute or more. What
 // counts is what the other side has acknowledged. The kernel is asked for that only when a wait has
@@ -20,8 +20,8 @@ namespace reprise::proxy::net {
 /// one accepts have what it has, without a call of their own. Errors are ignored.
 void keep_little_unsent(int descriptor) noexcept;
 
-/// A guard against who takes too little: deadline::guard_rate over a figure that is looked at.
-/// Its clock runs while somebody waits, from begin() to end(), and stands between these: short
+/// A guard against a peer that reads too slowly: deadline::guard_rate over a figure that is looked
+/// at. Its clock runs while somebody waits, from begin() to end(), and stands between these: short
 /// waits add up, so that the size of the pieces that are sent is no matter; and time that a reader
 /// was not waited for is not held against it.
 ///

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+// The bookkeeping of slots, shares and lines, and what idle connections go through: kept, looked
+// at, used again or closed. Nothing here waits; the coroutines are in origin_pool.cpp.
+
 namespace reprise::proxy::net::detail {
 namespace {
 
@@ -107,7 +110,7 @@ void pool_state::leave_line(pool_group& group, pool_share& share) {
     }
 }
 
-// Null: nobody waits who may have more. The limit may be lower than when they joined the line.
+// Null: nobody that waits may have more. The limit may be lower than when they joined the line.
 pool_waiter* pool_state::first_in_line(pool_group& group) {
     while (!group.line.empty()) {
         auto& share = *group.line.front();
@@ -237,7 +240,7 @@ void pool_state::put_back(connection_ptr connection) {
     discharge(group, std::exchange(connection->share, nullptr));
     if (auto* first = first_in_line(group)) {
         if (first->fresh_only) {
-            discard(std::move(connection));  // its slot goes to the one who waits
+            discard(std::move(connection));  // its slot goes to the waiter
             return;
         }
         take_turn(*first);

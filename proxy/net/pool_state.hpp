@@ -4,12 +4,12 @@
 //
 // A group is all connections to one origin_address. Its `open` counts slots: a slot is
 // taken before a dial, belongs to the connection while it lives, and is either released or handed
-// to the first who waits, never both. Idle connections are in two orders at once: their group's,
-// the last used at the end, and the pool's, the longest unused first, which both the idle timeout
-// and the bound on all idle connections take from the front.
+// to the first waiter, never both. Idle connections are in two orders at once: their group's, the
+// last used at the end, and the pool's, the longest unused first, which both the idle timeout and
+// the bound on all idle connections take from the front.
 //
 // A share is what one holder has of a group: charged with a slot from before its dial until the
-// connection is given back or closed (idle ones are nobody's). Who waits is listed with its share.
+// connection is given back or closed (idle ones are nobody's). A waiter is listed with its share.
 // A share is in the group's line while somebody waits in it and it may have one more; what comes
 // free goes to the first waiter of the first share, which then goes behind the others.
 
@@ -57,12 +57,12 @@ struct pool_connection : list_link {
 };
 using connection_ptr = std::unique_ptr<pool_connection>;
 
-/// Who waits for a slot, in the frame of its coroutine. What it was handed and did not take is
-/// released with it.
+/// A request that waits for a slot, in the frame of its coroutine. What it was handed and did not
+/// take is released with it.
 struct pool_waiter {
     enum class handed : std::uint8_t { nothing, slot, connection, taken };
 
-    /// @param of  null: who speaks for many, each of whose requests has turns of its own
+    /// @param of  null: the asker speaks for many, and each of its requests has turns of its own
     pool_waiter(pool_state& in, pool_group& at, pool_share* of, deadlines& timer, bool fresh);
     ~pool_waiter();
     pool_waiter(const pool_waiter&) = delete;

@@ -25,10 +25,10 @@ struct relay_result {
 };
 
 /// First `from_a` to b and `from_b` to a, then everything that arrives. A side's FIN is passed on
-/// and the other direction goes on. Any other end is a reset of both sides: of what is inside
-/// nobody knows whether a FIN would say that it is complete. With TLS its close_notify is the FIN. Nothing is read from a side while the
-/// other has not taken what was read before: memory is bounded by one scratch block a direction.
-/// Afterwards both sockets are closed.
+/// and the other direction goes on. Any other end resets both sides: a FIN could make what is
+/// inside look complete. With TLS its close_notify is the FIN. Nothing is read from a side while
+/// the other has not taken what was read before: memory is bounded by one scratch block per
+/// direction. Afterwards both sockets are closed.
 /// @param from_a  read from a beyond the head; must live as long as the call, like the sockets
 /// @param idle    ends the tunnel when nothing moved in either direction for so long (pace_guard);
 ///                what a slow receiver acknowledges of what it was sent before has moved too

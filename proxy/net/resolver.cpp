@@ -11,10 +11,10 @@
 #include <optional>
 #include <utility>
 
-// The life of a question: it is started by the first who asks, joined by others, answered when both
+// The life of a question: it is started by the first request, joined by others, answered when both
 // families have been heard or the grace after the first addresses is over, and ended when both
 // families have been heard. What comes between answer and end still improves the cached answer.
-// Who waits polls nothing: an answer signals each waiter's wakeup, and the coroutine then finds the
+// Waiters poll nothing: an answer signals each waiter's wakeup, and the coroutine then finds the
 // answer in the question that it holds.
 
 namespace reprise::proxy::net {
@@ -364,7 +364,7 @@ void resolver::reconfigure(const config::dns_options& options) {
     for (auto& [name, asking] : mine.questions) {
         asking->current = false;
     }
-    mine.questions.clear();  // who waits for one holds it; the next asks the new servers
+    mine.questions.clear();  // waiters hold theirs; the next asks the new servers
 }
 
 namespace {

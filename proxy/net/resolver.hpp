@@ -20,7 +20,7 @@
 namespace reprise::proxy::net {
 
 /// At least one address, at most resolver::most_addresses; both families mixed in the server's
-/// order (who dials interleaves them).
+/// order (dial interleaves them).
 struct resolution {
     std::vector<asio::ip::address> addresses;
     steady_time valid_until;
@@ -30,14 +30,14 @@ using resolved = std::shared_ptr<const resolution>;
 /// One for each thread; nothing in it is shared.
 ///
 /// Memory    at most most_names cached names and most_questions questions under way.
-/// Answers   numeric hosts and "localhost" (RFC 6761 6.3) by itself, then the hosts file, the cache,
+/// Answers   numeric hosts and "localhost" (RFC 6761 6.3) itself, then the hosts file, the cache,
 ///           and the name servers. A and AAAA are asked side by side; when one of them has
 ///           addresses the other is waited for at most some 50-150 ms more (RFC 8305 3).
 /// Errors    dns_not_found (no such name, no address, or no name at all), dns_error (the servers
 ///           failed or refused, too many questions, shutting down), dns_timeout.
 class resolver {
 public:
-    /// Of both families, for 64 siblings under one name.
+    /// Both families together; enough for 64 siblings under one name.
     static constexpr std::size_t most_addresses = 128;
     static constexpr std::size_t most_names = 10'000;
     static constexpr std::size_t most_questions = 1'000;

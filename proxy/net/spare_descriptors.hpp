@@ -1,6 +1,6 @@
 #pragma once
-// File descriptors held for the moment when there are no others: who may not be kept out gives one
-// back to the system, and takes it for what could not be opened.
+// File descriptors held for the moment when there are no others: whoever may not be kept out gives
+// one back to the system, and takes it for what could not be opened.
 
 #include <cstddef>
 #include <vector>

@@ -1,7 +1,7 @@
 #pragma once
 // The keys that session tickets are sealed with (RFC 5077, RFC 8446 4.6.1), by which a returning
 // client resumes without a signature of ours. They are random, known to this process alone, and
-// forgotten: what was recorded can't be read later by who takes the memory. A restart forgets them
+// forgotten: recordings can't be read later by taking the memory. A restart forgets them
 // too, and clients shake hands in full.
 
 #include "proxy/base/clock.hpp"

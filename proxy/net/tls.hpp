@@ -11,10 +11,10 @@
 
 namespace reprise::proxy::net {
 
-/// The server's side, on a connection just accepted. Nothing is answered to who speaks no TLS.
+/// The server's side, on a connection just accepted. A client that speaks no TLS gets no answer.
 /// Bytes of a handshake are bounded by OpenSSL (some 130 KiB), its time by `until`; its
 /// computations run on this loop, about a millisecond with an RSA key of 2048 bits, a tenth with
-/// P-256, and less for who resumes.
+/// P-256, and less to resume.
 /// @pre of both: the socket is prepared (io.hpp)
 /// Errors: tls_failed, with a detail for the log; there is nobody to be told.
 [[nodiscard]] awaitable<attempt<byte_stream>> accept_tls(tcp_socket socket,

@@ -21,6 +21,9 @@
 #include <stdexcept>
 #include <vector>
 
+// Reads certificates and keys, and sets up OpenSSL's contexts with them: a listener's with session
+// tickets under keys of our own, a client's with the system's trust store.
+
 namespace reprise::proxy::net {
 
 void detail::tls_free::operator()(ssl_ctx_st* context) const noexcept {
@@ -227,7 +230,7 @@ int use_ticket_key(SSL*,
     return !set ? 0 : found.is_current ? 1 : 2;
 }
 
-// Sessions are resumed by ticket alone: nothing is kept here for who does not come back.
+// Sessions are resumed by ticket alone: nothing is kept here for clients that never return.
 void issue_tickets(SSL_CTX* context) {
     unsigned char of[EVP_MAX_MD_SIZE];
     unsigned size = 0;

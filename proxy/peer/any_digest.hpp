@@ -22,7 +22,7 @@ namespace reprise::proxy::peer {
 using any_digest = std::variant<std::shared_ptr<const filter::digest>,
                                 std::shared_ptr<const filter::squid_digest>>;
 
-/// Ours by its magic, else a Squid's; of any secret. A delta is refused: it is a digest only
+/// Ours by its magic, else a Squid's; under any secret. A delta is refused: it is a digest only
 /// together with its base. @returns a digest_errc or squid_errc @throws std::bad_alloc
 [[nodiscard]] boost::system::result<any_digest> read_any(std::span<const std::byte> bytes);
 
@@ -30,7 +30,7 @@ struct digest_line {
     std::string name, value;
 };
 /// Kind, layout, bits, probes, generation, keys said and estimated (with 95 % either way), fill,
-/// rate of false positives; of ours the secret's public name and whether it is `secret`'s.
+/// rate of false positives; for ours the secret's public name and whether it is `secret`'s.
 [[nodiscard]] std::vector<digest_line> describe(const any_digest& digest,
                                                 const fleet_secret& secret);
 

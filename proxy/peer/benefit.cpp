@@ -11,7 +11,7 @@ constexpr auto relaxed = std::memory_order_relaxed;
 
 /// The weight of a new answer in the means: they remember about the last 30.
 constexpr double weight = 1.0 / 16;
-/// Nobody is judged by less.
+/// No sibling is judged by fewer.
 constexpr std::uint32_t least_answers = 8;
 /// What one that was never asked is taken to cost: little, so that it is tried.
 constexpr double untried_us = 1;
@@ -87,7 +87,7 @@ bool benefit::may_ask(steady_time now, bool after_others) noexcept {
     }
     const std::chrono::nanoseconds last{last_asked_.load(relaxed)};
     if (!after_others && now.time_since_epoch() - last >= retry_after) {
-        // One of those who come together asks.
+        // One of several requests that come together asks.
         last_asked_.store(now.time_since_epoch().count(), relaxed);
         return true;
     }

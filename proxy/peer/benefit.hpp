@@ -5,7 +5,7 @@
 // bytes and work (peering.hit_worth); anything else loses what it took. Their mean over the last
 // answers or so (exponentially weighted) is what a question to it is worth, in milliseconds. While
 // that is below zero it is asked at every second chance, then at every fourth, and so on down to
-// one in 256; but once a retry_after at least, so that one that has recovered is found to have.
+// one in 256; but at least once per retry_after, so that one that has recovered is found to have.
 // Each good answer then brings it one step back.
 //
 // Threads   any number: relaxed atomics, and a lost race loses one answer's weight.
@@ -57,9 +57,9 @@ struct benefit_figures {
     /// Below so many milliseconds were `share` of true hits; 0 without any.
     [[nodiscard]] double quantile_ms(double share) const noexcept;
     /// False hits to be expected of a digest that errs with `rate`, to be compared with those that
-    /// were met: each look-up of what it does not hold is a chance. Of what it says yes to some is
-    /// never found out (held back, asked of another, not answered in time), so that only the share
-    /// that it answered counts.
+    /// were met: each look-up of what it does not hold is a chance. Some of its yeses are never
+    /// tested (held back, asked of another, not answered in time), so that only the share that it
+    /// answered counts.
     [[nodiscard]] double expected_false(double rate) const noexcept;
 };
 
@@ -69,7 +69,7 @@ public:
     void offered(bool named) noexcept;
 
     /// Whether to ask it this time; counts what is held back. `after_others`: it would be asked
-    /// only if others fail, so this is no try of one that may have recovered.
+    /// only if others fail, so this is not the retry after a pause.
     [[nodiscard]] bool may_ask(steady_time now, bool after_others = false) noexcept;
 
     /// It was asked. `gives`: what a hit would have given, as far as known. `bytes` of a true hit

@@ -1,6 +1,6 @@
 #pragma once
 // One small exchange on a connection: a request's bytes out, a whole response in, within a bound
-// and a time. For what siblings are asked beside objects; a client's response streams elsewhere.
+// and a time. For what siblings are asked beside objects; clients' responses stream elsewhere.
 
 #include "proxy/net/asio.hpp"
 #include "proxy/net/deadlines.hpp"

@@ -15,6 +15,9 @@
 #include <map>
 #include <utility>
 
+// One coroutine per sibling: wait, ask, hand the answer to the side thread, and wait until that has
+// decoded it, told the table and the log, and published the figures.
+
 namespace reprise::proxy::peer {
 namespace {
 
@@ -73,7 +76,7 @@ std::string digest_request(const followed& of,
     return wire;
 }
 
-/// What is one loss to who reads the log: a host that is down refuses connections or answers none.
+/// Troubles that one log line covers: a host that is down refuses connections or does not answer.
 follow_trouble loss_of(follow_trouble trouble) noexcept {
     return trouble == follow_trouble::timed_out ? follow_trouble::unreachable : trouble;
 }
@@ -147,11 +150,11 @@ struct digest_fetcher::shared {
     std::map<std::string, std::shared_ptr<one>> siblings;
     std::atomic<bool> stopped{false};
     std::atomic<std::size_t> all{0}, others{0};
-    mutable std::mutex guard;  // of siblings as a whole and of what each shows
+    mutable std::mutex guard;  // guards `siblings` and what each shows
 };
 
-// The side thread's. One that is followed no more may still be put here: who took its place has
-// his own digest put later, and what became of this one is removed before that.
+// Side thread. The digest of a sibling that is no longer followed may still be put here: it is
+// removed before the slot's next owner puts its own.
 void digest_fetcher::shared::tell_table(one& sibling) {
     using kind = digest_follower::news::kind;
     const auto news = sibling.digest.take_news();
@@ -233,7 +236,7 @@ void digest_fetcher::shared::count() {
         }));
 }
 
-// The side thread's: what a sibling's answer (none: time has passed) makes of what is known of it.
+// Side thread. What a sibling's answer (none: time has passed) makes of what is known of it.
 void digest_fetcher::shared::take(one& sibling, bool seen, std::optional<got_response> answer) {
     auto& follower = seen ? *sibling.seen : sibling.digest;
     try {
@@ -363,7 +366,7 @@ void digest_fetcher::follow(std::vector<followed> siblings) {
             sibling->close();
             sibling->wake.notify();
             all.context.table.dismiss(sibling->slot);
-            // After what may be under way for it, and before the first digest of who comes next.
+            // After the work under way for it, and before the next owner's first digest.
             all.context.aside.post([shared = shared_, slot = sibling->slot] {
                 shared->context.table.remove(slot);
                 if (shared->context.seen != nullptr) {

@@ -1,9 +1,9 @@
 #pragma once
 // Fetches siblings' digests on one event loop, and hands what is good to all threads.
 //
-// One coroutine a sibling does what its digest_follower says: a GET on a connection of the loop's
+// One coroutine per sibling does what its digest_follower says: a GET on a connection of the loop's
 // origin pool (peers pass the destination guard), the body bounded and timed, the answer judged,
-// the sibling_table told. Only the GET runs on the loop, one a sibling and `refresh`: what a
+// the sibling_table told. Only the GET runs on the loop, one per sibling and `refresh`: what a
 // sibling sent may take seconds to decode and to put in the table, so that is a side thread's.
 
 #include "proxy/net/asio.hpp"
@@ -78,8 +78,8 @@ public:
     digest_fetcher(const digest_fetcher&) = delete;
     digest_fetcher& operator=(const digest_fetcher&) = delete;
 
-    /// From now on these. Who stays as he was goes on as before; who went is dismissed from the
-    /// table. Those beyond 64 are left out.
+    /// From now on these. A sibling that stays as it was goes on as before; one that went is
+    /// dismissed from the table. Those beyond 64 are left out.
     void follow(std::vector<followed> siblings);
 
     /// Ends every fetch; the coroutines end at the loop's next turns, one of them when the side

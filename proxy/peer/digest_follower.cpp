@@ -13,7 +13,7 @@ using filter::squid_errc;
 using std::chrono::milliseconds;
 
 constexpr milliseconds longest_wait = std::chrono::minutes{1};
-/// Squid's owner says how long its digest counts; no longer than this is believed.
+/// A Squid says how long its digest counts; no longer than this is believed.
 constexpr std::chrono::seconds longest_squid = std::chrono::hours{1};
 
 // A few bytes may say that hundreds of megabytes have no bit on, and the index takes eight times
@@ -184,7 +184,7 @@ void digest_follower::look(steady_time now) {
 
 void digest_follower::take(filter::digest next, bool by_delta) {
     auto made = std::make_shared<const filter::digest>(std::move(next));
-    // Two changes without anybody's having looked in between: the whole is what he needs.
+    // Two changes since the last look: only the whole will do.
     if (by_delta && usable_ && news_.what == news::kind::nothing) {
         news_ = {.what = news::kind::flipped, .places = filter::flipped_places(*held_, *made)};
     } else {

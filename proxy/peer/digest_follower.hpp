@@ -9,8 +9,8 @@
 // own benefit (benefit.hpp) ends that sooner.
 //
 // What is refused is refused by name, and what was held stays as it is: a sibling that sends
-// garbage once is not better known by forgetting what it had a moment ago. But one that says its
-// digest is of another secret or its epoch is new has told the truth about what is held: that goes.
+// garbage once is not better known by forgetting what it had a moment ago. But a sibling that says
+// that its secret is another or its epoch new has told the truth about what is held: that goes.
 
 #include "filter/digest.hpp"
 #include "filter/digest_wire.hpp"

@@ -320,7 +320,7 @@ void digest_source::publish(steady_time steady, wall_time now) {
     }
     const std::scoped_lock lock{outside_};
     if (squid && (!squid_.wire || *squid != *squid_.wire)) {
-        // A date has whole seconds: who asks by it must not take these bytes for those before, even
+        // A date has whole seconds: these bytes must not pass for those before by it, even
         // where the clock was set back.
         const auto second = std::chrono::floor<std::chrono::seconds>(now);
         last_squid_ = std::max<wall_time>(second, last_squid_ + std::chrono::seconds{1});

@@ -63,7 +63,7 @@ struct source_plan {
 /// What was said of one key. `until` is a packed time (key_table::pack_time).
 struct source_event {
     enum class kind : std::uint8_t { held, gone, outdated };
-    filter::key_hash key{};  ///< the store's; of gone and outdated, as much as is known
+    filter::key_hash key{};  ///< the store's; for gone and outdated, as much as is known
     url_name name = 0;
     filter::squid_key squid{};
     std::uint32_t until = 0;
@@ -118,21 +118,21 @@ public:
     digest_source& operator=(const digest_source&) = delete;
 
     /// The tier holds a copy of `url`, the newest of which is fresh until `until`: its first copy
-    /// came, or one was refreshed or replaced. Takes the place of what was said of this tier
-    /// before, also where it is earlier; of two tiers the later one counts. O(url), no allocation
-    /// but the inbox's. An accelerator's key ("//host/...", "https://host/...") is no URL that a
-    /// sibling can ask for: nothing happens.
+    /// came, or one was refreshed or replaced. Replaces what was said of this tier before, even a
+    /// later time; if two tiers hold it the later time counts. O(url), no allocation but the
+    /// inbox's. An accelerator's key ("//host/...", "https://host/...") is no URL that a sibling
+    /// can ask for: nothing happens.
     void held(holder by,
               const filter::key_hash& key,
               std::string_view url,
               wall_time until,
               wall_time now);
-    /// The same for who has the name already, and no Squid to serve.
+    /// The same for a caller that has the name already, and no Squid to serve.
     void held(
         holder by, const filter::key_hash& key, url_name name, wall_time until, wall_time now);
 
-    /// The tier's last copy of a key left. Of the key only what the disk's index knows need be
-    /// there. Not held: nothing happens.
+    /// The tier's last copy of a key left. Only the part of the key that the disk's index knows
+    /// need be right. Not held: nothing happens.
     void gone(holder by, const filter::key_hash& key);
 
     /// All copies are stale from now on: a soft purge.

@@ -16,7 +16,8 @@
 // Time has 21 bits: 8 seconds each, rounded down, modulo 194 days. What lies more than 90 days
 // ahead counts as 90, and is looked at by the sweep long before it could be mistaken for another.
 //
-// Memory    16 bytes a slot, 18 to 23 a key, 21 in the mean. With Squid's keys 16 more a slot.
+// Memory    16 bytes per slot, 18 to 23 per key, 21 in the mean. With Squid's keys 16 more per
+//           slot.
 // Threads   one.
 
 #include "filter/key_hash.hpp"

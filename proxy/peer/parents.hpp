@@ -1,6 +1,6 @@
 #pragma once
-// Which parent fetches a URL: the same one for the same URL, whoever of the fleet asks, and the
-// next best when it is down.
+// Which parent fetches a URL: the same one for the same URL, whichever node asks, and the next best
+// when it is down.
 //
 // Rendezvous hashing (Thaler and Ravishankar, "Using name-based mappings to increase hit rates",
 // IEEE/ACM ToN 6(1), 1998): each parent's name and the key make a number, the highest wins. A
@@ -22,10 +22,10 @@
 
 namespace reprise::proxy::peer {
 
-/// Threads   any number once made; relaxed atomics for who is down.
+/// Threads   any number once made; relaxed atomics for which are down.
 class parent_choice {
 public:
-    /// Of the order in which they are given nothing depends. A parent that fails is down for
+    /// The order of `names` does not matter. A parent that fails is down for
     /// `first_wait`, twice as long each further time, up to `longest_wait`.
     explicit parent_choice(std::span<const std::string> names,
                            std::chrono::milliseconds first_wait = std::chrono::seconds{1},
@@ -40,11 +40,11 @@ public:
     [[nodiscard]] std::vector<std::size_t> order(const filter::key_hash& key,
                                                  steady_time now) const;
 
-    /// What was sent to it (or began to connect to it) at `begun` has failed. All that an outage
-    /// meets together is one failure: nothing is counted when it was found down, or was down,
-    /// since. True: it was up, and one caller hears that.
+    /// A request sent to it (or a connection begun) at `begun` has failed. Requests that meet one
+    /// outage together are one failure: nothing is counted if it was found down, or was down, since
+    /// then. True, to one caller: it was up.
     bool failed(std::size_t parent, steady_time begun, steady_time now) noexcept;
-    /// True: it was not up, and one caller hears that.
+    /// True, to one caller: it was not up.
     bool succeeded(std::size_t parent) noexcept;
     /// It has failed, and not succeeded since.
     [[nodiscard]] bool has_failed(std::size_t parent) const noexcept;

@@ -1,6 +1,6 @@
 #pragma once
-// Who the peers are right now, as those need it who ask and who answer: one immutable value, made
-// anew when the settings or DNS change.
+// Who the peers are right now, for asking and for answering: one immutable value, made anew when
+// the settings or DNS change.
 
 #include "config/options.hpp"
 #include "proxy/net/asio.hpp"
@@ -35,7 +35,7 @@ struct peer_address {
     bool operator==(const peer_address&) const = default;
 };
 
-/// Threads   immutable, but for who of the parents is down (parents.hpp): any number.
+/// Threads   immutable, but for which parents are down (parents.hpp): any number.
 struct peer_book {
     std::array<std::shared_ptr<const known_peer>, 64> siblings;  ///< by their slots; null: nobody
     std::vector<known_peer> parents;
@@ -43,7 +43,7 @@ struct peer_book {
     std::vector<peer_address> addresses;
 
     [[nodiscard]] bool is_peer(const asio::ip::address& client, bool squid) const noexcept;
-    /// Of either kind.
+    /// A peer of either protocol.
     [[nodiscard]] bool is_peer(const asio::ip::address& client) const noexcept {
         return is_peer(client, false) || is_peer(client, true);
     }

@@ -58,7 +58,7 @@ peer::holder holder_of(cache::tier_name by) noexcept {
     return by == cache::tier_name::memory ? peer::holder::memory : peer::holder::disk;
 }
 
-// Who saw it first is all that siblings are told.
+// Siblings are told first sights and nothing more.
 filter::admission_settings one_layer_of(filter::admission_settings settings) noexcept {
     settings.layers = 1;
     return settings;

@@ -85,10 +85,10 @@ public:
     /// Ends the threads. @pre the home loop still exists, and runs no more
     void stop();
 
-    /// A listed Squid asks for the digest, and there is none yet: it is better kept waiting than
-    /// told so. What it is refused it asks for again after five minutes, then ten, ... Nobody's
-    /// address may be known just after a start: for some seconds then whoever may ask at all
-    /// (`refused`: by access.clients) is taken for one.
+    /// True: a listed Squid asks for a digest that is not there yet, and should be kept waiting:
+    /// after a refusal it asks again only in five minutes, then ten. Just after a start no peer's
+    /// address may be known: for some seconds any client that access.clients allows (not `refused`)
+    /// counts as one.
     [[nodiscard]] bool should_wait(const http::request_head& request,
                                    const asio::ip::address& client,
                                    bool refused,
@@ -116,9 +116,8 @@ public:
     [[nodiscard]] bool shares() const noexcept { return seen_ != nullptr; }
     /// `key`, by key_of, was asked for. @pre shares()
     void note_seen(const filter::key_hash& key, wall_time now) noexcept;
-    /// Once a second: what was asked for is remembered for as long as by `own`, the settings of the
-    /// filter that admits here; who answers in our name is named in the log, once. Any thread, one
-    /// at a time.
+    /// Once a second: remembers what was asked for as long as `own` (the admission filter's
+    /// settings) says; logs once which sibling answers in our name. Any thread, one at a time.
     void housekeep(const filter::admission_settings& own, wall_time now);
 
     /// A miss that siblings might have answered: what ICP would have asked all of them.
@@ -150,7 +149,7 @@ private:
     std::unique_ptr<peer::signature_checker> checker_;  // null: nothing is signed
     peer::sibling_table table_;
     peer::seen_elsewhere seen_elsewhere_;
-    net::side_thread aside_{"siblings"};  // makes of siblings' answers what they are asked by
+    net::side_thread aside_{"siblings"};  // decodes siblings' digests and indexes them
 
     // The home loop's.
     std::unique_ptr<peer::digest_fetcher> fetcher_;
@@ -161,8 +160,8 @@ private:
     std::array<std::atomic<std::uint64_t>, peer::answered_count> answers_{}, answer_bytes_{};
     std::atomic<std::uint64_t> misses_{0}, icp_messages_{0}, icp_bytes_{0};
 
-    std::vector<std::string> namesakes_;  // housekeep's: those warned of
-    std::mutex guard_;                    // of stopping_
+    std::vector<std::string> namesakes_;  // housekeep's: warned of already
+    std::mutex guard_;                    // guards stopping_
     std::condition_variable wake_;
     bool stopping_ = false;
     std::thread keeper_;

@@ -45,8 +45,8 @@ struct published {
     [[nodiscard]] wire_bytes since(const filter::digest_generation& base) const;
 };
 
-/// Memory    the bits of `keep` + 1 generations (2.4 bytes a key each at 1 %), the newest's whole
-///           wire form (1.1 bytes a key), and its deltas.
+/// Memory    the bits of `keep` + 1 generations (2.4 bytes per key each at 1 %), the newest's whole
+///           wire form (1.1 bytes per key), and its deltas.
 /// Threads   publish: one at a time; now: any number, a short lock.
 class publication {
 public:
@@ -61,13 +61,13 @@ public:
     /// The newest; null before the first.
     [[nodiscard]] std::shared_ptr<const published> now() const;
 
-    /// Of the publisher's thread.
+    /// Publisher's thread only.
     [[nodiscard]] std::uint64_t bytes() const;
 
 private:
     std::size_t keep_;
     std::deque<std::shared_ptr<const filter::digest>> bases_;  // somebody fetched, oldest first
-    mutable std::mutex guard_;                                 // of newest_ alone
+    mutable std::mutex guard_;                                 // guards newest_ alone
     std::shared_ptr<const published> newest_;
 };
 

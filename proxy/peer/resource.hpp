@@ -7,8 +7,8 @@
 //     /squid-internal-dynamic/netdb              Squid asks; there is none
 //
 // All in origin-form, on forward listeners. The first two want a peer of the settings and, where
-// there is a secret, its signature; Squid's wants a listed Squid. Who is none gets 403 and learns
-// no more than that.
+// there is a secret, its signature; Squid's wants a listed Squid. Everybody else gets 403 and
+// learns no more than that.
 //
 // A peer is also a proxy: what its clients ask comes from its address too. Its own question for a
 // digest can be told from what it passes on. A Reprise's has no Via, no Forwarded and no
@@ -44,11 +44,11 @@ inline constexpr std::string_view squid_netdb_path = "/squid-internal-dynamic/ne
 inline constexpr std::string_view node_field = "Reprise-Node";
 
 enum class resource : std::uint8_t { none, digest, seen, squid_digest, squid_netdb };
-/// Of an origin-form target, its query not considered.
+/// Which resource an origin-form target names; its query is not considered.
 [[nodiscard]] resource resource_at(std::string_view target) noexcept;
 
-/// Whether a forward proxy passed `request` on for a client, or may have: as a Reprise, or as a
-/// Squid, asks for itself (above) it does not.
+/// Whether a forward proxy passed `request` on for a client, or may have: false only if it looks as
+/// a Reprise, or a Squid, asks for itself (above).
 [[nodiscard]] bool was_passed_on(const http::request_head& request, bool as_squid) noexcept;
 
 /// Who asks, as the caller knows it.

@@ -44,7 +44,8 @@ class fleet_secret {
 public:
     /// @returns too_short or too_long. @throws std::bad_alloc when libcrypto is out of memory
     [[nodiscard]] static boost::system::result<fleet_secret> from_content(std::string_view content);
-    /// The key that everybody knows, for who has no file: has_file() is false, nothing is signed.
+    /// The key that everybody knows, for nodes without a file: has_file() is false, nothing is
+    /// signed.
     [[nodiscard]] static fleet_secret none();
 
     fleet_secret(const fleet_secret&) = default;

@@ -60,7 +60,7 @@ public:
     /// before anybody else's is put there.
     void dismiss(unsigned slot);
 
-    // What changes digests waits for one another, some nanoseconds a bit: not on an event loop.
+    // Changes of digests wait for one another, some nanoseconds per bit: not on an event loop.
     /// The sibling's digest, of layout `standard`, in place of the one before. False, and nothing
     /// has changed, when all siblings' together would then take more than `most`.
     /// @throws std::bad_alloc, and then nothing has changed
@@ -98,7 +98,7 @@ public:
         [[nodiscard]] candidates find(std::string_view url,
                                       const filter::key_hash& key,
                                       steady_time now);
-        /// Whose digests name it, whether or not they are worth asking; counts nothing.
+        /// The siblings whose digests name it, worth asking or not; counts nothing.
         [[nodiscard]] filter::sibling_mask named(std::string_view url, const filter::key_hash& key);
         /// For a thread that may not look anything up for long.
         void rest() noexcept { reprises_.rest(); }

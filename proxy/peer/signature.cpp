@@ -144,7 +144,7 @@ std::string sign(const fleet_secret& secret,
 }
 
 std::size_t signature_checker::hash_of_nonce::operator()(const nonce& one) const noexcept {
-    // Only who has the secret puts nonces in, and they are random.
+    // Only holders of the secret put nonces in, and they are random.
     std::size_t out = 0;
     std::memcpy(&out, one.data(), sizeof out);
     return out;

@@ -1,17 +1,17 @@
 #pragma once
 // Who asks whom: a request for a digest is signed with the fleet's secret.
 //
-// The field Reprise-Signature says when it was signed, a nonce, the address and port that its sender
-// is connected to, and the HMAC-SHA256 of version, method, target, Host, time, nonce and that
-// destination, each on a line:
+// The field Reprise-Signature says when it was signed, a nonce, the address and port that its
+// sender is connected to, and the HMAC-SHA256 of version, method, target, Host, time, nonce and
+// that destination, each on a line:
 //
 //     Reprise-Signature: v=2;t=1763668089;n=<32 hex digits>;d=192.0.2.7:3128;s=<64 hex digits>
 //
 // None of the parts can hold a line end, so no two requests have one text. What is overheard can be
 // sent again only within the window of time; then the nonce is known already where it was sent to,
 // and anywhere else the destination is not that of the connection it comes by. Where addresses are
-// translated in between (NAT, a published port, a TLS terminator) no node can tell by addresses that
-// it was meant: there the request's Host must be the name that this node goes by
+// translated in between (NAT, a published port, a TLS terminator) a node can't tell by addresses
+// that it was meant: there the request's Host must be the name that this node goes by
 // (forwarding.pseudonym), with or without a port.
 //
 // It shows who asked whom, and protects nothing of the answer: that is TLS's.
@@ -66,8 +66,8 @@ enum class signature_verdict : std::uint8_t {
 };
 [[nodiscard]] std::string_view to_string(signature_verdict verdict) noexcept;
 
-/// Memory    at most most_nonces nonces of the last two windows, 80 bytes each. Only who has the
-///           secret can fill it.
+/// Memory    at most most_nonces nonces of the last two windows, 80 bytes each. Filling it takes
+///           the secret.
 /// Threads   any number; a short lock for what is signed well.
 class signature_checker {
 public:
@@ -102,7 +102,7 @@ private:
     std::size_t most_;
     std::mutex guard_;
     std::unordered_set<nonce, hash_of_nonce> seen_;
-    std::deque<remembered> order_;  // of coming; a nonce goes when it and all before it are past
+    std::deque<remembered> order_;  // oldest first; one goes when it and all before it are past
 };
 
 }  // namespace reprise::proxy::peer

@@ -42,7 +42,7 @@ struct local {
     std::string_view type;  ///< empty: there is none, and Allow is said
     unsigned status = 200;
 };
-/// The store's, as exchange_state::verdict says.
+/// What the store has, as exchange_state::verdict says.
 struct stored {
     bool collapsed = false;  ///< it came while this request was about to fetch it
 };

@@ -31,7 +31,7 @@ struct exchange_state {
     request asked;
     cache::found stored;        ///< what the store has for it
     cache::verdict verdict;     ///< what that is good for
-    wall_time judged_at{};      ///< when that was so, as resident time
+    wall_time judged_at{};      ///< when that was judged, resident time
     cache::stored_ptr sending;  ///< the stored response that is the answer
     ledger book;
     reply out;
@@ -40,8 +40,8 @@ struct exchange_state {
     [[nodiscard]] const config::listener& listener() const {
         return settings->options.listeners[session.listener];
     }
-    /// It is a Squid's question, whose only-if-cached means that it asks the origin itself when
-    /// told 504, and hands any other refusal on to its client.
+    /// A Squid asks with only-if-cached: told 504 it asks the origin itself, any other refusal it
+    /// hands on to its client.
     [[nodiscard]] bool is_squids_question() const noexcept;
     /// The bytes of the head leave the client's input, which is free for the body or the next
     /// request.

@@ -1,7 +1,7 @@
 #pragma once
 // What a request would get now, and why: GET /explain on the admin listener.
-// It is read by read_request and judged by decide and cache::judge, as an exchange does it; nobody is asked and
-// nothing changes: the store and the admission filter are peeked at, SIEVE marks nothing.
+// It is read by read_request and judged by decide and cache::judge, as an exchange does it; nobody
+// is asked and nothing changes: the store and the admission filter are only peeked at.
 
 #include "proxy/thread/settings.hpp"
 #include "proxy/thread/worker.hpp"

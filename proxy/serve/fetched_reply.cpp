@@ -13,8 +13,8 @@
 
 #include <algorithm>
 
-// Requests for one key share a fetch where the answer may be shared: which cannot be known before
-// its head is there. Who follows is judged then, and fetches for itself if need be.
+// Requests for one key share a fetch where the answer may be shared, which cannot be known before
+// its head is there. A follower is judged then, and fetches for itself if need be.
 
 namespace reprise::proxy::serve {
 
@@ -195,7 +195,7 @@ awaitable<std::optional<given>> fetch_relay::give(cache::fetch_reader& reader) {
     }
 }
 
-// Not for followers: whether they may share the response is not known before its head.
+// Not for followers: before the head nobody knows whether they may share the response.
 awaitable<ended> fetch_relay::pass_interim() {
     if (x_.out.version != 11 || follows_) {
         co_return ended::keep;
@@ -382,11 +382,11 @@ awaitable<given> fetched_reply::give_alone() {
     const auto reader = fetch_alone(x_, order_);
     fetch_relay relay{x_, *order_, false};
     auto out = co_await relay.give(*reader);
-    co_return std::move(*out);  // only who follows is sent away
+    co_return std::move(*out);  // only followers are sent away
 }
 
-// Who waited for an error that may be over by now waits once more, for whoever asks next: an origin
-// that has just come back is not asked by all of them at once.
+// A follower of an error that may pass waits once more, for the next leader: a recovering origin is
+// not asked by all at once.
 awaitable<given> fetched_reply::give_together() {
     auto& fetches = x_.w.common.fetches;
     const auto& asked = x_.asked;
@@ -440,8 +440,8 @@ void fetched_reply::lead(const std::shared_ptr<cache::fetch>& into, std::size_t 
     leads.is_over();
 }
 
-// What this client asks for waits until it has done with what it asked for before: nobody else is
-// to wait with it.
+// This client's share is used up: it waits for its own requests to end, and nobody else waits with
+// it.
 bool fetched_reply::has_used_its_share() const {
     const auto& o = *order_;
     const auto& origins = x_.w.origins;

@@ -12,8 +12,8 @@ namespace reprise::proxy::serve {
 /// Relays one fetch, from its beginning.
 class fetch_relay {
 public:
-    /// `order` is what the fetch was ordered by, or would have been if this request `follows` one
-    /// that another began.
+    /// `order` is the fetch's, or what it would have been if this request `follows` another's
+    /// fetch.
     fetch_relay(exchange_state& x, fetch::fetch_order& order, bool follows)
         : x_{x},
           order_{order},

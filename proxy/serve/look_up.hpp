@@ -23,7 +23,7 @@ public:
 
     /// Goes on without waiting. False: there is nothing yet.
     [[nodiscard]] bool step();
-    /// What becomes of the request by what was found, in place of what memory had.
+    /// Judges the request by what was found, in place of what memory had.
     /// @pre step() said true
     [[nodiscard]] answer adopt();
 

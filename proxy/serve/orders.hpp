@@ -19,17 +19,16 @@ void ask_as_the_client_does(const exchange_state& x, fetch::fetch_order& order);
 [[nodiscard]] std::unique_ptr<cache::fetch_reader> fetch_alone(
     exchange_state& x, const std::shared_ptr<fetch::fetch_order>& order);
 
-/// Another fetch may have ended between the look-up and now: whether what it brought answers the
-/// request that leads this one, which then ends. Who has joined it meanwhile is served from the
-/// store too.
+/// True if another fetch, ended since the look-up, stored an answer. This request's own fetch then
+/// ends, and its followers are served from the store too.
 [[nodiscard]] bool came_meanwhile(exchange_state& x, cache::fetch_reader& place);
 
 /// The client has its stale answer; the origin is asked all the same, with this request's fields,
-/// once for all who come meanwhile. Whatever stands against asking only means that nobody asks now.
+/// once for all requests meanwhile. Does nothing if anything stands against asking.
 void revalidate_behind(exchange_state& x);
 
-/// Whoever leads a fetch that has not begun: nobody may wait for a fetch that nobody fills,
-/// whatever is thrown before.
+/// Held by the leader of a fetch that has not begun: ends it if nobody fills it, whatever is
+/// thrown.
 class leadership {
 public:
     /// `into` null: this request does not lead.

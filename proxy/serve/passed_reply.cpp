@@ -25,7 +25,7 @@ awaitable<given> passed_reply::give() {
     const auto reader = fetch_alone(x_, order);
     fetch_relay relay{x_, *order, false};
     auto out = co_await relay.give(*reader);
-    co_return std::move(*out);  // only who follows is sent away
+    co_return std::move(*out);  // only followers are sent away
 }
 
 awaitable<ended> passed_reply::await_body() {

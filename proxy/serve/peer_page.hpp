@@ -5,10 +5,10 @@
 
 namespace reprise::proxy::serve {
 
-/// Its client, as an address.
+/// The session's client, as an address.
 [[nodiscard]] asio::ip::address client_of(const session_state& session);
 
-/// What is asked for is the peers' (peer/resource.hpp), whose target is read by nobody else.
+/// What is asked for is one of the peers' resources (peer/resource.hpp), read by nobody else.
 [[nodiscard]] bool is_for_peers(const exchange_state& x) noexcept;
 
 /// A peer's page. A Squid that comes before the digest is there may have to wait for it, and may

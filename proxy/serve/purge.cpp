@@ -31,7 +31,7 @@ read_purge wrong(std::string why) {
 }
 
 // The key of an absolute URL, and those of the accelerators that would be asked for it by Host. One
-// with http: means what is asked over TLS too: who purges a page means the page. One with https:
+// with http: means what is asked over TLS too: a purge of a page means the page. One with https:
 // means that alone.
 std::string append_keys(std::vector<std::string>& keys,
                         std::string_view url,

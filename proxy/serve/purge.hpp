@@ -24,7 +24,7 @@ struct purge_order {
     purge_kind kind = purge_kind::url;
     cache::purge_mode mode = cache::purge_mode::hard;
     /// Primary keys' texts: the URLs; the prefixes; any keys of the origin whose tags are meant.
-    /// More than one where a URL is known to several listeners.
+    /// Several where a URL is known to several listeners.
     std::vector<std::string> keys;
     std::vector<std::string> tags;
 };
@@ -56,7 +56,7 @@ inline constexpr std::string_view purge_not_kept =
     "after a crash what it met might be back; ask again\n";
 
 struct purge_answer {
-    unsigned status = 200;  ///< 404: of the URLs nothing was stored
+    unsigned status = 200;  ///< 404: nothing was stored of the URLs
     std::string json;
 };
 /// Any thread. O(fetches under way) by prefix and tag; the store is not gone through.

@@ -10,14 +10,14 @@
 
 namespace reprise::proxy::serve {
 
-/// What comes next of a fetch, in x.session.report, when it comes. What is composed goes out before
-/// it is waited for. Anything but `keep`: nobody waits any more.
+/// Waits for the fetch's next event (x.session.report), after sending what is composed. Anything
+/// but `keep`: nobody waits any more.
 [[nodiscard]] awaitable<ended> next_of(exchange_state& x, cache::fetch_reader& reader);
 
 /// How a body's bytes go out.
 struct body_rules {
-    /// To come; none: nobody said. More or less of it is never sent as if it were the whole: the
-    /// last defence of who reads the reply by its Content-Length, whatever a producer did.
+    /// Bytes to come; none: unknown. Never more or fewer are sent as if whole: the last defence of
+    /// a client that trusts Content-Length.
     std::optional<std::uint64_t> left;
     std::uint64_t skip = 0;  ///< of what comes: the client has it
     body_source from = body_source::fetch;
@@ -27,7 +27,7 @@ struct body_rules {
 };
 enum class relayed : std::uint8_t {
     whole,  ///< all is sent, but for the reply's end
-    gone,   ///< the client
+    gone,   ///< the client has left
     too_long,
     too_short,
     failed,        ///< x.session.report.why
@@ -40,11 +40,10 @@ enum class relayed : std::uint8_t {
                                             body_rules rules);
 
 /// What this client was served from serves it no longer: it fell out of a shared fetch, or the disk
-/// fails. Its answer so far is the head and `offset` bytes of body, of which something may be
-/// composed and not out yet; the rest is asked for by a range request of its own, under the strong
-/// ETag of what it has had (RFC 9110 13.1.5). An origin that sends all of the same representation
-/// instead is as good. Without an ETag what was sent cannot be continued, and the connection
-/// breaks.
+/// fails. It has had the head and `offset` bytes of body, some perhaps composed and not out yet;
+/// the rest is asked for by a range request of its own, under the strong ETag of what it has had
+/// (RFC 9110 13.1.5). An origin that sends all of the same representation instead is as good.
+/// Without an ETag what was sent cannot be continued, and the connection breaks.
 /// @pre the reply is under way
 [[nodiscard]] awaitable<ended> go_on_alone(exchange_state& x,
                                            cache::head_ptr head,

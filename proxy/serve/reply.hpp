@@ -2,9 +2,10 @@
 // Where an answer goes: one request's reply on its client's connection, HTTP/1.1's.
 //
 // An answer is composed of pieces, which are views, and sent: at once as far as the kernel takes
-// it, the rest with back-pressure. Whoever answers knows nothing else of the connection: whether
-// its client still waits, and how to break it off. A connection that carries several requests at
-// once would need another of these, and no other answers.
+// it, the rest with back-pressure. Whoever composes an answer learns from this whether the client
+// still waits, and breaks off by this. Only what reads the client's bytes (uploads, tunnels) or
+// asks for addresses (peer pages) uses the connection itself. One that carries several requests at
+// once would need another of these.
 //
 // Threads   its worker's.
 // Cost      nothing is allocated for a reply that fits the pieces and texts of the one before.
@@ -52,7 +53,6 @@ public:
         }
     }
     /// The same, of a body, which is counted when it is sent.
-    void add_body(std::string_view bytes) { on_.parts.emplace_back(bytes.data(), bytes.size()); }
     /// Text that lives as long as the session: a reply's own fields.
     [[nodiscard]] std::string& fields() noexcept { return on_.tail; }
     /// What the reply says of the connection.
@@ -71,12 +71,12 @@ public:
     [[nodiscard]] awaitable<ended> wait();
     /// Everything has gone out: with what follows it the connection may go on, or end.
     ended end();
-    /// The client must not take what it has for the whole of it.
+    /// Ends the reply so that the client can't take what it has for all of it.
     ended break_off(outcome how, std::string_view reason);
     /// Nobody waits for the answer any more.
     ended leave();
 
-    /// Bytes of it have gone out, and it is not whole.
+    /// Bytes of the reply have gone out, and it is not whole.
     [[nodiscard]] bool under_way() const noexcept { return on_.client.reply_under_way(); }
     [[nodiscard]] bool failed() const noexcept { return on_.client.failed(); }
 

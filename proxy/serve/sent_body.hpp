@@ -16,8 +16,9 @@ enum class body_source : std::uint8_t {
     shared,  ///< another request's fetch
 };
 
-/// Of one reply. What stands behind or between the body's pieces (the end of a chunk, the heads of
-/// a multipart's parts) counts as body until all is sent: some bytes, where a reply is cut short.
+/// How much of one reply's body was sent. Framing behind or between its pieces (the end of a chunk,
+/// the heads of a multipart's parts) counts as body until all is sent: some bytes, where a reply is
+/// cut short.
 class sent_body {
 public:
     struct amount {

@@ -9,6 +9,9 @@
 
 #include <boost/asio/co_spawn.hpp>
 
+// A connection from its place in the census to its lingering end. Between two requests it holds
+// little: its buffer, and over TLS not even that.
+
 namespace reprise::proxy::serve {
 
 namespace {
@@ -79,7 +82,7 @@ void session::end_if_idle() {
     }
     if (auto& stream = state_.client.socket(); stream.is_encrypted()) {
         error_code ignored;
-        stream.cancel(ignored);  // it has its end to say, for which there may be no room yet
+        stream.cancel(ignored);  // wakes it to say close_notify, for which there may be no room yet
         return;
     }
     abort();
@@ -198,7 +201,7 @@ awaitable<void> session::run() {
                     steady_now());
         co_return;
     }
-    // The way of a hit is this loop and nothing else: no coroutine is begun between two reads.
+    // A hit runs through this loop and nothing else: no coroutine is begun between two reads.
     bool first = true;
     bool keep = true;
     while (keep) {
@@ -265,7 +268,8 @@ awaitable<void> run_session(thread::worker& w,
     co_await one.run();
 }
 
-// A handshake takes memory and time before anything is asked: only who has a place may begin one.
+// A handshake takes memory and time before anything is asked: only a client with a place may begin
+// one.
 awaitable<void> run_tls_session(thread::worker& w,
                                 tcp_socket socket,
                                 std::size_t listener,

@@ -10,6 +10,9 @@
 #include <cstdio>
 #include <random>
 
+// A hit is composed of the stored head, some fields of its own and views of the body's blocks. What
+// the client's preconditions and Range make of that is decided here: 200, 304, 206 or 416.
+
 namespace reprise::proxy::serve {
 
 namespace {
@@ -23,7 +26,7 @@ void append_number(std::string& out, std::int64_t number) {
     out.append(digits, end);
 }
 
-// What can be said of it to whoever goes on where the disk fails.
+// What a request that goes on where the disk fails has to know.
 cache::head_ptr head_of(const cache::stored_response& stored) {
     auto head = std::make_shared<cache::fetched_head>();
     head->status = stored.status;
@@ -131,7 +134,7 @@ void stored_reply::compose_bytes(http::byte_range part) {
 // RFC 9110 15.3.7.2
 void stored_reply::compose_multipart(http::field_list fields,
                                      std::span<const http::byte_range> ranges) {
-    // Who made the object cannot have put this boundary into it.
+    // The maker of the object cannot have put this boundary into it.
     std::random_device random;
     std::array<char, 33> boundary{};
     std::snprintf(boundary.data(),

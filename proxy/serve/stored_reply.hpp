@@ -9,8 +9,8 @@
 
 namespace reprise::proxy::serve {
 
-/// The answer that x.stored and x.verdict are: all of it composed, but for a body on disk.
-/// None: there is no such body.
+/// Composes the answer that x.stored and x.verdict say, but for a body on disk. None: there is no
+/// such body.
 [[nodiscard]] std::optional<answers::outside> compose_stored(exchange_state& x,
                                                              const answers::stored& what);
 /// The same response, stale, for an origin that failed.

@@ -7,8 +7,8 @@
 
 namespace reprise::proxy::serve {
 
-// A tunnel has no Via: its client would be taken for this proxy where that is known by its address,
-// by a peer or by our own listeners, and be told, or purge, what is not for him.
+// A tunnel adds no Via: a peer or listener that knows this proxy by address would take the client
+// for it, and let it read digests or purge.
 std::optional<failure> tunnel::judge_far_end(const tcp::endpoint& far) const {
     const auto& own = x_.w.common.own_ports;
     const bool is_own = std::find(own.begin(), own.end(), far.port()) != own.end() &&

@@ -1,6 +1,6 @@
 #pragma once
-// A client's connection as its worker sees it: all that draining, aborting and looking for clients that left need.
-// What speaks with the client lies above (serve/); here a worker only lists its connections.
+// A client's connection as its worker sees it: all that draining, aborting and looking for clients
+// that left need. What speaks with the client lies above (serve/); a worker only lists connections.
 
 namespace reprise::proxy::thread {
 

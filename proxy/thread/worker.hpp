@@ -53,7 +53,7 @@ struct common_state {
     common_state(const config::options& options, std::size_t threads, wall_time now);
 
     std::string pseudonym;  ///< in Via; unique to this instance
-    /// Null: there are no peers. Before the store, of which it hears.
+    /// Null: there are no peers. Before the store, which tells it what it holds.
     std::unique_ptr<peer::peering> peers;
     /// Counts requests by key for policies and admission; null where none asks.
     std::shared_ptr<cache::frequency_sketch> requests;
@@ -67,11 +67,11 @@ struct common_state {
     counters_registry counters;
     access_log access;
     client_census clients;
-    /// Of purges by URL; the store's list counts the others. Purges are rare and come on any
+    /// URL purges; the store's list counts the others. Purges are rare and come on any
     /// thread.
     std::atomic<std::uint64_t> purged_urls{0}, purged_url_responses{0};
     std::atomic<bool> draining{false};
-    /// Of all listeners, the admin's too: written before any thread runs.
+    /// Every listener's port, the admin's too: written before any thread runs.
     std::vector<std::uint16_t> own_ports;
 };
 

@@ -13,6 +13,9 @@
 #include <stdexcept>
 #include <utility>
 
+// Which policy rules for a URL, what it rules, and the filter's way into and out of its file. A
+// policy that is "auto" is looked up at each ruling, so obey() needs no lock.
+
 namespace reprise::proxy::cache {
 
 namespace {
@@ -56,7 +59,7 @@ std::uint32_t packed(const config::admission_choice& choice) noexcept {
 
 bool url_matches(std::string_view pattern, std::string_view url) noexcept {
     // An accelerator's key: "//host/path", or with "https:" in front, a space, its upstream. Rules
-    // are of what clients ask for.
+    // are about what clients ask for.
     const auto asked = url.substr(0, url.find(' '));
     return config::matches_pattern(pattern, asked.starts_with("//") ? "http:" : "", asked);
 }

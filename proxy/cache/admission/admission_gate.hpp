@@ -38,8 +38,7 @@ struct admission_ruling {
     bool admitted = false;
     bool may_wait = false;       ///< not admitted, but may enter memory on probation
     unsigned uses_to_admit = 1;  ///< of what waits
-    /// Which one ruled: never automatic.
-    config::admission_policy policy = config::admission_policy::second_hit;
+    config::admission_policy policy = config::admission_policy::second_hit;  ///< not automatic
     std::size_t rule = ~std::size_t{0};  ///< index in admission.rules; ~0: none decided
     unsigned seen_before = 0;            ///< sights before this one, as far as remembered
 };
@@ -70,7 +69,7 @@ struct admission_choice_for {
 /// an event loop.
 class admission_gate {
 public:
-    /// An empty filter under a new random seed, or what `state_file` holds (empty: none). A file
+    /// An empty filter under a new random seed, or what the file of admission.state holds. A file
     /// that can't be used is refused with a log line, and the filter starts empty. `fixed`: the
     /// secret that keys have already (of a store on disk), and then the file must have it too.
     /// `requests`: what tinylfu counts by; null: a sketch of the gate's own, where it is needed.
@@ -105,7 +104,7 @@ public:
             requests_->note(key);
         }
     }
-    /// What had been admitted left the store for room: tinylfu's measure for newcomers.
+    /// An admitted object left the store for room: tinylfu's measure for newcomers.
     void evicted(const filter::key_hash& key) noexcept;
 
     /// The share of memory for probation: as set, or more where "auto" was told so.
@@ -126,7 +125,7 @@ public:
     /// While the filter changes its size, what only the former one remembers is not in it.
     [[nodiscard]] boost::system::error_code save(const std::string& path) const;
 
-    /// Of the current filter; `memory` is all that is taken.
+    /// The current filter's; `memory` is all that is taken.
     [[nodiscard]] filter::admission_figures figures(wall_time now) const;
     [[nodiscard]] filter::admission_settings settings() const {
         return sights_.current()->settings();

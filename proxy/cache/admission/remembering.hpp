@@ -25,7 +25,7 @@ struct remembering_bounds {
     static constexpr std::chrono::seconds most_age = std::chrono::hours{50};
 };
 
-/// What filters of these settings may take `bytes` for: most_objects.
+/// The bounds when filters of these settings may take `bytes`.
 [[nodiscard]] remembering_bounds bounds_within(std::uint64_t bytes,
                                                const filter::admission_settings& settings) noexcept;
 

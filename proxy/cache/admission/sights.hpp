@@ -7,15 +7,15 @@
 // the change is known for as long after it as the new settings promise.
 //
 //     before     current
-//     change     current (new, empty)   former (asked only while current is in its first generation)
+//     change     current (new, empty)   former (asked while current is in its first generation)
 //     after      current
 //
-// Who reads registers in one of a few counters; what was taken out of use is freed when each of
+// A reader registers in one of a few counters; what was taken out of use is freed when each of
 // these has been seen at rest once since. So no reader waits or is waited for.
 //
 // Errs   as its filters do, towards "seen": while there are two, with 1.5 times the rate of one at
-//        most (the new one has only one generation filled), so who promises a rate makes filters
-//        for two thirds of it.
+//        most (the new one has only one generation filled), so whoever promises a rate makes
+//        filters for two thirds of it.
 
 #include "filter/admission.hpp"
 #include "filter/key_hash.hpp"
@@ -30,7 +30,7 @@
 
 namespace reprise::proxy::cache {
 
-/// Memory   of one filter; while a change is under way, of two.
+/// Memory   one filter's; while a change is under way, two filters'.
 /// Threads  any number. note, peek, refresh, generation: lock-free; the others share a lock.
 class sights {
 public:
@@ -44,8 +44,8 @@ public:
     [[nodiscard]] unsigned peek(const filter::key_hash& key) const noexcept;
     void refresh(const filter::key_hash& key, std::chrono::sys_seconds now) noexcept;
 
-    /// Grows with each new generation and each change: who refreshed a key since it last did need
-    /// not do so again. One load.
+    /// Grows with each new generation and each change: a key refreshed since it last did need not
+    /// be refreshed again. One load.
     [[nodiscard]] std::uint32_t generation() const noexcept {
         return generation_.load(std::memory_order_relaxed);
     }
@@ -59,7 +59,7 @@ public:
     void tidy() noexcept;
 
     [[nodiscard]] std::shared_ptr<const filter::admission_filter> current() const;
-    /// Bytes, of what is kept for readers that may still be there too.
+    /// Bytes, with what is kept for readers that may still be there.
     [[nodiscard]] std::uint64_t memory() const;
 
 private:
@@ -74,7 +74,7 @@ private:
     };
     struct retired {
         std::unique_ptr<const view> what;
-        std::uint32_t seen_at_rest = 0;  // a bit a desk
+        std::uint32_t seen_at_rest = 0;  // a bit per desk
     };
     class reading;
     static constexpr std::size_t desks = 16;
@@ -85,7 +85,7 @@ private:
     mutable std::array<desk, desks> desks_;
     std::atomic<const view*> view_;
     std::atomic<std::uint32_t> generation_{0};
-    mutable std::mutex guard_;           // what follows, and who publishes
+    mutable std::mutex guard_;           // guards what follows; held to publish
     std::unique_ptr<const view> owned_;  // what view_ points to
     std::vector<retired> retired_;
 };

@@ -14,7 +14,7 @@
 
 namespace reprise::proxy::cache::disk {
 
-/// What a task costs of the queue beside the bytes of a body.
+/// What a task takes of the queue beside the bytes of a body.
 inline constexpr std::uint64_t task_bytes = 1024;
 
 class arriving_object final : public object_writer {
@@ -48,8 +48,8 @@ private:
     bool over_ = false;  // finished or given up
 };
 
-/// Whether a response may be stored that was asked for then, and the epoch up to which it was held
-/// against the bans.
+/// Whether a response asked for then may be stored, and the epoch up to which it was held against
+/// the bans.
 [[nodiscard]] std::optional<std::uint64_t> held_against_purges(const core& by,
                                                                const filter::key_hash& primary,
                                                                std::string_view url,

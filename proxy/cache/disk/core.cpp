@@ -212,7 +212,7 @@ void core::count(const index_entry& entry, int sign) noexcept {
                            std::memory_order_relaxed);
 }
 
-// By bits that the index keeps, so that a key that is known in part has the same.
+// By bits that the index keeps, so that a key known only in part finds the same one.
 core::order& core::order_of(const filter::key_hash& key) noexcept {
     static_assert(orders == 1u << 10);
     return order_[key.high >> 54];
@@ -257,7 +257,7 @@ core::telling core::tell_found(const filter::key_hash& primary,
     if (!there || there->place != place) {
         return telling::moved;
     }
-    if (order_of(primary).steps != steps + 1) {  // this one
+    if (order_of(primary).steps != steps + 1) {  // one by this call
         return telling::late;
     }
     settings.told->held(tier_name::disk, primary, said.url, said.until);

@@ -3,8 +3,8 @@
 // readers may outlive the tier: they hold this, and find it closed.
 //
 // Where a record is found and where it is read from are two steps, and the segment may be begun
-// anew between them. So whoever reads takes the segment's file and sequence first, reads, and asks
-// for the sequence again (as a seqlock's reader does); every record has its sequence in it besides.
+// anew between them. So a reader takes the segment's file and sequence first, reads, and asks for
+// the sequence again (as a seqlock's reader does); every record has its sequence in it besides.
 //
 // Threads   any, each member behind its own short lock or atomic.
 
@@ -86,8 +86,8 @@ private:
     std::vector<slot> slots_;
 };
 
-/// URLs whose variants a purge made stale: all of them that were written before a moment of the log
-/// are over since some time.
+/// URLs whose variants a purge made stale: all that were written before some position of the log,
+/// since some time.
 class soft_expiries {
 public:
     static constexpr std::size_t most = 1u << 16;
@@ -96,15 +96,15 @@ public:
         wall_time time{};
     };
 
-    /// False: there are too many. A later one of the same key takes the place of the earlier.
+    /// False: there are too many. A later mark of the same key replaces the earlier.
     [[nodiscard]] bool note(const filter::key_hash& primary, const mark& made);
-    /// The one of `primary` was noted for all that is and comes; now it is known how far it goes.
+    /// The mark of `primary` covered everything; it now ends at `before`.
     void settle(const filter::key_hash& primary, const log_position& before);
-    /// The same of all that wait for it.
+    /// The same for all marks that cover everything.
     void settle_all(const log_position& before);
     [[nodiscard]] std::optional<wall_time> since(const filter::key_hash& primary,
                                                  const log_position& written) const;
-    /// What concerns records before `oldest` alone is forgotten.
+    /// Forgets what concerns only records before `oldest`.
     void forget_before(const log_position& oldest);
     [[nodiscard]] std::vector<std::pair<filter::key_hash, mark>> all() const;
 
@@ -115,7 +115,7 @@ private:
 };
 
 /// What went from the index while it was still being loaded: older records of the same keys must
-/// not come up behind it. Loading may hang: of more than `most` everything is taken for gone.
+/// not come up behind it. Loading may hang: beyond `most` everything is taken for gone.
 class gone_while_loading {
 public:
     static constexpr std::size_t most = 1u << 18;
@@ -173,9 +173,9 @@ struct core {
     std::atomic<std::int64_t> loaded_in_ms{0};
 
     [[nodiscard]] std::uint64_t next_id() noexcept { return next_id_.fetch_add(1); }
-    /// When a record's response came, in resident time; it says `said`. Of what an earlier process
-    /// wrote that was another's resident time: it came before it was written, and, where the clock
-    /// was set back since, before this process opened the store.
+    /// When a record's response came, in resident time. The record says `said`; an earlier
+    /// process's resident time was another, but the response came before it was written, and, where
+    /// the clock was set back since, before this process opened the store.
     [[nodiscard]] wall_time came_at(const record_header& record, wall_time said) const noexcept {
         constexpr auto more_than_one_process_makes = std::uint64_t{1} << 40;
         if (record.id - first_id_ < more_than_one_process_makes) {
@@ -210,10 +210,10 @@ struct core {
     bool move(const filter::key_hash& key, const record_place& from, const index_entry& entry);
     bool erase(const filter::key_hash& key, const index_entry& entry);
     std::optional<index_entry> erase(const filter::key_hash& key);
-    /// Says so if something still is there.
+    /// Tells `said` if the key still has a record.
     void tell_held(const filter::key_hash& primary, const saying& said);
-    /// What was found by reading is said only if nothing was done meanwhile that it may not know
-    /// of: steps() as before the reading, and the record still in its place.
+    /// Tells what was found by reading, but only if nothing happened meanwhile: steps() are as
+    /// before the reading, and the record is still in its place.
     enum class telling : std::uint8_t { told, moved, late };
     telling tell_found(const filter::key_hash& primary,
                        const saying& said,
@@ -225,7 +225,7 @@ struct core {
     /// remember.
     bool expire(const filter::key_hash& primary, const soft_expiries::mark& made);
 
-    /// Records that went otherwise than by reclaiming, for the writer's bookkeeping of space.
+    /// A record went otherwise than by reclaiming: for the writer's bookkeeping of space.
     void note_death(const index_entry& entry);
     [[nodiscard]] std::vector<index_entry> take_deaths();
 
@@ -254,8 +254,8 @@ private:
     condition health_;
     std::mutex deaths_guard_;
     std::vector<index_entry> deaths_;
-    // What is done to a key and what is said of it: one step, where somebody hears. So many that a
-    // reader seldom meets another key's.
+    // Where somebody listens, a change to a key and what is said of it are one step under this. So
+    // many of these that a reader seldom meets another key's.
     struct order {
         std::mutex guard;
         std::uint64_t steps = 0;

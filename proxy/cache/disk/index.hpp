@@ -1,5 +1,5 @@
 #pragma once
-// Where everything on disk is: 16 bytes a record, in memory.
+// Where everything on disk is: 16 bytes per record, in memory.
 //
 // A slot has 48 bits of the key's hash; which of the 256 shards it is in says 8 more. A shard is a
 // table with linear probing, each cluster in the order of the places where its records would like
@@ -12,9 +12,9 @@
 // n^2 / 2^57 pairs (7e-6 of them at a million, 0.07 at a hundred million), and costs a fetch. What
 // is read is compared with full key and URL, so it never costs more.
 //
-// Memory    at most 24 bytes a record from 10,000 on, also after records have gone.
+// Memory    at most 24 bytes per record from 10,000 on, also after records have gone.
 // Threads   any number; every call takes the lock of one shard for a fraction of a microsecond,
-//           growing one for 5 nanoseconds a record in it (4 ms with 10^8 records in all).
+//           growing one for 5 nanoseconds per record in it (4 ms with 10^8 records in all).
 // Cost      find: one lock, two or three cache lines. put and erase shift the slots behind, some
 //           hundred bytes at the mean load.
 
@@ -63,7 +63,7 @@ public:
     /// The newest wins: gives what stood there before. @throws std::bad_alloc, nothing changed
     std::optional<index_entry> put(const filter::key_hash& key, const index_entry& entry);
 
-    /// For loading from the newest segment to the oldest, while traffic puts already. False: there
+    /// For loading from the newest segment to the oldest, while traffic already puts. False: there
     /// is one. @throws std::bad_alloc, nothing changed
     bool put_if_absent(const filter::key_hash& key, const index_entry& entry);
 
@@ -72,9 +72,9 @@ public:
                  const record_place& expected,
                  const index_entry& entry) noexcept;
 
-    /// Whatever is there; gives it.
+    /// Takes out whatever is there, and returns it.
     std::optional<index_entry> erase(const filter::key_hash& key) noexcept;
-    /// Only if it is this very record.
+    /// Takes it out only if it is this very record.
     bool erase(const filter::key_hash& key, const record_place& place) noexcept;
 
     /// One more use; gives how many there were before, 0 if it is not there.

@@ -2,9 +2,9 @@
 // What a restart must know beside the segments: what was purged, and when in the log (FORMAT.md,
 // "The journal").
 //
-// A record is dead when an entry concerns it that was made behind it: entries carry the position
-// that the log had reached. So nothing need be written where the record lies, and an entry is of no
-// use any more once no segment is as old as it.
+// An entry carries the position that the log had reached, and kills the records it concerns that
+// lie before. So records are never rewritten, and an entry can go once every segment is younger
+// than it.
 //
 // Entries are appended; each says how much of the file was synced when it was written. A bad entry
 // behind that is what a crash tore, and nobody was told that it is kept. A bad entry before it was
@@ -25,27 +25,27 @@
 
 namespace reprise::proxy::cache::disk {
 
-/// Every record of this URL that is older is dead.
+/// Every older record of this URL is dead.
 struct dropped_url {
     filter::key_hash primary{};
 };
-/// Every such record of this URL (record.hpp's discriminator) that is older is dead.
+/// Every older record of this URL with this discriminator (record.hpp) is dead.
 struct dropped_variant {
     filter::key_hash primary{};
     std::uint64_t discriminator = 0;
 };
-/// Every record of this URL that is older is stale since then.
+/// Every older record of this URL is stale since then.
 struct expired_url {
     filter::key_hash primary{};
     wall_time time{};
 };
 /// Everything older is dead.
 struct dropped_all {};
-/// The bans of the process that wrote what follows are numbered behind this.
+/// The process that wrote what follows numbers its bans from here on.
 struct epochs_begin {
     std::uint64_t epoch = 0;
 };
-/// Nothing but how much is synced: behind entries that somebody was told are kept.
+/// Says only how much is synced: stands behind entries that somebody was told are kept.
 struct sealed {};
 
 using journal_fact = std::variant<dropped_url,

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t piece_blocks = 4;
 constexpr std::uint32_t most_looked_for = 1024;
-// An extent's front is a header and eight bytes a block: all of it in one read.
+// An extent's front is a header and eight bytes per block: all of it in one read.
 constexpr std::size_t front_guess = 512;
 
 /// A run of an extent's blocks, to be read and verified.
@@ -123,7 +123,7 @@ private:
         }
     }
 
-    /// Of this extent.
+    /// Bytes of this extent.
     [[nodiscard]] std::uint64_t wanted_bytes() const noexcept {
         return std::min<std::uint64_t>(shape_.extent_bytes,
                                        shape_.length - std::uint64_t{part_} * shape_.extent_bytes);

@@ -4,7 +4,7 @@
 //
 // A reader reads a piece of up to 256 KiB at a time, and only the blocks of 64 KiB that it needs;
 // each is verified before a byte of it is given out. When a piece had to come from the disk, the
-// next one is asked for as soon as it is there, so that disk and client take turns no longer.
+// next one is asked for as soon as that is there, so that disk and client work at the same time.
 
 #include "proxy/cache/disk/core.hpp"
 #include "proxy/cache/disk/record.hpp"
@@ -24,8 +24,9 @@ struct large_shape {
     std::uint32_t extents = 0;
 };
 
-/// Whether the index has the extents. Of very many a thousand are looked for, evenly spread: they
-/// go a segment at a time, and a segment has runs of them. O(extents), at most a thousand look-ups.
+/// Whether the index has the extents. With very many it looks for a thousand, evenly spread:
+/// extents go a segment at a time, and a segment has runs of them. O(extents), at most a thousand
+/// look-ups.
 [[nodiscard]] bool has_extents(const record_index& index, const large_shape& shape);
 
 [[nodiscard]] std::shared_ptr<const outside_body> make_large_body(std::shared_ptr<core> from,

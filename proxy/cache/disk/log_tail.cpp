@@ -168,12 +168,12 @@ void log_tail::publish() {
         if (one.asked && core_.invalidated.since(one.primary, *one.asked)) {
             (void)core_.erase(one.key, one.entry);
             if (!one.url.empty() && !is_primary) {
-                // What is there still is stale, by a soft purge.
+                // What is still there is stale, by a soft purge.
                 core_.tell_held(one.primary, {one.url, wall_time::min()});
             }
         }
     }
-    // Of variants all that came with them is there now.
+    // Directories last: by now all variants that came with them are in the index.
     for (const auto& one : waiting_) {
         if (one.entry.kind == record_kind::variants && !one.moved_from) {
             tell_variants(core_, one.primary);

@@ -40,7 +40,7 @@ struct publication {
     std::optional<std::uint64_t> asked;
     /// It is carried: enters only where this still is the place.
     std::optional<record_place> moved_from;
-    /// A response's without Vary, where tier_settings::told hears of it.
+    /// Set for a response without Vary, where tier_settings::told hears of it.
     std::string url{};
     wall_time useful_until{};
 };

@@ -156,8 +156,8 @@ void disk_lookup::state::forget(const filter::key_hash& known, const index_entry
     (void)store->erase(known, entry);
 }
 
-// There is no newer head: the object is good without, if it still is what the index has. One that
-// is there and can't be read now may say less than the object's own.
+// Without a newer head the object is good if it still is what the index has. A newer head that
+// can't be read now may allow less than the object's own.
 bool disk_lookup::state::miss(found& out, news why) {
     if (at == phase::refresh && why == news::gone) {
         const auto now = store->index.find(object_key());
@@ -214,7 +214,7 @@ bool disk_lookup::state::take(http::field_list request, found& out) {
         at = phase::variant;
         return miss(out);
     }
-    // Asked before the index is, once more, whether this still is its object: so one of the two
+    // This first, and then the index once more, whether this still is its object: so one of the two
     // sees what is newer.
     const auto itself = index_key(record_kind::object, key, reading->header().discriminator);
     if (store->on_their_way.has(itself)) {

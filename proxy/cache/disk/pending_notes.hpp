@@ -43,19 +43,19 @@ public:
         bans_ = true;
         return true;
     }
-    /// Called when all that was added before is kept. Of too many the older half is forgotten: who
-    /// waited for them has gone.
+    /// Called when all that was added before is kept. If there are too many calls the older half is
+    /// dropped: those callers have timed out.
     void call(std::function<void()> kept);
 
     [[nodiscard]] bool empty() const noexcept {
         return dropped_.empty() && expired_.empty() && drops_.empty() && calls_.empty() && !bans_ &&
                !everything_;
     }
-    /// Of any kind, calls apart; `most` and more once everything_before().
+    /// Notes of all kinds, without calls; at least `most` once everything_before().
     [[nodiscard]] std::size_t size() const noexcept {
         return dropped_.size() + expired_.size() + drops_.size() + (everything_ ? most_ : 0);
     }
-    /// URLs were given up one by one.
+    /// There were too many URLs to keep one by one.
     [[nodiscard]] bool everything_before() const noexcept { return everything_; }
 
     [[nodiscard]] const auto& dropped() const noexcept { return dropped_; }

@@ -8,7 +8,7 @@
 // another.
 //
 // Threads   submit: any. A job's two sides are its asker's event loop and one thread of the pool.
-// Memory    what the jobs hold, at most `most_waiting` and one a thread.
+// Memory    what the jobs hold, at most `most_waiting` and one per thread.
 
 #include "proxy/base/clock.hpp"
 #include "proxy/cache/body.hpp"

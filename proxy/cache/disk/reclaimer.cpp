@@ -125,7 +125,7 @@ bool reclaimer::carry(log_tail& tail, const candidate& one) {
     case record_kind::refresh: return true;
     case record_kind::extent: break;
     }
-    // Of an earlier response to the same URL there may be pieces that only the index knows of.
+    // There may be pieces of an earlier response to the same URL that only the index knows of.
     return !has_object(one.listed.primary, read.header().subject) ||
            carry_as_it_is(tail, one, read, read.header().body_bytes);
 }
@@ -310,7 +310,7 @@ void reclaimer::drop(const footer_entry& one, const index_entry& entry) {
     tell_gone(one);
 }
 
-// Of a variant its directory is told.
+// Variants are not told one by one: their directory is.
 void reclaimer::tell_gone(const footer_entry& one) {
     if (one.discriminator != 0 && one.kind != record_kind::extent) {
         tell_variants(core_, one.primary);
@@ -337,8 +337,8 @@ void reclaimer::finish() {
     chosen_.clear();
 }
 
-// An object that was carried has its newer head in itself. Where it was passed over, as after a
-// failure, it lies before that head, and may be less than fresh without.
+// A carried object contains its newest head. One that was passed over (after a failure) lies before
+// that head, and without it would count as fresher than it is.
 void reclaimer::let_go_without(const footer_entry& head) {
     const auto key = index_key(record_kind::object, head.primary, head.discriminator);
     const auto object = core_.index.find(key);

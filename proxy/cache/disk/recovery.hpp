@@ -42,7 +42,7 @@ struct recovered_segment {
     std::uint64_t damaged = 0;  ///< bodies that failed, and gaps with damage between records
     std::uint64_t unreadable_bytes = 0;  ///< that a scan had to skip
     bool bad_footer = false;             ///< there is one of this round, but it is damaged
-    /// A closed segment's; of a scanned one the time of its last record.
+    /// A closed segment's own; for a scanned one the time of its last record.
     wall_time last_written{};
 };
 

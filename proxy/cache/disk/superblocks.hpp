@@ -1,8 +1,8 @@
 #pragma once
 // The superblock as it is kept: two files, so that what damages one of them costs nothing.
 //
-// Each is written whole under another name, synced and renamed, the first before the second: never
-// are both of them new at once. Where they differ the first is the newer.
+// Each is written whole under another name, synced and renamed, the second when the first is done.
+// Where they differ the first is the newer.
 //
 // Threads   none.
 // Errors    values.

@@ -15,8 +15,8 @@ namespace reprise::proxy::cache::disk {
 namespace {
 
 constexpr std::uint64_t at_a_time = 1u << 20;  // records
-/// At a record of which something is said, or that is carried on, each time while it is read.
-/// Between two carries a round of the whole log lies, or nearly.
+/// Attempts per record, which may change or be carried on each time while it is read; between two
+/// carries nearly a round of the log passes.
 constexpr unsigned attempts = 16;
 
 struct placed {
@@ -33,7 +33,7 @@ public:
     /// key's.
     void tell(placed one);
 
-    /// None: there is none.
+    /// The latest of theirs; none: no variant is of use.
     [[nodiscard]] std::optional<wall_time> until_of_variants(const variant_directory& listed,
                                                              const filter::key_hash& primary);
     /// What is listed under a key in the index; none: it is no directory.
@@ -41,7 +41,7 @@ public:
                                                                 const index_entry& entry);
 
 private:
-    /// Of what is in `one`'s place.
+    /// Tells what is at `one`'s place.
     [[nodiscard]] core::telling tell_there(const placed& one);
     /// The front of the record, whole and verified; false: it is not there any more, or damaged.
     [[nodiscard]] bool read(const record_place& at, std::uint64_t bytes, record_header& header);
@@ -177,7 +177,7 @@ core::telling teller::tell_there(const placed& one) {
 }  // namespace
 
 void tell_variants(core& from, const filter::key_hash& primary) {
-    // While it loads, what there is is not known yet; all of it will be told.
+    // While the index loads it is not known what there is; all of it will be told.
     if (from.settings.told == nullptr || from.loading.load(std::memory_order_relaxed)) {
         return;
     }
@@ -197,7 +197,7 @@ void tell_variants(core& from, const filter::key_hash& primary) {
             (void)from.erase(primary, *entry);
             return;
         }
-        // Of what can't be read, or was purged, none is of use.
+        // If none can be read, or all were purged, none is of use.
         const auto until = says.until_of_variants(*listed, primary).value_or(wall_time::min());
         if (from.tell_found(primary, {listed->url, until}, entry->place, steps) !=
             core::telling::late) {

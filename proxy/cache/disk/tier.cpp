@@ -15,6 +15,10 @@
 #include <unistd.h>
 #include <utility>
 
+// Opening a store, and the face over its parts: look-ups read the index and the segments
+// (lookup.cpp), changes are queued for the writer or noted for its journal. Nothing after the
+// constructor waits for the disk but stop().
+
 namespace reprise::proxy::cache::disk {
 
 namespace {
@@ -193,7 +197,7 @@ tier::tier(const tier_settings& settings,
     loader_ = std::make_unique<loader>(core_, *writer_, std::move(says));
 }
 
-// Everything that others hold is there, and closed: no thread but the writer's, which waits.
+// Makes all parts that others hold on to, but closed: the only thread is the writer's, which waits.
 void tier::turn_off(const tier_settings& chosen,
                     std::shared_ptr<filesystem> files,
                     purge_list& purges,

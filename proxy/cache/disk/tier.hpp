@@ -16,7 +16,7 @@
 // Threads   every member: any, unless it says otherwise. No call here opens, syncs or unlinks a
 //           file, or does a read or write that may block: writer, readers and loader are threads of
 //           the tier's own.
-// Memory    the index (at most 24 bytes an object), the two queues (bounded), what is being read.
+// Memory    the index (at most 24 bytes per object), the two queues (bounded), what is being read.
 // Errors    none are thrown after the constructor; figures() and the log say what went wrong.
 
 #include "filter/key_hash.hpp"
@@ -53,10 +53,10 @@ struct tier_settings {
     std::uint64_t size = 0;        ///< bytes that segments, journal and all else take at most
     std::uint64_t segment = 0;     ///< bytes; 0: size / 128, within bounds (FORMAT.md)
     std::uint64_t max_object = 0;  ///< bytes of body; 0: a quarter of size
-    /// Of the bytes written at most this share may be objects carried forward.
+    /// Largest share of the written bytes that may be objects carried forward.
     double carry = 0.25;
     double exponent = 0.4;  ///< of length in what a byte is worth (space.hpp)
-    /// Not written: what is asked for less than what it would push out (space.hpp).
+    /// What is asked for less than what it would push out is not written (space.hpp).
     bool choosy = false;
     std::size_t readers = 4;                ///< threads
     std::size_t read_queue = 256;           ///< reads that wait for them; further ones are refused
@@ -108,7 +108,7 @@ class tier;
 /// outlives it.
 class disk_lookup {
 public:
-    /// `sleeper` is notified when a read has ended that step() was told to wait for.
+    /// `sleeper` is notified when a read that step() waits for has ended.
     disk_lookup(tier& from,
                 const filter::key_hash& key,
                 std::string_view url,
@@ -211,12 +211,12 @@ public:
     /// thread, when the journal has it (synced); at once when there is nothing to keep.
     /// Call it after invalidations::note, so that what is being put meanwhile stays out.
     void invalidate(const filter::key_hash& key, std::function<void()> kept = {});
-    /// `newer` is in memory and is not to be written here now. What is here of the same variant
-    /// goes, now and after any restart, for it would be found when `newer` has left memory; unless
-    /// it is the more recent: then that is told.
+    /// `newer` is in memory and won't be written now. Removes the disk's copy of that variant for
+    /// good, so that it can't reappear when memory drops `newer`; if the disk's is the more recent,
+    /// reports that instead (on_outdated).
     void outdate(const filter::key_hash& key, std::string_view url, const stored_ptr& newer);
-    /// Who hears of a response that was put here, or told to outdate, and is older than what is
-    /// here. On the writer's thread. Before the first put.
+    /// Hears of a response that was given to put() or outdate() and is older than what is here. On
+    /// the writer's thread. Before the first put.
     using outdated_call =
         std::function<void(const filter::key_hash&, std::string_view url, const stored_ptr&)>;
     void on_outdated(outdated_call told);

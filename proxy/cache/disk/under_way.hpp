@@ -2,9 +2,9 @@
 // Which objects have a newer response on its way to the disk.
 //
 // A response that memory has let go of while its record still waits for the writer is nowhere to be
-// found, but an older one may be: in the index, or ahead in the queue. Whoever looks in between
-// would see the older come back. So while a key is under way nothing of it is found on disk; the
-// request goes to the origin. What the queue has no room for outdates what is ahead in it.
+// found, but an older one may be: in the index, or ahead in the queue. A look-up in between would
+// see the older come back. So while a key is under way nothing of it is found on disk; the request
+// goes to the origin. A response that the queue has no room for outdates what is ahead in it.
 //
 // So a large object that is asked for faster than the disk writes it would be fetched, queued and
 // hidden again for ever. A second copy of a representation that is under way is therefore not
@@ -93,8 +93,8 @@ public:
         const std::lock_guard lock{guard_};
         return waiting_.contains(object);
     }
-    /// When the last copy of this representation that is under way was asked for, as a count of
-    /// invalidations; none when none is.
+    /// When the last copy of this representation under way was asked for, as a count of
+    /// invalidations; none: none is.
     [[nodiscard]] std::optional<std::uint64_t> asked_for(
         const filter::key_hash& representation) const {
         if (many_.load(std::memory_order_acquire) == 0) {

@@ -40,9 +40,9 @@ struct variant_directory {
     bool remove(std::uint64_t discriminator);
 };
 
-/// The variant that the request selects; of several (origins may vary by this or that) the one that
-/// arrived last, of equally new ones the last stored. Null: none. At most one text is made for
-/// each list of names. `request` as forwarded (vary.hpp).
+/// The variant that the request selects; if several (origins may vary by this or that) the one that
+/// arrived last, of equally new ones the last stored. Null: none. At most one text is made for each
+/// list of names. `request` as forwarded (vary.hpp).
 [[nodiscard]] const listed_variant* select(const variant_directory& from,
                                            const filter::key_hash& primary,
                                            http::field_list request);
@@ -52,7 +52,7 @@ struct directory_source {
     const variant_directory& directory;
 };
 
-/// As of the other records. Its expiry is the latest of its variants'.
+/// As for the other records. Its expiry is the latest of its variants'.
 [[nodiscard]] result<std::size_t> sized(const directory_source& what) noexcept;
 /// @pre into.size() == *sized(what)
 record_header encode(const directory_source& what,

@@ -10,7 +10,7 @@ namespace reprise::proxy::cache::disk {
 
 namespace {
 
-// What is written and not yet synced when nothing more comes is synced so much later.
+// When nothing more comes, what is written and not yet synced is synced so much later.
 constexpr std::chrono::seconds sync_after{5};
 constexpr steady_time never{};
 // Purges that are remembered one by one while the journal can't be written.
@@ -74,7 +74,7 @@ writer::~writer() {
 
 namespace {
 
-// Whose newer response, or none, is on its way by this task.
+// The object of which this task brings a newer response; none: none.
 std::optional<task_subject> subject_of(const write_task& task) {
     if (const auto* put = std::get_if<response_task>(&task)) {
         if (put->kind == record_kind::refresh) {
@@ -109,9 +109,9 @@ bool writer::offer(write_task task, std::uint64_t bytes) {
         const auto number = about ? core_->on_their_way.begin(*about) : 0;
         offered_.push_back({std::move(task), bytes, about, number});
         offered_bytes_ += bytes;
-        // Nobody finds a large object before its head is written, and no other tier has it: who
-        // comes meanwhile fetches all of it again, or validates it again. Beside its size it is
-        // nothing that the last page is written twice.
+        // Nobody finds a large object before its head is written, and no other tier has it:
+        // requests meanwhile fetch or validate it again. Beside its size a last page written twice
+        // is nothing.
         write_now_ = write_now_ || of_large;
         wake = sleeping_ == sleep::for_anything ||
                (sleeping_ == sleep::for_a_piece &&
@@ -347,7 +347,7 @@ void writer::write_all_offered(std::unique_lock<std::mutex>& lock) {
     write_by_ = never;
 }
 
-// What they wrote can be found by now.
+// Ends the tasks whose records can be found by now.
 void writer::end_carried_out(bool all) {
     while (!carried_out_.empty() && (all || carried_out_.front().entered <= tail_.entered())) {
         core_->on_their_way.end(carried_out_.front().about);
@@ -355,7 +355,7 @@ void writer::end_carried_out(bool all) {
     }
 }
 
-// A newer response came that the queue had no room for.
+// A newer response came that the queue had no room for: this one is not written.
 void writer::let_go(const write_task& task) {
     if (const auto* response = std::get_if<response_task>(&task)) {
         core_->counts.skipped.fetch_add(1, std::memory_order_relaxed);
@@ -412,7 +412,8 @@ log_position writer::position() const noexcept {
     return tail_.is_open() ? tail_.position() : log_position{next_sequence_, 0};
 }
 
-// Of what a restart might find: a segment that could not be begun anew still has its old records.
+// The lowest position of any record a restart might find; a segment that could not be begun anew
+// still holds its old ones.
 log_position writer::oldest_position() const {
     std::uint64_t lowest = tail_.is_open() ? tail_.position().sequence : 0;
     for (std::uint32_t number = 0; number < core_->segments.size(); ++number) {
@@ -475,8 +476,8 @@ void writer::keep_noted() {
     keep_later(std::move(entries), std::move(calls));
 }
 
-// A disk may be away for days. Then a restart that comes first finds nothing of all that is older;
-// and who waited to hear of so many others has gone.
+// A disk may be away for days. Too many entries become one, which drops all that is older: a
+// restart then begins empty. If callers are too many the earlier ones have timed out.
 void writer::keep_later(std::vector<journal_entry> entries,
                         std::vector<std::function<void()>> calls) {
     // Bans are in their list, from which the journal is written anew.
@@ -502,16 +503,15 @@ error_code writer::rewrite_journal(std::span<const journal_entry> more) {
     for (const auto& entry : more) {
         says.add(entry);
     }
-    // What the list has is what counts: of bans that say the same the last alone.
-    // The epoch first, so that one that is made meanwhile is written again; what was pushed out of
-    // the list last.
+    // The list decides: of bans that say the same only the last counts. The epoch is read first, so
+    // that a ban made meanwhile is written again; forgotten() is read last.
     says.epoch = core_->purges.epoch();
     says.bans = core_->purges.made_since(0);
     says.forgotten = core_->purges.forgotten();
     journal_epoch_ = says.epoch;
     says.last = std::max(says.last, position());
     auto entries = says.entries(oldest_position());
-    // Two of them are there for a moment, and this one is to have room for more.
+    // For a moment there are two journals, and this one is to have room for more.
     const auto limit = core_->shape.journal_most / 8 * 3;
     const auto store = core_->store.store;
     while (encoded_bytes(entries, store) > limit &&

@@ -61,13 +61,13 @@ struct extent_task {
     std::uint32_t part = 0;
     std::vector<slice> bytes;
 };
-/// Of these extents no head will come.
+/// The object was given up: no head will follow these extents.
 struct abandon_task {
     filter::key_hash primary{};
     std::uint64_t object = 0;
     std::uint32_t parts = 0;
 };
-/// What is there of this variant goes, unless it is more recent than `newer`.
+/// The disk's copy of this variant goes, unless it is more recent than `newer`.
 struct outdate_task {
     filter::key_hash primary{};
     std::uint64_t discriminator = 0;
@@ -97,7 +97,7 @@ struct loaded_segment {
 
 class writer {
 public:
-    /// `epoch`: of the last ban that the journal has. `troubled`: the journal could not be written.
+    /// `epoch`: that of the last ban in the journal. `troubled`: the journal could not be written.
     writer(std::shared_ptr<core> of, journal kept, std::uint64_t epoch, bool troubled);
     ~writer();  ///< stop()
     writer(const writer&) = delete;
@@ -133,7 +133,7 @@ private:
         std::optional<task_subject> about;  ///< under way as this
         std::uint64_t number = 0;
     };
-    /// Carried out; over when so many have entered the index.
+    /// Done; over once this many records have entered the index.
     struct carried_out {
         task_subject about;
         std::uint64_t entered = 0;
@@ -143,7 +143,7 @@ private:
     template <class Note>
     bool add_note(const Note& what, std::function<void()> kept);
     void run();
-    /// Until there is something to do. False: stop.
+    /// Waits until there is something to do. False: stop.
     [[nodiscard]] bool wait(std::unique_lock<std::mutex>& lock);
     void end_carried_out(bool all);
     void let_go(const write_task& task);
@@ -151,7 +151,7 @@ private:
     void keep_noted();
     void keep_later(std::vector<journal_entry> entries, std::vector<std::function<void()>> calls);
     void skip_offered();
-    /// A newer response of this key is not written. What is there is older: it must not be found
+    /// A newer response of this key is not written. What is on disk is older, and must not be found
     /// when memory has let the newer go. (After a restart it may be, as after a kill.)
     void let_older_go(const filter::key_hash& object);
 
@@ -175,7 +175,7 @@ private:
     std::optional<index_entry> append(const Source& source, std::uint64_t id);
     [[nodiscard]] bool make_room(std::uint64_t record_bytes);
     [[nodiscard]] bool open_next();
-    /// One that failed only if `even_failed`, and there is no other.
+    /// One that failed only if `even_failed` and there is no other.
     [[nodiscard]] std::optional<std::uint32_t> free_segment(bool even_failed);
     [[nodiscard]] error_code try_journal();
     [[nodiscard]] std::optional<std::uint32_t> oldest_segment() const;

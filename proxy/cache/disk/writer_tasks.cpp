@@ -62,8 +62,8 @@ stored_ptr writer::head_under(const filter::key_hash& key) {
     return make_response(*view);
 }
 
-// The newest head of a variant; null: there is none. It is read for what is to take another's
-// place; of what is new the index says that there is nothing to be read.
+// The newest head of a variant; null: there is none. Costs a read where one takes another's place;
+// for a new one the index says that there is nothing to read.
 stored_ptr writer::newest_of(const filter::key_hash& primary, std::uint64_t discriminator) {
     auto object = head_under(index_key(record_kind::object, primary, discriminator));
     if (!object) {
@@ -84,7 +84,7 @@ void writer::perform(const outdate_task& task) {
     }
 }
 
-// Whether it is in the index, can't be read, or may still be loaded.
+// Removes it, whether it is in the index, can't be read, or may still be loaded.
 void writer::forget(const outdate_task& task) {
     const auto object = index_key(record_kind::object, task.primary, task.discriminator);
     const bool may_come = core_->loading.load(relaxed);
@@ -115,7 +115,7 @@ void writer::perform(const response_task& task) {
         core_->counts.skipped.fetch_add(1, relaxed);
         return;
     }
-    // What came later may have been written before: a download took long, a response left memory
+    // A more recent one may have been written before: a download took long, a response left memory
     // late, or a 304 was overtaken by another.
     if (const auto there = newest_of(task.primary, discriminator);
         there && is_outdated_by(*task.response, *there)) {
@@ -183,7 +183,7 @@ void writer::write_response(const response_task& task, std::uint64_t discriminat
         }
         return;
     }
-    // Of a variant its directory is told.
+    // Variants are not told one by one: their directory is.
     const bool told = core_->settings.told != nullptr && discriminator == 0;
     const auto& response = *task.response;
     tail_.publish_later({.key = index_key(task.kind, task.primary, discriminator),
@@ -373,8 +373,8 @@ std::optional<std::uint32_t> writer::free_segment(bool even_failed) {
     return last_choice;
 }
 
-// Whether it is one segment that fails, and not the disk: what others have is not to be given up
-// for tries that fail all alike.
+// Whether one segment fails, and not the disk: other segments' contents are not to be given up for
+// tries that all fail alike.
 error_code writer::try_journal() {
     const bool failed_lately = !failed_.empty() || backoff_.count() != 0;
     if (!failed_lately) {
@@ -446,7 +446,7 @@ bool writer::open_next() {
         }
         if (failed) {
             if (const auto left = core_->segments.left_in_file(*number); left != 0) {
-                // What newer records took the place of is not to come back at a restart.
+                // What newer records replaced is not to come back at a restart.
                 const journal_entry over{{left + 1, 0}, dropped_all{}};
                 if (journal_broken_ || journal_.append({&over, 1}, true)) {
                     journal_broken_ = true;

@@ -25,9 +25,9 @@ public:
     invalidation_times();
 
     void note(const filter::key_hash& key, wall_time when) noexcept;
-    /// Of every key.
+    /// Notes every key.
     void note_all(wall_time when) noexcept;
-    /// False: nothing of what was noted of `key` happened at `moment` or later.
+    /// False: nothing noted of `key` happened at `moment` or later.
     [[nodiscard]] bool since(const filter::key_hash& key, wall_time moment) const noexcept;
 
 private:

@@ -19,7 +19,7 @@ struct invalidation_mark {
 };
 
 /// Memory    64 stripes of the last 64 keys each.
-/// Threads   any number; a short lock a stripe.
+/// Threads   any number; a short lock per stripe.
 class invalidations {
 public:
     invalidations();

@@ -74,7 +74,7 @@ void purge_list::add(ban next) {
     next.epoch = epoch_.load(std::memory_order_relaxed) + 1;
     const auto number = next.epoch;
     take_in(std::move(next));
-    // Last, so that who sees the number finds the ban.
+    // Last, so that whoever sees the number finds the ban.
     epoch_.store(number, std::memory_order_release);
 }
 

@@ -69,7 +69,7 @@ struct forgotten_bans {
     wall_time soft_time{};
 };
 
-/// Memory   at most limits.bytes of text and about 100 bytes a ban.
+/// Memory   at most limits.bytes of text and about 100 bytes per ban.
 /// Threads  any number: epoch() is one load, the rest takes a short lock.
 class purge_list {
 public:
@@ -113,9 +113,8 @@ public:
     /// The bans in the list that were made after `since`, oldest first. Copies them.
     [[nodiscard]] std::vector<kept_ban> made_since(std::uint64_t since) const;
     [[nodiscard]] forgotten_bans forgotten() const;
-    /// Takes back what made_since(0) and forgotten() gave before a restart, and goes on counting
-    /// behind `epoch`: one that no response of the time before can have been checked to, unless it
-    /// was. What does not fit is forgotten as ever.
+    /// Restores what made_since(0) and forgotten() gave before a restart; what does not fit is
+    /// forgotten. `epoch` must be no lower than any that an earlier response was checked to.
     /// @pre the bans are in order of their epochs, none of which is above `epoch`; no ban was made
     ///      in this list
     void restore(std::vector<kept_ban> bans, const forgotten_bans& forgotten, std::uint64_t epoch);

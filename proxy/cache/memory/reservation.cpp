@@ -7,7 +7,7 @@ namespace reprise::proxy::cache {
 namespace {
 constexpr auto relaxed = std::memory_order_relaxed;
 
-// Of a store of this capacity, while `promised` is promised, `own` of it to who wants `bytes`.
+// True if `bytes` in all may be promised to a holder of `own`, with `promised` already promised.
 bool may_have(std::uint64_t capacity,
               std::uint64_t promised,
               std::uint64_t own,
@@ -37,7 +37,7 @@ bool reservation::grow_to(std::uint64_t bytes) {
     if (bytes <= bytes_) {
         return true;
     }
-    // What is refused is counted at no moment: another thread would make room for it.
+    // Only what is granted is counted: a refusal must not make another thread evict.
     const auto more = bytes - bytes_;
     const auto capacity = store_->capacity_.load(relaxed);
     auto promised = store_->reserved_.load(relaxed);

@@ -11,11 +11,11 @@ class response_store;
 /// Bytes promised to a fetch that is being stored, counted in the budget while the body arrives;
 /// given back when destroyed.
 ///
-/// Who promises for what has not come yet lets a body that never comes keep out others: so a
-/// promise follows the bytes, a little ahead. All promises together take at most a quarter of the
-/// store, and each at most `share` times what they leave of that: however many stall, something is
-/// left for the next, and what is small finds room in it (as switches share their buffers among
-/// queues: Choudhury and Hahne 1998).
+/// A promise made for bytes that never come would keep others out, so it grows with the bytes,
+/// slightly ahead. All promises together take at most a quarter of the store, and each at most
+/// `share` times what they leave of that: however many stall, something is left for the next, and
+/// what is small finds room in it (as switches share their buffers among queues: Choudhury and
+/// Hahne 1998).
 class reservation {
 public:
     reservation() = default;

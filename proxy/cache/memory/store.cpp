@@ -8,6 +8,9 @@
 #include <bit>
 #include <utility>
 
+// The budget over all stripes: what is charged is counted once, in atomics, and what must leave
+// leaves the fullest stripe. A visit locks one stripe; no two are ever locked at once.
+
 namespace reprise::proxy::cache {
 
 namespace {
@@ -39,8 +42,8 @@ struct response_store::stripes {
         return key.high % count;
     }
 
-    // The fullest of those that `sizes` tells of; from where the last search ended, so that equals
-    // take turns. Four cache lines. `count`: all are empty.
+    // The fullest by `sizes`; begins elsewhere each time, so that equals take turns. Four cache
+    // lines. `count`: all are empty.
     std::size_t fullest(const std::array<std::atomic<std::uint32_t>, most_stripes>& sizes) {
         const auto from = turn.fetch_add(1, relaxed);
         std::size_t best = count;
@@ -357,7 +360,7 @@ bool response_store::takes(const filter::key_hash& key, std::string_view url, st
     return home.settled(key, url) != nullptr || home->takes(key, bytes, outlook(bytes));
 }
 
-// For a stripe to which `more` bytes are promised beside its part of all that is.
+// For a stripe to which `more` bytes are promised beside its part of all promises.
 stripe_outlook response_store::outlook(std::uint64_t more) const noexcept {
     const auto taken = this->taken() + more;
     const auto excess = taken - std::min(taken, capacity_.load(relaxed));

@@ -1,7 +1,7 @@
 #pragma once
 // The memory tier: stored responses by primary key, within a byte budget.
 //
-// A primary key (method GET + URL) has one resource, a resource one stored response a variant.
+// A primary key (method GET + URL) has one resource, a resource one stored response per variant.
 // Resources live in stripes, each behind its own short lock; what is found is immutable and shared,
 // so nobody holds a lock while it sends. Each stripe (store_stripe.hpp) has an eviction policy of
 // its own over what was admitted, and a line of what waits on probation (policy/residents.hpp). The
@@ -44,7 +44,7 @@ struct store_plan {
     std::uint64_t capacity = 0;  ///< bytes
     eviction_kind policy = eviction_kind::sieve;
     double exponent = 1;  ///< of size, with gdsf (policy_tuning)
-    /// What gdsf and lfu_da count requests by; noted by whoever asks, before find. Null: they count
+    /// What gdsf and lfu_da count requests by; noted by the caller, before find. Null: they count
     /// for themselves what is in.
     std::shared_ptr<const frequency_sketch> requests{};
     double probation = 0;  ///< share of the capacity for first requests, 0 to 1 (residents.hpp)
@@ -93,8 +93,8 @@ public:
     response_store& operator=(const response_store&) = delete;
 
     /// The newest variant that `request` selects (RFC 9111 4.1), marked as used; the policy hears
-    /// of a miss otherwise. Once a request. One on probation is admitted when this is the last use
-    /// that it needs: found::just_admitted says so.
+    /// of a miss otherwise. Once per request. One on probation is admitted when this is the last
+    /// use that it needs: found::just_admitted says so.
     [[nodiscard]] found find(const filter::key_hash& key,
                              std::string_view url,
                              http::field_list request) const;
@@ -106,9 +106,9 @@ public:
 
     /// Stores a response under its key, in place of the variant with the same selecting values;
     /// evicts until it fits. False when it is larger than the whole capacity, or when the key was
-    /// invalidated or purged after `asked`, the mark taken before the origin was asked (of long
-    /// fetches in a storm of invalidations: when it may have been). On probation (residents::enter
-    /// says what that is), it replaces what was admitted as admitted.
+    /// invalidated or purged after `asked`, the mark taken before the origin was asked (or may have
+    /// been, in a storm of invalidations). On probation (residents::enter says what that is), it
+    /// replaces what was admitted as admitted.
     bool put(const filter::key_hash& key,
              std::string_view url,
              stored_ptr response,
@@ -116,7 +116,7 @@ public:
              standing as = standing::admitted,
              unsigned uses_to_admit = 1);
 
-    /// The same of a response asked for just now.
+    /// The same for a response asked for just now.
     bool put(const filter::key_hash& key, std::string_view url, stored_ptr response) {
         return put(key, url, std::move(response), mark(key));
     }
@@ -132,7 +132,7 @@ public:
                  stored_ptr updated,
                  invalidation_mark asked);
 
-    /// The same of a validation asked for just now.
+    /// The same for a validation asked for just now.
     bool freshen(const filter::key_hash& key,
                  std::string_view url,
                  const stored_ptr& current,
@@ -180,8 +180,8 @@ public:
     /// What was invalidated lately. Other tiers hold what they are given against the same.
     [[nodiscard]] const invalidations& invalidated() const noexcept { return invalidated_keys_; }
 
-    /// False: a response of `bytes` under a key that has none would be let go of as soon as it came
-    /// in, for the policy thinks more of what is here. Ask once a response, before room is reserved
+    /// False: a response of `bytes` under a key that has none would leave as soon as it came in,
+    /// for the policy thinks more of what is here. Ask once per response, before room is reserved
     /// for it.
     [[nodiscard]] bool takes(const filter::key_hash& key,
                              std::string_view url,

@@ -201,7 +201,7 @@ store_stripe::placing store_stripe::put(const filter::key_hash& key,
     for (std::size_t i = 0; i < owner.variants.size(); ++i) {
         const auto& old = *owner.variants[i]->response;
         if (old.vary == response->vary && old.selecting == response->selecting) {
-            // What has earned its place keeps it, whoever puts the new one.
+            // What has earned its place keeps it, whatever the new one enters as.
             if (owner.variants[i]->to_go == 0) {
                 as = standing::admitted;
             }

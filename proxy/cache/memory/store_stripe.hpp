@@ -1,5 +1,5 @@
 #pragma once
-// One stripe of the memory tier: resources, their variants, and who of them leaves next.
+// One stripe of the memory tier: resources, their variants, and which of them leaves next.
 //
 // The store's second half, without its budget: a stripe says what it holds and drops what it is
 // told to; the store decides when. Internal to store.cpp.
@@ -55,7 +55,7 @@ public:
     /// What went, for the caller to destroy when the lock is gone.
     using leavings = std::vector<stored_ptr>;
 
-    /// `told`: null, or who hears of what it holds, and outlives it.
+    /// `told` hears of what the stripe holds, and outlives it; or null.
     store_stripe(std::unique_ptr<eviction_policy> policy,
                  std::uint64_t capacity,
                  double probation,
@@ -90,8 +90,7 @@ public:
 
     /// What becomes of a put.
     struct placing {
-        bool fits = false;      ///< false: larger than `most`; what it was to replace went all the
-                                ///< same
+        bool fits = false;      ///< false: larger than `most`, and what it was to replace is gone
         bool in_place = false;  ///< of an older one with the same selecting values
     };
     /// Stores a variant; whatever it replaces or displaces goes to `gone`. `most` bounds its
@@ -128,9 +127,9 @@ public:
     };
     [[nodiscard]] evicted evict(bool probation_first, const stripe_outlook& at);
 
-    /// By what its own will be once all fits: planned by more, what is new would come in for
-    /// nothing. Of what is much for one stripe the others bear their parts: planned without that,
-    /// a policy would let go of its ghosts and of all that is new.
+    /// Plans for the bytes this stripe will hold once everything fits. Planning for more would let
+    /// the newcomer in at no cost. For other stripes' excess at most a sixteenth is taken off, or
+    /// the policy would drop its ghosts and everything new.
     void plan_for(const stripe_outlook& at) noexcept {
         const auto soon = held.bytes() + at.expected;
         const auto leaves = std::max(at.own, std::min(at.excess, soon / 16));
@@ -145,7 +144,7 @@ public:
     std::uint64_t overhead = 0;  ///< of `held`, as last accounted for
 
 private:
-    // Out of its resource; its place in `held` is the caller's business.
+    // Takes it out of its resource; its place in `held` is the caller's business.
     stored_ptr detach(entry& one);
     stored_ptr take(resource& owner, std::size_t at);
     void erase(const filter::key_hash& key);

@@ -1,8 +1,8 @@
 #pragma once
 // The tags that origins give their responses (Surrogate-Key, Cache-Tag), for purges by tag.
 // A stored response keeps hashes of its tags, on disk too: XXH3, without key or seed, whatever the
-// process. A purge by tag compares the origin too (purges.hpp), so whoever looks for a collision
-// can only purge what is his own.
+// process. A purge by tag compares the origin too (purges.hpp), so an origin that looks for
+// collisions can only purge its own responses.
 //
 // Both fields go on to the client as they came: a forward proxy is nobody's delegate, and a cache
 // behind it may want to purge by them.
