@@ -145,9 +145,13 @@ squid_uses_digest() {
 squid_logged() {
     grep -cE -- "$1" "$squid_dir/access.log" || true
 }
-# logged PATTERN: of Reprise's, which is a moment behind.
+# log_is_written: every line that was handed to Reprise's access log stands in it.
+log_is_written() {
+    [[ $(wc -l <"$work/access.log") == "$(figure reprise_access_log_lines_total)" ]]
+}
+# logged PATTERN: how many lines of Reprise's access log match.
 logged() {
-    sleep 0.5
+    within 20 "the access log is written" log_is_written >/dev/null
     grep -cE -- "$1" "$work/access.log" || true
 }
 # figure NAME: of Reprise, as it is in /metrics.
@@ -160,7 +164,7 @@ asked_squid() {
 }
 # asked_in_vain: the URLs that Reprise was asked for with only-if-cached, and did not have.
 asked_in_vain() {
-    sleep 0.5 # the log is a moment behind
+    within 20 "the access log is written" log_is_written >/dev/null
     sed -n 's/.*"url":"\([^"]*\)".*"reason":"only_if_cached_miss".*/\1/p' "$work/access.log"
 }
 sibling_hits() {

@@ -27,11 +27,15 @@ ask 3 # the third is a hit
 strace -f -qq -o "$work/calls" -p "$proxy_pid" 2>"$work/strace.log" &
 tracer=$!
 started+=("$tracer")
-sleep 1
-if ! kill -0 "$tracer" 2>/dev/null; then
-    echo "skipped: strace may not attach here: $(<"$work/strace.log")"
-    exit 77
-fi
+# Until every thread is traced.
+for ((tries = 0; tries < 1000; ++tries)); do
+    if ! kill -0 "$tracer" 2>/dev/null; then
+        echo "skipped: strace may not attach here: $(<"$work/strace.log")"
+        exit 77
+    fi
+    grep -q '^TracerPid:[[:space:]]*0$' "/proc/$proxy_pid/task/"*/status || break
+    sleep 0.02
+done
 hits=300
 ask "$hits"
 kill -INT "$tracer"

@@ -2,6 +2,8 @@
 
 #include "tests/scenario/figures.hpp"
 #include "tests/scenario/world.hpp"
+#include "tests/support/counted_allocations.hpp"
+#include "tests/support/under_test.hpp"
 
 TEST_SUITE("scenario/first_hit") {
 
@@ -33,6 +35,36 @@ TEST_SUITE("scenario/first_hit") {
         CHECK(std::stoi(cache_status_of(third).ttl) <= 60);
         CHECK(std::stoi(cache_status_of(third).ttl) > 30);
         CHECK(w.origin.count("/a") == 2);
+    }
+
+    TEST_CASE("a hit allocates nothing") {
+        if (sanitized) {
+            return;
+        }
+        for (const auto* log : {"off", "file"}) {
+            CAPTURE(log);
+            const temp_dir files;
+            auto settings = storing_settings();
+            settings["threads"] = 1;
+            settings["log"]["access"] = std::string{log} == "off" ? log : files.file("access.log");
+            const counted_allocations counted;
+            fake_origin origin;
+            origin.on("/a", ok("Cache-Control: max-age=600\r\n", std::string(2'000, 'a')));
+            proxy_process proxy{settings, counted.environment()};
+            auto one = proxy.connect();
+            const auto request = absolute_request("GET", origin.url("/a"));
+            const auto ask = [&](unsigned times) {
+                const auto before = counted.now();
+                for (unsigned i = 0; i < times; ++i) {
+                    CHECK(one.ask(request).status == 200);
+                }
+                return counted.now() - before;
+            };
+            CHECK(ask(1) > 10);  // a miss does
+            (void)ask(50);
+            // What the program does beside it, each second, is not a hit's.
+            CHECK(ask(2'000) < 500);
+        }
     }
 
     TEST_CASE("a hit has the origin's body and fields, and an Age") {

@@ -6,6 +6,7 @@
 //   REPRISE_SANITIZED         set: it has a sanitizer: be patient, and generous with memory
 //   REPRISE_WALL_CLOCK_SHIM   as REPRISE_PROGRAM: tests/support/wall_clock_shim.cpp
 //   REPRISE_DISK_FAULT_SHIM   as REPRISE_PROGRAM: tests/support/disk_fault_shim.cpp
+//   REPRISE_ALLOCATION_SHIM   as REPRISE_PROGRAM: tests/support/allocation_shim.cpp
 
 #include <cstdlib>
 #include <string>
