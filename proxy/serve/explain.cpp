@@ -376,8 +376,10 @@ explanation explain(const thread::common_state& common,
     }
     const auto known = decide(asked, now_settings, common.pseudonym);
     if (known && known->why.why != cache::rule::method) {
-        out["verdict"] = *told_of(known->what, now_settings, asked, listener);
-        return say(200, out);
+        if (auto told = told_of(known->what, now_settings, asked, listener)) {
+            out["verdict"] = std::move(*told);
+            return say(200, out);
+        }
     }
     std::string scratch;
     find_key(asked, listener, common.admission.secret(), scratch);

@@ -89,19 +89,13 @@ bool peer_page::should_wait() const {
 }
 
 awaitable<ended> peer_page::wait_until_ready() {
-    auto& w = x_.w;
-    auto& session = x_.session;
-    session.waiting = true;
-    if (w.watched++ == 0) {
-        w.watch.expire_after(between_looks);
+    while (steady_now() - x_.started < longest_wait &&
+           !x_.w.common.draining.load(std::memory_order_relaxed) && should_wait()) {
+        if (co_await x_.out.wait(steady_now() + between_looks) == ended::gone) {
+            co_return x_.out.leave();
+        }
     }
-    while (steady_now() - x_.started < longest_wait && !w.timer.stopped() && !session.client_gone &&
-           !w.common.draining.load(std::memory_order_relaxed) && should_wait()) {
-        (void)co_await session.arrived.wait(steady_now() + between_looks);
-    }
-    session.waiting = false;
-    --w.watched;
-    co_return session.client_gone ? x_.out.leave() : ended::keep;
+    co_return ended::keep;
 }
 
 awaitable<ended> peer_page::send_in_two(const peer::resource_answer& page) {

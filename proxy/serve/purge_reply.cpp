@@ -39,8 +39,7 @@ awaitable<bool> purge_reply::is_kept() {
     x_.w.common.store.keep_purges(std::move(tell));
     const auto until = steady_now() + purge_patience;
     while (!kept->load() && steady_now() < until) {
-        const bool signalled = co_await x_.session.arrived.wait(until);
-        if (!signalled) {
+        if (co_await x_.out.wait(until) == ended::gone) {
             break;
         }
     }

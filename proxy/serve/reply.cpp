@@ -61,7 +61,7 @@ awaitable<ended> reply::send() {
     co_return sent ? ended::keep : ended::gone;
 }
 
-awaitable<ended> reply::wait() {
+awaitable<ended> reply::wait(steady_time until) {
     if (on_.client_gone) {
         co_return ended::gone;
     }
@@ -70,10 +70,11 @@ awaitable<ended> reply::wait() {
     if (w.watched++ == 0) {
         w.watch.expire_after(between_looks);
     }
-    const bool signalled = co_await on_.arrived.wait(steady_time::max());
+    const bool signalled = co_await on_.arrived.wait(until);
     on_.waiting = false;
     --w.watched;
-    co_return signalled && !on_.client_gone ? ended::keep : ended::gone;
+    const bool program_ends = !signalled && steady_now() < until;
+    co_return program_ends || on_.client_gone ? ended::gone : ended::keep;
 }
 
 ended reply::end() {

@@ -67,8 +67,9 @@ public:
     [[nodiscard]] std::optional<ended> send_now();
     /// Sends what is composed. `gone`: the client took too little for too long, or left.
     [[nodiscard]] awaitable<ended> send();
-    /// Waits for news of a fetch, of the disk or of the store.
-    [[nodiscard]] awaitable<ended> wait();
+    /// Waits for news of a fetch, of the disk or of the store; at `until` there is none.
+    /// `gone`: the client left, or the program ends.
+    [[nodiscard]] awaitable<ended> wait(steady_time until = steady_time::max());
     /// Everything has gone out: with what follows it the connection may go on, or end.
     ended end();
     /// Ends the reply so that the client can't take what it has for all of it.
