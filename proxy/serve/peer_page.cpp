@@ -91,7 +91,8 @@ bool peer_page::should_wait() const {
 awaitable<ended> peer_page::wait_until_ready() {
     while (steady_now() - x_.started < longest_wait &&
            !x_.w.common.draining.load(std::memory_order_relaxed) && should_wait()) {
-        if (co_await x_.out.wait(steady_now() + between_looks) == ended::gone) {
+        const auto waited = co_await x_.out.wait(steady_now() + between_looks);
+        if (waited == ended::gone) {
             co_return x_.out.leave();
         }
     }

@@ -39,7 +39,8 @@ awaitable<bool> purge_reply::is_kept() {
     x_.w.common.store.keep_purges(std::move(tell));
     const auto until = steady_now() + purge_patience;
     while (!kept->load() && steady_now() < until) {
-        if (co_await x_.out.wait(until) == ended::gone) {
+        const auto waited = co_await x_.out.wait(until);
+        if (waited == ended::gone) {
             break;
         }
     }

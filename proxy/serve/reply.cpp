@@ -73,6 +73,9 @@ awaitable<ended> reply::wait(steady_time until) {
     const bool signalled = co_await on_.arrived.wait(until);
     on_.waiting = false;
     --w.watched;
+    if (!signalled && on_.client.client_left()) {
+        on_.client_gone = true;  // shorter waits than between_looks are not looked at
+    }
     const bool program_ends = !signalled && steady_now() < until;
     co_return program_ends || on_.client_gone ? ended::gone : ended::keep;
 }
