@@ -92,6 +92,14 @@ std::string_view strong_validator_of(http::field_list response, wall_time now) {
     return http::if_range_holds({&asked, 1}, response, now) ? modified->value : std::string_view{};
 }
 
+bool are_of_one_representation(const stored_response& one, const stored_response& other) {
+    const auto lines = one.fields();
+    const auto other_lines = other.fields();
+    const auto validator = strong_validator_of(lines, one.freshness.response_time);
+    return !validator.empty() &&
+           validator == strong_validator_of(other_lines, other.freshness.response_time);
+}
+
 std::shared_ptr<stored_response> made_of_part(std::string_view head,
                                               const part_place& place,
                                               body_ptr content) {

@@ -38,6 +38,9 @@ struct part_place {
 /// What names a representation byte by byte, as If-Range says it: two responses with the same one,
 /// not empty, have the same bytes. Empty: it has none. A view into the lines.
 [[nodiscard]] std::string_view strong_validator_of(http::field_list response, wall_time now);
+/// By their strong validators: parts of the one are parts of the other.
+[[nodiscard]] bool are_of_one_representation(const stored_response& one,
+                                             const stored_response& other);
 
 /// What a 206 is stored as. The directives, the freshness, vary and selecting values are the
 /// caller's to set, from the 206's own head.

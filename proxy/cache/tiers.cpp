@@ -1,5 +1,6 @@
 #include "proxy/cache/tiers.hpp"
 
+#include "proxy/cache/partial_response.hpp"
 #include "proxy/cache/recency.hpp"
 
 #include <utility>
@@ -67,7 +68,7 @@ bool tiers::put(const filter::key_hash& key,
     const bool to_disk = disk_ && when_ == disk_write::admission && as == standing::admitted &&
                          !response->parts && disk_->put(key, url, response, asked);
     const bool in_memory = memory_.put(key, url, response, asked, as, uses_to_admit);
-    if (disk_ && in_memory && !to_disk && !response->parts) {
+    if (disk_ && in_memory && !to_disk) {
         outdate_on_disk(key, url, response, before);
     }
     return in_memory || to_disk;
@@ -78,7 +79,8 @@ void tiers::outdate_on_disk(const filter::key_hash& key,
                             std::string_view url,
                             const stored_ptr& newer,
                             const stored_ptr& before) {
-    if (before && !disk_->drop(key, *before)) {
+    const bool adds_to_it = newer->parts && before && are_of_one_representation(*newer, *before);
+    if (before && !adds_to_it && !disk_->drop(key, *before)) {
         disk_->invalidate(key);
     }
     disk_->outdate(key, url, newer);
@@ -124,9 +126,8 @@ bool tiers::put_over(const filter::key_hash& key,
     if (!memory_.put_over(key, url, expected, response, asked, as, uses_to_admit)) {
         return false;
     }
-    if (disk_ && !response->parts &&
-        (when_ != disk_write::admission || as == standing::probation ||
-         !disk_->put(key, url, response, asked))) {
+    if (disk_ && (response->parts || when_ != disk_write::admission || as == standing::probation ||
+                  !disk_->put(key, url, response, asked))) {
         outdate_on_disk(key, url, response, expected);
     }
     return true;

@@ -39,8 +39,8 @@ awaitable<bool> purge_reply::is_kept() {
     x_.w.common.store.keep_purges(std::move(tell));
     const auto until = steady_now() + purge_patience;
     while (!kept->load() && steady_now() < until) {
-        const auto waited = co_await x_.out.wait(until);
-        if (waited == ended::gone) {
+        const bool signalled = co_await x_.session.arrived.wait(until);
+        if (!signalled) {
             break;
         }
     }

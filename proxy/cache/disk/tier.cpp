@@ -407,8 +407,14 @@ void tier::outdate(const filter::key_hash& key, std::string_view url, const stor
     }
     auto head = std::make_shared<stored_response>(*newer);
     head->content = nullptr;
+    head->parts = nullptr;
     const auto bytes = head->head.size() + task_bytes;
-    outdate_task task{key, discriminator, std::string{url}, std::move(head), newer};
+    outdate_task task{key,
+                      discriminator,
+                      std::string{url},
+                      std::move(head),
+                      newer,
+                      newer->parts != nullptr};
     if (!writer_->offer(std::move(task), bytes)) {
         core_->gone.note(object);
         core_->on_their_way.outdate(object);

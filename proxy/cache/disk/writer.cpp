@@ -368,8 +368,10 @@ void writer::let_go(const write_task& task) {
 // With guard_ held.
 void writer::skip_offered() {
     for (const auto& one : offered_) {
-        if (std::holds_alternative<response_task>(one.task) && one.about) {
-            let_older_go(one.about->object);
+        if (const auto* task = std::get_if<response_task>(&one.task); task && one.about) {
+            if (const auto older = let_older_go(*task)) {
+                (void)noted_.add(*older);
+            }
         }
         if (one.about) {
             core_->on_their_way.end(*one.about);

@@ -74,6 +74,7 @@ struct outdate_task {
     std::string url;
     stored_ptr newer;                                ///< its head
     std::weak_ptr<const stored_response> in_memory;  ///< itself
+    bool is_part = false;  ///< of a representation, the whole of which may be what is there
 };
 using write_task = std::variant<response_task, extent_task, abandon_task, outdate_task>;
 
@@ -151,9 +152,10 @@ private:
     void keep_noted();
     void keep_later(std::vector<journal_entry> entries, std::vector<std::function<void()>> calls);
     void skip_offered();
-    /// A newer response of this key is not written. What is on disk is older, and must not be found
-    /// when memory has let the newer go. (After a restart it may be, as after a kill.)
-    void let_older_go(const filter::key_hash& object);
+    /// This newer response is not written. What is on disk is older, and must not be found when
+    /// memory has let the newer go. What is to be noted, so that a restart does not find it either.
+    [[nodiscard]] std::optional<drop_note> let_older_go(const response_task& task);
+    void is_not_written(const response_task& task);
 
     // Writing (writer_tasks.cpp).
     void perform(const response_task& task);

@@ -4,6 +4,7 @@
 #include "proxy/cache/disk/teller.hpp"
 #include "proxy/cache/disk/variants.hpp"
 #include "proxy/cache/disk/writer.hpp"
+#include "proxy/cache/partial_response.hpp"
 #include "proxy/cache/recency.hpp"
 
 #include <utility>
@@ -77,6 +78,9 @@ stored_ptr writer::newest_of(const filter::key_hash& primary, std::uint64_t disc
 
 void writer::perform(const outdate_task& task) {
     const auto there = newest_of(task.primary, task.discriminator);
+    if (there && task.is_part && are_of_one_representation(*task.newer, *there)) {
+        return;
+    }
     if (!there || !is_outdated_by(*task.newer, *there)) {
         forget(task);
     } else if (const auto itself = task.in_memory.lock(); itself && core_->on_outdated) {
@@ -97,11 +101,25 @@ void writer::forget(const outdate_task& task) {
     }
 }
 
-void writer::let_older_go(const filter::key_hash& object) {
-    if (core_->loading.load(relaxed)) {
+std::optional<drop_note> writer::let_older_go(const response_task& task) {
+    const auto discriminator = task.discriminator();
+    const auto object = index_key(record_kind::object, task.primary, discriminator);
+    const bool may_come = core_->loading.load(relaxed);
+    if (may_come) {
         core_->gone.note(object);
     }
-    (void)core_->erase(object);
+    if (!core_->erase(object) && !may_come) {
+        return std::nullopt;
+    }
+    return drop_note{task.primary, discriminator, drop_note::whatever};
+}
+
+// With that, a restart does not find what was older either; unless more wait to be kept than are
+// remembered, which is no reason to give up all that is stored.
+void writer::is_not_written(const response_task& task) {
+    if (const auto older = let_older_go(task)) {
+        (void)note(*older);
+    }
 }
 
 void writer::perform(const response_task& task) {
@@ -111,7 +129,7 @@ void writer::perform(const response_task& task) {
     const auto discriminator = task.discriminator();
     if (discriminator != 0 && core_->loading.load(relaxed)) {
         // The directory may be in a segment that is not known yet: it would be begun anew.
-        let_older_go(index_key(record_kind::object, task.primary, discriminator));
+        is_not_written(task);
         core_->counts.skipped.fetch_add(1, relaxed);
         return;
     }
@@ -134,7 +152,7 @@ void writer::perform(const response_task& task) {
         const auto extent = static_cast<std::uint32_t>(core_->shape.inline_most);
         if (!has_extents(core_->index,
                          {task.primary, task.id, task.length, extent, extents_of(task)})) {
-            let_older_go(index_key(record_kind::object, task.primary, discriminator));
+            is_not_written(task);
             core_->counts.skipped.fetch_add(1, relaxed);
             return;
         }
@@ -179,7 +197,7 @@ void writer::write_response(const response_task& task, std::uint64_t discriminat
     const auto entry = append(source, task.id);
     if (!entry) {
         if (task.kind != record_kind::refresh) {
-            let_older_go(index_key(record_kind::object, task.primary, discriminator));
+            is_not_written(task);
         }
         return;
     }

@@ -1,5 +1,6 @@
 // Memory and disk together: what one of them ends stays ended in the other.
 
+#include "proxy/cache/partial_response.hpp"
 #include "proxy/cache/tiers.hpp"
 #include "tests/unit/cache/disk/memory_files.hpp"
 #include "tests/unit/cache/disk/stores.hpp"
@@ -169,6 +170,36 @@ TEST_SUITE("cache/tiers") {
         CHECK_FALSE(store.on_disk(url));
         store.open();
         CHECK_FALSE(store.on_disk(url));
+    }
+
+    TEST_CASE("a part of what is newer leaves nothing older behind it on disk, one of the same does") {
+        for (const auto when : {disk_write::eviction, disk_write::admission}) {
+            for (const std::string tag : {"\"old\"", "\"new\""}) {
+                CAPTURE(tag);
+                both store{when};
+                const auto url = url_of(1);
+                const auto whole = object(url, 100, 1);
+                whole->head += "ETag: \"old\"\r\n";
+                index_head(*whole);
+                store.put(url, whole);
+                REQUIRE(store.in_memory(url));
+                store.push_out(url);
+                REQUIRE(store.on_disk(url));
+                const auto part = made_of_part("HTTP/1.1 206 Partial Content\r\nETag: " + tag +
+                                                   "\r\nContent-Range: bytes 0-3/100\r\n",
+                                               {{0, 3}, 100},
+                                               test::body_of("abcd"));
+                part->asked_at = resident_now();
+                part->freshness = whole->freshness;
+                part->freshness.response_time = resident_now();
+                store.put(url, part);
+                store.push_out(url);
+                const bool is_of_the_same = tag == "\"old\"";
+                CHECK((store.on_disk(url) != nullptr) == is_of_the_same);
+                store.open();
+                CHECK((store.on_disk(url) != nullptr) == is_of_the_same);
+            }
+        }
     }
 
     TEST_CASE("what neither tier takes ends nothing that is newer") {
