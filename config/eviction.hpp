@@ -2,8 +2,8 @@
 // The eviction policies by name: what an operator may write, what reports say, and what
 // proxy/cache/policy makes. A policy that is not in this table does not exist.
 
-#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -29,9 +29,19 @@ inline constexpr auto eviction_names = std::to_array<std::pair<std::string_view,
     {"lfu-da", eviction_kind::lfu_da},
 });
 
+static_assert(
+    [] {
+        for (std::size_t i = 0; i < eviction_names.size(); ++i) {
+            if (static_cast<std::size_t>(eviction_names[i].second) != i) {
+                return false;
+            }
+        }
+        return eviction_names.size() == static_cast<std::size_t>(eviction_kind::lfu_da) + 1;
+    }(),
+    "a row per enumerator, in their order");
+
 [[nodiscard]] constexpr std::string_view to_string(eviction_kind kind) noexcept {
-    return std::ranges::find(eviction_names, kind, [](const auto& one) { return one.second; })
-        ->first;
+    return eviction_names[static_cast<std::size_t>(kind)].first;
 }
 
 [[nodiscard]] constexpr std::optional<eviction_kind> eviction_kind_of(

@@ -157,7 +157,8 @@ void upload::tell_ended() {
 }
 
 void upload::give_up() {
-    if (phase_ == phase::running) {
+    if (phase_ == phase::running || phase_ == phase::untouched) {
+        threw_ = true;
         end(phase::origin_failed);
         tell_ended();
     }
@@ -189,6 +190,9 @@ awaitable<void> upload::ended(waiter who) {
 }
 
 awaitable<bool> upload::drain(std::shared_ptr<upload> self, std::uint64_t most) {
+    if (self->threw_) {
+        co_return false;  // where in the body it stands nobody knows
+    }
     if (self->phase_ == phase::stopped || self->phase_ == phase::origin_failed) {
         // What was taken is gone, and the framing knows how much is left: go on from there.
         self->phase_ = phase::untouched;

@@ -96,6 +96,7 @@ private:
     net::wakeup over_for_exchange_;
     phase phase_ = phase::untouched;
     bool stopping_ = false;
+    bool threw_ = false;
     bool asks_first_;
     std::uint64_t left_;
     std::uint64_t passed_on_ = 0;

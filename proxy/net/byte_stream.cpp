@@ -17,9 +17,10 @@ void set_linger(tcp_socket& socket, bool resets) noexcept {
 
 }  // namespace
 
-byte_stream::byte_stream(tcp_socket socket, std::unique_ptr<tls_session> tls) noexcept
+byte_stream::byte_stream(tcp_socket socket, std::unique_ptr<tls_session> tls)
     : socket_{std::move(socket)},
-      tls_{std::move(tls)} {
+      tls_{std::move(tls)},
+      marks_{std::make_shared<marks>()} {
     set_linger(socket_, true);  // until try_end
 }
 
@@ -29,6 +30,7 @@ byte_stream& byte_stream::operator=(byte_stream&& other) noexcept {
         close(ignored);
         socket_ = std::move(other.socket_);
         tls_ = std::move(other.tls_);
+        marks_ = std::move(other.marks_);
     }
     return *this;
 }
@@ -52,7 +54,8 @@ bool byte_stream::try_end(error_code& error) {
 }
 
 stream_look byte_stream::look() {
-    if (tls_ && !reading_ && !tls_->must_wait()) {
+    const bool reading = marks_ && marks_->reading;
+    if (tls_ && !reading && !tls_->must_wait()) {
         return tls_->look();
     }
     char byte = 0;
@@ -60,7 +63,7 @@ stream_look byte_stream::look() {
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) {
         return stream_look::nothing;
     }
-    if (tls_ && !reading_) {  // or the reader would wait for what OpenSSL has by now
+    if (tls_ && !reading) {  // or the reader would wait for what OpenSSL has by now
         return tls_->look();
     }
     return got > 0 ? stream_look::bytes : stream_look::end;

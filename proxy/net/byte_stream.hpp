@@ -37,7 +37,8 @@ public:
     /// Plain. @pre the socket is prepared (io.hpp)
     byte_stream(tcp_socket socket) noexcept : socket_{std::move(socket)} {}
     /// @pre hands are shaken
-    byte_stream(tcp_socket socket, std::unique_ptr<tls_session> tls) noexcept;
+    /// @throws std::bad_alloc
+    byte_stream(tcp_socket socket, std::unique_ptr<tls_session> tls);
     byte_stream(byte_stream&&) noexcept = default;
     byte_stream& operator=(byte_stream&& other) noexcept;
     /// Closes.
@@ -91,7 +92,9 @@ public:
     }
     /// Ends what waits, with an error.
     void cancel(error_code& error) {
-        ++cancels_;
+        if (marks_) {
+            ++marks_->cancels;
+        }
         socket_.cancel(error);
     }
     [[nodiscard]] executor_type get_executor() noexcept { return socket_.get_executor(); }
@@ -104,6 +107,12 @@ public:
     }
 
 private:
+    // What a stream and its operations over TLS have in common: one that is cancelled may complete
+    // after the stream has gone, and touches nothing else of it then.
+    struct marks {
+        bool reading = false;  // a read has begun, and its end is not told yet
+        std::uint32_t cancels = 0;
+    };
     // One piece of work over TLS: tried at once where it may succeed, and again whenever the socket
     // is ready. `Try` returns what there is; 0 without an error: nothing yet.
     // A cancel between two waits finds nothing to cancel, so it is asked for before each.
@@ -113,7 +122,8 @@ private:
         tcp_socket::wait_type readiness;
         Try attempt;
         bool wait_first;
-        std::uint32_t cancels = of.cancels_;
+        std::shared_ptr<marks> in_common = of.marks_;
+        std::uint32_t cancels = in_common->cancels;
         enum class stage : std::uint8_t { begun, waiting, done } at = stage::begun;
         error_code error{};
         std::size_t count = 0;
@@ -124,10 +134,10 @@ private:
         void operator()(Self& self, error_code waited = {}) {
             if (at == stage::begun) {
                 self.reset_cancellation_state(asio::enable_total_cancellation());
-                of.reading_ = of.reading_ || is_read();
+                in_common->reading = in_common->reading || is_read();
             }
             if (at == stage::waiting) {
-                const bool cancelled = of.cancels_ != cancels ||
+                const bool cancelled = in_common->cancels != cancels ||
                                        self.cancelled() != asio::cancellation_type::none;
                 error = cancelled ? error_code{asio::error::operation_aborted} : waited;
             }
@@ -135,7 +145,7 @@ private:
                 count = attempt(of, error);
             }
             if (at == stage::done || (at == stage::waiting && (error || count > 0))) {
-                of.reading_ = of.reading_ && !is_read();
+                in_common->reading = in_common->reading && !is_read();
                 self.complete(error, count);
             } else if (error || count > 0) {
                 at = stage::done;  // not within the call that begins it
@@ -156,8 +166,7 @@ private:
 
     tcp_socket socket_;
     std::unique_ptr<tls_session> tls_;  // null: plain
-    bool reading_ = false;              // over TLS, and its end is not told yet
-    std::uint32_t cancels_ = 0;
+    std::shared_ptr<marks> marks_;      // null: plain
 };
 
 inline std::size_t byte_stream::try_read(asio::mutable_buffer into, error_code& error) {

@@ -52,7 +52,6 @@ public:
             on_.parts.emplace_back(bytes.data(), bytes.size());
         }
     }
-    /// The same, of a body, which is counted when it is sent.
     /// Text that lives as long as the session: a reply's own fields.
     [[nodiscard]] std::string& fields() noexcept { return on_.tail; }
     /// What the reply says of the connection.

@@ -1,6 +1,7 @@
 // Preloaded into the program under test: counts what it allocates, for the test to read.
 
 #include <atomic>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -11,6 +12,8 @@
 // glibc's own, which it exports for libraries like this one.
 extern "C" void* __libc_malloc(std::size_t size);
 extern "C" void* __libc_realloc(void* memory, std::size_t size);
+extern "C" void* __libc_calloc(std::size_t count, std::size_t size);
+extern "C" void* __libc_memalign(std::size_t alignment, std::size_t size);
 
 namespace {
 
@@ -44,4 +47,25 @@ extern "C" void* malloc(std::size_t size) noexcept {
 extern "C" void* realloc(void* memory, std::size_t size) noexcept {
     count();
     return __libc_realloc(memory, size);
+}
+
+extern "C" void* calloc(std::size_t number, std::size_t size) noexcept {
+    count();
+    return __libc_calloc(number, size);
+}
+
+extern "C" void* memalign(std::size_t alignment, std::size_t size) noexcept {
+    count();
+    return __libc_memalign(alignment, size);
+}
+
+extern "C" void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
+    count();
+    return __libc_memalign(alignment, size);
+}
+
+extern "C" int posix_memalign(void** into, std::size_t alignment, std::size_t size) noexcept {
+    count();
+    *into = __libc_memalign(alignment, size);
+    return *into != nullptr ? 0 : ENOMEM;
 }

@@ -346,6 +346,25 @@ TEST_CASE("a look while somebody reads leaves the bytes to the reader") {
     }
 }
 
+TEST_CASE("a read that is cancelled may end after its stream") {
+    for (const bool tls : {false, true}) {
+        CAPTURE(tls);
+        stream_bench bench{tls};
+        auto stream = std::make_unique<byte_stream>(std::move(*bench.stream));
+        char block[10];
+        error_code how;
+        stream->async_read_some(asio::buffer(block), [&](error_code error, std::size_t) {
+            how = error;
+        });
+        bench.run_for(5ms);
+        error_code ignored;
+        stream->cancel(ignored);
+        stream.reset();
+        bench.run_until([&] { return how.failed(); });
+        CHECK(how == asio::error::operation_aborted);
+    }
+}
+
 TEST_CASE("whoever changes keys without pause has a thread for a moment only") {
     stream_bench bench{true, TLS1_3_VERSION};
     bench.on_thread([&] {
