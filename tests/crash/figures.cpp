@@ -35,6 +35,7 @@ store_figures figures_of(const proxy_process& program) {
     out.invalidated = at("/disk/invalidated");
     out.errors = at("/disk/errors/read") + at("/disk/errors/write");
     out.segments = at("/disk/segments");
+    out.behind = stats.value(json::json_pointer{"/disk/behind_seconds"}, 0.0);
     return out;
 }
 

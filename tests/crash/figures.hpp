@@ -16,6 +16,7 @@ struct store_figures {
     std::string state = "none";  ///< without a store on disk
     std::uint64_t objects = 0, written = 0, puts = 0, skipped = 0, evicted = 0, damaged = 0;
     std::uint64_t carried = 0, invalidated = 0, errors = 0, segments = 0;
+    double behind = 0;  ///< seconds that the oldest of what waits to be written has waited
 };
 /// @throws std::runtime_error when it does not answer
 [[nodiscard]] store_figures figures_of(const proxy_process& program);

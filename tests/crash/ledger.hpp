@@ -2,9 +2,10 @@
 // What a store must have after a kill, going by what it said before.
 //
 // An object is owed when its reply said `stored` and its last byte reached the client a second or
-// more before the kill, when no change was made to it since (acknowledged or not), and when the log
-// did not come round to it meanwhile. The last is judged by the store's own count of bytes written
-// (README.md, "What the store can still hold").
+// more before the kill, when no change was made to it since (acknowledged or not), when the store
+// did not say that it still waits to be written, or that its queue had no room at that time, and
+// when the log did not come round to it meanwhile. The last is judged by the store's own count of
+// bytes written (README.md, "What the store can still hold").
 //
 // Threads   any number; a lock of a few words' work for each of 64 stripes of slots.
 
@@ -28,6 +29,12 @@ public:
     /// Bytes that the log took in all its lives, as last heard; grows only.
     void log_at(std::uint64_t bytes) noexcept { log_.store(bytes); }
     [[nodiscard]] std::uint64_t log() const noexcept { return log_.load(); }
+    /// What was offered to the store before `when` is in a file, it says.
+    void written_until(steady::time_point when) noexcept { written_.store(when); }
+    [[nodiscard]] steady::time_point written() const noexcept { return written_.load(); }
+    /// Some of what was offered between the two was not taken: nobody knows which. Called by one
+    /// thread, not beside is_owed().
+    void skipped(steady::time_point from, steady::time_point to);
 
     /// A reply said that it is stored, and is complete. `begun` is log() before it was asked for.
     /// Not `settled`: a change was on its way then, so that nobody knows whether it is owed.
@@ -44,6 +51,7 @@ public:
 
     struct moment {
         steady::time_point killed;
+        steady::time_point written;  ///< what was offered before is in a file
         std::uint64_t log = 0;       ///< log() then
         std::uint64_t may_hold = 0;  ///< bytes written after which an object may be gone
     };
@@ -62,14 +70,20 @@ private:
     [[nodiscard]] std::size_t slot(std::uint32_t url, unsigned flavour) const noexcept {
         return std::size_t{url} * flavours + flavour;
     }
+    struct span {
+        steady::time_point from, to;
+    };
+    [[nodiscard]] bool may_be_skipped(steady::time_point admitted) const;
     [[nodiscard]] std::mutex& guard_of(std::uint32_t url) const noexcept {
         return guards_[url % guards_.size()];
     }
 
     const catalogue& catalogue_;
     std::vector<entry> entries_;
+    std::vector<span> skipped_;  // in order
     mutable std::array<std::mutex, 64> guards_;
     std::atomic<std::uint64_t> log_{0}, stored_{0};
+    std::atomic<steady::time_point> written_{};
 };
 
 }  // namespace reprise::tests::crash

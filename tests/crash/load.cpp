@@ -138,8 +138,16 @@ void load::join() {
 void load::watch() {
     while (!stop_) {
         try {
+            const auto asked = steady::now();
             auto figures = figures_of(program_);
             ledger_.log_at(log_before_ + figures.written);
+            ledger_.written_until(asked - std::chrono::duration_cast<steady::duration>(
+                                              std::chrono::duration<double>{figures.behind}));
+            if (figures.skipped != skipped_) {
+                ledger_.skipped(looked_, steady::now());
+            }
+            skipped_ = figures.skipped;
+            looked_ = asked;
             const std::lock_guard lock{guard_};
             samples_.push_back({steady::now(), std::move(figures)});
             if (samples_.size() > 12) {

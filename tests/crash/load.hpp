@@ -116,6 +116,8 @@ private:
     cursors& at_;
     const load_options& options_;
     const std::uint64_t log_before_;
+    std::uint64_t skipped_ = 0;  // by the watch's last look, and when that was
+    steady::time_point looked_ = steady::now();
     std::atomic<bool> ending_{false}, stop_{false};
     struct sample {
         steady::time_point when;

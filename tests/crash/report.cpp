@@ -82,6 +82,9 @@ void print(std::ostream& out, const run_options& asked, const run_figures& f, co
         s.unsafe.load(),
         std::to_string(s.withdrawn.load()) + " within a second of a kill");
     row("changes the disk did not keep in time", s.unkept.load());
+    row("kills with the writer behind, by its word, by",
+        std::chrono::duration_cast<std::chrono::milliseconds>(f.most_behind).count(),
+        "ms at most");
     row("URLs asked after kills", f.checks.asked, std::to_string(f.checks.ranges) + " ranges more");
     row("  found", f.checks.found);
     share("  admitted a second before, hits again", f.checks.owed_found, f.checks.owed);

@@ -34,6 +34,8 @@ struct run_figures {
     std::uint64_t damaged = 0, errors = 0;
     std::uint64_t most_on_disk = 0;
     std::uint64_t origin_asked_while_checking = 0;
+    /// The oldest that the store said waits to be written, and that look's age, at a kill.
+    std::chrono::steady_clock::duration most_behind{0};
     check_figures checks;  ///< after kills
     damage_done done;
     std::uint64_t damage_rounds = 0;

@@ -135,7 +135,13 @@ ledger::moment runs::inside::live(ending how) {
         " writes/s, " + std::to_string(last.objects) + " objects, wrote " +
         std::to_string(last.written >> 20) + " MiB, evicted " + std::to_string(last.evicted) +
         ", carried " + std::to_string(last.carried) + ", skipped " + std::to_string(last.skipped));
+    if (how == ending::stop) {
+        owed.written_until(killed);
+    } else {
+        out.most_behind = std::max(out.most_behind, killed - owed.written());
+    }
     return {killed,
+            owed.written(),
             owed.log(),
             static_cast<std::uint64_t>(options.may_hold * static_cast<double>(options.size))};
 }

@@ -466,6 +466,7 @@ tier_figures tier::figures() const {
     out.skipped = counts.skipped.load(relaxed);
     out.skipped_bytes = counts.skipped_bytes.load(relaxed);
     out.queued_bytes = writer_->queued_bytes();
+    out.behind = writer_->behind();
     const auto purges = writer_->waiting_notes();
     out.queued_purges = purges.notes;
     out.purge_overflows = purges.overflows;

@@ -90,6 +90,7 @@ struct tier_figures {
     std::uint64_t in_place = 0, pooled = 0, refused = 0;  ///< reads by how they were done
     std::uint64_t puts = 0, put_bytes = 0, skipped = 0, skipped_bytes = 0;
     std::uint64_t queued_bytes = 0;   ///< wait to be written
+    std::chrono::nanoseconds behind{0};  ///< the oldest of them has waited so long
     std::uint64_t queued_purges = 0;  ///< wait for the journal
     std::uint64_t purge_overflows =
         0;                            ///< so often they were too many (tier_settings::purge_queue)

@@ -107,7 +107,9 @@ bool writer::offer(write_task task, std::uint64_t bytes) {
             return false;
         }
         const auto number = about ? core_->on_their_way.begin(*about) : 0;
-        offered_.push_back({std::move(task), bytes, about, number});
+        const auto now = steady_now();
+        offered_.push_back({std::move(task), bytes, about, number, now});
+        oldest_ = oldest_.value_or(now);
         offered_bytes_ += bytes;
         // Nobody finds a large object before its head is written, and no other tier has it:
         // requests meanwhile fetch or validate it again. Beside its size a last page written twice
@@ -175,6 +177,21 @@ writer::waiting writer::waiting_notes() {
 std::uint64_t writer::queued_bytes() {
     const std::lock_guard lock{guard_};
     return offered_bytes_;
+}
+
+std::chrono::nanoseconds writer::behind() {
+    const std::lock_guard lock{guard_};
+    return oldest_ ? steady_now() - *oldest_ : std::chrono::nanoseconds{0};
+}
+
+// With guard_ held.
+void writer::note_oldest() {
+    oldest_.reset();
+    if (!carried_out_.empty()) {
+        oldest_ = carried_out_.front().offered;
+    } else if (!offered_.empty()) {
+        oldest_ = offered_.front().at;
+    }
 }
 
 void writer::begin(log_end end) {
@@ -326,12 +343,11 @@ void writer::write_all_offered(std::unique_lock<std::mutex>& lock) {
         } else {
             std::visit([this](const auto& task) { perform(task); }, next.task);
         }
-        if (next.about) {
-            carried_out_.push_back({*next.about, tail_.to_enter()});
-        }
+        carried_out_.push_back({next.about, tail_.to_enter(), next.at});
         end_carried_out(false);
         lock.lock();
         offered_bytes_ -= next.bytes;
+        note_oldest();
     }
     if (troubled_) {
         skip_offered();
@@ -344,13 +360,16 @@ void writer::write_all_offered(std::unique_lock<std::mutex>& lock) {
     flush();
     end_carried_out(troubled_);
     lock.lock();
+    note_oldest();
     write_by_ = never;
 }
 
 // Ends the tasks whose records can be found by now.
 void writer::end_carried_out(bool all) {
     while (!carried_out_.empty() && (all || carried_out_.front().entered <= tail_.entered())) {
-        core_->on_their_way.end(carried_out_.front().about);
+        if (const auto& about = carried_out_.front().about) {
+            core_->on_their_way.end(*about);
+        }
         carried_out_.pop_front();
     }
 }

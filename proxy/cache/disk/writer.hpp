@@ -23,6 +23,7 @@
 #include "proxy/cache/disk/reclaimer.hpp"
 #include "proxy/cache/disk/recovery.hpp"
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -113,6 +114,9 @@ public:
     [[nodiscard]] bool note(const drop_note& record);
     /// What was offered and is not yet in hand.
     [[nodiscard]] std::uint64_t queued_bytes();
+    /// How long the oldest response that was offered has waited and is not in a file; zero: there
+    /// is none. A process that is killed now loses what was offered since then, and nothing older.
+    [[nodiscard]] std::chrono::nanoseconds behind();
     /// What was noted and is not yet in hand; and how often there was too much of it.
     struct waiting {
         std::uint64_t notes = 0, overflows = 0;
@@ -133,11 +137,13 @@ private:
         std::uint64_t bytes = 0;
         std::optional<task_subject> about;  ///< under way as this
         std::uint64_t number = 0;
+        steady_time at{};
     };
     /// Done; over once this many records have entered the index.
     struct carried_out {
-        task_subject about;
+        std::optional<task_subject> about;
         std::uint64_t entered = 0;
+        steady_time offered{};
     };
     enum class sleep : std::uint8_t { awake, for_a_piece, for_anything };
 
@@ -147,6 +153,7 @@ private:
     /// Waits until there is something to do. False: stop.
     [[nodiscard]] bool wait(std::unique_lock<std::mutex>& lock);
     void end_carried_out(bool all);
+    void note_oldest();
     void let_go(const write_task& task);
     void write_all_offered(std::unique_lock<std::mutex>& lock);
     void keep_noted();
@@ -198,6 +205,7 @@ private:
     std::deque<offered> offered_;
     std::deque<carried_out> carried_out_;  // the writer's alone
     std::uint64_t offered_bytes_ = 0;
+    std::optional<steady_time> oldest_;  // offered then, and not in a file
     pending_notes noted_;
     std::uint64_t overflows_ = 0;
     std::optional<log_end> end_;

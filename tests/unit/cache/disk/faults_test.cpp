@@ -455,6 +455,30 @@ TEST_SUITE("cache/disk/faults") {
         s.put_surely("http://b/", object("http://b/", 100));
     }
 
+    TEST_CASE("how far the writer is behind is the age of the oldest that is in no file") {
+        auto files = std::make_shared<memory_files>();
+        store s{files};
+        s.open_and_load();
+        const auto is_written = [&] { return s->figures().behind == 0s; };
+        s.put_surely(url_of(1), object(url_of(1), 100));
+        REQUIRE(eventually(is_written));
+        hanging_disk disk{*files, {operation::write}};
+        const auto begun = steady_now();
+        REQUIRE(s.put(url_of(2), object(url_of(2), 4000)));
+        const auto put = steady_now();
+        REQUIRE(eventually([&] { return disk.is_met(); }));
+        for (unsigned i = 3; i < 6; ++i) {
+            REQUIRE(s.put(url_of(i), object(url_of(i), 4000)));  // younger ones
+        }
+        const auto least = steady_now() - put;
+        const auto behind = s->figures().behind;
+        CHECK(behind >= least);
+        CHECK(behind <= steady_now() - begun);
+        disk.let_go();
+        CHECK(eventually(is_written));
+        CHECK(s.has(url_of(5)));
+    }
+
     TEST_CASE(
         "a directory that goes away is waited for, and one that is another's is not written to") {
         auto files = std::make_shared<memory_files>();
