@@ -29,6 +29,7 @@ public:
 
     [[nodiscard]] byte_stream& socket() noexcept { return socket_; }
     [[nodiscard]] read_buffer& input() noexcept { return input_; }
+    [[nodiscard]] const read_buffer& input() const noexcept { return input_; }
     [[nodiscard]] deadline& patience() noexcept { return patience_; }
 
     enum class read_end : std::uint8_t { some, closed, timed_out };

@@ -76,7 +76,7 @@ exchange::~exchange() {
                 .unconsumed = x_.unconsumed(),
                 .key = x_.asked.key,
                 .sent = x_.sending.get()});
-    x_.session.report.clear();  // an idle connection must not hold a body the store has let go of
+    x_.memory.report.clear();  // an idle connection must not hold a body the store has let go of
     x_.consume_head();
 }
 
@@ -95,12 +95,12 @@ void exchange::find_answer() {
         answer_ = answers::for_peer{};
         return;
     }
-    if (x_.session.client_refused) {
+    if (x_.client.refused) {
         answer_ = answers::refused{
-            failure{failure_code::client_refused, x_.session.client_address}};
+            failure{failure_code::client_refused, x_.client.address}};
         return;
     }
-    auto wrong = read_request(x_.session.head, x_.listener(), x_.asked);
+    auto wrong = read_request(x_.memory.head, x_.listener(), x_.asked);
     x_.out.keeps = x_.asked.persistent && x_.asked.framed && !x_.asked.last &&
                    !x_.w.common.draining.load(std::memory_order_relaxed);
     if (wrong) {
@@ -110,7 +110,7 @@ void exchange::find_answer() {
     auto decided = decide(x_.asked, *x_.settings, x_.w.common.pseudonym);
     if (!decided || std::holds_alternative<answers::passed>(decided->what) ||
         std::holds_alternative<answers::purge>(decided->what)) {
-        find_key(x_.asked, x_.listener(), x_.w.common.admission.secret(), x_.session.url);
+        find_key(x_.asked, x_.listener(), x_.w.common.admission.secret(), x_.memory.url);
     }
     if (decided) {
         x_.verdict = decided->why;

@@ -19,9 +19,9 @@ namespace reprise::proxy::serve {
 
 class exchange {
 public:
-    /// `state.head` is parsed from the first head.bytes of the client's input, which this exchange
-    /// consumes.
-    exchange(session_state& state, steady_time started) : x_{state, started} {}
+    /// `by.memory.head` is parsed from the first head.bytes of the client's input, which this
+    /// exchange consumes.
+    exchange(const lent& by, steady_time started) : x_{by, started} {}
     ~exchange();
     exchange(const exchange&) = delete;
     exchange& operator=(const exchange&) = delete;

@@ -1,29 +1,31 @@
 #include "proxy/serve/exchange_state.hpp"
 
-#include "proxy/serve/peer_page.hpp"
+#include "proxy/net/client_stream.hpp"
 
 namespace reprise::proxy::serve {
 
-exchange_state::exchange_state(session_state& on, steady_time begun_at)
-    : session{on},
-      w{on.w},
-      settings{on.w.current},
+exchange_state::exchange_state(const lent& by, steady_time begun_at)
+    : w{by.w},
+      client{by.client},
+      stream{by.stream},
+      memory{by.memory},
+      settings{by.w.current},
       started{begun_at},
-      book{on, begun_at},
-      out{on, *settings, book},
-      head_bytes_{on.client.input().data().substr(0, on.head.bytes)} {
-    asked.head = &on.head;
-    out.version = on.head.version;
+      book{by.w, by.client, by.sink, begun_at},
+      out{by.sink, by.memory, *settings, book},
+      head_bytes_{by.stream.input().data().substr(0, by.memory.head.bytes)} {
+    asked.head = &memory.head;
+    out.version = memory.head.version;
 }
 
 bool exchange_state::is_squids_question() const noexcept {
     return w.peers &&
            http::has_token(asked.head->fields, http::field_id::cache_control, "only-if-cached") &&
-           w.peers->book->is_peer(client_of(session), true);
+           w.peers->book->is_peer(client.ip(), true);
 }
 
 void exchange_state::consume_head() {
-    session.client.input().consume(head_bytes_.size());
+    stream.input().consume(head_bytes_.size());
     head_bytes_ = {};
 }
 

@@ -6,9 +6,10 @@
 #include "proxy/fetch/upload.hpp"
 #include "proxy/serve/answer.hpp"
 #include "proxy/serve/ledger.hpp"
+#include "proxy/serve/lent.hpp"
 #include "proxy/serve/reply.hpp"
 #include "proxy/serve/request.hpp"
-#include "proxy/serve/session_state.hpp"
+#include "proxy/thread/worker.hpp"
 
 #include <memory>
 #include <string_view>
@@ -19,13 +20,15 @@ namespace reprise::proxy::serve {
 inline constexpr std::size_t body_batch = 128u << 10;
 
 struct exchange_state {
-    /// `on.head` is parsed from the first head.bytes of the client's input.
-    exchange_state(session_state& on, steady_time begun_at);
+    /// `by.memory.head` is parsed from the first head.bytes of the client's input.
+    exchange_state(const lent& by, steady_time begun_at);
     exchange_state(const exchange_state&) = delete;
     exchange_state& operator=(const exchange_state&) = delete;
 
-    session_state& session;
     thread::worker& w;
+    const client_identity& client;
+    net::client_stream& stream;  ///< for what reads the client's bytes; all else sends by `out`
+    scratch& memory;
     const thread::settings_ptr settings;
     const steady_time started;
     request asked;
@@ -38,7 +41,7 @@ struct exchange_state {
     std::shared_ptr<fetch::upload> upload;  ///< once somebody takes its body
 
     [[nodiscard]] const config::listener& listener() const {
-        return settings->options.listeners[session.listener];
+        return settings->options.listeners[client.listener];
     }
     /// A Squid asks with only-if-cached: told 504 it asks the origin itself, any other refusal it
     /// hands on to its client.

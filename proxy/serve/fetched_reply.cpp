@@ -139,7 +139,7 @@ awaitable<given> send_fetched(exchange_state& x,
     rules.chunked = framing == body_kind::chunked && !x.asked.facts.is_head;
     rules.dropped = x.asked.facts.is_head || !head->has_body;
     const auto came = co_await relay_body(x, reader, rules);
-    auto& why = x.session.report.why;
+    auto& why = x.memory.report.why;
     switch (came) {
     case relayed::whole: co_return x.out.end();
     case relayed::gone: co_return ended::gone;
@@ -168,7 +168,7 @@ awaitable<given> send_fetched(exchange_state& x,
 // ---- one fetch ----
 
 awaitable<std::optional<given>> fetch_relay::give(cache::fetch_reader& reader) {
-    auto& came = x_.session.report;
+    auto& came = x_.memory.report;
     for (;;) {
         const auto waited = co_await next_of(x_, reader);
         if (waited != ended::keep) {
@@ -200,7 +200,7 @@ awaitable<ended> fetch_relay::pass_interim() {
     if (x_.out.version != 11 || follows_) {
         co_return ended::keep;
     }
-    x_.out.text = std::move(x_.session.report.interim);
+    x_.out.text = std::move(x_.memory.report.interim);
     x_.out.begin();
     x_.out.add(x_.out.text);
     const auto sent = co_await x_.out.send();
@@ -263,7 +263,7 @@ bool fetch_relay::is_not_modified(const cache::fetched_head& head) const {
 }
 
 awaitable<std::optional<given>> fetch_relay::take_head(cache::fetch_reader& reader) {
-    head_ = x_.session.report.head;
+    head_ = x_.memory.report.head;
     if (follows_ && !may_follow(reader)) {
         co_return std::nullopt;
     }
@@ -293,7 +293,7 @@ awaitable<std::optional<given>> fetch_relay::take_head(cache::fetch_reader& read
 
 std::optional<given> fetch_relay::take_validated() {
     const auto now = resident_now();
-    const auto fresh = x_.session.report.fresh;
+    const auto fresh = x_.memory.report.fresh;
     if (follows_ && !may_share(x_, *fresh)) {
         return std::nullopt;
     }
@@ -320,7 +320,7 @@ std::optional<given> fetch_relay::take_upgrade() {
 }
 
 std::optional<given> fetch_relay::take_failure() {
-    auto why = std::move(x_.session.report.why);
+    auto why = std::move(x_.memory.report.why);
     if (follows_ && why.code == failure_code::client_share_used) {
         return std::nullopt;  // it is another client's share
     }
@@ -392,7 +392,7 @@ awaitable<given> fetched_reply::give_together() {
     const auto& asked = x_.asked;
     for (bool waited_for_error = false;; waited_for_error = true) {
         auto place = fetches.join_or_lead(
-            asked.key, asked.url, x_.session.arrived.handle(), x_.settings->fetches);
+            asked.key, asked.url, x_.out.news().handle(), x_.settings->fetches);
         if (place.leads && came_meanwhile(x_, *place.reader)) {
             place.reader.reset();
             auto now = look_up_in_memory(x_, resident_now());

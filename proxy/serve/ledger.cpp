@@ -1,7 +1,7 @@
 #include "proxy/serve/ledger.hpp"
 
 #include "proxy/cache/stored_response.hpp"
-#include "proxy/serve/session_state.hpp"
+#include "proxy/thread/worker.hpp"
 
 #include <new>
 
@@ -9,11 +9,16 @@
 
 namespace reprise::proxy::serve {
 
-ledger::ledger(session_state& session, steady_time started) noexcept
-    : session_{session},
+ledger::ledger(thread::worker& w,
+               const client_identity& client,
+               const reply_sink& to,
+               steady_time started) noexcept
+    : w_{w},
+      client_{client},
+      to_{to},
       started_{started},
-      out_before_{session.client.bytes_out()},
-      in_before_{session.client.bytes_in() - session.client.input().size()} {}
+      out_before_{to.bytes_out()},
+      in_before_{to.bytes_in()} {}
 
 void ledger::note_first_byte() {
     if (!first_byte_) {
@@ -21,17 +26,16 @@ void ledger::note_first_byte() {
     }
 }
 
-void ledger::note_body(body_source from, std::uint64_t bytes) {
-    const auto before = body_.any() ? 0 : asio::buffer_size(session_.parts);
-    body_.note(from, bytes, session_.client.bytes_out(), before);
+void ledger::note_body(body_source from, std::uint64_t bytes, const reply_sink::pieces& before) {
+    body_.note(from, bytes, to_.bytes_out(), body_.any() ? 0 : asio::buffer_size(before));
 }
 
 void ledger::settle() {
     if (!body_.any()) {
         return;
     }
-    const auto sent = body_.settle(session_.client.bytes_out());
-    auto& counts = session_.w.counts;
+    const auto sent = body_.settle(to_.bytes_out());
+    auto& counts = w_.counts;
     counts.body_bytes_to_clients.add(sent.bytes);
     switch (sent.from) {
     case body_source::store: counts.body_bytes_from_store.add(sent.bytes); break;
@@ -43,7 +47,7 @@ void ledger::settle() {
 // What other settings would have done with this request, if a stored response may answer it. A part
 // of a fetched body, or none of it, does not tell how large it is.
 void ledger::tell_advisor(const request& asked, std::uint64_t sent, steady_time now) const {
-    auto& advice = session_.w.common.advice;
+    auto& advice = w_.common.advice;
     switch (how) {
     case outcome::hit:
     case outcome::stale:
@@ -78,18 +82,15 @@ void ledger::close(const request& asked) noexcept {
     closed_ = true;
     note_answered();
     settle();
-    auto& w = session_.w;
-    const auto& client = session_.client;
-    const auto out = client.bytes_out() - out_before_;
-    const auto in = client.bytes_in() - session_.client.input().size() - in_before_ +
-                    asked.unconsumed;
-    w.counts.bytes_to_clients.add(out);
-    w.counts.bytes_from_clients.add(in);
-    note_request(w.counts, how, status);
-    note_latency(w.counts, how, first_byte_.value_or(*took_), *took_);
+    const auto out = to_.bytes_out() - out_before_;
+    const auto in = to_.bytes_in() - in_before_ + asked.unconsumed;
+    w_.counts.bytes_to_clients.add(out);
+    w_.counts.bytes_from_clients.add(in);
+    note_request(w_.counts, how, status);
+    note_latency(w_.counts, how, first_byte_.value_or(*took_), *took_);
     try {
         tell_advisor(asked, out, started_ + *took_);
-        if (w.common.access.enabled()) {
+        if (w_.common.access.enabled()) {
             log(asked, in, out);
         }
     } catch (const std::bad_alloc&) {
@@ -98,11 +99,10 @@ void ledger::close(const request& asked) noexcept {
 }
 
 void ledger::log(const request& asked, std::uint64_t in, std::uint64_t out) const {
-    auto& w = session_.w;
     access_record record;
     record.time = wall_now();
-    record.request_id = w.next_request_id();
-    const auto from = session_.client_address + ":" + std::to_string(session_.client_port);
+    record.request_id = w_.next_request_id();
+    const auto from = client_.address + ":" + std::to_string(client_.port);
     record.client = from;
     if (asked.head != nullptr) {
         record.http_version = asked.head->version;
@@ -123,7 +123,7 @@ void ledger::log(const request& asked, std::uint64_t in, std::uint64_t out) cons
     record.origin_time = origin_time;
     record.origin = origin;
     record.peer = peer;
-    w.common.access.write(record);
+    w_.common.access.write(record);
 }
 
 }  // namespace reprise::proxy::serve

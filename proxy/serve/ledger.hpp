@@ -16,6 +16,7 @@
 #include "proxy/base/clock.hpp"
 #include "proxy/base/counters.hpp"
 #include "proxy/http/message_head.hpp"
+#include "proxy/serve/lent.hpp"
 #include "proxy/serve/sent_body.hpp"
 
 #include <chrono>
@@ -31,12 +32,13 @@ struct stored_response;
 
 namespace reprise::proxy::serve {
 
-struct session_state;
-
 class ledger {
 public:
-    /// `session` outlives it.
-    ledger(session_state& session, steady_time started) noexcept;
+    /// All three outlive it.
+    ledger(thread::worker& w,
+           const client_identity& client,
+           const reply_sink& to,
+           steady_time started) noexcept;
     ledger(const ledger&) = delete;
     ledger& operator=(const ledger&) = delete;
 
@@ -54,8 +56,8 @@ public:
     /// What went out was an interim answer: the first byte is still to come.
     void forget_first_byte() noexcept { first_byte_.reset(); }
 
-    /// `bytes` of a body are appended to the session's parts next.
-    void note_body(body_source from, std::uint64_t bytes);
+    /// `bytes` of a body go out behind `before`.
+    void note_body(body_source from, std::uint64_t bytes, const reply_sink::pieces& before);
     /// A send is over: counts how many of the noted bytes have gone.
     void settle();
 
@@ -79,7 +81,9 @@ private:
     void tell_advisor(const request& asked, std::uint64_t sent, steady_time now) const;
     void log(const request& asked, std::uint64_t in, std::uint64_t out) const;
 
-    session_state& session_;
+    thread::worker& w_;
+    const client_identity& client_;
+    const reply_sink& to_;
     steady_time started_;
     std::uint64_t out_before_;
     std::uint64_t in_before_;

@@ -33,9 +33,9 @@ std::shared_ptr<fetch::fetch_order> make_order(exchange_state& x) {
         o.connect_host = http::connect_host(asked.target);
         o.connect_port = asked.target.port;
     }
-    o.client_address = x.session.client_address;
-    if (!x.w.speaks_for_many(x.session.client_at)) {
-        o.charged_to = x.session.client_at;
+    o.client_address = x.client.address;
+    if (!x.w.speaks_for_many(x.client.at)) {
+        o.charged_to = x.client.at;
     }
     o.asked = asked.facts.asked;
     o.key = asked.key;
@@ -79,7 +79,7 @@ std::unique_ptr<cache::fetch_reader> fetch_alone(exchange_state& x,
     order->into = std::make_shared<cache::fetch>(x.settings->fetches);
     order->listed = false;
     bool head_known = false;
-    auto reader = cache::fetch::join(order->into, x.session.arrived.handle(), head_known);
+    auto reader = cache::fetch::join(order->into, x.out.news().handle(), head_known);
     fetch::start_producer(x.w, order);
     return reader;
 }
@@ -111,7 +111,7 @@ void revalidate_behind(exchange_state& x) {
         return;
     }
     auto place = fetches.join_or_lead(
-        x.asked.key, x.asked.url, x.session.arrived.handle(), x.settings->fetches);
+        x.asked.key, x.asked.url, x.out.news().handle(), x.settings->fetches);
     if (!place.leads || came_meanwhile(x, *place.reader)) {
         return;
     }

@@ -2,6 +2,7 @@
 
 #include "proxy/http/date.hpp"
 #include "proxy/http/error_page.hpp"
+#include "proxy/net/client_stream.hpp"
 
 #include <algorithm>
 
@@ -102,10 +103,10 @@ void compose_local(exchange_state& x, const answers::local& what) {
     x.out.add(text);
 }
 
-void refuse_head(session_state& state, const failure& why, steady_time started) {
+void refuse_head(const lent& by, const failure& why, steady_time started) {
     // Nothing of the head can be relied on, so there is no exchange: one page, one count, one line.
     const auto& facts = facts_of(why.code);
-    auto& w = state.w;
+    auto& w = by.w;
     note_failure(w.counts, why.code);
     const auto date = http::format_date(wall_now());
     std::string page;
@@ -115,19 +116,17 @@ void refuse_head(session_state& state, const failure& why, steady_time started) 
                              .accept = {},
                              .date = std::string_view{date.data(), date.size()},
                              .cache_status = {},
-                             .head = asks_head(state.client.input().data()),
+                             .head = asks_head(by.stream.input().data()),
                              .close = true});
-    ledger book{state, started};
+    ledger book{w, by.client, by.sink, started};
     book.how = outcome::client_error;
     book.status = facts.status;
     book.reason = facts.name;
     book.error = why.detail;
-    state.parts.clear();
-    state.parts.emplace_back(page.data(), page.size());
-    if (state.client.send_now(state.parts)) {
-        state.client.reply_is_whole();
+    reply_sink::pieces all{{page.data(), page.size()}};
+    if (by.sink.send_now(all)) {
+        by.sink.is_whole();
     }
-    state.parts.clear();
     book.close({});
 }
 

@@ -11,7 +11,7 @@ void compose_local(exchange_state& x, const answers::local& what);
 
 /// The answer to bytes that are no request head: written, counted and logged; the connection is to
 /// be closed.
-void refuse_head(session_state& state, const failure& why, steady_time started);
+void refuse_head(const lent& by, const failure& why, steady_time started);
 
 /// What is given where a fetch failed: the page of that, or what is stored and stale (RFC 9111
 /// 4.2.4: without an answer from the origin this cache is disconnected from it).

@@ -25,7 +25,7 @@ awaitable<given> partial_reply::give() {
     const auto reader = fetch_alone(x_, order);
     x_.book.how = outcome::miss;
     x_.book.reason = "partial";
-    auto& came = x_.session.report;
+    auto& came = x_.memory.report;
     do {
         const auto waited = co_await next_of(x_, *reader);
         if (waited != ended::keep) {
@@ -113,7 +113,7 @@ awaitable<given> partial_reply::send_around(cache::fetch_reader& gap, cache::hea
     case relayed::too_long: co_return x_.out.break_off(outcome::cut_short, "part-too-long");
     case relayed::too_short: co_return x_.out.break_off(outcome::cut_short, "part-too-short");
     case relayed::failed: {
-        const auto& why = x_.session.report.why;
+        const auto& why = x_.memory.report.why;
         x_.book.error = why.detail;
         co_return x_.out.break_off(outcome::cut_short, facts_of(why.code).name);
     }

@@ -36,7 +36,7 @@ awaitable<ended> passed_reply::await_body() {
     fetch::body_beginning beginning{x_.asked.body, {limits.head_size, limits.fields}};
     const auto until = x_.started + fetch::body_beginning::patience;
     const bool stays = co_await fetch::await_beginning(
-        x_.session.client, std::move(beginning), until);
+        x_.stream, std::move(beginning), until);
     co_return stays ? ended::keep : x_.out.leave();
 }
 

@@ -13,22 +13,11 @@ namespace {
 constexpr std::chrono::seconds longest_wait{60};
 constexpr std::chrono::milliseconds between_looks{100};
 
-// Our end of the client's own connection.
-tcp::endpoint reached_at(session_state& session) {
-    error_code gone;
-    return session.client.socket().local_endpoint(gone);
-}
-
 std::string_view text_of(const std::vector<std::byte>& bytes) noexcept {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 }  // namespace
-
-asio::ip::address client_of(const session_state& session) {
-    error_code numeric;
-    return asio::ip::make_address(session.client_address, numeric);
-}
 
 bool is_for_peers(const exchange_state& x) noexcept {
     const auto& head = *x.asked.head;
@@ -54,8 +43,8 @@ awaitable<given> peer_page::give() {
         }
     }
     const auto page = x_.w.common.peers->answer(head,
-                                                client_of(x_.session),
-                                                reached_at(x_.session),
+                                                x_.client.ip(),
+                                                x_.out.reached_at(),
                                                 *x_.w.peers->book,
                                                 !x_.out.keeps,
                                                 wall_now());
@@ -82,8 +71,8 @@ awaitable<given> peer_page::give() {
 
 bool peer_page::should_wait() const {
     return x_.w.common.peers->should_wait(*x_.asked.head,
-                                          client_of(x_.session),
-                                          x_.session.client_refused,
+                                          x_.client.ip(),
+                                          x_.client.refused,
                                           *x_.w.peers->book,
                                           steady_now());
 }

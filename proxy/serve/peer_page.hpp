@@ -5,8 +5,6 @@
 
 namespace reprise::proxy::serve {
 
-/// The session's client, as an address.
-[[nodiscard]] asio::ip::address client_of(const session_state& session);
 
 /// What is asked for is one of the peers' resources (peer/resource.hpp), read by nobody else.
 [[nodiscard]] bool is_for_peers(const exchange_state& x) noexcept;

@@ -11,8 +11,8 @@ namespace reprise::proxy::serve {
 
 awaitable<given> purge_reply::give() {
     const auto& purgers = x_.settings->options.access.purge_clients;
-    if (!net::client_allowed(purgers, client_of(x_.session))) {
-        co_return answers::refused{failure{failure_code::purge_refused, x_.session.client_address}};
+    if (!net::client_allowed(purgers, x_.client.ip())) {
+        co_return answers::refused{failure{failure_code::purge_refused, x_.client.address}};
     }
     const auto read = read_purge_request(x_.asked.url, x_.asked.head->fields);
     if (!read.wrong.empty()) {
@@ -32,14 +32,14 @@ awaitable<given> purge_reply::give() {
 
 awaitable<bool> purge_reply::is_kept() {
     const auto kept = std::make_shared<std::atomic<bool>>(false);
-    auto tell = [kept, sleeper = x_.session.arrived.handle()] {
+    auto tell = [kept, sleeper = x_.out.news().handle()] {
         kept->store(true);
         sleeper.notify();
     };
     x_.w.common.store.keep_purges(std::move(tell));
     const auto until = steady_now() + purge_patience;
     while (!kept->load() && steady_now() < until) {
-        const bool signalled = co_await x_.session.arrived.wait(until);
+        const bool signalled = co_await x_.out.news().wait(until);
         if (!signalled) {
             break;
         }

@@ -42,13 +42,13 @@ std::uint64_t drop_front(report& came, std::uint64_t bytes) {
 // A piece of the body, in a chunk of its own where there is a line for it, which must stay as it is
 // until the pieces are sent.
 void add_piece(exchange_state& x, const body_rules& rules, std::size_t size, std::string& line) {
-    x.book.note_body(rules.from, size);
+    x.out.note_body(rules.from, size);
     if (rules.chunked) {
         line.clear();
         http::append_chunk_header(line, size);
         x.out.add(line);
     }
-    for (const auto& slice : x.session.report.slices) {
+    for (const auto& slice : x.memory.report.slices) {
         x.out.add(slice.view());
     }
     if (rules.chunked) {
@@ -97,7 +97,7 @@ awaitable<ended> resume_alone(exchange_state& x,
     const auto order = make_order(x);
     order->what = fetch::wanted::rest{offset, head->strong_etag};
     const auto reader = fetch_alone(x, order);
-    auto& came = x.session.report;
+    auto& came = x.memory.report;
     do {
         const auto waited = co_await next_of(x, *reader);
         if (waited != ended::keep) {
@@ -130,7 +130,7 @@ awaitable<ended> resume_alone(exchange_state& x,
 }  // namespace
 
 awaitable<ended> next_of(exchange_state& x, cache::fetch_reader& reader) {
-    auto& came = x.session.report;
+    auto& came = x.memory.report;
     for (;;) {
         reader.next(came, body_batch);
         if (came.what != news::nothing) {
@@ -150,7 +150,7 @@ awaitable<ended> next_of(exchange_state& x, cache::fetch_reader& reader) {
 }
 
 awaitable<relayed> relay_body(exchange_state& x, cache::fetch_reader& reader, body_rules rules) {
-    auto& came = x.session.report;
+    auto& came = x.memory.report;
     std::string chunk_line;
     for (;;) {
         const auto waited = co_await next_of(x, reader);

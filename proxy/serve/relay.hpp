@@ -10,7 +10,7 @@
 
 namespace reprise::proxy::serve {
 
-/// Waits for the fetch's next event (x.session.report), after sending what is composed. Anything
+/// Waits for the fetch's next event (x.memory.report), after sending what is composed. Anything
 /// but `keep`: nobody waits any more.
 [[nodiscard]] awaitable<ended> next_of(exchange_state& x, cache::fetch_reader& reader);
 
@@ -30,7 +30,7 @@ enum class relayed : std::uint8_t {
     gone,   ///< the client has left
     too_long,
     too_short,
-    failed,        ///< x.session.report.why
+    failed,        ///< x.memory.report.why
     fell_out,      ///< the fetch serves this reader no further
     out_of_order,  ///< what can't come where a body is
 };

@@ -1,11 +1,6 @@
 #pragma once
-// Where an answer goes: one request's reply on its client's connection, HTTP/1.1's.
-//
-// An answer is composed of pieces, which are views, and sent: at once as far as the kernel takes
-// it, the rest with back-pressure. Whoever composes an answer learns from this whether the client
-// still waits, and breaks off by this. Only what reads the client's bytes (uploads, tunnels) or
-// asks for addresses (peer pages) uses the connection itself. One that carries several requests at
-// once would need another of these.
+// One request's reply: composed of pieces, which are views, and sent through a reply_sink; what
+// goes out is told to the request's ledger.
 //
 // Threads   its worker's.
 // Cost      nothing is allocated for a reply that fits the pieces and texts of the one before.
@@ -13,7 +8,8 @@
 #include "proxy/base/counters.hpp"
 #include "proxy/http/multipart.hpp"
 #include "proxy/serve/ledger.hpp"
-#include "proxy/serve/session_state.hpp"
+#include "proxy/serve/lent.hpp"
+#include "proxy/serve/reply_sink.hpp"
 #include "proxy/thread/settings.hpp"
 
 #include <cstdint>
@@ -23,17 +19,10 @@
 
 namespace reprise::proxy::serve {
 
-/// How an answer ended, a part of it, or a wait.
-enum class ended : std::uint8_t {
-    keep,   ///< in order: what follows may go on
-    close,  ///< in order, and the connection's last
-    gone,   ///< the client has left or was broken off, or this process is ending
-};
-
 class reply {
 public:
-    /// All three outlive it.
-    reply(session_state& on, const thread::settings& now, ledger& book) noexcept;
+    /// All four outlive it.
+    reply(reply_sink& to, scratch& memory, const thread::settings& now, ledger& book) noexcept;
 
     bool keeps = false;         ///< the connection may go on behind this reply
     std::uint8_t version = 11;  ///< its client's, of HTTP
@@ -49,18 +38,22 @@ public:
     /// `bytes` stay as they are until they are sent.
     void add(std::string_view bytes) {
         if (!bytes.empty()) {
-            on_.parts.emplace_back(bytes.data(), bytes.size());
+            pieces_.emplace_back(bytes.data(), bytes.size());
         }
     }
+    /// What is added next is `bytes` of a body.
+    void note_body(body_source from, std::uint64_t bytes) {
+        book_.note_body(from, bytes, pieces_);
+    }
     /// Text that lives as long as the session: a reply's own fields.
-    [[nodiscard]] std::string& fields() noexcept { return on_.tail; }
+    [[nodiscard]] std::string& fields() noexcept { return fields_; }
     /// What the reply says of the connection.
     void append_connection(std::string& out) const;
     /// The reply's end will be the connection's: its client was told no length.
     void ends_by_closing();
-    [[nodiscard]] bool has_pieces() const noexcept { return !on_.parts.empty(); }
+    [[nodiscard]] bool has_pieces() const noexcept { return !pieces_.empty(); }
     /// Forgets what is composed and not sent.
-    void drop_pieces() noexcept { on_.parts.clear(); }
+    void drop_pieces() noexcept { pieces_.clear(); }
 
     /// Sends what the kernel takes. None: send() has to go on.
     [[nodiscard]] std::optional<ended> send_now();
@@ -68,7 +61,11 @@ public:
     [[nodiscard]] awaitable<ended> send();
     /// Waits for news of a fetch, of the disk or of the store; at `until` there is none.
     /// `gone`: the client left, or the program ends.
-    [[nodiscard]] awaitable<ended> wait(steady_time until = steady_time::max());
+    [[nodiscard]] awaitable<ended> wait(steady_time until = steady_time::max()) {
+        return to_.wait(until);
+    }
+    /// What ends such a wait.
+    [[nodiscard]] net::wakeup& news() noexcept { return to_.news; }
     /// Everything has gone out: with what follows it the connection may go on, or end.
     ended end();
     /// Ends the reply so that the client can't take what it has for all of it.
@@ -76,12 +73,16 @@ public:
     /// Nobody waits for the answer any more.
     ended leave();
 
+    /// Our end of the client's connection.
+    [[nodiscard]] tcp::endpoint reached_at() { return to_.local_endpoint(); }
     /// Bytes of the reply have gone out, and it is not whole.
-    [[nodiscard]] bool under_way() const noexcept { return on_.client.reply_under_way(); }
-    [[nodiscard]] bool failed() const noexcept { return on_.client.failed(); }
+    [[nodiscard]] bool under_way() const noexcept { return to_.under_way(); }
+    [[nodiscard]] bool failed() const noexcept { return to_.failed(); }
 
 private:
-    session_state& on_;
+    reply_sink& to_;
+    reply_sink::pieces& pieces_;
+    std::string& fields_;
     const thread::settings& now_;
     ledger& book_;
 };

@@ -19,7 +19,7 @@ bool may_drain(const exchange_state& x) {
 std::shared_ptr<fetch::upload> make_upload(const exchange_state& x) {
     const bool asks_first = x.asked.waits_for_continue() && x.asked.head->version >= 11;
     return std::make_shared<fetch::upload>(
-        x.session.client, x.asked.body, x.settings->options, asks_first, x.w.timer);
+        x.stream, x.asked.body, x.settings->options, asks_first, x.w.timer);
 }
 
 awaitable<ended> finish_request_body(exchange_state& x, ended answered) {
@@ -28,7 +28,7 @@ awaitable<ended> finish_request_body(exchange_state& x, ended answered) {
         // ends with the connection has its end now; the producer says when the upload has to stop.
         if (!x.out.keeps) {
             const auto& options = x.settings->options;
-            (void)co_await x.session.client.end_sending(options.limits.body_rate,
+            (void)co_await x.stream.end_sending(options.limits.body_rate,
                                                         options.timeouts.client_body);
         }
         co_await x.upload->ended(fetch::upload::waiter::exchange);

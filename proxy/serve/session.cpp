@@ -47,40 +47,30 @@ census_place::~census_place() {
     }
 }
 
-session_state::session_state(thread::worker& in,
-                             net::byte_stream stream,
-                             std::size_t listener_index)
-    : w{in},
-      client{std::move(stream), in.timer},
-      arrived{in.timer},
-      listener{listener_index} {
-    head.fields.reserve(32);
-    parts.reserve(8);
-}
-
 session::session(thread::worker& w,
                  net::byte_stream stream,
                  std::size_t listener,
                  const tcp::endpoint& client,
                  census_place place)
-    : state_{w, std::move(stream), listener},
+    : w_{w},
+      connection_{w, std::move(stream)},
       place_{w.connections.insert(w.connections.end(), this)},
-      client_{client},
+      from_{client},
       place_among_clients_{std::move(place)} {
+    client_.listener = listener;
     w.counts.client_open.add();
 }
 
 session::~session() {
-    auto& w = state_.w;
-    w.connections.erase(place_);
-    w.counts.client_open.subtract();
+    w_.connections.erase(place_);
+    w_.counts.client_open.subtract();
 }
 
 void session::end_if_idle() {
     if (!idle_) {
         return;
     }
-    if (auto& stream = state_.client.socket(); stream.is_encrypted()) {
+    if (auto& stream = connection_.stream.socket(); stream.is_encrypted()) {
         error_code ignored;
         stream.cancel(ignored);  // wakes it to say close_notify, for which there may be no room yet
         return;
@@ -88,24 +78,11 @@ void session::end_if_idle() {
     abort();
 }
 
-void session::abort() {
-    state_.client.close();
-    state_.client_gone = true;
-    state_.arrived.notify();
-}
-
-void session::look_at_client() {
-    if (state_.waiting && state_.client.client_left()) {
-        state_.client_gone = true;
-        state_.arrived.notify();
-    }
-}
-
 // Looks for a whole head at the front of the input; arms the deadline of what is waited for when
 // there is none yet.
 session::head_state session::look_for_head(bool first) {
-    auto& client = state_.client;
-    const auto& current = *state_.w.current;
+    auto& client = connection_.stream;
+    const auto& current = *w_.current;
     const auto& timeouts = current.options.timeouts;
     idle_ = client.input().empty();
     if (idle_) {
@@ -113,11 +90,11 @@ session::head_state session::look_for_head(bool first) {
         head_begun_ = false;
         client.input().release(read_size);
         client.patience().expire_after(first ? timeouts.client_head : timeouts.client_idle);
-        const bool draining = state_.w.common.draining.load(std::memory_order_relaxed);
+        const bool draining = w_.common.draining.load(std::memory_order_relaxed);
         return draining && !first ? head_state::end : head_state::need_more;
     }
     const auto parsed = http::parse_request_head(
-        client.input().data(), state_.head, current.request_limits, resume_);
+        client.input().data(), memory_.head, current.request_limits, resume_);
     if (parsed.state == http::head_state::done) {
         client.patience().clear();
         resume_ = 0;
@@ -125,7 +102,7 @@ session::head_state session::look_for_head(bool first) {
         return head_state::whole;
     }
     if (parsed.state == http::head_state::bad) {
-        refuse_head(state_, failure{parsed.code, parsed.why}, steady_now());
+        refuse_head(lend(), failure{parsed.code, parsed.why}, steady_now());
         return head_state::refused;
     }
     resume_ = parsed.resume;
@@ -137,14 +114,14 @@ session::head_state session::look_for_head(bool first) {
 }
 
 awaitable<bool> session::end_sending() {
-    const auto current = state_.w.current;
+    const auto current = w_.current;
     const auto& options = current->options;
-    co_return co_await state_.client.end_sending(options.limits.body_rate,
+    co_return co_await connection_.stream.end_sending(options.limits.body_rate,
                                                  options.timeouts.client_body);
 }
 
 awaitable<void> session::say_end() {
-    auto& client = state_.client;
+    auto& client = connection_.stream;
     idle_ = false;
     if (!client.failed() && !client.reply_under_way() && client.socket().is_open()) {
         static_cast<void>(co_await end_sending());
@@ -154,7 +131,7 @@ awaitable<void> session::say_end() {
 // Lets the last answer arrive: closing with unread input would reset the connection and take the
 // answer with it.
 awaitable<void> session::linger() {
-    auto& client = state_.client;
+    auto& client = connection_.stream;
     if (client.failed() || !client.socket().is_open()) {
         co_return;
     }
@@ -180,24 +157,22 @@ awaitable<void> session::linger() {
 }
 
 awaitable<void> session::run() {
-    auto& w = state_.w;
-    auto& client = state_.client;
-    const auto address = net::canonical(client_.address());
-    state_.client_at = address;
-    state_.client_address = net::to_address(address).to_string();
-    state_.client_port = client_.port();
+    auto& w = w_;
+    auto& client = connection_.stream;
+    client_.at = net::canonical(from_.address());
+    client_.address = client_.ip().to_string();
+    client_.port = from_.port();
     const auto current = w.current;
-    state_.client_refused = !net::client_allowed(current->options.access.clients,
-                                                 client_.address());
+    client_.refused = !net::client_allowed(current->options.access.clients, from_.address());
     if (!place_among_clients_) {
-        place_among_clients_ = census_place{w, address};
+        place_among_clients_ = census_place{w, client_.at};
     }
-    if (!place_among_clients_ || state_.client_refused) {
+    if (!place_among_clients_ || client_.refused) {
         w.counts.client_refused.add();
     }
     if (!place_among_clients_) {
-        refuse_head(state_,
-                    failure{failure_code::too_many_connections, state_.client_address},
+        refuse_head(lend(),
+                    failure{failure_code::too_many_connections, client_.address},
                     steady_now());
         co_return;
     }
@@ -244,12 +219,12 @@ awaitable<void> session::run() {
             if (client.patience().expired() && !client.input().empty()) {
                 const failure late{failure_code::request_timeout,
                                    "the request's head did not arrive in time"};
-                refuse_head(state_, late, steady_now());
+                refuse_head(lend(), late, steady_now());
             }
             co_return;
         }
         first = false;
-        exchange one{state_, steady_now()};
+        exchange one{lend(), steady_now()};
         auto how = one.begin();
         if (!how) {
             how = co_await one.run();

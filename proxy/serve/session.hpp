@@ -1,7 +1,8 @@
 #pragma once
 // One client connection: read a head, exchange, again; in the order in which requests come.
 
-#include "proxy/serve/session_state.hpp"
+#include "proxy/serve/http1_connection.hpp"
+#include "proxy/serve/lent.hpp"
 #include "proxy/thread/client_connection.hpp"
 #include "proxy/thread/worker.hpp"
 
@@ -46,18 +47,24 @@ public:
     [[nodiscard]] awaitable<void> say_end();
 
     void end_if_idle() override;
-    void abort() override;
-    void look_at_client() override;
+    void abort() override { connection_.abort(); }
+    void look_at_client() override { connection_.look_at_client(); }
 
 private:
     enum class head_state : std::uint8_t { whole, need_more, refused, end };
     [[nodiscard]] head_state look_for_head(bool first);
+    [[nodiscard]] lent lend() noexcept {
+        return {w_, client_, connection_, memory_, connection_.stream};
+    }
     [[nodiscard]] awaitable<bool> end_sending();
     [[nodiscard]] awaitable<void> linger();
 
-    session_state state_;
+    thread::worker& w_;
+    http1_connection connection_;
+    client_identity client_;
+    scratch memory_;
     std::list<thread::client_connection*>::iterator place_;
-    tcp::endpoint client_;
+    tcp::endpoint from_;
     census_place place_among_clients_;
     bool idle_ = true;
     bool head_begun_ = false;

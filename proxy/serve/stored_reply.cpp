@@ -117,10 +117,10 @@ void stored_reply::compose_head(std::optional<http::byte_range> part,
 void stored_reply::compose_bytes(http::byte_range part) {
     if (from_.outside) {
         outside_.emplace(answers::outside{
-            from_.outside->read_from(part.first, x_.session.arrived.handle()), part.last + 1});
+            from_.outside->read_from(part.first, x_.out.news().handle()), part.last + 1});
         return;
     }
-    x_.book.note_body(body_source::store, part.size());
+    x_.out.note_body(body_source::store, part.size());
     const auto add = [this](const cache::slice& slice, std::size_t skip, std::size_t size) {
         x_.out.add(slice.view().substr(skip, size));
     };
@@ -217,7 +217,7 @@ void stored_reply::compose_whole() {
     if (from_.outside && from_.outside->size() > 0) {
         compose_bytes({0, from_.outside->size() - 1});
     } else if (from_.content) {
-        x_.book.note_body(body_source::store, from_.content->size);
+        x_.out.note_body(body_source::store, from_.content->size);
         for (const auto& slice : from_.content->slices) {
             x_.out.add(slice.view());
         }
@@ -280,7 +280,7 @@ awaitable<given> outside_reply::give() {
         for (const auto& piece : pieces) {
             size += piece.size;
         }
-        x_.book.note_body(body_source::store, size);
+        x_.out.note_body(body_source::store, size);
         for (const auto& piece : pieces) {
             x_.out.add(piece.view());
         }

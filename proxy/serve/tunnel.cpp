@@ -39,7 +39,7 @@ awaitable<given> tunnel::connect() {
     x_.book.origin = net::endpoint_text(far.address(), far.port());
     const auto sent = co_await send_head("HTTP/1.1 200 Connection established\r\n\r\n", 200);
     if (sent == ended::keep) {
-        const std::string early{x_.session.client.input().data().substr(x_.unconsumed())};
+        const std::string early{x_.stream.input().data().substr(x_.unconsumed())};
         co_await pass(origin, early, "");
     }
     x_.book.how = outcome::tunnel;
@@ -51,9 +51,9 @@ awaitable<given> tunnel::upgrade(answers::upgraded& what) {
     if (sent == ended::keep) {
         auto lease = std::move(what.lease);
         x_.book.origin = lease.address().to_string();
-        const std::string from_client{x_.session.client.input().data()};
+        const std::string from_client{x_.stream.input().data()};
         const std::string from_origin{lease.buffer().data()};
-        x_.session.client.input().clear();
+        x_.stream.input().clear();
         co_await pass(lease.socket(), from_client, from_origin);
     }
     x_.book.how = outcome::tunnel;
@@ -72,7 +72,7 @@ awaitable<ended> tunnel::send_head(std::string text, unsigned status) {
 awaitable<void> tunnel::pass(net::byte_stream& far,
                              const std::string& from_client,
                              const std::string& from_far) {
-    auto& client = x_.session.client;
+    auto& client = x_.stream;
     const auto end = co_await net::relay(client.socket(),
                                          far,
                                          from_client,

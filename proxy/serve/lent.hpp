@@ -1,0 +1,57 @@
+#pragma once
+// What a session lends to each of its exchanges.
+
+#include "proxy/cache/fetch.hpp"
+#include "proxy/http/message_head.hpp"
+#include "proxy/net/address.hpp"
+#include "proxy/serve/reply_sink.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace reprise::proxy::net {
+class client_stream;
+}  // namespace reprise::proxy::net
+namespace reprise::proxy::thread {
+struct worker;
+}  // namespace reprise::proxy::thread
+
+namespace reprise::proxy::serve {
+
+/// Whose requests they are. Known when the connection is accepted.
+struct client_identity {
+    std::size_t listener = 0;  ///< that it came by: its place in the settings
+    std::string address;       ///< numeric
+    net::address_bytes at{};   ///< the same
+    std::uint16_t port = 0;
+    bool refused = false;  ///< by access.clients
+
+    [[nodiscard]] asio::ip::address ip() const { return net::to_address(at); }
+};
+
+/// Memory that serves one request after another, so that a hit allocates nothing.
+struct scratch {
+    scratch() {
+        head.fields.reserve(32);
+        pieces.reserve(8);
+    }
+
+    http::request_head head;
+    std::string url;
+    std::string fields;         ///< a reply's own
+    reply_sink::pieces pieces;  ///< of what is composed, and not sent
+    cache::fetch_reader::report report;
+};
+
+/// All of it outlives the exchange.
+struct lent {
+    thread::worker& w;
+    const client_identity& client;
+    reply_sink& sink;
+    scratch& memory;
+    /// The client's bytes, for what reads them: uploads and tunnels.
+    net::client_stream& stream;
+};
+
+}  // namespace reprise::proxy::serve
