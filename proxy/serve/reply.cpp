@@ -4,10 +4,7 @@
 
 namespace reprise::proxy::serve {
 
-reply::reply(reply_sink& to,
-             scratch& memory,
-             const thread::settings& now,
-             ledger& book) noexcept
+reply::reply(reply_sink& to, scratch& memory, const thread::settings& now, ledger& book) noexcept
     : to_{to},
       pieces_{memory.pieces},
       fields_{memory.fields},

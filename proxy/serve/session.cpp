@@ -117,7 +117,7 @@ awaitable<bool> session::end_sending() {
     const auto current = w_.current;
     const auto& options = current->options;
     co_return co_await connection_.stream.end_sending(options.limits.body_rate,
-                                                 options.timeouts.client_body);
+                                                      options.timeouts.client_body);
 }
 
 awaitable<void> session::say_end() {
@@ -171,9 +171,8 @@ awaitable<void> session::run() {
         w.counts.client_refused.add();
     }
     if (!place_among_clients_) {
-        refuse_head(lend(),
-                    failure{failure_code::too_many_connections, client_.address},
-                    steady_now());
+        refuse_head(
+            lend(), failure{failure_code::too_many_connections, client_.address}, steady_now());
         co_return;
     }
     // A hit runs through this loop and nothing else: no coroutine is begun between two reads.

@@ -1,0 +1,52 @@
+#pragma once
+// A response's body: from the source in hand to the readers, and, where a sibling breaks off, on
+// from another.
+//
+// Threads   its fetch's.
+
+#include "proxy/fetch/keeping.hpp"
+#include "proxy/fetch/passed_bytes.hpp"
+#include "proxy/fetch/sources.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace reprise::proxy::fetch {
+
+class body_reader {
+public:
+    /// All outlive it. `published` is the head that readers were given.
+    body_reader(
+        fetch_order& order, upstream& at, sources& from, keeping& kept, cache::head_ptr published);
+
+    /// All of it; trailers as lines. Why it did not come whole.
+    [[nodiscard]] awaitable<trouble> read(std::string& trailers);
+
+private:
+    [[nodiscard]] awaitable<trouble> read_one(std::string& trailers);
+    [[nodiscard]] awaitable<trouble> go_on_elsewhere();
+    [[nodiscard]] awaitable<bool> wait_for_room();
+    [[nodiscard]] bool deliver(std::string_view piece);
+    [[nodiscard]] trouble end();
+    [[nodiscard]] bool skips() const noexcept { return passed_ && passed_->left_to_skip() > 0; }
+    [[nodiscard]] bool ends_by_surprise() const noexcept {
+        return passed_ && !at_.from.sibling && published_->length &&
+               at_.from.came.framing.kind != http::body_kind::length;
+    }
+
+    fetch_order& order_;
+    upstream& at_;
+    sources& sources_;
+    keeping& keeping_;
+    cache::fetch& into_;
+    const cache::head_ptr published_;
+    // What a sibling has sent, so that another source can go on where it broke off.
+    std::unique_ptr<passed_bytes> passed_;
+    std::uint64_t owed_;        // of the length that readers were promised; without one, no bound
+    std::optional<char> last_;  // of it, held back until the other source is seen to end there
+};
+
+}  // namespace reprise::proxy::fetch

@@ -1,0 +1,33 @@
+#pragma once
+// Whom a response comes from: the connection, the head that came on it, and who is at its far end.
+
+#include "proxy/fetch/received.hpp"
+#include "proxy/net/origin_pool.hpp"
+#include "proxy/peer/peer_book.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace reprise::proxy::fetch {
+
+struct source {
+    net::origin_lease lease;  ///< empty: none is in hand
+    received came;
+    bool any_byte = false;  ///< of the response has come
+
+    /// The sibling whose answer it is; null: it is none's.
+    std::shared_ptr<const peer::known_peer> sibling;
+    unsigned sibling_slot = 0;
+    std::chrono::microseconds sibling_took{0};
+    std::uint64_t sibling_bytes = 0;  ///< sent and received before its body
+
+    /// Something stands behind the first `answered` bytes: it is no answer to anything.
+    [[nodiscard]] bool has_surplus(std::size_t answered) noexcept {
+        return came.framing.kind != http::body_kind::until_close &&
+               lease.buffer().size() > answered;
+    }
+};
+
+}  // namespace reprise::proxy::fetch

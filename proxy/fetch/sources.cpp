@@ -1,0 +1,373 @@
+#include "proxy/fetch/sources.hpp"
+
+#include "proxy/base/log.hpp"
+#include "proxy/http/error_page.hpp"
+#include "proxy/http/forwarding.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <algorithm>
+#include <utility>
+
+// One after another, and siblings beside the others once their budget is over.
+
+namespace reprise::proxy::fetch {
+
+namespace {
+
+/// A connection that is being made while siblings are still asked.
+struct dialling {
+    std::optional<attempt<net::origin_lease>> result;
+    bool unwanted = false;
+};
+
+awaitable<attempt<net::origin_lease>> dial_for(thread::worker& w,
+                                               std::string host,
+                                               net::origin_address to,
+                                               bool fresh_only,
+                                               steady_time until,
+                                               net::share_holder holder) {
+    to.host = host;
+    co_return co_await w.origins.acquire(to, fresh_only, until, holder);
+}
+
+}  // namespace
+
+// A peer connects from where it stands, and judges by its own settings if at all. What this machine
+// itself knows to be refused is left to no peer: the dial refuses it, and says why. Where a name
+// leads that must be looked up is the peer's business.
+bool sources::may_leave_to_peers() const {
+    const auto& o = order_;
+    const auto& guard = *o.now_settings->guard;
+    if (net::judge_literal(guard, o.connect_host, o.connect_port)) {
+        return false;
+    }
+    const auto local = w_.names.local(o.connect_host);
+    return !local || std::any_of(local->begin(), local->end(), [&](const auto& address) {
+        return guard.check(o.connect_host, address, o.connect_port) ==
+               net::destination_verdict::allowed;
+    });
+}
+
+const filter::key_hash& sources::peer_key() {
+    if (!peer_key_) {
+        peer_key_ = w_.common.peers->key_of(order_.url);
+    }
+    return *peer_key_;
+}
+
+// Which peers may be asked, and in which order.
+void sources::find_peers() {
+    auto& o = order_;
+    if (!w_.peers || !(o.may_ask_siblings || o.may_use_parents) || !may_leave_to_peers()) {
+        return;
+    }
+    book_ = w_.peers->book;
+    if (o.may_ask_siblings) {
+        ask_siblings();
+    }
+    if (o.may_use_parents && book_->choice) {
+        parents_ = book_->choice->order(peer_key(), steady_now());
+        parent_at_ = 0;
+    }
+}
+
+// Begins to ask those whose digests have it, if there are any.
+void sources::ask_siblings() {
+    auto& o = order_;
+    w_.common.peers->note_miss(o.url.size());
+    const auto whom = w_.peers->siblings.find(o.url, peer_key(), steady_now());
+    w_.peers->siblings.rest();
+    if (whom.empty()) {
+        return;
+    }
+    here_.came.requested = wall_now();
+    inquiry::question question{
+        .book = book_,
+        .whom = whom,
+        .wire = wire_of(o, next_hop::sibling, false, w_.common.pseudonym, here_.came.requested),
+        .key = o.key,
+        .url = o.url,
+        .charged_to = o.charged_to,
+        .limits = o.now_settings->response_limits};
+    // An answer ends the reading of a slower source.
+    auto told = [signal = at_.ready.handle(), reader = at_.control](const inquiry& one) {
+        signal.notify();
+        if (one.has_answer()) {
+            reader->interrupt();
+        }
+    };
+    at_.rivals = std::make_shared<inquiry>(w_, std::move(question), std::move(told));
+    at_.rivals->begin();
+}
+
+// True when one has answered in time.
+awaitable<bool> sources::wait_for_siblings(steady_time until) {
+    asio::steady_timer timer{w_.io};
+    if (until != steady_time::max()) {
+        timer.expires_at(until);
+        auto wake = [signal = at_.ready.handle()](const error_code&) { signal.notify(); };
+        timer.async_wait(std::move(wake));
+    }
+    while (!at_.rivals->is_over() && steady_now() < until && !into_.abandoned()) {
+        const bool signalled = co_await at_.ready.wait(steady_time::max());
+        if (!signalled) {
+            break;
+        }
+    }
+    co_return at_.rivals->has_answer();
+}
+
+void sources::adopt_sibling() {
+    auto won = at_.rivals->take();
+    at_.rivals = nullptr;
+    at_.patience.clear();
+    here_.lease = std::move(won->lease);
+    at_.begin_reading();
+    here_.came.head = std::move(won->head);
+    here_.came.requested = won->asked_at;
+    here_.came.sent = won->sent_at;
+    here_.came.resident_requested = resident_at(here_.came.requested, here_.came.sent);
+    here_.sibling = std::move(won->from);
+    here_.sibling_slot = won->slot;
+    here_.sibling_took = won->took;
+    here_.sibling_bytes = won->bytes - (here_.lease.buffer().size() - here_.came.head.bytes);
+}
+
+// What the sibling in hand was worth is known. That clients left is no failure of the sibling: it
+// had what they asked for. One that breaks off has cost the time since it was asked, body and all.
+void sources::end_asking(peer::asking_end how) {
+    if (!here_.sibling) {
+        return;
+    }
+    const auto now = steady_now();
+    if (into_.abandoned()) {
+        how = peer::asking_end::true_hit;
+    }
+    const bool hit = how == peer::asking_end::true_hit;
+    const auto took = hit ? here_.sibling_took
+                          : std::chrono::duration_cast<std::chrono::microseconds>(now -
+                                                                                  here_.came.sent);
+    auto& table = w_.common.peers->siblings();
+    table.benefit_of(here_.sibling_slot)
+        .ended(how,
+               took,
+               table.hit_gives(),
+               hit ? into_.received() : here_.sibling_bytes + into_.received(),
+               now);
+    here_.sibling = nullptr;
+}
+
+const peer::known_peer* sources::parent() const noexcept {
+    return parent_at_ < parents_.size() ? &book_->parents[parents_[parent_at_]] : nullptr;
+}
+
+// The parent in hand has failed at what began then; that all connections to it, or this client's,
+// are in use is no failure of the parent.
+void sources::blame_parent(steady_time begun, const failure& why) {
+    if (why.code != failure_code::origin_connection_limit &&
+        why.code != failure_code::client_share_used &&
+        book_->choice->failed(parents_[parent_at_], begun, steady_now())) {
+        log::warn("peers: ",
+                  parent()->name,
+                  ": a parent that is gone around from now on: ",
+                  facts_of(why.code).name,
+                  why.detail.empty() ? "" : ": ",
+                  why.detail);
+    }
+}
+
+// False: it was the origin itself.
+bool sources::try_next_parent(steady_time begun, const failure& why) {
+    if (parent() == nullptr) {
+        return false;
+    }
+    blame_parent(begun, why);
+    ++parent_at_;
+    return true;
+}
+
+void sources::note_parent_answered() {
+    if (http::is_own_loop(here_.came.head.status, here_.came.head.fields, w_.common.pseudonym)) {
+        // For those to come: this body is on its way.
+        blame_parent(here_.came.sent, failure{failure_code::loop_detected, ""});
+    } else if (here_.came.head.status != 508 && book_->choice->succeeded(parents_[parent_at_])) {
+        // After a 508 from another node's loop the parent has not recovered.
+        log::info("peers: ", parent()->name, ": a parent that answers again");
+    }
+}
+
+// While siblings are asked too, their answer must not wait for a connection.
+awaitable<attempt<net::origin_lease>> sources::acquire(bool fresh_only, steady_time until) {
+    auto& o = order_;
+    const auto* via = parent();
+    const auto to = via != nullptr
+                        ? net::origin_address{via->host, via->port, true, via->https}
+                        : net::origin_address{o.connect_host, o.connect_port, o.exempt, false};
+    if (!fresh_only) {
+        auto kept = w_.origins.try_acquire(to, o.charged_to);
+        if (kept) {
+            co_return std::move(kept);
+        }
+    }
+    if (!at_.rivals) {
+        co_return co_await w_.origins.acquire(to, fresh_only, until, o.charged_to);
+    }
+    const auto made = std::make_shared<dialling>();
+    auto on_end = [made, signal = at_.ready.handle()](std::exception_ptr broken,
+                                                      attempt<net::origin_lease> result) {
+        if (broken) {
+            made->result.emplace(failure{failure_code::out_of_memory, ""});
+        } else if (made->unwanted && result) {
+            result->give_back();
+        } else {
+            made->result.emplace(std::move(result));
+        }
+        signal.notify();
+    };
+    auto work = dial_for(w_, std::string{to.host}, to, fresh_only, until, o.charged_to);
+    asio::co_spawn(w_.io, std::move(work), std::move(on_end));
+    while (!made->result && !at_.is_overtaken()) {
+        const bool signalled = co_await at_.ready.wait(steady_time::max());
+        if (!signalled) {
+            break;
+        }
+    }
+    if (!made->result) {
+        made->unwanted = true;
+        failure gave_up{failure_code::origin_closed, "not waited for"};
+        co_return gave_up;
+    }
+    co_return std::move(*made->result);
+}
+
+// To the parent in hand, the next that can be reached, or the origin itself.
+awaitable<trouble> sources::connect(bool fresh_only) {
+    for (;;) {
+        const auto begun = steady_now();
+        const auto until = begun + order_.now_settings->options.timeouts.origin_connect;
+        auto leased = co_await acquire(fresh_only, until);
+        if (leased) {
+            here_.lease = std::move(*leased);
+            co_return std::nullopt;
+        }
+        if (at_.is_overtaken() || !try_next_parent(begun, leased.error())) {
+            co_return leased.error();
+        }
+    }
+}
+
+awaitable<trouble> sources::connect_and_send(bool fresh_only) {
+    auto wrong = co_await connect(fresh_only);
+    if (wrong) {
+        co_return wrong;
+    }
+    if (here_.lease.reused()) {
+        w_.counts.origin_reused.add();
+    }
+    if (into_.abandoned() || at_.is_overtaken()) {
+        here_.lease.give_back();
+        co_return failure{failure_code::origin_closed, "every client has left"};
+    }
+    at_.begin_reading();
+    here_.came.requested = wall_now();
+    here_.came.resident_requested = resident_now();
+    here_.came.sent = steady_now();
+    const auto to = parent() != nullptr ? next_hop::parent : next_hop::origin;
+    const auto wire = wire_of(order_, to, validate_, w_.common.pseudonym, here_.came.requested);
+    co_await at_.send(wire);
+    co_return std::nullopt;
+}
+
+// A final response's head, from whoever has it; the lease is the connection that it came on.
+awaitable<trouble> sources::find(bool validate) {
+    validate_ = validate;
+    here_.sibling = nullptr;
+    find_peers();
+    if (at_.rivals) {
+        const auto until = steady_now() + order_.now_settings->options.peering.budget;
+        const bool answered = co_await wait_for_siblings(until);
+        if (answered) {
+            adopt_sibling();
+            co_return std::nullopt;
+        }
+        if (at_.rivals->is_over()) {
+            at_.rivals = nullptr;
+        }
+    }
+    auto end = co_await ask_origins();
+    if (end.what == head_end::kind::got) {
+        if (at_.rivals) {
+            std::exchange(at_.rivals, nullptr)->abandon(inquiry::reason::outrun);
+        }
+        if (parent() != nullptr) {
+            note_parent_answered();
+        }
+        co_return std::nullopt;
+    }
+    if (at_.rivals) {
+        // The origin has failed: what siblings say is all there is.
+        at_.let_go();
+        at_.patience.clear();
+        const bool answered = co_await wait_for_siblings(steady_time::max());
+        if (answered) {
+            adopt_sibling();
+            co_return std::nullopt;
+        }
+        std::exchange(at_.rivals, nullptr)->abandon(inquiry::reason::unwanted);
+    }
+    co_return std::move(end.why);
+}
+
+awaitable<trouble> sources::find_another() {
+    end_asking(peer::asking_end::failed);
+    order_.may_ask_siblings = false;
+    at_.let_go();
+    at_.patience.clear();
+    return find(validate_);
+}
+
+void sources::stop_asking() {
+    if (at_.rivals) {
+        std::exchange(at_.rivals, nullptr)->abandon(inquiry::reason::unwanted);
+    }
+    end_asking(peer::asking_end::failed);
+}
+
+// The parents in their order, and then the origin, until one answers.
+awaitable<head_end> sources::ask_origins() {
+    using kind = head_end::kind;
+    const auto& o = order_;
+    bool fresh_only = !o.retryable;
+    for (;;) {
+        auto unsent = co_await connect_and_send(fresh_only);
+        if (unsent) {
+            co_return head_end{kind::failed, std::move(*unsent)};
+        }
+        auto end = co_await at_.read_head();
+        if (end.what == kind::retry) {
+            at_.let_go();
+            fresh_only = true;  // so the next turn on this connection is the last
+            continue;
+        }
+        const bool silent = end.what == kind::failed && !here_.any_byte && o.retryable &&
+                            !into_.abandoned() && !at_.is_overtaken();
+        const bool returned =
+            end.what == kind::got && parent() != nullptr &&
+            http::is_own_loop(here_.came.head.status, here_.came.head.fields, w_.common.pseudonym);
+        if (returned) {
+            end.why = failure{failure_code::loop_detected,
+                              "what it is asked comes back to this instance, " +
+                                  w_.common.pseudonym};
+        }
+        // What came back has reached no origin, so that any method may be sent again.
+        const bool again = silent || (returned && !order_.body());
+        if (!again || !try_next_parent(here_.came.sent, end.why)) {
+            co_return end;
+        }
+        at_.let_go();
+    }
+}
+
+}  // namespace reprise::proxy::fetch

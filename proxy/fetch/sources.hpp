@@ -1,0 +1,70 @@
+#pragma once
+// Who is asked for a response: siblings that probably have it, a parent, the origin.
+//
+//     siblings ──none has it──> parents, by rendezvous hashing ──all down──> origin
+//         └──peering.budget is over──> parent or origin too; the first good answer wins
+//
+// Threads   its fetch's.
+
+#include "proxy/fetch/upstream.hpp"
+#include "proxy/peer/benefit.hpp"
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace reprise::proxy::fetch {
+
+class sources {
+public:
+    /// All outlive it. What it finds is `at.from`.
+    sources(thread::worker& w, fetch_order& order, upstream& at)
+        : w_{w},
+          order_{order},
+          at_{at},
+          here_{at.from},
+          into_{*order.into} {}
+
+    /// A final response's head, from whoever has it. `validate`: a request of our own validation.
+    [[nodiscard]] awaitable<trouble> find(bool validate);
+    /// The sibling in hand broke off: the same from elsewhere, and from no sibling again.
+    [[nodiscard]] awaitable<trouble> find_another();
+
+    /// The parent that has answered; null: it was none.
+    [[nodiscard]] const peer::known_peer* parent() const noexcept;
+    /// Whether peers might have been asked.
+    [[nodiscard]] bool knows_peers() const noexcept { return book_ != nullptr; }
+    /// What the sibling in hand was worth is known.
+    void end_asking(peer::asking_end how);
+    /// Nobody waits for siblings any more, and what was in hand has failed if nobody said else.
+    void stop_asking();
+
+private:
+    [[nodiscard]] bool may_leave_to_peers() const;
+    void find_peers();
+    [[nodiscard]] const filter::key_hash& peer_key();
+    void ask_siblings();
+    [[nodiscard]] awaitable<bool> wait_for_siblings(steady_time until);
+    void adopt_sibling();
+    [[nodiscard]] awaitable<head_end> ask_origins();
+    [[nodiscard]] awaitable<attempt<net::origin_lease>> acquire(bool fresh_only, steady_time until);
+    [[nodiscard]] awaitable<trouble> connect(bool fresh_only);
+    [[nodiscard]] awaitable<trouble> connect_and_send(bool fresh_only);
+    void blame_parent(steady_time begun, const failure& why);
+    void note_parent_answered();
+    [[nodiscard]] bool try_next_parent(steady_time begun, const failure& why);
+
+    thread::worker& w_;
+    fetch_order& order_;
+    upstream& at_;
+    source& here_;  // in it
+    cache::fetch& into_;
+    bool validate_ = false;
+    std::shared_ptr<const peer::peer_book> book_;  // null: no peer is asked
+    std::optional<filter::key_hash> peer_key_;
+    std::vector<std::size_t> parents_;  // of the book, in the order to be tried
+    std::size_t parent_at_ = 0;         // the one in hand; behind the last: the origin itself
+};
+
+}  // namespace reprise::proxy::fetch

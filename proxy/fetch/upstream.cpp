@@ -1,0 +1,251 @@
+#include "proxy/fetch/upstream.hpp"
+
+#include "proxy/http/forwarding.hpp"
+#include "proxy/net/io.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+
+#include <utility>
+
+// Every read asks first who has ended it; what ended it is told by no_head() and cut_short().
+
+namespace reprise::proxy::fetch {
+
+namespace {
+constexpr unsigned most_interim = 16;
+}  // namespace
+
+upstream::upstream(thread::worker& w, std::shared_ptr<fetch_order> order)
+    : ready{w.timer},
+      patience{w.timer, [this] { run_out_of_patience(); }},
+      w_{w},
+      order_{std::move(order)},
+      into_{*order_->into},
+      body_{order_->body()},
+      watch_{w.timer,
+             body_,
+             order_->now_settings->options.timeouts,
+             from.lease,
+             {.stalled = [this] { control->interrupt(); }, .over = [this] { await_head_anew(); }}} {
+}
+
+void upstream::let_go() {
+    control->reading = nullptr;
+    from.lease.close();
+}
+
+void upstream::give_back() {
+    const auto& framing = from.came.framing;
+    if (from.has_surplus(0)) {
+        from.lease.note_surplus();
+    } else if (!answered_early && framing.reusable &&
+               framing.kind != http::body_kind::until_close && from.came.persistent) {
+        from.lease.give_back();
+    }
+    let_go();
+}
+
+bool upstream::body_is_pending() const noexcept {
+    return body_ && body_->state() != upload::phase::done;
+}
+
+// The response has come whole before the body has gone out whole. A server that accepts it reads
+// on, even after a half close (RFC 9112 9.6). One that refuses it has no use for the rest, and a
+// client that asked first and had its answer need not send it (RFC 9110 10.1.1).
+bool upstream::may_have_rest() const noexcept {
+    return from.came.head.status / 100 == 2 && !body_->awaits_word();
+}
+
+awaitable<void> upstream::finish_upload() {
+    if (upload_started_ && may_have_rest()) {
+        co_await body_->ended(upload::waiter::producer);
+    }
+    co_await settle_upload();
+}
+
+awaitable<void> upstream::settle_upload() {
+    if (!body_ || !upload_started_) {
+        co_return;
+    }
+    watch_.end();
+    if (body_->state() == upload::phase::running) {
+        body_->stop();
+        control->reading = nullptr;
+        if (from.lease) {
+            error_code ignored;
+            from.lease.socket().close(ignored);
+        }
+    }
+    co_await body_->ended(upload::waiter::producer);
+}
+
+awaitable<void> upstream::send(const std::string& wire) {
+    awaits_head_ = true;
+    patience.expire_after(order_->now_settings->options.timeouts.origin_head);
+    const auto error = co_await net::write_all(from.lease.socket(), asio::buffer(wire));
+    if (error) {
+        co_return;
+    }
+    w_.counts.bytes_to_origins.add(wire.size());
+    if (body_ && !upload_started_ && !into_.abandoned() && !body_->stopping()) {
+        begin_upload();
+    }
+}
+
+void upstream::begin_upload() {
+    upload_started_ = true;
+    watch_.begin();
+    if (!body_->awaits_word()) {
+        patience.clear();
+    }
+    auto sending = upload::run(body_, from.lease.socket());
+    // A body that the client broke off, or framed wrongly, must not wait for an origin that waits
+    // for the rest of it: what reads the response is interrupted, and finds the reason in the
+    // upload.
+    auto on_end = [reader = control, body = body_](std::exception_ptr thrown) {
+        if (thrown) {
+            body->give_up();  // both sides wait for its end
+        }
+        if (body->broken_by_client()) {
+            reader->interrupt();
+        }
+    };
+    asio::co_spawn(w_.io, std::move(sending), on_end);
+}
+
+void upstream::await_head_anew() {
+    if (awaits_head_ && !watch_.body_is_going_out()) {
+        patience.expire_after(order_->now_settings->options.timeouts.origin_head);
+    }
+}
+
+void upstream::run_out_of_patience() {
+    if (awaits_head_ && watch_.body_is_going_out() && !w_.timer.stopped()) {
+        patience.expire_at(steady_time::max());  // a client that asked first has begun to send
+    } else {
+        control->interrupt();
+    }
+}
+
+awaitable<std::size_t> upstream::read_into(char* at, std::size_t room, error_code& error) {
+    if (watch_.stalled() || patience.expired() || into_.abandoned() || is_overtaken() ||
+        (body_ && body_->broken_by_client())) {
+        error = asio::error::operation_aborted;
+        co_return 0;
+    }
+    const auto into = asio::buffer(at, room);
+    const auto [failed, got] = co_await from.lease.socket().async_read_some(into, use_tuple);
+    w_.counts.bytes_from_origins.add(got);
+    error = failed;
+    co_return got;
+}
+
+// A 1xx is passed on. Bounded by how many of them may come: each says that the origin is at work
+// (102), or about to be.
+trouble upstream::pass_interim(unsigned count) {
+    if (count > most_interim) {
+        return failure{failure_code::bad_response, "too many 1xx responses"};
+    }
+    if (from.came.head.status == 100 && body_) {
+        body_->go();
+    }
+    await_head_anew();
+    std::string passed;
+    http::append_response_fields(passed, from.came.head, {.via = w_.common.pseudonym});
+    passed += "\r\n";
+    into_.producer_interim(std::move(passed));
+    return std::nullopt;
+}
+
+awaitable<head_end> upstream::read_head() {
+    using kind = head_end::kind;
+    auto& buffer = from.lease.buffer();
+    auto& head = from.came.head;
+    const auto& limits = order_->now_settings->response_limits;
+    unsigned interim = 0;
+    std::size_t resume = 0;
+    from.any_byte = false;
+    for (;;) {
+        if (!buffer.empty()) {
+            from.any_byte = true;
+            const auto parsed = http::parse_response_head(buffer.data(), head, limits, resume);
+            if (parsed.state == http::head_state::bad) {
+                if (from.lease.reused()) {
+                    // Behind a good answer this is its rest, and no answer yet.
+                    from.lease.note_surplus();
+                    if (interim == 0 && order_->retryable) {
+                        co_return head_end{.what = kind::retry};
+                    }
+                }
+                co_return head_end{kind::failed, failure{parsed.code, parsed.why}};
+            }
+            if (parsed.state == http::head_state::done) {
+                if (head.status >= 200 || head.status == 101) {
+                    awaits_head_ = false;
+                    co_return head_end{.what = kind::got};
+                }
+                if (auto wrong = pass_interim(++interim)) {
+                    co_return head_end{kind::failed, std::move(*wrong)};
+                }
+                buffer.consume(head.bytes);
+                resume = 0;
+                continue;
+            }
+            resume = parsed.resume;
+        }
+        const auto space = buffer.prepare(read_size);
+        error_code error;
+        const auto got = co_await read_into(space.data(), space.size(), error);
+        if (got == 0) {
+            co_return no_head();
+        }
+        buffer.commit(got);
+    }
+}
+
+// Nothing more comes before the head is whole.
+head_end upstream::no_head() const {
+    using kind = head_end::kind;
+    const auto failed = [](failure_code code, std::string why) {
+        return head_end{kind::failed, failure{code, std::move(why)}};
+    };
+    if (is_overtaken()) {
+        return {.what = kind::overtaken};
+    }
+    if (body_ && body_->state() == upload::phase::bad_framing) {
+        return {kind::failed, body_->why()};
+    }
+    if (body_ && body_->state() == upload::phase::client_failed) {
+        return failed(failure_code::request_timeout, "the request's body did not arrive");
+    }
+    if (watch_.stalled()) {
+        return failed(failure_code::origin_upload_timeout,
+                      "the origin took nothing of the request's body in time");
+    }
+    if (patience.expired()) {
+        return failed(failure_code::origin_head_timeout, "no response head in time");
+    }
+    if (into_.abandoned()) {
+        return failed(failure_code::origin_closed, "every client has left");
+    }
+    if (from.any_byte) {
+        return failed(failure_code::origin_closed,
+                      "the connection ended in the middle of the response's head");
+    }
+    if (from.lease.reused() && order_->retryable) {
+        return {.what = kind::retry};
+    }
+    return failed(failure_code::origin_closed, "the connection ended without a response");
+}
+
+failure upstream::cut_short(std::string detail) const {
+    if (watch_.stalled()) {
+        return {failure_code::origin_upload_timeout, "the origin stopped taking the body"};
+    }
+    if (patience.expired()) {
+        return {failure_code::origin_body_timeout, "the response's body stopped arriving"};
+    }
+    return {failure_code::response_cut_short, std::move(detail)};
+}
+
+}  // namespace reprise::proxy::fetch
