@@ -3,7 +3,7 @@
 
 #include "filter/sizing.hpp"
 
-#include "filter/lanes.hpp"
+#include "filter/lane_rates.hpp"
 
 #include <algorithm>
 #include <array>

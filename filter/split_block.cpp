@@ -2,7 +2,7 @@
 
 #include "filter/split_block.hpp"
 
-#include "filter/lanes.hpp"
+#include "filter/lane_rates.hpp"
 
 #include <algorithm>
 #include <bit>

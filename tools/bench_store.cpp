@@ -8,7 +8,7 @@
 // bytes of its sizes. One thread; compare what one run prints.
 
 #include "filter/key_hash.hpp"
-#include "proxy/cache/memory/store.hpp"
+#include "proxy/cache/memory/memory_tier.hpp"
 #include "proxy/cache/policy/residents.hpp"
 #include "proxy/cache/policy/what_if.hpp"
 
@@ -72,7 +72,7 @@ stored_ptr small_response() {
 void bench_find() {
     for (const std::size_t objects : {10'000u, 300'000u}) {
         for (const auto& [name, kind] : config::eviction_names) {
-            response_store store{{.capacity = 1u << 30, .policy = kind}};
+            memory_tier store{{.capacity = 1u << 30, .policy = kind}};
             std::vector<std::string> urls;
             std::vector<filter::key_hash> keys;
             for (std::size_t i = 0; i < objects; ++i) {

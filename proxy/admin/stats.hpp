@@ -10,8 +10,8 @@
 #include "proxy/base/clock.hpp"
 #include "proxy/base/counters.hpp"
 #include "proxy/cache/disk/tier.hpp"
+#include "proxy/cache/memory/memory_tier.hpp"
 #include "proxy/cache/memory/purges.hpp"
-#include "proxy/cache/memory/store.hpp"
 #include "proxy/cache/policy/what_if.hpp"
 #include "proxy/peer/peer_report.hpp"
 

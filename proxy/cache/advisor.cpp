@@ -83,7 +83,7 @@ void advisor::adopt(const config::options& options, const admission_gate& gate, 
     ghosts_.set(setup_, now);
 }
 
-void advisor::housekeep(admission_gate& gate, response_store& store, steady_time now) {
+void advisor::housekeep(admission_gate& gate, memory_tier& store, steady_time now) {
     if (now < next_look_) {
         return;
     }

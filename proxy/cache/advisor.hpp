@@ -17,7 +17,7 @@
 #include "filter/key_hash.hpp"
 #include "proxy/base/clock.hpp"
 #include "proxy/cache/admission/admission_gate.hpp"
-#include "proxy/cache/memory/store.hpp"
+#include "proxy/cache/memory/memory_tier.hpp"
 #include "proxy/cache/policy/what_if.hpp"
 
 #include <cstdint>
@@ -39,7 +39,7 @@ public:
     void adopt(const config::options& options, const admission_gate& gate, steady_time now);
 
     /// Once a second.
-    void housekeep(admission_gate& gate, response_store& store, steady_time now);
+    void housekeep(admission_gate& gate, memory_tier& store, steady_time now);
 
     /// Any thread.
     [[nodiscard]] what_if_report report(steady_time now) const { return ghosts_.report(now); }

@@ -63,7 +63,7 @@ std::uint64_t fetch::fastest() const {
     return offset;
 }
 
-bool fetch::is_behind(const fetch_reader& reader) const {
+bool fetch::has_fallen_behind(const fetch_reader& reader) const {
     return !reader.fell_out_ && reader.offset_ < end_ &&
            end_ - reader.offset_ + block_size_ > limits_.window;
 }
@@ -82,7 +82,7 @@ bool fetch::must_wait() const {
     }
     return readers_.size() > 1 && holds_up() &&
            std::any_of(readers_.begin(), readers_.end(), [&](const auto* reader) {
-               return is_behind(*reader);
+               return has_fallen_behind(*reader);
            });
 }
 
@@ -122,7 +122,7 @@ void fetch::drop_those_behind() {
     }
     const auto front = fastest();
     for (auto* reader : readers_) {
-        if (is_behind(*reader) && reader->offset_ < front) {
+        if (has_fallen_behind(*reader) && reader->offset_ < front) {
             reader->fell_out_ = true;
             if (reader->waiting_) {
                 reader->waiting_ = false;

@@ -186,8 +186,8 @@ private:
     void notify_readers();     // with guard_ held
     void let_go();             // with guard_ held: drops blocks that nobody needs
     void drop_those_behind();  // with guard_ held
-    [[nodiscard]] std::uint64_t fastest() const;                     // with guard_ held
-    [[nodiscard]] bool is_behind(const fetch_reader& reader) const;  // with guard_ held
+    [[nodiscard]] std::uint64_t fastest() const;                             // with guard_ held
+    [[nodiscard]] bool has_fallen_behind(const fetch_reader& reader) const;  // with guard_ held
     [[nodiscard]] bool holds_up() const;   // with guard_ held: whoever is behind holds up the rest
     [[nodiscard]] bool must_wait() const;  // with guard_ held: the producer, for readers
     [[nodiscard]] bool is_read() const;    // with guard_ held: by a reader still served

@@ -3,7 +3,7 @@
 // with.
 
 #include "config/options.hpp"
-#include "proxy/cache/memory/store.hpp"
+#include "proxy/cache/memory/memory_tier.hpp"
 #include "proxy/cache/policy/eviction.hpp"
 #include "proxy/cache/policy/frequency_sketch.hpp"
 #include "proxy/cache/policy/what_if.hpp"

@@ -4,11 +4,11 @@
 // does not change from one reply to the next was formatted when the object was stored.
 // Some objects are held only in parts (partial_response.hpp): they have no content, and their
 // `reusable_until` is never, so that a plain hit need not ask.
-// The body of a large object that came from disk is not in memory at all (outside.hpp).
+// The body of a large object that came from disk is not in memory at all (disk_body.hpp).
 
 #include "proxy/base/clock.hpp"
 #include "proxy/cache/body.hpp"
-#include "proxy/cache/outside.hpp"
+#include "proxy/cache/disk_body.hpp"
 #include "proxy/cache/parts.hpp"
 #include "proxy/http/cache_control.hpp"
 #include "proxy/http/fields.hpp"
@@ -60,7 +60,7 @@ struct stored_response {
     /// Set where only parts are held, and `content` is not; null for a whole response.
     std::shared_ptr<const partial_body> parts;
     /// Set where the whole body is on disk, and neither `content` nor `parts` is.
-    std::shared_ptr<const outside_body> outside;
+    std::shared_ptr<const disk_body> on_disk;
     mutable record_id disk_record;
     wall_time reusable_until{};  ///< before it, a request without directives is a hit
                                  ///< (http::reusable_until)
@@ -72,7 +72,7 @@ struct stored_response {
 
     /// Bytes of the whole body, wherever it is. @pre !parts
     [[nodiscard]] std::uint64_t size() const noexcept {
-        return content ? content->size : outside ? outside->size() : 0;
+        return content ? content->size : on_disk ? on_disk->size() : 0;
     }
 
     /// Field lines of `head`, parsed anew: for conditional answers and freshening, not for plain

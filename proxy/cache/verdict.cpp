@@ -66,7 +66,7 @@ bool serves(part_use use) noexcept {
 
 verdict ask_origin(rule why,
                    const http::reuse_verdict& reuse,
-                   const found& kept,
+                   const lookup_result& kept,
                    const request_facts& facts,
                    http::field_list fields,
                    wall_time now) {
@@ -192,7 +192,7 @@ std::string_view section_of(rule why) noexcept {
     return "RFC 9111 4";
 }
 
-verdict judge(const found& kept,
+verdict judge(const lookup_result& kept,
               const request_facts& facts,
               http::field_list fields,
               wall_time now) {
@@ -258,7 +258,7 @@ http::cache_status status_of(const verdict& judged, const stored_response& store
     return how;
 }
 
-bool may_validate(const found& kept, const request_facts& facts, wall_time now) {
+bool may_validate(const lookup_result& kept, const request_facts& facts, wall_time now) {
     if (kept.what != lookup::present || !facts.is_get || facts.has_origin_conditions ||
         facts.asked.no_store) {
         return false;
@@ -267,7 +267,7 @@ bool may_validate(const found& kept, const request_facts& facts, wall_time now) 
     return !http::validators_of(lines, now).empty();
 }
 
-bool may_stand_in(const found& kept,
+bool may_stand_in(const lookup_result& kept,
                   const verdict& judged,
                   const request_facts& facts,
                   bool disconnected,

@@ -4,7 +4,7 @@
 // verdict out, /explain prints it, and both ask the same function: what is said is what is done.
 
 #include "proxy/base/clock.hpp"
-#include "proxy/cache/memory/store.hpp"
+#include "proxy/cache/memory/memory_tier.hpp"
 #include "proxy/cache/partial_response.hpp"
 #include "proxy/http/cache_control.hpp"
 #include "proxy/http/cache_status.hpp"
@@ -87,7 +87,7 @@ struct verdict {
 ///        conditions: one comparison of times, no allocation. Preconditions, and whatever does not
 ///        answer, parse the stored field lines.
 /// @pre `kept` is what the store found for these fields
-[[nodiscard]] verdict judge(const found& kept,
+[[nodiscard]] verdict judge(const lookup_result& kept,
                             const request_facts& facts,
                             http::field_list fields,
                             wall_time now);
@@ -100,12 +100,14 @@ struct verdict {
 /// Whether the origin is asked by the validators of what is stored (RFC 9111 4.3.1), which must
 /// have some: for a GET without conditions that are the origin's to judge, whose answer may be
 /// stored (5.2.1.5). Parts too, though a 304 then serves a range that they hold and nothing more.
-[[nodiscard]] bool may_validate(const found& kept, const request_facts& facts, wall_time now);
+[[nodiscard]] bool may_validate(const lookup_result& kept,
+                                const request_facts& facts,
+                                wall_time now);
 
 /// The stored response may stand in for an answer that the origin failed to give (RFC 5861 4, RFC
 /// 9111 4.2.4). `disconnected`: it gave none at all; then any stale response may, up to
 /// `disconnected_most` past its end.
-[[nodiscard]] bool may_stand_in(const found& kept,
+[[nodiscard]] bool may_stand_in(const lookup_result& kept,
                                 const verdict& judged,
                                 const request_facts& facts,
                                 bool disconnected,

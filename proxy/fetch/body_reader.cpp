@@ -1,6 +1,6 @@
 #include "proxy/fetch/body_reader.hpp"
 
-#include "proxy/fetch/splice.hpp"
+#include "proxy/fetch/continuation.hpp"
 #include "proxy/http/chunked.hpp"
 
 #include <algorithm>
@@ -199,7 +199,7 @@ awaitable<trouble> body_reader::go_on_elsewhere() {
 
 awaitable<trouble> body_reader::read(std::string& trailers) {
     if (at_.from.sibling) {
-        passed_ = std::make_unique<passed_bytes>();
+        passed_ = std::make_unique<prefix_hash>();
     }
     auto wrong = co_await read_one(trailers);
     if (wrong && at_.from.sibling && !into_.abandoned()) {

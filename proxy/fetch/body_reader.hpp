@@ -5,7 +5,7 @@
 // Threads   its fetch's.
 
 #include "proxy/fetch/keeping.hpp"
-#include "proxy/fetch/passed_bytes.hpp"
+#include "proxy/fetch/prefix_hash.hpp"
 #include "proxy/fetch/sources.hpp"
 
 #include <cstdint>
@@ -44,7 +44,7 @@ private:
     cache::fetch& into_;
     const cache::head_ptr published_;
     // What a sibling has sent, so that another source can go on where it broke off.
-    std::unique_ptr<passed_bytes> passed_;
+    std::unique_ptr<prefix_hash> passed_;
     std::uint64_t owed_;        // of the length that readers were promised; without one, no bound
     std::optional<char> last_;  // of it, held back until the other source is seen to end there
 };

@@ -64,7 +64,7 @@ std::shared_ptr<cache::stored_response> freshening::made_of(const cache::stored_
                                         : http::reusable_until(directives, next->freshness);
     next->content = stored.content;
     next->parts = stored.parts;
-    next->outside = stored.outside;
+    next->on_disk = stored.on_disk;
     next->disk_record = stored.disk_record.load(std::memory_order_relaxed);
     next->vary = http::read_vary(*merged);
     next->selecting = next->vary == stored.vary

@@ -11,7 +11,7 @@
 #include "proxy/cache/admission/admission_gate.hpp"
 #include "proxy/cache/fetch.hpp"
 #include "proxy/cache/partial_response.hpp"
-#include "proxy/cache/tiers.hpp"
+#include "proxy/cache/store.hpp"
 #include "proxy/fetch/producer.hpp"
 #include "proxy/fetch/received.hpp"
 #include "proxy/thread/worker.hpp"

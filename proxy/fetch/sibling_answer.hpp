@@ -1,5 +1,5 @@
 #pragma once
-// What a sibling's answer is worth to the request that it was asked with. Pure: the inquiry reads
+// What a sibling's answer is worth to the request that it was asked with. Pure: the query reads
 // from the network and asks the store, this looks at bytes.
 //
 // What counts: 2xx, 3xx, 404 and 410 with an Age, which says that the answer comes from a store;

@@ -83,7 +83,7 @@ void sources::ask_siblings() {
         return;
     }
     here_.came.requested = wall_now();
-    inquiry::question question{
+    sibling_query::question question{
         .book = book_,
         .whom = whom,
         .wire = wire_of(o, next_hop::sibling, false, w_.common.pseudonym, here_.came.requested),
@@ -92,13 +92,13 @@ void sources::ask_siblings() {
         .charged_to = o.charged_to,
         .limits = o.now_settings->response_limits};
     // An answer ends the reading of a slower source.
-    auto told = [signal = at_.ready.handle(), reader = at_.control](const inquiry& one) {
+    auto told = [signal = at_.ready.handle(), reader = at_.control](const sibling_query& one) {
         signal.notify();
         if (one.has_answer()) {
             reader->interrupt();
         }
     };
-    at_.rivals = std::make_shared<inquiry>(w_, std::move(question), std::move(told));
+    at_.rivals = std::make_shared<sibling_query>(w_, std::move(question), std::move(told));
     at_.rivals->begin();
 }
 
@@ -299,7 +299,7 @@ awaitable<trouble> sources::find(bool validate) {
     auto end = co_await ask_origins();
     if (end.what == head_end::kind::got) {
         if (at_.rivals) {
-            std::exchange(at_.rivals, nullptr)->abandon(inquiry::reason::outrun);
+            std::exchange(at_.rivals, nullptr)->abandon(sibling_query::reason::outrun);
         }
         if (parent() != nullptr) {
             note_parent_answered();
@@ -315,7 +315,7 @@ awaitable<trouble> sources::find(bool validate) {
             adopt_sibling();
             co_return std::nullopt;
         }
-        std::exchange(at_.rivals, nullptr)->abandon(inquiry::reason::unwanted);
+        std::exchange(at_.rivals, nullptr)->abandon(sibling_query::reason::unwanted);
     }
     co_return std::move(end.why);
 }
@@ -330,7 +330,7 @@ awaitable<trouble> sources::find_another() {
 
 void sources::stop_asking() {
     if (at_.rivals) {
-        std::exchange(at_.rivals, nullptr)->abandon(inquiry::reason::unwanted);
+        std::exchange(at_.rivals, nullptr)->abandon(sibling_query::reason::unwanted);
     }
     end_asking(peer::asking_end::failed);
 }

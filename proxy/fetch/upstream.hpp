@@ -6,7 +6,7 @@
 // Threads   its fetch's.
 
 #include "proxy/base/failure.hpp"
-#include "proxy/fetch/inquiry.hpp"
+#include "proxy/fetch/sibling_query.hpp"
 #include "proxy/fetch/source.hpp"
 #include "proxy/fetch/upload_watch.hpp"
 #include "proxy/net/wakeup.hpp"
@@ -56,7 +56,7 @@ public:
 
     source from;  ///< the connection in hand
     /// Siblings that are asked meanwhile: an answer of theirs ends what is read from another.
-    std::shared_ptr<inquiry> rivals;
+    std::shared_ptr<sibling_query> rivals;
     /// Notified when a fetch has room again, a sibling has answered, or a connection was made.
     net::wakeup ready;
     net::deadline patience;

@@ -90,7 +90,7 @@ peering::peering(const config::options& options, std::string node, wall_time now
         if (options.admission.remember.automatic) {
             begin.objects = std::min<std::uint64_t>(begin.objects, 1u << 16);
         }
-        seen_ = std::make_unique<cache::sights>(
+        seen_ = std::make_unique<cache::resizable_admission>(
             std::make_unique<filter::admission_filter>(begin, seconds_of(now)));
         auto take = [this](const filter::digest_stamp& stamp) {
             return std::make_unique<filter::digest>(seen_->current()->recent_digest(stamp));

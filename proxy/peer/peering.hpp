@@ -13,8 +13,8 @@
 
 #include "config/options.hpp"
 #include "filter/admission.hpp"
-#include "proxy/cache/admission/sights.hpp"
-#include "proxy/cache/contents.hpp"
+#include "proxy/cache/admission/resizable_admission.hpp"
+#include "proxy/cache/contents_listener.hpp"
 #include "proxy/net/asio.hpp"
 #include "proxy/net/origin_pool.hpp"
 #include "proxy/net/resolver.hpp"
@@ -144,7 +144,7 @@ private:
     const steady_time started_ = steady_now();
     const std::chrono::seconds publish_after_;
     peer::digest_source source_;
-    std::unique_ptr<cache::sights> seen_;  // null: not shared
+    std::unique_ptr<cache::resizable_admission> seen_;  // null: not shared
     std::unique_ptr<peer::seen_source> seen_source_;
     std::unique_ptr<peer::signature_checker> checker_;  // null: nothing is signed
     peer::sibling_table table_;

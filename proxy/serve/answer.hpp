@@ -21,7 +21,7 @@
 
 #include "proxy/base/failure.hpp"
 #include "proxy/cache/disk/tier.hpp"
-#include "proxy/cache/outside.hpp"
+#include "proxy/cache/disk_body.hpp"
 #include "proxy/net/origin_pool.hpp"
 #include "proxy/serve/reply.hpp"
 
@@ -69,8 +69,8 @@ struct purge {};
 /// The disk is asked before anybody else is.
 struct from_disk {};
 /// The head is composed; the body is on disk, from where `reader` stands up to `end`.
-struct outside {
-    std::unique_ptr<cache::outside_reader> reader;
+struct body_on_disk {
+    std::unique_ptr<cache::disk_body_reader> reader;
     std::uint64_t end = 0;
 };
 /// All is composed, and some of it not sent.
@@ -90,10 +90,10 @@ using answer = std::variant<answers::refused,
                             answers::for_peer,
                             answers::purge,
                             answers::from_disk,
-                            answers::outside,
+                            answers::body_on_disk,
                             answers::composed>;
 
 /// What came of giving an answer: how it ended, or which is to be given instead.
-using given = std::variant<ended, answer>;
+using ended_or_next = std::variant<ended, answer>;
 
 }  // namespace reprise::proxy::serve

@@ -72,7 +72,7 @@ std::optional<decision> decide(const request& asked,
 }
 
 answer decide(const request& asked,
-              const cache::found& kept,
+              const cache::lookup_result& kept,
               const thread::settings& now,
               std::string_view pseudonym,
               bool hits_alone,

@@ -27,7 +27,7 @@ struct decision {
 /// @param hits_alone  its client is to have what is fresh, and nothing else: a peer's question
 /// @pre decide(asked, now, pseudonym) said nothing
 [[nodiscard]] answer decide(const request& asked,
-                            const cache::found& kept,
+                            const cache::lookup_result& kept,
                             const thread::settings& now,
                             std::string_view pseudonym,
                             bool hits_alone,

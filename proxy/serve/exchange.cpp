@@ -19,46 +19,46 @@ namespace reprise::proxy::serve {
 struct exchange::giver {
     exchange& of;
 
-    awaitable<given> operator()(answers::fetched& what) const {
+    awaitable<ended_or_next> operator()(answers::fetched& what) const {
         fetched_reply one{of.x_};
         co_return co_await one.give(what);
     }
-    awaitable<given> operator()(answers::outside& what) const {
-        outside_reply one{of.x_, what};
+    awaitable<ended_or_next> operator()(answers::body_on_disk& what) const {
+        disk_body_reply one{of.x_, what};
         co_return co_await one.give();
     }
-    awaitable<given> operator()(answers::passed&) const {
+    awaitable<ended_or_next> operator()(answers::passed&) const {
         passed_reply one{of.x_};
         co_return co_await one.give();
     }
-    awaitable<given> operator()(answers::partial&) const {
+    awaitable<ended_or_next> operator()(answers::partial&) const {
         partial_reply one{of.x_};
         co_return co_await one.give();
     }
-    awaitable<given> operator()(answers::tunnel&) const {
+    awaitable<ended_or_next> operator()(answers::tunnel&) const {
         tunnel one{of.x_};
         co_return co_await one.connect();
     }
-    awaitable<given> operator()(answers::upgraded& what) const {
+    awaitable<ended_or_next> operator()(answers::upgraded& what) const {
         tunnel one{of.x_};
         co_return co_await one.upgrade(what);
     }
-    awaitable<given> operator()(answers::for_peer&) const {
+    awaitable<ended_or_next> operator()(answers::for_peer&) const {
         peer_page one{of.x_};
         co_return co_await one.give();
     }
-    awaitable<given> operator()(answers::purge&) const {
+    awaitable<ended_or_next> operator()(answers::purge&) const {
         purge_reply one{of.x_};
         co_return co_await one.give();
     }
-    awaitable<given> operator()(answers::from_disk&) const { return of.look_on_disk(); }
+    awaitable<ended_or_next> operator()(answers::from_disk&) const { return of.look_on_disk(); }
 
     // What is composed by now.
-    awaitable<given> operator()(answers::composed&) const { return of.send_composed(); }
-    awaitable<given> operator()(answers::refused&) const { return of.send_composed(); }
-    awaitable<given> operator()(answers::local&) const { return of.send_composed(); }
-    awaitable<given> operator()(answers::stored&) const { return of.send_composed(); }
-    awaitable<given> operator()(answers::stand_in&) const { return of.send_composed(); }
+    awaitable<ended_or_next> operator()(answers::composed&) const { return of.send_composed(); }
+    awaitable<ended_or_next> operator()(answers::refused&) const { return of.send_composed(); }
+    awaitable<ended_or_next> operator()(answers::local&) const { return of.send_composed(); }
+    awaitable<ended_or_next> operator()(answers::stored&) const { return of.send_composed(); }
+    awaitable<ended_or_next> operator()(answers::stand_in&) const { return of.send_composed(); }
 };
 
 exchange::~exchange() {
@@ -96,8 +96,7 @@ void exchange::find_answer() {
         return;
     }
     if (x_.client.refused) {
-        answer_ = answers::refused{
-            failure{failure_code::client_refused, x_.client.address}};
+        answer_ = answers::refused{failure{failure_code::client_refused, x_.client.address}};
         return;
     }
     auto wrong = read_request(x_.memory.head, x_.listener(), x_.asked);
@@ -141,7 +140,7 @@ void exchange::ask_store() {
 
 // Composes what needs no waiting. False: there is more to it than to send it.
 bool exchange::compose() {
-    std::optional<answers::outside> behind;
+    std::optional<answers::body_on_disk> behind;
     if (const auto* stored = std::get_if<answers::stored>(&answer_)) {
         behind = compose_stored(x_, *stored);
     } else if (const auto* stale = std::get_if<answers::stand_in>(&answer_)) {
@@ -178,18 +177,18 @@ awaitable<ended> exchange::run() {
 void exchange::take_instead(answer next) {
     answer_ = std::move(next);
     if (!std::holds_alternative<answers::composed>(answer_) &&
-        !std::holds_alternative<answers::outside>(answer_)) {
+        !std::holds_alternative<answers::body_on_disk>(answer_)) {
         x_.out.drop_pieces();
     }
 }
 
-awaitable<given> exchange::give() {
+awaitable<ended_or_next> exchange::give() {
     (void)compose();
     giver by{*this};
     co_return co_await std::visit(by, answer_);
 }
 
-awaitable<given> exchange::send_composed() {
+awaitable<ended_or_next> exchange::send_composed() {
     if (const auto at_once = x_.out.send_now()) {
         co_return *at_once;
     }
@@ -197,7 +196,7 @@ awaitable<given> exchange::send_composed() {
     co_return sent == ended::keep ? x_.out.end() : sent;
 }
 
-awaitable<given> exchange::look_on_disk() {
+awaitable<ended_or_next> exchange::look_on_disk() {
     while (!on_disk_->step()) {
         const auto waited = co_await x_.out.wait();
         if (waited != ended::keep) {

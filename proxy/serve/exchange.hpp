@@ -34,11 +34,11 @@ private:
     void find_answer();
     void ask_store();
     [[nodiscard]] bool compose();
-    [[nodiscard]] awaitable<given> give();
+    [[nodiscard]] awaitable<ended_or_next> give();
     void take_instead(answer next);
     struct giver;
-    [[nodiscard]] awaitable<given> look_on_disk();
-    [[nodiscard]] awaitable<given> send_composed();
+    [[nodiscard]] awaitable<ended_or_next> look_on_disk();
+    [[nodiscard]] awaitable<ended_or_next> send_composed();
 
     exchange_state x_;
     answer answer_ = answers::composed{};

@@ -32,10 +32,10 @@ struct exchange_state {
     const thread::settings_ptr settings;
     const steady_time started;
     request asked;
-    cache::found stored;        ///< what the store has for it
-    cache::verdict verdict;     ///< what that is good for
-    wall_time judged_at{};      ///< when that was judged, resident time
-    cache::stored_ptr sending;  ///< the stored response that is the answer
+    cache::lookup_result stored;  ///< what the store has for it
+    cache::verdict verdict;       ///< what that is good for
+    wall_time judged_at{};        ///< when that was judged, resident time
+    cache::stored_ptr sending;    ///< the stored response that is the answer
     ledger book;
     reply out;
     std::shared_ptr<fetch::upload> upload;  ///< once somebody takes its body

@@ -221,7 +221,7 @@ std::string status_text(const http::cache_status& how) {
 }
 
 json judged(const cache::verdict& verdict,
-            const cache::found& kept,
+            const cache::lookup_result& kept,
             const std::optional<failure>& stands_against) {
     json out{{"ruling", cache::to_string(verdict.what)},
              {"rule", cache::to_string(verdict.why)},
@@ -402,7 +402,7 @@ explanation explain(const thread::common_state& common,
              ? "accelerators' objects are their own"
              : "of their digests; one that asking has not paid for may be left out"}};
 
-    cache::found kept;
+    cache::lookup_result kept;
     cache::verdict verdict;
     if (known) {
         verdict = known->why;

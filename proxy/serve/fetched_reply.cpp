@@ -128,10 +128,10 @@ bool is_stored(const exchange_state& x,
            (head.stored || x.w.common.store.reserve().could_grow_to(*head.length));
 }
 
-awaitable<given> send_fetched(exchange_state& x,
-                              cache::fetch_reader& reader,
-                              cache::head_ptr head,
-                              const http::cache_status& how) {
+awaitable<ended_or_next> send_fetched(exchange_state& x,
+                                      cache::fetch_reader& reader,
+                                      cache::head_ptr head,
+                                      const http::cache_status& how) {
     const auto framing = compose_head(x, *head, how);
     body_rules rules;
     rules.left = head->has_body ? head->length : std::nullopt;
@@ -167,7 +167,7 @@ awaitable<given> send_fetched(exchange_state& x,
 
 // ---- one fetch ----
 
-awaitable<std::optional<given>> fetch_relay::give(cache::fetch_reader& reader) {
+awaitable<std::optional<ended_or_next>> fetch_relay::give(cache::fetch_reader& reader) {
     auto& came = x_.memory.report;
     for (;;) {
         const auto waited = co_await next_of(x_, reader);
@@ -262,7 +262,7 @@ bool fetch_relay::is_not_modified(const cache::fetched_head& head) const {
                                      resident_now()) == http::precondition::not_modified;
 }
 
-awaitable<std::optional<given>> fetch_relay::take_head(cache::fetch_reader& reader) {
+awaitable<std::optional<ended_or_next>> fetch_relay::take_head(cache::fetch_reader& reader) {
     head_ = x_.memory.report.head;
     if (follows_ && !may_follow(reader)) {
         co_return std::nullopt;
@@ -291,7 +291,7 @@ awaitable<std::optional<given>> fetch_relay::take_head(cache::fetch_reader& read
     co_return co_await send_fetched(x_, reader, head_, how);
 }
 
-std::optional<given> fetch_relay::take_validated() {
+std::optional<ended_or_next> fetch_relay::take_validated() {
     const auto now = resident_now();
     const auto fresh = x_.memory.report.fresh;
     if (follows_ && !may_share(x_, *fresh)) {
@@ -308,18 +308,18 @@ std::optional<given> fetch_relay::take_validated() {
     how.ttl = http::remaining(fresh->freshness, now);
     stored_reply made{x_, *fresh};
     made.compose(now, how);
-    if (auto outside = made.take_outside()) {
-        return answer{std::move(*outside)};
+    if (auto behind = made.take_disk_body()) {
+        return answer{std::move(*behind)};
     }
     return answer{answers::composed{}};
 }
 
-std::optional<given> fetch_relay::take_upgrade() {
+std::optional<ended_or_next> fetch_relay::take_upgrade() {
     auto& over = std::get<fetch::wanted::passed>(order_.what);
     return answer{answers::upgraded{std::move(over.upgraded), std::move(over.upgrade_bytes)}};
 }
 
-std::optional<given> fetch_relay::take_failure() {
+std::optional<ended_or_next> fetch_relay::take_failure() {
     auto why = std::move(x_.memory.report.why);
     if (follows_ && why.code == failure_code::client_share_used) {
         return std::nullopt;  // it is another client's share
@@ -329,7 +329,7 @@ std::optional<given> fetch_relay::take_failure() {
 
 // ---- which fetch ----
 
-awaitable<given> fetched_reply::give(const answers::fetched& what) {
+awaitable<ended_or_next> fetched_reply::give(const answers::fetched& what) {
     const auto& facts = x_.asked.facts;
     order_ = make_order(x_);
     prepare_storing(x_, *order_);
@@ -378,7 +378,7 @@ bool fetched_reply::must_be_alone() const {
            x_.w.common.uncacheable.has(x_.asked.key, x_.started);
 }
 
-awaitable<given> fetched_reply::give_alone() {
+awaitable<ended_or_next> fetched_reply::give_alone() {
     const auto reader = fetch_alone(x_, order_);
     fetch_relay relay{x_, *order_, false};
     auto out = co_await relay.give(*reader);
@@ -387,7 +387,7 @@ awaitable<given> fetched_reply::give_alone() {
 
 // A follower of an error that may pass waits once more, for the next leader: a recovering origin is
 // not asked by all at once.
-awaitable<given> fetched_reply::give_together() {
+awaitable<ended_or_next> fetched_reply::give_together() {
     auto& fetches = x_.w.common.fetches;
     const auto& asked = x_.asked;
     for (bool waited_for_error = false;; waited_for_error = true) {

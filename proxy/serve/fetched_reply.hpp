@@ -20,14 +20,14 @@ public:
           follows_{follows} {}
 
     /// None: nothing was sent, and this fetch is not to answer this request.
-    [[nodiscard]] awaitable<std::optional<given>> give(cache::fetch_reader& reader);
+    [[nodiscard]] awaitable<std::optional<ended_or_next>> give(cache::fetch_reader& reader);
 
 private:
     [[nodiscard]] awaitable<ended> pass_interim();
-    [[nodiscard]] awaitable<std::optional<given>> take_head(cache::fetch_reader& reader);
-    [[nodiscard]] std::optional<given> take_validated();
-    [[nodiscard]] std::optional<given> take_failure();
-    [[nodiscard]] std::optional<given> take_upgrade();
+    [[nodiscard]] awaitable<std::optional<ended_or_next>> take_head(cache::fetch_reader& reader);
+    [[nodiscard]] std::optional<ended_or_next> take_validated();
+    [[nodiscard]] std::optional<ended_or_next> take_failure();
+    [[nodiscard]] std::optional<ended_or_next> take_upgrade();
     [[nodiscard]] bool may_follow(const cache::fetch_reader& reader);
     [[nodiscard]] bool is_not_modified(const cache::fetched_head& head) const;
     [[nodiscard]] http::cache_status status_of(const cache::fetch_reader& reader) const;
@@ -42,14 +42,14 @@ private:
 class fetched_reply {
 public:
     explicit fetched_reply(exchange_state& x) : x_{x} {}
-    [[nodiscard]] awaitable<given> give(const answers::fetched& what);
+    [[nodiscard]] awaitable<ended_or_next> give(const answers::fetched& what);
 
 private:
     [[nodiscard]] bool must_be_alone() const;
     [[nodiscard]] bool wants_whole() const;
     [[nodiscard]] bool has_used_its_share() const;
-    [[nodiscard]] awaitable<given> give_alone();
-    [[nodiscard]] awaitable<given> give_together();
+    [[nodiscard]] awaitable<ended_or_next> give_alone();
+    [[nodiscard]] awaitable<ended_or_next> give_together();
     void lead(const std::shared_ptr<cache::fetch>& into, std::size_t pending_sights);
     void note_late_sight(cache::fetch& joined) const;
 
@@ -59,10 +59,10 @@ private:
 
 /// The head of what was fetched, and then its body.
 /// @pre x.book.how is said
-[[nodiscard]] awaitable<given> send_fetched(exchange_state& x,
-                                            cache::fetch_reader& reader,
-                                            cache::head_ptr head,
-                                            const http::cache_status& how);
+[[nodiscard]] awaitable<ended_or_next> send_fetched(exchange_state& x,
+                                                    cache::fetch_reader& reader,
+                                                    cache::head_ptr head,
+                                                    const http::cache_status& how);
 
 /// Whether it may be said to be stored: since the head came, a late sight may have admitted it, or
 /// it may have proved to be too much for memory.

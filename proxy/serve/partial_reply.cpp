@@ -15,7 +15,7 @@ namespace {
 using news = cache::fetch_reader::news;
 }  // namespace
 
-awaitable<given> partial_reply::give() {
+awaitable<ended_or_next> partial_reply::give() {
     const auto order = make_order(x_);
     order->may_store = x_.asked.facts.is_get && !x_.asked.facts.asked.no_store;
     order->replaces = true;
@@ -57,7 +57,8 @@ bool partial_reply::fits(const cache::fetched_head& head) const {
 }
 
 // What came does not fit what is held.
-awaitable<given> partial_reply::send_other(cache::fetch_reader& other, cache::head_ptr head) {
+awaitable<ended_or_next> partial_reply::send_other(cache::fetch_reader& other,
+                                                   cache::head_ptr head) {
     if (head->status == 206 || head->status == 304 || head->status == 416) {
         // An answer to our Range, not to the client's request: that is asked now.
         other.leave();
@@ -87,7 +88,8 @@ cache::stored_ptr partial_reply::updated_by(const cache::fetched_head& head) con
     return both ? both : kept_;
 }
 
-awaitable<given> partial_reply::send_around(cache::fetch_reader& gap, cache::head_ptr head) {
+awaitable<ended_or_next> partial_reply::send_around(cache::fetch_reader& gap,
+                                                    cache::head_ptr head) {
     http::cache_status how;
     how.forward = x_.verdict.forward;
     how.forward_status = head->status;

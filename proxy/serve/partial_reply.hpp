@@ -22,12 +22,14 @@ public:
           kept_{x.stored.response},
           plan_{x.verdict.part} {}
 
-    [[nodiscard]] awaitable<given> give();
+    [[nodiscard]] awaitable<ended_or_next> give();
 
 private:
     [[nodiscard]] bool fits(const cache::fetched_head& head) const;
-    [[nodiscard]] awaitable<given> send_around(cache::fetch_reader& gap, cache::head_ptr head);
-    [[nodiscard]] awaitable<given> send_other(cache::fetch_reader& other, cache::head_ptr head);
+    [[nodiscard]] awaitable<ended_or_next> send_around(cache::fetch_reader& gap,
+                                                       cache::head_ptr head);
+    [[nodiscard]] awaitable<ended_or_next> send_other(cache::fetch_reader& other,
+                                                      cache::head_ptr head);
     [[nodiscard]] cache::stored_ptr updated_by(const cache::fetched_head& head) const;
 
     exchange_state& x_;

@@ -7,7 +7,7 @@
 
 namespace reprise::proxy::serve {
 
-awaitable<given> passed_reply::give() {
+awaitable<ended_or_next> passed_reply::give() {
     const auto& asked = x_.asked;
     const auto order = make_order(x_);
     // What a POST's answer says that later GETs may have of it (RFC 9110 9.3.3).
@@ -35,8 +35,7 @@ awaitable<ended> passed_reply::await_body() {
     const auto& limits = x_.settings->options.limits;
     fetch::body_beginning beginning{x_.asked.body, {limits.head_size, limits.fields}};
     const auto until = x_.started + fetch::body_beginning::patience;
-    const bool stays = co_await fetch::await_beginning(
-        x_.stream, std::move(beginning), until);
+    const bool stays = co_await fetch::await_beginning(x_.stream, std::move(beginning), until);
     co_return stays ? ended::keep : x_.out.leave();
 }
 

@@ -8,7 +8,7 @@ namespace reprise::proxy::serve {
 class passed_reply {
 public:
     explicit passed_reply(exchange_state& x) : x_{x} {}
-    [[nodiscard]] awaitable<given> give();
+    [[nodiscard]] awaitable<ended_or_next> give();
 
 private:
     /// The body's first bytes are awaited before an origin's connection is taken: a client that

@@ -27,7 +27,7 @@ bool is_for_peers(const exchange_state& x) noexcept {
            peer::resource_at(head.target) != peer::resource::none;
 }
 
-awaitable<given> peer_page::give() {
+awaitable<ended_or_next> peer_page::give() {
     const auto& head = *x_.asked.head;
     const auto framing = http::request_framing(head);
     x_.out.keeps = framing && framing->kind == http::body_kind::none &&
@@ -42,12 +42,8 @@ awaitable<given> peer_page::give() {
             co_return waited;
         }
     }
-    const auto page = x_.w.common.peers->answer(head,
-                                                x_.client.ip(),
-                                                x_.out.reached_at(),
-                                                *x_.w.peers->book,
-                                                !x_.out.keeps,
-                                                wall_now());
+    const auto page = x_.w.common.peers->answer(
+        head, x_.client.ip(), x_.out.reached_at(), *x_.w.peers->book, !x_.out.keeps, wall_now());
     x_.book.how = outcome::local;
     x_.book.status = page.status;
     x_.book.reason = peer::to_string(page.what);
@@ -70,11 +66,8 @@ awaitable<given> peer_page::give() {
 }
 
 bool peer_page::should_wait() const {
-    return x_.w.common.peers->should_wait(*x_.asked.head,
-                                          x_.client.ip(),
-                                          x_.client.refused,
-                                          *x_.w.peers->book,
-                                          steady_now());
+    return x_.w.common.peers->should_wait(
+        *x_.asked.head, x_.client.ip(), x_.client.refused, *x_.w.peers->book, steady_now());
 }
 
 awaitable<ended> peer_page::wait_until_ready() {

@@ -5,7 +5,6 @@
 
 namespace reprise::proxy::serve {
 
-
 /// What is asked for is one of the peers' resources (peer/resource.hpp), read by nobody else.
 [[nodiscard]] bool is_for_peers(const exchange_state& x) noexcept;
 
@@ -14,7 +13,7 @@ namespace reprise::proxy::serve {
 class peer_page {
 public:
     explicit peer_page(exchange_state& x) : x_{x} {}
-    [[nodiscard]] awaitable<given> give();
+    [[nodiscard]] awaitable<ended_or_next> give();
 
 private:
     [[nodiscard]] bool should_wait() const;

@@ -9,7 +9,7 @@
 
 namespace reprise::proxy::serve {
 
-awaitable<given> purge_reply::give() {
+awaitable<ended_or_next> purge_reply::give() {
     const auto& purgers = x_.settings->options.access.purge_clients;
     if (!net::client_allowed(purgers, x_.client.ip())) {
         co_return answers::refused{failure{failure_code::purge_refused, x_.client.address}};

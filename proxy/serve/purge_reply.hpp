@@ -8,7 +8,7 @@ namespace reprise::proxy::serve {
 class purge_reply {
 public:
     explicit purge_reply(exchange_state& x) : x_{x} {}
-    [[nodiscard]] awaitable<given> give();
+    [[nodiscard]] awaitable<ended_or_next> give();
 
 private:
     [[nodiscard]] awaitable<bool> is_kept();

@@ -22,7 +22,8 @@ constexpr std::size_t smallest_read = 4u << 10;
 constexpr std::uint64_t linger_most = 256u << 10;
 }  // namespace
 
-census_place::census_place(thread::worker& w, const net::address_bytes& client) : client_{client} {
+connection_slot::connection_slot(thread::worker& w, const net::address_bytes& client)
+    : client_{client} {
     const auto& limits = w.current->options.limits;
     const auto most = w.speaks_for_many(client) ? limits.client_connections
                                                 : limits.connections_per_client;
@@ -31,17 +32,17 @@ census_place::census_place(thread::worker& w, const net::address_bytes& client) 
     }
 }
 
-census_place::census_place(census_place&& other) noexcept
+connection_slot::connection_slot(connection_slot&& other) noexcept
     : of_{std::exchange(other.of_, nullptr)},
       client_{other.client_} {}
 
-census_place& census_place::operator=(census_place&& other) noexcept {
+connection_slot& connection_slot::operator=(connection_slot&& other) noexcept {
     std::swap(of_, other.of_);
     std::swap(client_, other.client_);
     return *this;
 }
 
-census_place::~census_place() {
+connection_slot::~connection_slot() {
     if (of_ != nullptr) {
         of_->leave(client_);
     }
@@ -51,7 +52,7 @@ session::session(thread::worker& w,
                  net::byte_stream stream,
                  std::size_t listener,
                  const tcp::endpoint& client,
-                 census_place place)
+                 connection_slot place)
     : w_{w},
       connection_{w, std::move(stream)},
       place_{w.connections.insert(w.connections.end(), this)},
@@ -165,7 +166,7 @@ awaitable<void> session::run() {
     const auto current = w.current;
     client_.refused = !net::client_allowed(current->options.access.clients, from_.address());
     if (!place_among_clients_) {
-        place_among_clients_ = census_place{w, client_.at};
+        place_among_clients_ = connection_slot{w, client_.at};
     }
     if (!place_among_clients_ || client_.refused) {
         w.counts.client_refused.add();
@@ -249,7 +250,7 @@ awaitable<void> run_tls_session(thread::worker& w,
                                 std::size_t listener,
                                 tcp::endpoint client,
                                 net::tls_identity_ptr identity) {
-    census_place place{w, net::canonical(client.address())};
+    connection_slot place{w, net::canonical(client.address())};
     if (!place) {
         w.counts.client_refused.add();
         co_return;

@@ -13,14 +13,14 @@ namespace reprise::proxy::serve {
 
 /// A connection's place among those that limits.client_connections and connections_per_client
 /// allow.
-class census_place {
+class connection_slot {
 public:
-    census_place() = default;
+    connection_slot() = default;
     /// Takes one, if there is one.
-    census_place(thread::worker& w, const net::address_bytes& client);
-    census_place(census_place&& other) noexcept;
-    census_place& operator=(census_place&& other) noexcept;
-    ~census_place();
+    connection_slot(thread::worker& w, const net::address_bytes& client);
+    connection_slot(connection_slot&& other) noexcept;
+    connection_slot& operator=(connection_slot&& other) noexcept;
+    ~connection_slot();
 
     [[nodiscard]] explicit operator bool() const noexcept { return of_ != nullptr; }
 
@@ -38,7 +38,7 @@ public:
             net::byte_stream stream,
             std::size_t listener,
             const tcp::endpoint& client,
-            census_place place = {});
+            connection_slot place = {});
     ~session();
 
     [[nodiscard]] awaitable<void> run();
@@ -65,7 +65,7 @@ private:
     scratch memory_;
     std::list<thread::client_connection*>::iterator place_;
     tcp::endpoint from_;
-    census_place place_among_clients_;
+    connection_slot place_among_clients_;
     bool idle_ = true;
     bool head_begun_ = false;
     std::size_t resume_ = 0;

@@ -18,7 +18,7 @@ namespace reprise::proxy::serve {
 namespace {
 
 using http::field_id;
-using news = cache::outside_reader::news;
+using news = cache::disk_body_reader::news;
 
 void append_number(std::string& out, std::int64_t number) {
     char digits[24];
@@ -41,7 +41,8 @@ cache::head_ptr head_of(const cache::stored_response& stored) {
 
 }  // namespace
 
-std::optional<answers::outside> compose_stored(exchange_state& x, const answers::stored& what) {
+std::optional<answers::body_on_disk> compose_stored(exchange_state& x,
+                                                    const answers::stored& what) {
     const bool fresh = x.verdict.what == cache::ruling::hit;
     x.book.how = what.collapsed ? outcome::collapsed : fresh ? outcome::hit : outcome::stale;
     x.sending = x.stored.response;
@@ -49,10 +50,10 @@ std::optional<answers::outside> compose_stored(exchange_state& x, const answers:
     x.book.reason = how.detail;
     stored_reply made{x, *x.sending};
     made.compose(x.judged_at, how);
-    return made.take_outside();
+    return made.take_disk_body();
 }
 
-std::optional<answers::outside> compose_stand_in(exchange_state& x, std::string_view detail) {
+std::optional<answers::body_on_disk> compose_stand_in(exchange_state& x, std::string_view detail) {
     const auto now = resident_now();
     x.book.how = outcome::stale;
     x.book.reason = detail;
@@ -63,7 +64,7 @@ std::optional<answers::outside> compose_stand_in(exchange_state& x, std::string_
     how.detail = detail;
     stored_reply made{x, *x.sending};
     made.compose(now, how);
-    return made.take_outside();
+    return made.take_disk_body();
 }
 
 // What a reply adds to a stored head, into fields(); it begins the reply.
@@ -115,9 +116,9 @@ void stored_reply::compose_head(std::optional<http::byte_range> part,
 }
 
 void stored_reply::compose_bytes(http::byte_range part) {
-    if (from_.outside) {
-        outside_.emplace(answers::outside{
-            from_.outside->read_from(part.first, x_.out.news().handle()), part.last + 1});
+    if (from_.on_disk) {
+        disk_body_.emplace(answers::body_on_disk{
+            from_.on_disk->read_from(part.first, x_.out.news().handle()), part.last + 1});
         return;
     }
     x_.out.note_body(body_source::store, part.size());
@@ -214,8 +215,8 @@ void stored_reply::compose_whole() {
     if (x_.asked.facts.is_head) {
         return;
     }
-    if (from_.outside && from_.outside->size() > 0) {
-        compose_bytes({0, from_.outside->size() - 1});
+    if (from_.on_disk && from_.on_disk->size() > 0) {
+        compose_bytes({0, from_.on_disk->size() - 1});
     } else if (from_.content) {
         x_.out.note_body(body_source::store, from_.content->size);
         for (const auto& slice : from_.content->slices) {
@@ -260,7 +261,7 @@ void stored_reply::compose(wall_time now, const http::cache_status& how) {
 // Until a first piece of the body is there nothing goes out, so that a body that proves unreadable
 // is fetched as if it were not stored; after that the rest is asked of the origin under the
 // validator of what was sent, or the reply breaks off.
-awaitable<given> outside_reply::give() {
+awaitable<ended_or_next> disk_body_reply::give() {
     auto& reader = *what_.reader;
     std::vector<cache::slice> pieces;
     while (reader.offset() < what_.end) {
@@ -292,7 +293,7 @@ awaitable<given> outside_reply::give() {
     co_return x_.out.end();
 }
 
-awaitable<given> outside_reply::go_on(news what) {
+awaitable<ended_or_next> disk_body_reply::go_on(news what) {
     const auto stored = x_.sending;
     if (what == news::lost) {
         (void)x_.w.common.store.drop(x_.asked.key, x_.asked.url, stored);

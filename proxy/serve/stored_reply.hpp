@@ -11,11 +11,11 @@ namespace reprise::proxy::serve {
 
 /// Composes the answer that x.stored and x.verdict say, but for a body on disk. None: there is no
 /// such body.
-[[nodiscard]] std::optional<answers::outside> compose_stored(exchange_state& x,
-                                                             const answers::stored& what);
+[[nodiscard]] std::optional<answers::body_on_disk> compose_stored(exchange_state& x,
+                                                                  const answers::stored& what);
 /// The same response, stale, for an origin that failed.
-[[nodiscard]] std::optional<answers::outside> compose_stand_in(exchange_state& x,
-                                                               std::string_view detail);
+[[nodiscard]] std::optional<answers::body_on_disk> compose_stand_in(exchange_state& x,
+                                                                    std::string_view detail);
 
 /// Composes a reply of a stored response.
 ///
@@ -35,7 +35,9 @@ public:
     void compose_bytes(http::byte_range part);
 
     /// What follows from disk; none: nothing does.
-    [[nodiscard]] std::optional<answers::outside> take_outside() { return std::move(outside_); }
+    [[nodiscard]] std::optional<answers::body_on_disk> take_disk_body() {
+        return std::move(disk_body_);
+    }
 
 private:
     void compose_fields(wall_time now, const http::cache_status& how);
@@ -49,20 +51,20 @@ private:
 
     exchange_state& x_;
     const cache::stored_response& from_;
-    std::optional<answers::outside> outside_;
+    std::optional<answers::body_on_disk> disk_body_;
 };
 
 /// Sends what is composed and, behind it, a body from disk.
-class outside_reply {
+class disk_body_reply {
 public:
-    outside_reply(exchange_state& x, answers::outside& what) : x_{x}, what_{what} {}
-    [[nodiscard]] awaitable<given> give();
+    disk_body_reply(exchange_state& x, answers::body_on_disk& what) : x_{x}, what_{what} {}
+    [[nodiscard]] awaitable<ended_or_next> give();
 
 private:
-    [[nodiscard]] awaitable<given> go_on(cache::outside_reader::news what);
+    [[nodiscard]] awaitable<ended_or_next> go_on(cache::disk_body_reader::news what);
 
     exchange_state& x_;
-    answers::outside& what_;
+    answers::body_on_disk& what_;
 };
 
 }  // namespace reprise::proxy::serve

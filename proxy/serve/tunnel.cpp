@@ -22,7 +22,7 @@ std::optional<failure> tunnel::judge_far_end(const tcp::endpoint& far) const {
                        ": no tunnel leads there"};
 }
 
-awaitable<given> tunnel::connect() {
+awaitable<ended_or_next> tunnel::connect() {
     const auto& target = x_.asked.target;
     const auto until = steady_now() + x_.settings->options.timeouts.origin_connect;
     auto dialled = co_await net::dial(
@@ -46,7 +46,7 @@ awaitable<given> tunnel::connect() {
     co_return sent == ended::keep ? ended::close : sent;
 }
 
-awaitable<given> tunnel::upgrade(answers::upgraded& what) {
+awaitable<ended_or_next> tunnel::upgrade(answers::upgraded& what) {
     const auto sent = co_await send_head(std::move(what.head), 101);
     if (sent == ended::keep) {
         auto lease = std::move(what.lease);

@@ -13,9 +13,9 @@ public:
     explicit tunnel(exchange_state& x) : x_{x} {}
 
     /// To where the request's target names.
-    [[nodiscard]] awaitable<given> connect();
+    [[nodiscard]] awaitable<ended_or_next> connect();
     /// Over the connection that an origin has switched.
-    [[nodiscard]] awaitable<given> upgrade(answers::upgraded& what);
+    [[nodiscard]] awaitable<ended_or_next> upgrade(answers::upgraded& what);
 
 private:
     [[nodiscard]] std::optional<failure> judge_far_end(const tcp::endpoint& far) const;

@@ -33,7 +33,7 @@ std::string make_pseudonym(const config::options& options) {
 }
 
 // The secret of the keys in it; null where there is none.
-const filter::hash_secret* attach_disk(cache::tiers& store,
+const filter::hash_secret* attach_disk(cache::store& store,
                                        const config::options& all,
                                        cache::contents_listener* told) {
     const auto& options = all.disk;

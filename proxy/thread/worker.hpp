@@ -9,7 +9,7 @@
 #include "proxy/cache/admission/admission_gate.hpp"
 #include "proxy/cache/advisor.hpp"
 #include "proxy/cache/collapse.hpp"
-#include "proxy/cache/tiers.hpp"
+#include "proxy/cache/store.hpp"
 #include "proxy/cache/uncacheable.hpp"
 #include "proxy/net/address.hpp"
 #include "proxy/net/deadlines.hpp"
@@ -57,7 +57,7 @@ struct common_state {
     std::unique_ptr<peer::peering> peers;
     /// Counts requests by key for policies and admission; null where none asks.
     std::shared_ptr<cache::frequency_sketch> requests;
-    cache::tiers store;  ///< before admission: a store on disk brings the secret of all keys
+    cache::store store;  ///< before admission: a store on disk brings the secret of all keys
     cache::admission_gate admission;
     cache::advisor advice;
     cache::collapse_table fetches;
@@ -76,8 +76,8 @@ struct common_state {
 };
 
 /// One thread's view of the peers.
-struct peer_desk {
-    explicit peer_desk(peer::peering& of) : siblings{of.siblings()}, seen{of.seen_elsewhere()} {}
+struct worker_peers {
+    explicit worker_peers(peer::peering& of) : siblings{of.siblings()}, seen{of.seen_elsewhere()} {}
 
     peer::sibling_table::reader siblings;
     peer::seen_elsewhere::reader seen;
@@ -116,7 +116,7 @@ struct worker {
     net::deadlines timer;
     net::resolver names;
     net::origin_pool origins;
-    std::optional<peer_desk> peers;             ///< none: there are no peers
+    std::optional<worker_peers> peers;          ///< none: there are no peers
     std::list<client_connection*> connections;  ///< of clients
     unsigned watched = 0;  ///< sessions that wait now; the watch runs while there are any
     net::deadline watch;

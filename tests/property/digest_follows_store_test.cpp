@@ -2,7 +2,7 @@
 // 100,000 stores, evictions, expiries, purges and moves between tiers is, bit for bit, the one that
 // is made of its memory as it is and of its disk opened anew.
 
-#include "proxy/cache/tiers.hpp"
+#include "proxy/cache/store.hpp"
 #include "proxy/peer/digest_source.hpp"
 #include "tests/support/temp_dir.hpp"
 #include "tests/unit/cache/disk/stores.hpp"
@@ -67,7 +67,7 @@ private:
 };
 
 struct whole_store {
-    std::unique_ptr<tiers> made;
+    std::unique_ptr<cache::store> made;
     whole_store(const std::string& path,
                 contents_listener& to,
                 std::uint64_t memory,
@@ -76,7 +76,7 @@ struct whole_store {
         plan.capacity = memory;
         plan.policy = eviction_kind::lru;  // which lets go of what was found, soon
         plan.told = &to;
-        made = std::make_unique<tiers>(plan);
+        made = std::make_unique<cache::store>(plan);
         disk::tier_settings settings;
         settings.path = path;
         settings.size = 32u << 20;

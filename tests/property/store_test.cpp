@@ -4,7 +4,7 @@
 // the two agree on every answer and on the account; with a small one the store may have forgotten,
 // but whatever it finds is what was put there last.
 
-#include "proxy/cache/memory/store.hpp"
+#include "proxy/cache/memory/memory_tier.hpp"
 #include "tests/unit/cache/responses.hpp"
 
 #include <doctest/doctest.h>
@@ -55,7 +55,7 @@ public:
     void put(const std::string& url, variant added) {
         auto& all = resources_[url];
         std::erase_if(all, [&](const variant& old) { return old.selected == added.selected; });
-        if (all.size() == response_store::most_variants) {
+        if (all.size() == memory_tier::most_variants) {
             all.erase(all.begin());
         }
         all.push_back(std::move(added));
@@ -110,7 +110,7 @@ private:
 
 /// One index charge for URLs of this length.
 std::uint64_t index_charge_of(const std::string& url) {
-    response_store store{1u << 30};
+    memory_tier store{1u << 30};
     const stored_ptr one = response({});
     store.put(test::key_of(url), url, one);
     return store.figures().bytes - one->footprint();
@@ -126,7 +126,7 @@ void run(std::uint64_t seed, bool ample) {
     const auto cookies = 1 + below(ample ? 60 : 7);
     const auto capacity = ample ? 1u << 30 : 2'000 + below(60'000);
     const auto index = index_charge_of(url_of(0));
-    response_store store{capacity};
+    memory_tier store{capacity};
     model expected;
     for (int step = 0; step < 1'500; ++step) {
         CAPTURE(step);

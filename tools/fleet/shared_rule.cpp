@@ -18,8 +18,9 @@ config::options options_for(std::uint64_t memory_bytes) {
 }
 
 // A trace that begins later than 1970 makes it age once before it knows anything.
-std::unique_ptr<proxy::cache::sights> begin(const filter::admission_settings& settings) {
-    return std::make_unique<proxy::cache::sights>(
+std::unique_ptr<proxy::cache::resizable_admission> begin(
+    const filter::admission_settings& settings) {
+    return std::make_unique<proxy::cache::resizable_admission>(
         std::make_unique<filter::admission_filter>(settings, std::chrono::sys_seconds{}));
 }
 
@@ -41,7 +42,7 @@ shared_rule::shared_rule(const proxy::peer::fleet_secret& secret,
       follows_{false},
       sights_{begin(fixed)} {}
 
-proxy::cache::sights& shared_rule::at(const replay::request& wanted) {
+proxy::cache::resizable_admission& shared_rule::at(const replay::request& wanted) {
     const auto now = wanted.time();
     if (wanted.seconds - second_ < seconds_between_housekeeping) {
         return *sights_;
@@ -72,7 +73,7 @@ void shared_rule::hit(const replay::request& wanted) {
 }
 
 void shared_rule::evicted(const filter::key_hash&, std::chrono::seconds unused) {
-    // As response_store smooths it.
+    // As memory_tier smooths it.
     const auto age = static_cast<double>(unused.count());
     eviction_age_ = eviction_age_ ? *eviction_age_ + (age - *eviction_age_) / 64 : age;
 }

@@ -6,8 +6,8 @@
 // Keys are names' hashes under the fleet's secret, as seen filters have them.
 
 #include "filter/admission.hpp"
-#include "proxy/cache/admission/remembering.hpp"
-#include "proxy/cache/admission/sights.hpp"
+#include "proxy/cache/admission/admission_sizing.hpp"
+#include "proxy/cache/admission/resizable_admission.hpp"
 #include "proxy/peer/secret.hpp"
 #include "tools/replay/admission_rule.hpp"
 
@@ -36,13 +36,13 @@ public:
 
 private:
     unsigned note(const replay::request& wanted);
-    proxy::cache::sights& at(const replay::request& wanted);
+    proxy::cache::resizable_admission& at(const replay::request& wanted);
 
     const proxy::peer::fleet_secret& secret_;
     filter::admission_settings settings_;
-    proxy::cache::remembering_bounds bounds_;
+    proxy::cache::admission_bounds bounds_;
     bool follows_;
-    std::unique_ptr<proxy::cache::sights> sights_;
+    std::unique_ptr<proxy::cache::resizable_admission> sights_;
     std::uint32_t second_ = 0;            // of the last housekeeping
     std::optional<double> eviction_age_;  // seconds
 };

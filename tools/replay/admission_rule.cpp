@@ -134,7 +134,7 @@ public:
     void hit(const request& wanted) override { at(wanted).hit(wanted.key, wanted.time()); }
     void evicted(const filter::key_hash& key, std::chrono::seconds unused) override {
         gate_->evicted(key);
-        // As response_store smooths it.
+        // As memory_tier smooths it.
         const auto age = static_cast<double>(unused.count());
         eviction_age_ = eviction_age_ ? *eviction_age_ + (age - *eviction_age_) / 64 : age;
     }

@@ -171,12 +171,12 @@ void two_tiers::evict_from_memory(const request& now) {
     }
 }
 
-// As cache::tiers has it: where each tier has objects of its own, a copy would push one out.
+// As cache::store has it: where each tier has objects of its own, a copy would push one out.
 bool two_tiers::promotes() const noexcept {
     return choice_.copies || (choice_.write == write_when::eviction && !choice_.selective);
 }
 
-// As cache::tiers decides which of those that leave memory are offered to the disk.
+// As cache::store decides which of those that leave memory are offered to the disk.
 bool two_tiers::is_for_disk(const kept& leaving) const noexcept {
     const bool admitted = residents::standing_of(leaving) == standing::admitted;
     if (!choice_.selective) {

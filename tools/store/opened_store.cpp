@@ -107,7 +107,7 @@ void opened_store::read_journal() {
         journal_trouble_ = file + ": can't be read, or is too long";
         return;
     }
-    const auto contents = disk::read_journal(*bytes, block_.store);
+    const auto contents = disk::read_journal(*bytes, block_.store_id);
     if (contents.damaged) {
         journal_trouble_ = file + ": is damaged";
     }
@@ -121,7 +121,7 @@ disk::recovered_segment opened_store::recover(std::uint32_t number, bool by_foot
     const store_file file{file_of(number)};
     return disk::recover(
         [&](std::uint64_t offset, std::span<char> into) { return file.read(offset, into); },
-        {.store = block_.store,
+        {.store = block_.store_id,
          .number = number,
          .segment_bytes = block_.segment_bytes,
          .footer = by_footer,
@@ -175,8 +175,8 @@ std::optional<read_record> opened_store::read(std::uint32_t segment,
     if (!file.read(entry.offset, made.bytes)) {
         return std::nullopt;
     }
-    const auto header = disk::check_front(made.bytes, block_.store, sequence);
-    if (header.has_error() || !disk::check_body(made.bytes, *header, block_.store)) {
+    const auto header = disk::check_front(made.bytes, block_.store_id, sequence);
+    if (header.has_error() || !disk::check_body(made.bytes, *header, block_.store_id)) {
         return std::nullopt;
     }
     made.header = *header;

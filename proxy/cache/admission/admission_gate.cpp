@@ -103,7 +103,7 @@ filter::admission_settings filter_settings(const config::options& options) {
         settings.age = options.admission.remember.age;
         return settings;
     }
-    // While one filter takes the place of another both may err (sights.hpp).
+    // While one filter takes the place of another both may err (resizable_admission.hpp).
     settings.false_positive_rate *= 2.0 / 3;
     return begin_remembering(settings, bounds_within(remembering_bytes(options), settings));
 }
@@ -125,7 +125,7 @@ admission_gate::beginning admission_gate::begin(const config::options& options,
     std::vector<filter::admission_settings> possible{settings};
     if (options.admission.remember.automatic) {
         const auto bounds = bounds_within(remembering_bytes(options), settings);
-        for (auto objects = remembering_bounds::least_objects; objects <= bounds.most_objects;
+        for (auto objects = admission_bounds::least_objects; objects <= bounds.most_objects;
              objects *= 2) {
             possible.push_back(settings);
             possible.back().objects = objects;

@@ -12,14 +12,14 @@
 //
 // What is refused may wait on probation (policy/residents.hpp) where that has a share of memory.
 //
-// With "remember": "auto" the filter follows the store's age of eviction (remembering.hpp).
+// With "remember": "auto" the filter follows the store's age of eviction (admission_sizing.hpp).
 
 #include "config/options.hpp"
 #include "filter/admission.hpp"
 #include "filter/key_hash.hpp"
 #include "proxy/base/clock.hpp"
-#include "proxy/cache/admission/remembering.hpp"
-#include "proxy/cache/admission/sights.hpp"
+#include "proxy/cache/admission/admission_sizing.hpp"
+#include "proxy/cache/admission/resizable_admission.hpp"
 #include "proxy/cache/policy/frequency_sketch.hpp"
 
 #include <boost/system/error_code.hpp>
@@ -148,11 +148,11 @@ private:
                                            unsigned seen,
                                            const admission_choice_for& by) const noexcept;
 
-    sights sights_;
+    resizable_admission sights_;
     filter::hash_secret secret_;
     unsigned layers_;
     bool follows_;
-    remembering_bounds bounds_;
+    admission_bounds bounds_;
     std::shared_ptr<frequency_sketch> requests_;  // null: nobody counts
     std::atomic<unsigned> left_with_{0};          // requests of what left last; 0: nothing did
     std::atomic<std::uint32_t> obeyed_;           // policy and hits

@@ -162,14 +162,14 @@ void gone_while_loading::close() {
 
 core::core(const tier_settings& from,
            std::shared_ptr<filesystem> system,
-           const superblock& super,
+           const superblock& found,
            const geometry& planned,
            purge_list& bans,
            const invalidations& lately)
     : settings{from},
       files{std::move(system)},
-      store{super},
-      secret{filter::hash_secret::from_seed(super.seed)},
+      super{found},
+      secret{filter::hash_secret::from_seed(found.seed)},
       shape{planned},
       purges{bans},
       invalidated{lately},

@@ -143,14 +143,14 @@ struct tally {
 struct core {
     core(const tier_settings& from,
          std::shared_ptr<filesystem> system,
-         const superblock& super,
+         const superblock& found,
          const geometry& planned,
          purge_list& bans,
          const invalidations& lately);
 
     const tier_settings settings;
     const std::shared_ptr<filesystem> files;
-    const superblock store;
+    const superblock super;
     const filter::hash_secret secret;
     const geometry shape;
     purge_list& purges;

@@ -108,11 +108,11 @@ superblock_image encode(const superblock& made) noexcept {
     char* const at = image.data();
     store_at(at + 8, store_magic);
     store_at(at + 16, format_version);
-    store_at(at + 24, made.store);
+    store_at(at + 24, made.store_id);
     std::memcpy(at + 32, made.seed.data(), made.seed.size());
     store_at(at + 64, made.segment_bytes);
     store_at(at + 72, std::int64_t{made.made.time_since_epoch().count()});
-    store_at(at, checksum(std::span{image}.subspan(8), made.store));
+    store_at(at, checksum(std::span{image}.subspan(8), made.store_id));
     return image;
 }
 
@@ -125,9 +125,9 @@ result<superblock> read_superblock(std::span<const char> bytes) noexcept {
         return format_errc::bad_magic;
     }
     superblock read;
-    read.store = load_at<std::uint64_t>(at + 24);
+    read.store_id = load_at<std::uint64_t>(at + 24);
     if (load_at<std::uint64_t>(at) !=
-        checksum(bytes.first(superblock_bytes).subspan(8), read.store)) {
+        checksum(bytes.first(superblock_bytes).subspan(8), read.store_id)) {
         return format_errc::bad_checksum;
     }
     if (load_at<std::uint32_t>(at + 16) != format_version) {

@@ -81,8 +81,8 @@ struct geometry {
 
 /// The first file of a store.
 struct superblock {
-    std::uint64_t store = 0;   ///< random: the seed of all checksums
-    filter::hash_seed seed{};  ///< the key secret is made from it: as confidential as that is
+    std::uint64_t store_id = 0;  ///< random: the seed of all checksums
+    filter::hash_seed seed{};    ///< the key secret is made from it: as confidential as that is
     std::uint64_t segment_bytes = 0;
     wall_time made{};
 };

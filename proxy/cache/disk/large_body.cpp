@@ -140,7 +140,7 @@ private:
     outcome how_ = outcome::none;
 };
 
-class large_reader final : public outside_reader {
+class large_reader final : public disk_body_reader {
 public:
     large_reader(std::shared_ptr<core> from,
                  const large_shape& shape,
@@ -226,7 +226,7 @@ private:
             part,
             static_cast<std::uint32_t>(first),
             static_cast<std::uint32_t>(std::min(last - first + 1, piece_blocks)),
-            store_->store.store,
+            store_->super.store_id,
             same ? have_->front() : nullptr);
         if (needed && coming_->try_at_once()) {
             pooled_ = false;
@@ -285,15 +285,15 @@ private:
     unsigned tries_ = 0;
 };
 
-class large_body final : public outside_body {
+class large_body final : public disk_body {
 public:
     large_body(std::shared_ptr<core> from, const large_shape& shape)
         : store_{std::move(from)},
           shape_{shape} {}
 
     std::uint64_t size() const noexcept override { return shape_.length; }
-    std::unique_ptr<outside_reader> read_from(std::uint64_t offset,
-                                              net::wakeup::signal sleeper) const override {
+    std::unique_ptr<disk_body_reader> read_from(std::uint64_t offset,
+                                                net::wakeup::signal sleeper) const override {
         return std::make_unique<large_reader>(store_, shape_, offset, std::move(sleeper));
     }
 
@@ -316,8 +316,8 @@ bool has_extents(const record_index& index, const large_shape& shape) {
     return true;
 }
 
-std::shared_ptr<const outside_body> make_large_body(std::shared_ptr<core> from,
-                                                    const large_shape& shape) {
+std::shared_ptr<const disk_body> make_large_body(std::shared_ptr<core> from,
+                                                 const large_shape& shape) {
     return std::make_shared<large_body>(std::move(from), shape);
 }
 

@@ -8,7 +8,7 @@
 
 #include "proxy/cache/disk/core.hpp"
 #include "proxy/cache/disk/record.hpp"
-#include "proxy/cache/outside.hpp"
+#include "proxy/cache/disk_body.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -29,7 +29,7 @@ struct large_shape {
 /// look-ups.
 [[nodiscard]] bool has_extents(const record_index& index, const large_shape& shape);
 
-[[nodiscard]] std::shared_ptr<const outside_body> make_large_body(std::shared_ptr<core> from,
-                                                                  const large_shape& shape);
+[[nodiscard]] std::shared_ptr<const disk_body> make_large_body(std::shared_ptr<core> from,
+                                                               const large_shape& shape);
 
 }  // namespace reprise::proxy::cache::disk

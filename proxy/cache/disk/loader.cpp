@@ -1,8 +1,8 @@
 #include "proxy/cache/disk/loader.hpp"
 
 #include "proxy/base/log.hpp"
+#include "proxy/cache/disk/contents_loader.hpp"
 #include "proxy/cache/disk/recovery.hpp"
-#include "proxy/cache/disk/teller.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -75,7 +75,7 @@ std::vector<loader::found> loader::find_segments() {
             core_->segments.unreadable(number);
             continue;
         }
-        const auto header = read_segment_header(image, core_->store.store);
+        const auto header = read_segment_header(image, core_->super.store_id);
         const bool ours = header && header->number == number &&
                           header->segment_bytes == core_->shape.segment_bytes;
         core_->segments.begin(

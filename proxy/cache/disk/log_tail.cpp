@@ -1,6 +1,6 @@
 #include "proxy/cache/disk/log_tail.hpp"
 
-#include "proxy/cache/disk/teller.hpp"
+#include "proxy/cache/disk/contents_loader.hpp"
 
 #include <algorithm>
 
@@ -25,7 +25,7 @@ error_code log_tail::open(std::uint32_t number, std::uint64_t sequence, std::sha
                                               .sequence = sequence,
                                               .segment_bytes = core_.shape.segment_bytes,
                                               .begun = now},
-                               core_.store.store);
+                               core_.super.store_id);
     buffer_.assign(header.begin(), header.end());
     buffer_.reserve(2 * piece_bytes);
     start_ = 0;
@@ -133,7 +133,7 @@ error_code log_tail::close() {
     if (auto failed = flush()) {
         return failed;
     }
-    const auto footer = fill_.footer(core_.store.store, sequence_, wall_now());
+    const auto footer = fill_.footer(core_.super.store_id, sequence_, wall_now());
     auto failed = write_all(*file_, fill_.footer_offset(), as_bytes_of(footer));
     if (!failed) {
         failed = file_->sync();

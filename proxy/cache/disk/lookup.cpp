@@ -53,12 +53,12 @@ struct disk_lookup::state {
     /// Looks `wanted` up and reads it.
     news read();
     /// What is known when a good record is there. True: the answer is in `out`.
-    [[nodiscard]] bool take(http::field_list request, found& out);
+    [[nodiscard]] bool take(http::field_list request, lookup_result& out);
     void take_object();
-    [[nodiscard]] bool take_directory(http::field_list request, found& out);
-    void answer(found& out);
+    [[nodiscard]] bool take_directory(http::field_list request, lookup_result& out);
+    void answer(lookup_result& out);
     /// `wanted` is not there, can't be had, or is not what was asked for.
-    [[nodiscard]] bool miss(found& out, news why = news::gone);
+    [[nodiscard]] bool miss(lookup_result& out, news why = news::gone);
     [[nodiscard]] filter::key_hash object_key() const noexcept;
     void forget(const filter::key_hash& known, const index_entry& entry);
 
@@ -91,7 +91,7 @@ disk_lookup::state::news disk_lookup::state::read() {
                 return news::failed;
             }
             reading = std::make_shared<record_read>(
-                sleeper, std::move(there->from), there->entry, store->store.store);
+                sleeper, std::move(there->from), there->entry, store->super.store_id);
             pooled = !reading->try_at_once();
             if (pooled && !store->pool.submit(reading)) {
                 store->counts.refused.fetch_add(1, relaxed);
@@ -158,7 +158,7 @@ void disk_lookup::state::forget(const filter::key_hash& known, const index_entry
 
 // Without a newer head the object is good if it still is what the index has. A newer head that
 // can't be read now may allow less than the object's own.
-bool disk_lookup::state::miss(found& out, news why) {
+bool disk_lookup::state::miss(lookup_result& out, news why) {
     if (at == phase::refresh && why == news::gone) {
         const auto now = store->index.find(object_key());
         if (now && now->place == object->entry().place) {
@@ -183,7 +183,7 @@ bool disk_lookup::state::miss(found& out, news why) {
     return true;
 }
 
-bool disk_lookup::state::take(http::field_list request, found& out) {
+bool disk_lookup::state::take(http::field_list request, lookup_result& out) {
     const auto kind = reading->header().kind;
     if (reading->header().primary != key) {
         return miss(out);  // another's, under an equal tag
@@ -228,7 +228,7 @@ bool disk_lookup::state::take(http::field_list request, found& out) {
     return false;
 }
 
-bool disk_lookup::state::take_directory(http::field_list request, found& out) {
+bool disk_lookup::state::take_directory(http::field_list request, lookup_result& out) {
     const auto named = read_variants_url(reading->bytes());
     if (!named || *named != url) {
         return miss(out);
@@ -249,7 +249,7 @@ bool disk_lookup::state::take_directory(http::field_list request, found& out) {
     return false;
 }
 
-void disk_lookup::state::answer(found& out) {
+void disk_lookup::state::answer(lookup_result& out) {
     out.what = lookup::absent;
     const auto& entry = object->entry();
     auto& head = newer ? newer_view : view;
@@ -278,7 +278,7 @@ void disk_lookup::state::answer(found& out) {
             }
             return;
         }
-        made->outside = make_large_body(store, shape);
+        made->on_disk = make_large_body(store, shape);
     }
     auto ended = said.soft;
     if (const auto since = store->expiries.since(key, (newer ? newer : object)->position())) {

@@ -1,8 +1,8 @@
 #include "proxy/cache/disk/reclaimer.hpp"
 
+#include "proxy/cache/disk/contents_loader.hpp"
 #include "proxy/cache/disk/record_read.hpp"
 #include "proxy/cache/disk/recovery.hpp"
-#include "proxy/cache/disk/teller.hpp"
 #include "proxy/cache/disk/variants.hpp"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ recovered_segment read_segment(file& from, const core& of, std::uint32_t number)
         [&from](std::uint64_t offset, std::span<char> into) {
             return !read_all(from, offset, std::as_writable_bytes(into));
         },
-        {.store = of.store.store, .number = number, .segment_bytes = of.shape.segment_bytes});
+        {.store = of.super.store_id, .number = number, .segment_bytes = of.shape.segment_bytes});
 }
 
 std::optional<index_entry> reclaimer::live(const footer_entry& one) const {
@@ -110,7 +110,7 @@ bool reclaimer::carry(log_tail& tail, const candidate& one) {
         return false;  // with the newest, once that is written
     }
     auto view = core_.segments.at(*number_);
-    record_read read{{}, std::move(view), *entry, core_.store.store};
+    record_read read{{}, std::move(view), *entry, core_.super.store_id};
     read.read_now();
     if (read.how() != record_read::outcome::good) {
         const bool damaged = read.how() == record_read::outcome::damaged;
@@ -137,7 +137,7 @@ bool reclaimer::has_object(const filter::key_hash& primary, std::uint64_t id) {
     const auto entry = is_new ? core_.index.find(primary) : std::nullopt;
     auto from = entry ? core_.segments.at(entry->place.segment) : segment_table::view{};
     if (from.from && from.sequence != 0) {
-        record_read read{{}, std::move(from), *entry, core_.store.store};
+        record_read read{{}, std::move(from), *entry, core_.super.store_id};
         read.read_now();
         const bool good = read.how() == record_read::outcome::good &&
                           read.header().primary == primary;
@@ -164,7 +164,7 @@ bool reclaimer::carry_as_it_is(log_tail& tail,
     const auto entry = tail.append(
         one.entry.bytes, read.header().id, [&](std::span<char> into, const record_stamp& stamp) {
             std::copy(read.bytes().begin(), read.bytes().end(), into.begin());
-            return restamp(into, core_.store.store, stamp.sequence);
+            return restamp(into, core_.super.store_id, stamp.sequence);
         });
     tail.publish_later({.key = one.listed.key(),
                         .entry = entry,
@@ -191,7 +191,7 @@ bool reclaimer::carry_object(log_tail& tail, const candidate& one, record_read& 
     if (const auto entry = core_.index.find(newer_key)) {
         auto place = core_.segments.at(entry->place.segment);
         if (place.from && place.sequence != 0) {
-            newer.emplace(net::wakeup::signal{}, std::move(place), *entry, core_.store.store);
+            newer.emplace(net::wakeup::signal{}, std::move(place), *entry, core_.super.store_id);
             newer->read_now();
         }
         if (!newer || newer->how() != record_read::outcome::good) {
@@ -250,7 +250,7 @@ bool reclaimer::carry_object(log_tail& tail, const candidate& one, record_read& 
     }
     const auto entry = tail.append(
         *bytes, view->header.id, [&](std::span<char> into, const record_stamp& stamp) {
-            return encode(source, stamp, core_.store.store, into);
+            return encode(source, stamp, core_.super.store_id, into);
         });
     tail.publish_later({.key = key,
                         .entry = entry,
@@ -284,7 +284,7 @@ bool reclaimer::carry_directory(log_tail& tail, const candidate& one, record_rea
     }
     const auto entry = tail.append(
         *bytes, read.header().id, [&](std::span<char> into, const record_stamp& stamp) {
-            return encode(source, stamp, core_.store.store, into);
+            return encode(source, stamp, core_.super.store_id, into);
         });
     tail.publish_later({.key = one.listed.key(),
                         .entry = entry,

@@ -181,7 +181,7 @@ struct object_view {
 /// @pre check_front(front, ...) succeeded, and the kind is one of the three
 [[nodiscard]] result<object_view> read_object(std::span<const char> front) noexcept;
 
-/// The response without its body: `content` or `outside` is the caller's to set. Its disk_record is
+/// The response without its body: `content` or `on_disk` is the caller's to set. Its disk_record is
 /// the id (a refresh's: its subject). @throws std::bad_alloc
 [[nodiscard]] std::shared_ptr<stored_response> make_response(const object_view& view);
 

@@ -78,7 +78,7 @@ std::optional<record_front> read_front(const core& from,
     if (told->front_bytes > into.size() && (told->front_bytes > bytes || !get(told->front_bytes))) {
         return std::nullopt;
     }
-    const auto good = check_front(into, from.store.store, view.sequence);
+    const auto good = check_front(into, from.super.store_id, view.sequence);
     return good ? std::optional{record_front{*good, view.sequence}} : std::nullopt;
 }
 

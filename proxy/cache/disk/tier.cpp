@@ -1,7 +1,7 @@
 #include "proxy/cache/disk/tier.hpp"
 
 #include "proxy/base/log.hpp"
-#include "proxy/cache/disk/arriving.hpp"
+#include "proxy/cache/disk/arriving_object.hpp"
 #include "proxy/cache/disk/core.hpp"
 #include "proxy/cache/disk/journal.hpp"
 #include "proxy/cache/disk/loader.hpp"
@@ -75,7 +75,7 @@ std::uint64_t random_id() {
 
 superblock new_store(const tier_settings& settings) {
     superblock made;
-    made.store = random_id();
+    made.store_id = random_id();
     fill_with_random(made.seed);
     made.segment_bytes = plan(settings.size, settings.segment).segment_bytes;
     made.made = wall_now();
@@ -149,7 +149,7 @@ tier::tier(const tier_settings& settings,
                   ": a copy of the superblock was damaged; it was written anew from the other");
     }
     const auto path_of_journal = chosen.path + "/purges";
-    journal kept{path_of_journal, files, super.store};
+    journal kept{path_of_journal, files, super.store_id};
     auto loaded = is_new ? journal::loaded{} : kept.load();
     error_code trouble;
     if (loaded.damaged || loaded.missing || loaded.failed) {
@@ -163,9 +163,9 @@ tier::tier(const tier_settings& settings,
                    "; purges may be lost, so what was stored is dropped");
         loaded = {};
         purged_.all = true;
-        super.store = random_id();
+        super.store_id = random_id();
         trouble = write_superblocks(*files, chosen.path, super);
-        kept = journal{path_of_journal, files, super.store};
+        kept = journal{path_of_journal, files, super.store_id};
     }
     auto& says = loaded.says;
     purged_.all = purged_.all || says.all != log_position{};
@@ -204,7 +204,7 @@ void tier::turn_off(const tier_settings& chosen,
                     const invalidations& invalidated,
                     std::string why) {
     const auto nobodys = new_store(chosen);  // the secret of keys is needed all the same
-    journal none{chosen.path + "/purges", files, nobodys.store};
+    journal none{chosen.path + "/purges", files, nobodys.store_id};
     core_ = std::make_shared<core>(chosen,
                                    std::move(files),
                                    nobodys,
@@ -343,7 +343,7 @@ bool tier::freshen(const filter::key_hash& key,
     }
     auto head = std::make_shared<stored_response>(updated);
     head->content = nullptr;
-    head->outside = nullptr;
+    head->on_disk = nullptr;
     response_task task{.kind = record_kind::refresh,
                        .primary = key,
                        .url = std::string{url},
@@ -409,12 +409,8 @@ void tier::outdate(const filter::key_hash& key, std::string_view url, const stor
     head->content = nullptr;
     head->parts = nullptr;
     const auto bytes = head->head.size() + task_bytes;
-    outdate_task task{key,
-                      discriminator,
-                      std::string{url},
-                      std::move(head),
-                      newer,
-                      newer->parts != nullptr};
+    outdate_task task{
+        key, discriminator, std::string{url}, std::move(head), newer, newer->parts != nullptr};
     if (!writer_->offer(std::move(task), bytes)) {
         core_->gone.note(object);
         core_->on_their_way.outdate(object);

@@ -10,7 +10,7 @@
 //
 // A response up to `inline_most` bytes of body is one record, read and verified whole: it comes out
 // as an ordinary stored response with `content`. A larger one comes out as a head whose body is an
-// `outside_body` (outside.hpp), read piece by piece from any offset, each block verified as it is
+// `on_disk` (disk_body.hpp), read piece by piece from any offset, each block verified as it is
 // read.
 //
 // Threads   every member: any, unless it says otherwise. No call here opens, syncs or unlinks a
@@ -21,11 +21,11 @@
 
 #include "filter/key_hash.hpp"
 #include "proxy/base/clock.hpp"
-#include "proxy/cache/contents.hpp"
-#include "proxy/cache/found.hpp"
+#include "proxy/cache/contents_listener.hpp"
+#include "proxy/cache/disk_body.hpp"
+#include "proxy/cache/lookup_result.hpp"
 #include "proxy/cache/memory/invalidations.hpp"
 #include "proxy/cache/memory/purges.hpp"
-#include "proxy/cache/outside.hpp"
 #include "proxy/cache/stored_response.hpp"
 #include "proxy/http/fields.hpp"
 #include "proxy/net/wakeup.hpp"
@@ -69,7 +69,7 @@ struct tier_settings {
     /// After a failure writing is tried again so much later, then after twice as long, and so on.
     std::chrono::milliseconds retry_after{1000}, retry_at_most{60'000};
     /// Hears of what is held; outlives the tier. What the store has at the start is read for that
-    /// once its index is loaded (teller.hpp). Null: nobody does.
+    /// once its index is loaded (contents_loader.hpp). Null: nobody does.
     contents_listener* told = nullptr;
 };
 
@@ -89,9 +89,9 @@ struct tier_figures {
     std::uint64_t hits = 0, misses = 0;  ///< look-ups that found something, and that did not
     std::uint64_t in_place = 0, pooled = 0, refused = 0;  ///< reads by how they were done
     std::uint64_t puts = 0, put_bytes = 0, skipped = 0, skipped_bytes = 0;
-    std::uint64_t queued_bytes = 0;   ///< wait to be written
+    std::uint64_t queued_bytes = 0;      ///< wait to be written
     std::chrono::nanoseconds behind{0};  ///< the oldest of them has waited so long
-    std::uint64_t queued_purges = 0;  ///< wait for the journal
+    std::uint64_t queued_purges = 0;     ///< wait for the journal
     std::uint64_t purge_overflows =
         0;                            ///< so often they were too many (tier_settings::purge_queue)
     std::uint64_t written_bytes = 0;  ///< to files, of every kind; what the system was handed
@@ -119,11 +119,11 @@ public:
     disk_lookup& operator=(const disk_lookup&) = delete;
 
     /// False: wait for the sleeper, then call again. True: `result` is the answer. `request` is as
-    /// for response_store::find, the same in every call. Reads that the tier refuses (queue full),
+    /// for memory_tier::find, the same in every call. Reads that the tier refuses (queue full),
     /// that fail or prove damaged are answered as absent.
     [[nodiscard]] bool step(http::field_list request);
 
-    found result;
+    lookup_result result;
     /// How often it was served from disk before, as far as the index counts (saturates at 7).
     unsigned uses = 0;
     /// When the look-up began: what may be done with the result is judged from here.

@@ -20,7 +20,7 @@ constexpr std::size_t discriminator = 0, id = 8, response_time = 16, expiry = 24
 }  // namespace at
 constexpr std::size_t variant_bytes = 28;
 
-constexpr auto most_variants = response_store::most_variants;
+constexpr auto most_variants = memory_tier::most_variants;
 
 std::uint64_t front_of(const variant_directory& directory) noexcept {
     std::uint64_t bytes = record_header_bytes + section_bytes + directory.url.size();

@@ -8,7 +8,7 @@
 // a response: the origin has changed its mind.
 
 #include "proxy/cache/disk/record.hpp"
-#include "proxy/cache/memory/store.hpp"
+#include "proxy/cache/memory/memory_tier.hpp"
 #include "proxy/http/fields.hpp"
 
 #include <cstdint>
@@ -34,7 +34,7 @@ struct variant_directory {
     std::vector<listed_variant> variants;  ///< least recently stored first
 
     /// Lists `added` as the last stored, in place of one with the same discriminator; the first
-    /// goes when there are response_store::most_variants. Gives the one that went, if any.
+    /// goes when there are memory_tier::most_variants. Gives the one that went, if any.
     std::optional<listed_variant> add(listed_variant added);
     /// False if it was not there.
     bool remove(std::uint64_t discriminator);

@@ -481,7 +481,7 @@ void writer::keep_noted() {
     }
     if (!journal_broken_) {
         // Where it would grow beyond its share of the store it is gathered first.
-        const auto grown = journal_.bytes() + encoded_bytes(entries, core_->store.store);
+        const auto grown = journal_.bytes() + encoded_bytes(entries, core_->super.store_id);
         const auto failed = grown > core_->shape.journal_most / 2
                                 ? rewrite_journal(entries)
                                 : journal_.append(entries, !calls.empty());
@@ -534,7 +534,7 @@ error_code writer::rewrite_journal(std::span<const journal_entry> more) {
     auto entries = says.entries(oldest_position());
     // For a moment there are two journals, and this one is to have room for more.
     const auto limit = core_->shape.journal_most / 8 * 3;
-    const auto store = core_->store.store;
+    const auto store = core_->super.store_id;
     while (encoded_bytes(entries, store) > limit &&
            !(says.bans.empty() && says.urls.empty() && says.variants.empty() &&
              says.expiries.empty())) {
@@ -562,7 +562,7 @@ void writer::recover_from_trouble() {
         trouble(copies.front().error(), "looking for the store");
         return;
     }
-    if (!super || super->store != core_->store.store) {
+    if (!super || super->store_id != core_->super.store_id) {
         trouble(format_errc::bad_checksum, "another store has taken this one's place");
         return;
     }

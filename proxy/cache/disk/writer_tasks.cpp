@@ -1,7 +1,7 @@
 #include "proxy/base/log.hpp"
+#include "proxy/cache/disk/contents_loader.hpp"
 #include "proxy/cache/disk/large_body.hpp"
 #include "proxy/cache/disk/record_read.hpp"
-#include "proxy/cache/disk/teller.hpp"
 #include "proxy/cache/disk/variants.hpp"
 #include "proxy/cache/disk/writer.hpp"
 #include "proxy/cache/partial_response.hpp"
@@ -32,7 +32,7 @@ std::optional<index_entry> writer::append(const Source& source, std::uint64_t id
         return std::nullopt;
     }
     return tail_.append(*bytes, id, [&](std::span<char> into, const record_stamp& stamp) {
-        return encode(source, stamp, core_->store.store, into);
+        return encode(source, stamp, core_->super.store_id, into);
     });
 }
 
@@ -237,7 +237,7 @@ void writer::list_variant(const response_task& task,
     if (before && before->kind == record_kind::variants) {
         auto from = core_->segments.at(before->place.segment);
         if (from.from && from.sequence != 0) {
-            record_read read{{}, std::move(from), *before, core_->store.store};
+            record_read read{{}, std::move(from), *before, core_->super.store_id};
             read.read_now();
             if (read.how() == record_read::outcome::good && read.header().primary == task.primary) {
                 if (auto known = read_variants(read.bytes()); known && known->url == task.url) {
@@ -315,7 +315,7 @@ std::optional<journal_fact> writer::drop(const drop_note& note) {
         if (!from.from || from.sequence == 0) {
             return std::nullopt;
         }
-        record_read read{{}, std::move(from), *entry, core_->store.store};
+        record_read read{{}, std::move(from), *entry, core_->super.store_id};
         read.read_now();
         if (read.how() == record_read::outcome::good && read.header().id != note.id) {
             dropped_ids_.insert(note.id);

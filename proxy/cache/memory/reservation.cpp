@@ -1,6 +1,6 @@
 #include "proxy/cache/memory/reservation.hpp"
 
-#include "proxy/cache/memory/store.hpp"
+#include "proxy/cache/memory/memory_tier.hpp"
 
 namespace reprise::proxy::cache {
 

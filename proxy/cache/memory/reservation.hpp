@@ -6,7 +6,7 @@
 
 namespace reprise::proxy::cache {
 
-class response_store;
+class memory_tier;
 
 /// Bytes promised to a fetch that is being stored, counted in the budget while the body arrives;
 /// given back when destroyed.
@@ -37,9 +37,9 @@ public:
     void reset() noexcept;
 
 private:
-    friend class response_store;
-    explicit reservation(response_store* store) noexcept : store_{store} {}
-    response_store* store_ = nullptr;
+    friend class memory_tier;
+    explicit reservation(memory_tier* store) noexcept : store_{store} {}
+    memory_tier* store_ = nullptr;
     std::uint64_t bytes_ = 0;
 };
 

@@ -33,7 +33,7 @@ store_stripe::resource* store_stripe::settled(const filter::key_hash& key,
                                               std::string_view url,
                                               const purge_list& purges,
                                               std::uint64_t& purged,
-                                              leavings& gone) {
+                                              released& gone) {
     auto* owner = resource_of(key, url);
     if (owner == nullptr) {
         return nullptr;
@@ -182,7 +182,7 @@ store_stripe::placing store_stripe::put(const filter::key_hash& key,
                                         standing as,
                                         unsigned uses_to_admit,
                                         std::uint32_t now,
-                                        leavings& gone) {
+                                        released& gone) {
     auto& owner = resources.try_emplace(key).first->second;
     // Not remove(): the last variant's would take the resource from under our feet.
     const auto drop = [&](std::size_t at) {

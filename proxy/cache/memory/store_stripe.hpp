@@ -6,8 +6,8 @@
 //
 // Threads   none: the store holds `guard` while it calls anything here.
 
-#include "proxy/cache/contents.hpp"
-#include "proxy/cache/found.hpp"
+#include "proxy/cache/contents_listener.hpp"
+#include "proxy/cache/lookup_result.hpp"
 #include "proxy/cache/memory/purges.hpp"
 #include "proxy/cache/policy/residents.hpp"
 #include "proxy/cache/stored_response.hpp"
@@ -53,7 +53,7 @@ public:
     };
 
     /// What went, for the caller to destroy when the lock is gone.
-    using leavings = std::vector<stored_ptr>;
+    using released = std::vector<stored_ptr>;
 
     /// `told` hears of what the stripe holds, and outlives it; or null.
     store_stripe(std::unique_ptr<eviction_policy> policy,
@@ -69,7 +69,7 @@ public:
                       std::string_view url,
                       const purge_list& purges,
                       std::uint64_t& purged,
-                      leavings& gone);
+                      released& gone);
 
     /// The same without a look at the purges.
     [[nodiscard]] resource* resource_of(const filter::key_hash& key, std::string_view url);
@@ -105,7 +105,7 @@ public:
                 standing as,
                 unsigned uses_to_admit,
                 std::uint32_t now,
-                leavings& gone);
+                released& gone);
 
     /// As the policy says it (eviction_policy::takes).
     [[nodiscard]] bool takes(const filter::key_hash& newcomer,

@@ -47,7 +47,7 @@ struct all {
         }
     }
     admission_gate gate;
-    response_store store;
+    memory_tier store;
     advisor one;
 };
 

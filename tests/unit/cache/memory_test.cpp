@@ -3,7 +3,7 @@
 // rounding.
 
 #include "proxy/cache/fetch.hpp"
-#include "proxy/cache/memory/store.hpp"
+#include "proxy/cache/memory/memory_tier.hpp"
 #include "tests/unit/cache/fetching.hpp"
 #include "tests/unit/cache/responses.hpp"
 
@@ -81,7 +81,7 @@ TEST_CASE("a store is charged with at least what its responses really take, and 
             url.resize(size, 'u');
             return url;
         };
-        response_store store{1u << 30};
+        memory_tier store{1u << 30};
         const auto before = allocated.load();
         constexpr int count = 3'000;
         for (int n = 0; n < count; ++n) {
@@ -102,7 +102,7 @@ TEST_CASE("a store is charged with at least what its responses really take, and 
 }
 
 TEST_CASE("a body of many blocks is charged with all of them") {
-    response_store store{1u << 30};
+    memory_tier store{1u << 30};
     const std::string url = "http://origin.test/";
     store.put(key_of(url), url, response({}));
     store.invalidate(key_of(url), url);  // the index has its first table now

@@ -38,7 +38,7 @@ field directives(std::string_view value) {
     return {field_id::cache_control, "Cache-Control", value};
 }
 
-verdict judged(const found& what,
+verdict judged(const lookup_result& what,
                const std::vector<field>& fields,
                std::chrono::seconds age,
                bool get = true) {
@@ -163,10 +163,11 @@ TEST_SUITE("cache/verdict") {
         const auto plain = kept({});
         const auto told = kept({.directives = allowed});
         const auto facts = read_request_facts(true, false, {});
-        const auto stands = [&](const found& what, std::chrono::seconds age, bool disconnected) {
-            const auto out = judged(what, {}, age);
-            return may_stand_in(what, out, facts, disconnected, 60s, arrival + age);
-        };
+        const auto stands =
+            [&](const lookup_result& what, std::chrono::seconds age, bool disconnected) {
+                const auto out = judged(what, {}, age);
+                return may_stand_in(what, out, facts, disconnected, 60s, arrival + age);
+            };
         CHECK(stands(told, 120s, false));
         CHECK_FALSE(stands(told, 140s, false));
         CHECK(stands(told, 140s, true));

@@ -17,14 +17,14 @@ const wall_time arrival{1'000'000s};
 const auto usual = settings_with({});
 
 /// What is stored for a URL, fresh for a minute from `arrival`.
-cache::found kept_for(cache::stored_ptr response) {
-    cache::found out;
+cache::lookup_result kept_for(cache::stored_ptr response) {
+    cache::lookup_result out;
     out.what = cache::lookup::present;
     out.response = std::move(response);
     return out;
 }
 
-cache::found whole(std::chrono::seconds stale_while_revalidate = 0s) {
+cache::lookup_result whole(std::chrono::seconds stale_while_revalidate = 0s) {
     auto made = cache::test::response({});
     made->freshness.response_time = arrival;
     made->freshness.lifetime = 60s;
@@ -53,7 +53,7 @@ std::optional<failure_code> refusal_in(const std::optional<decision>& what) {
 
 /// By what is stored, so long after it arrived.
 decision by_store(const std::string& fields,
-                  const cache::found& kept,
+                  const cache::lookup_result& kept,
                   std::chrono::seconds age = 1s,
                   bool hits_alone = false,
                   const std::string& url = "http://a.example/") {
@@ -174,7 +174,7 @@ TEST_CASE("what is stale answers where it may, but not to who is to have hits al
 }
 
 TEST_CASE("what does not answer is fetched, or refused to who wants nothing but what is stored") {
-    for (const auto& kept : {cache::found{}, whole()}) {
+    for (const auto& kept : {cache::lookup_result{}, whole()}) {
         const auto fetched = by_store("", kept, 70s);
         REQUIRE(is<answers::fetched>(fetched));
         CHECK(!std::get<answers::fetched>(fetched.what).anew);

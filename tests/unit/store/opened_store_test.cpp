@@ -24,7 +24,7 @@ namespace {
 class written_store {
 public:
     written_store() {
-        const auto image = disk::encode(disk::superblock{.store = store_id,
+        const auto image = disk::encode(disk::superblock{.store_id = store_id,
                                                          .seed = seed_,
                                                          .segment_bytes = disk::smallest_segment,
                                                          .made = now});

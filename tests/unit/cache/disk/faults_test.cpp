@@ -186,9 +186,8 @@ TEST_SUITE("cache/disk/faults") {
             s.put_surely(url, object(url, 20'000, 0));
             is_full = true;
             CHECK(s.put(url, object(url, 20'000, version)));
-            REQUIRE(eventually([&] {
-                return s.has(url) || s->figures().state == tier_state::reading;
-            }));
+            REQUIRE(eventually(
+                [&] { return s.has(url) || s->figures().state == tier_state::reading; }));
             is_full = false;
             REQUIRE(eventually([&] { return is_ready(s); }));
             const auto found = s.find(url).response;
@@ -275,7 +274,7 @@ TEST_SUITE("cache/disk/faults") {
         const auto got = s.find(url).response;
         REQUIRE(got);
         CHECK_FALSE(whole_body(*got));
-        CHECK(read(*got->outside, 0, 300'000) == content.substr(0, 300'000));
+        CHECK(read(*got->on_disk, 0, 300'000) == content.substr(0, 300'000));
         CHECK(s.find(url).what == lookup::absent);  // not whole any more
     }
 
@@ -290,12 +289,13 @@ TEST_SUITE("cache/disk/faults") {
         const auto got = s.find(url).response;
         REQUIRE(got);
         const auto ends_as = [&] {
-            const auto reader = got->outside->read_from(0, {});
+            const auto reader = got->on_disk->read_from(0, {});
             std::vector<slice> pieces;
-            auto news = outside_reader::news::waiting;
+            auto news = disk_body_reader::news::waiting;
             REQUIRE(eventually([&] {
                 news = reader->next(content.size(), 100'000, pieces);
-                return news == outside_reader::news::lost || news == outside_reader::news::refused;
+                return news == disk_body_reader::news::lost ||
+                       news == disk_body_reader::news::refused;
             }));
             CHECK(reader->next(content.size(), 100'000, pieces) == news);
             return news;
@@ -304,17 +304,17 @@ TEST_SUITE("cache/disk/faults") {
         files->set_hook([](operation what, std::string_view) {
             return what == operation::read ? failing(boost::system::errc::io_error) : error_code{};
         });
-        CHECK(ends_as() == outside_reader::news::refused);
+        CHECK(ends_as() == disk_body_reader::news::refused);
         {
             const hanging_disk disk{*files, {operation::read}};
-            CHECK(ends_as() == outside_reader::news::refused);
+            CHECK(ends_as() == disk_body_reader::news::refused);
         }
         files->set_hook({});
         files->set_cold(false);
         CHECK(whole_body(*got) == content);
         const auto segment = files->contents("/store/s-00000000");
         files->damage("/store/s-00000000", segment.find(content.substr(400'000, 64)), "oops");
-        CHECK(ends_as() == outside_reader::news::lost);
+        CHECK(ends_as() == disk_body_reader::news::lost);
     }
 
     TEST_CASE("a disk that hangs holds up nobody for long, and a full queue nobody at all") {
@@ -859,12 +859,12 @@ TEST_SUITE("cache/disk/faults") {
                             }
                             break;
                         }
-                        const auto reader = got->outside->read_from(0, {});
+                        const auto reader = got->on_disk->read_from(0, {});
                         std::string content;
                         std::vector<slice> pieces;
-                        auto news = outside_reader::news::data;
-                        while (content.size() < size && news != outside_reader::news::lost &&
-                               news != outside_reader::news::refused) {
+                        auto news = disk_body_reader::news::data;
+                        while (content.size() < size && news != disk_body_reader::news::lost &&
+                               news != disk_body_reader::news::refused) {
                             pieces.clear();
                             news = reader->next(size, 50'000, pieces);
                             for (const auto& piece : pieces) {

@@ -11,7 +11,7 @@ namespace reprise::proxy::cache::disk {
 namespace {
 
 superblock some_superblock() {
-    superblock made{.store = 42,
+    superblock made{.store_id = 42,
                     .segment_bytes = 1u << 20,
                     .made = wall_time{std::chrono::seconds{1'700'000'000}}};
     made.seed.fill(std::byte{7});
@@ -53,7 +53,7 @@ TEST_SUITE("cache/disk/format") {
         const auto made = some_superblock();
         const auto read = read_superblock(encode(made));
         REQUIRE(read.has_value());
-        CHECK(read->store == made.store);
+        CHECK(read->store_id == made.store_id);
         CHECK(read->seed == made.seed);
         CHECK(read->segment_bytes == made.segment_bytes);
         CHECK(read->made == made.made);

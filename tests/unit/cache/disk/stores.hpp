@@ -118,7 +118,7 @@ struct store {
             return false;
         });
     }
-    [[nodiscard]] found find(std::string_view url, http::field_list request = {}) {
+    [[nodiscard]] lookup_result find(std::string_view url, http::field_list request = {}) {
         disk_lookup lookup{*tiers, key_of(url), url, {}};
         REQUIRE(eventually([&] { return lookup.step(request); }));
         uses = lookup.uses;
@@ -146,7 +146,7 @@ struct store {
 };
 
 /// All of [begin, end) of a body that is not in memory; none: it could not be read.
-inline std::optional<std::string> read(const outside_body& from,
+inline std::optional<std::string> read(const disk_body& from,
                                        std::uint64_t begin,
                                        std::uint64_t end) {
     const auto reader = from.read_from(begin, {});
@@ -154,12 +154,12 @@ inline std::optional<std::string> read(const outside_body& from,
     std::vector<slice> pieces;
     while (reader->offset() < end) {
         pieces.clear();
-        auto news = outside_reader::news::waiting;
+        auto news = disk_body_reader::news::waiting;
         REQUIRE(eventually([&] {
             news = reader->next(end, 100'000, pieces);
-            return news != outside_reader::news::waiting;
+            return news != disk_body_reader::news::waiting;
         }));
-        if (news != outside_reader::news::data) {
+        if (news != disk_body_reader::news::data) {
             return std::nullopt;
         }
         REQUIRE_FALSE(pieces.empty());
@@ -171,7 +171,7 @@ inline std::optional<std::string> read(const outside_body& from,
 }
 
 inline std::optional<std::string> whole_body(const stored_response& of) {
-    return of.content ? bytes_of(*of.content) : read(*of.outside, 0, of.outside->size());
+    return of.content ? bytes_of(*of.content) : read(*of.on_disk, 0, of.on_disk->size());
 }
 
 }  // namespace reprise::proxy::cache::disk::test

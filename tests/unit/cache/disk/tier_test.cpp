@@ -164,7 +164,7 @@ TEST_SUITE("cache/disk/tier") {
         for (int i = 0; i < 2; ++i) {
             const auto got = s.find(url);
             REQUIRE(got.what == lookup::present);
-            REQUIRE(got.response->outside);
+            REQUIRE(got.response->on_disk);
             CHECK_FALSE(got.response->content);
             CHECK(got.response->size() == size);
             CHECK(whole_body(*got.response) == content);
@@ -172,7 +172,7 @@ TEST_SUITE("cache/disk/tier") {
                                              {65'535u, 65'537u},
                                              {699'999u, 700'001u},
                                              {300'000u, 500'000u}}) {
-                CHECK(read(*got.response->outside, begin, end) ==
+                CHECK(read(*got.response->on_disk, begin, end) ==
                       content.substr(begin, end - begin));
             }
             s.open_and_load();
@@ -703,8 +703,9 @@ TEST_SUITE("cache/disk/tier") {
             CHECK(s->figures().trouble.find("superblock") != std::string::npos);
             CHECK_FALSE(s.has(url_of(1)));
             CHECK_FALSE(s.put(url_of(2), object(url_of(2), 100)));
-            CHECK(s->begin(key_of("http://x/"), "http://x/", std::nullopt, "", s.mark("http://x/")) ==
-                  nullptr);
+            CHECK(
+                s->begin(key_of("http://x/"), "http://x/", std::nullopt, "", s.mark("http://x/")) ==
+                nullptr);
             s.invalidate(url_of(1));  // there is nothing to wait for
             s->expire(key_of(url_of(1)), wall_now());
             s.purges->ban_prefix("http://a.example/", "", purge_mode::hard, wall_now());
@@ -759,7 +760,7 @@ TEST_SUITE("cache/disk/tier") {
         s.open();
         s.put_surely("http://large/", object("http://large/", 400'000));
         const auto got = s.find("http://large/").response;
-        const auto reader = got->outside->read_from(0, {});
+        const auto reader = got->on_disk->read_from(0, {});
         disk_lookup lookup{*s, key_of("http://large/"), "http://large/", {}};
         const auto writer = s->begin(
             key_of("http://x/"), "http://x/", std::nullopt, "", s.mark("http://x/"));
@@ -767,7 +768,7 @@ TEST_SUITE("cache/disk/tier") {
         CHECK(lookup.step({}));
         CHECK(lookup.result.what == lookup::absent);
         std::vector<slice> pieces;
-        CHECK(reader->next(400'000, 1000, pieces) == outside_reader::news::refused);
+        CHECK(reader->next(400'000, 1000, pieces) == disk_body_reader::news::refused);
         const auto more = cache::test::body_of(body_for("http://x/", 300'000));
         (void)writer->append(more->slices.front());
         CHECK_FALSE(writer->finish(*got));

@@ -41,7 +41,7 @@ TEST_SUITE("cache/disk/variants") {
             const auto fields = language(value);
             made.add(variant(i % 3 == 0 ? "accept-language" : "accept,accept-language", fields, i));
         }
-        CHECK(made.variants.size() == response_store::most_variants);
+        CHECK(made.variants.size() == memory_tier::most_variants);
         const auto record = record_of(directory_source{.primary = key_of(url), .directory = made},
                                       stamp(5));
         const auto header = check_front(record, store_id, 5);

@@ -1,5 +1,5 @@
+#include "proxy/cache/memory/memory_tier.hpp"
 #include "proxy/cache/memory/purges.hpp"
-#include "proxy/cache/memory/store.hpp"
 #include "proxy/cache/memory/tags.hpp"
 #include "tests/unit/cache/responses.hpp"
 
@@ -136,7 +136,7 @@ TEST_SUITE("cache/memory/purges") {
     }
 
     TEST_CASE("the store drops what was purged when it is next looked up, and counts it") {
-        response_store store{1 << 20};
+        memory_tier store{1 << 20};
         CHECK(store.put(key_of("http://a/b"), "http://a/b", tagged("")));
         CHECK(store.put(key_of("http://a/c"), "http://a/c", tagged("")));
         store.purges().ban_prefix("http://a/b", "", purge_mode::hard, now);
@@ -153,7 +153,7 @@ TEST_SUITE("cache/memory/purges") {
     }
 
     TEST_CASE("a soft purge ends the lifetime, and leaves the rest as it was") {
-        response_store store{1 << 20};
+        memory_tier store{1 << 20};
         const auto kept = tagged("Surrogate-Key: k\r\n");
         CHECK(store.put(key_of("http://a/b"), "http://a/b", kept));
         store.purges().ban_tag(tag_hash("k"), "http://a/", purge_mode::soft, now);
@@ -177,7 +177,7 @@ TEST_SUITE("cache/memory/purges") {
     }
 
     TEST_CASE("expire makes every variant of a URL stale and says how many there were") {
-        response_store store{1 << 20};
+        memory_tier store{1 << 20};
         CHECK(store.expire(key_of("http://a/"), "http://a/", now) == 0);
         CHECK(store.put(key_of("http://a/"), "http://a/", tagged("")));
         CHECK(store.expire(key_of("http://a/"), "http://a/", now) == 1);
@@ -188,7 +188,7 @@ TEST_SUITE("cache/memory/purges") {
     }
 
     TEST_CASE("what was asked for before a purge is neither put nor freshened after it") {
-        response_store store{1 << 20};
+        memory_tier store{1 << 20};
         const std::string url = "http://a/b";
         const auto key = key_of(url);
         const auto asked = store.mark(key);

@@ -13,7 +13,7 @@ enum class lookup : std::uint8_t {
     present,
 };
 
-struct found {
+struct lookup_result {
     lookup what = lookup::absent;
     stored_ptr response;
     /// It was on probation, and this look-up admitted it: it is to be written to disk now.

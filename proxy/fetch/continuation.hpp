@@ -1,7 +1,7 @@
 #pragma once
 // Whether what one source says may go on behind the beginning that another has sent.
 //
-// The bytes are compared elsewhere (passed_bytes), but they do not say what they mean: the second
+// The bytes are compared elsewhere (prefix_hash), but they do not say what they mean: the second
 // source must say the same of them. What a representation is told apart by and described with
 // (RFC 9110 8) has to be the same, line for line: a part of one representation behind a part of
 // another is neither, were their bytes alike so far.

@@ -1,4 +1,4 @@
-#include "proxy/fetch/splice.hpp"
+#include "proxy/fetch/continuation.hpp"
 
 #include "proxy/http/range.hpp"
 

@@ -21,7 +21,7 @@
 #include "config/options.hpp"
 #include "proxy/cache/disk/tier.hpp"
 #include "proxy/cache/memory/invalidation_times.hpp"
-#include "proxy/cache/memory/store.hpp"
+#include "proxy/cache/memory/memory_tier.hpp"
 
 #include <atomic>
 #include <cstdint>
@@ -37,9 +37,9 @@ namespace reprise::proxy::cache {
 
 using config::disk_write;
 
-class tiers {
+class store {
 public:
-    explicit tiers(const store_plan& memory);
+    explicit store(const store_plan& memory);
 
     /// Begins to use a disk tier, which tells the same listener. Before any other thread is there.
     void attach(std::unique_ptr<disk::tier> disk, disk_write when);
@@ -50,25 +50,25 @@ public:
         largest_in_memory_.store(bytes, std::memory_order_relaxed);
     }
 
-    /// `told` too hears of what leaves memory for room (response_store::on_eviction). Before any
+    /// `told` too hears of what leaves memory for room (memory_tier::on_eviction). Before any
     /// other thread is there.
     void on_eviction(std::function<void(const evicted_response&)> told) { told_ = std::move(told); }
 
-    [[nodiscard]] response_store& memory() noexcept { return memory_; }
-    [[nodiscard]] const response_store& memory() const noexcept { return memory_; }
+    [[nodiscard]] memory_tier& memory() noexcept { return memory_; }
+    [[nodiscard]] const memory_tier& memory() const noexcept { return memory_; }
     /// Null: there is none.
     [[nodiscard]] disk::tier* disk() const noexcept { return disk_.get(); }
     [[nodiscard]] purge_list& purges() noexcept { return memory_.purges(); }
 
-    // In memory alone (response_store says what they do).
-    [[nodiscard]] found find(const filter::key_hash& key,
-                             std::string_view url,
-                             http::field_list request) const {
+    // In memory alone (memory_tier says what they do).
+    [[nodiscard]] lookup_result find(const filter::key_hash& key,
+                                     std::string_view url,
+                                     http::field_list request) const {
         return memory_.find(key, url, request);
     }
-    [[nodiscard]] found peek(const filter::key_hash& key,
-                             std::string_view url,
-                             http::field_list request) const {
+    [[nodiscard]] lookup_result peek(const filter::key_hash& key,
+                                     std::string_view url,
+                                     http::field_list request) const {
         return memory_.peek(key, url, request);
     }
     [[nodiscard]] stored_ptr variant_of(const filter::key_hash& key,
@@ -97,7 +97,7 @@ public:
     }
 
     /// A whole response with `content`. On probation it goes to memory alone, until its
-    /// `uses_to_admit`-th use (response_store::put). False: neither tier took it.
+    /// `uses_to_admit`-th use (memory_tier::put). False: neither tier took it.
     bool put(const filter::key_hash& key,
              std::string_view url,
              stored_ptr response,
@@ -173,7 +173,7 @@ private:
         return content.size <= largest_in_memory_.load(std::memory_order_relaxed);
     }
 
-    response_store memory_;
+    memory_tier memory_;
     invalidation_times times_;
     contents_listener* outdated_to_;  // null: nobody hears
     std::unique_ptr<disk::tier> disk_;

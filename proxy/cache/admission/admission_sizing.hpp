@@ -8,7 +8,7 @@
 // filter remembers as long as it may, and grows as it fills.
 //
 // Both go in powers of two, and down only when a quarter would do, so that a filter is exchanged
-// seldom (sights.hpp).
+// seldom (resizable_admission.hpp).
 
 #include "filter/admission.hpp"
 
@@ -18,7 +18,7 @@
 
 namespace reprise::proxy::cache {
 
-struct remembering_bounds {
+struct admission_bounds {
     std::uint64_t most_objects = 1u << 19;  ///< a power of two, at least least_objects
     static constexpr std::uint64_t least_objects = 1u << 14;
     static constexpr std::chrono::seconds least_age{64};
@@ -26,12 +26,12 @@ struct remembering_bounds {
 };
 
 /// The bounds when filters of these settings may take `bytes`.
-[[nodiscard]] remembering_bounds bounds_within(std::uint64_t bytes,
-                                               const filter::admission_settings& settings) noexcept;
+[[nodiscard]] admission_bounds bounds_within(std::uint64_t bytes,
+                                             const filter::admission_settings& settings) noexcept;
 
 /// Where to begin: 64 Ki objects, or the most that may be.
-[[nodiscard]] filter::admission_settings begin_remembering(
-    filter::admission_settings settings, const remembering_bounds& bounds) noexcept;
+[[nodiscard]] filter::admission_settings begin_remembering(filter::admission_settings settings,
+                                                           const admission_bounds& bounds) noexcept;
 
 /// What the filter should be, given what it is; the same settings when it should stay.
 /// `eviction_age`: none while the store evicts nothing.
@@ -39,6 +39,6 @@ struct remembering_bounds {
                                                 const filter::admission_figures& figures,
                                                 std::chrono::sys_seconds now,
                                                 std::optional<std::chrono::seconds> eviction_age,
-                                                const remembering_bounds& bounds) noexcept;
+                                                const admission_bounds& bounds) noexcept;
 
 }  // namespace reprise::proxy::cache

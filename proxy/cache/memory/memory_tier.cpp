@@ -1,4 +1,4 @@
-#include "proxy/cache/memory/store.hpp"
+#include "proxy/cache/memory/memory_tier.hpp"
 
 #include "proxy/cache/memory/store_stripe.hpp"
 #include "proxy/cache/recency.hpp"
@@ -27,7 +27,7 @@ std::size_t stripes_for(const store_plan& plan) noexcept {
 
 }  // namespace
 
-struct response_store::stripes {
+struct memory_tier::stripes {
     explicit stripes(const store_plan& plan) : count{stripes_for(plan)}, requests{plan.requests} {
         const auto part = plan.capacity / count;
         for (std::size_t i = 0; i < count; ++i) {
@@ -68,9 +68,9 @@ struct response_store::stripes {
 
 // A stripe, locked; what was changed there is accounted for at the end, and what left it destroyed
 // after the lock is gone.
-class response_store::visit {
+class memory_tier::locked_stripe {
 public:
-    visit(const response_store& store, std::size_t index)
+    locked_stripe(const memory_tier& store, std::size_t index)
         : store_{store},
           index_{index},
           home_{*store.stripes_->all[index]},
@@ -79,12 +79,12 @@ public:
           count_{home_.held.count()},
           waiting_bytes_{home_.held.probation_bytes()},
           waiting_{home_.waiting} {}
-    visit(const response_store& store, const filter::key_hash& key)
-        : visit{store, store.stripes_->of(key)} {}
-    visit(const visit&) = delete;
-    visit& operator=(const visit&) = delete;
+    locked_stripe(const memory_tier& store, const filter::key_hash& key)
+        : locked_stripe{store, store.stripes_->of(key)} {}
+    locked_stripe(const locked_stripe&) = delete;
+    locked_stripe& operator=(const locked_stripe&) = delete;
 
-    ~visit() {
+    ~locked_stripe() {
         const auto& held = home_.held;
         if (held.bytes() != bytes_) {
             store_.used_.fetch_add(held.bytes() - bytes_, relaxed);
@@ -120,10 +120,10 @@ public:
         store_.overhead_.fetch_add(now - std::exchange(home_.overhead, now), relaxed);
     }
 
-    store_stripe::leavings gone;  // before the lock: destroyed after it is given back
+    store_stripe::released gone;  // before the lock: destroyed after it is given back
 
 private:
-    const response_store& store_;
+    const memory_tier& store_;
     const std::size_t index_;
     store_stripe& home_;
     const std::lock_guard<std::mutex> lock_;
@@ -134,21 +134,21 @@ private:
     std::uint64_t purged_ = 0;
 };
 
-response_store::response_store(const store_plan& plan)
+memory_tier::memory_tier(const store_plan& plan)
     : stripes_{std::make_unique<stripes>(plan)},
       capacity_{plan.capacity},
       probation_{plan.probation} {
     for (std::size_t i = 0; i < stripes_->count; ++i) {
-        visit{*this, i}.note_overhead();
+        locked_stripe{*this, i}.note_overhead();
     }
 }
 
-response_store::~response_store() = default;
+memory_tier::~memory_tier() = default;
 
-found response_store::find(const filter::key_hash& key,
-                           std::string_view url,
-                           http::field_list request) const {
-    visit home{*this, key};
+lookup_result memory_tier::find(const filter::key_hash& key,
+                                std::string_view url,
+                                http::field_list request) const {
+    locked_stripe home{*this, key};
     const auto* owner = home.settled(key, url);
     auto* one = owner == nullptr ? nullptr : store_stripe::selected(*owner, request);
     if (one == nullptr) {
@@ -166,10 +166,10 @@ found response_store::find(const filter::key_hash& key,
     return {lookup::present, one->response, admitted};
 }
 
-std::vector<stored_ptr> response_store::variants(const filter::key_hash& key,
-                                                 std::string_view url) const {
+std::vector<stored_ptr> memory_tier::variants(const filter::key_hash& key,
+                                              std::string_view url) const {
     std::vector<stored_ptr> all;
-    visit home{*this, key};
+    locked_stripe home{*this, key};
     const auto* owner = home->resource_of(key, url);
     if (owner == nullptr) {
         return all;
@@ -188,11 +188,11 @@ std::vector<stored_ptr> response_store::variants(const filter::key_hash& key,
     return all;
 }
 
-found response_store::peek(const filter::key_hash& key,
-                           std::string_view url,
-                           http::field_list request) const {
+lookup_result memory_tier::peek(const filter::key_hash& key,
+                                std::string_view url,
+                                http::field_list request) const {
     const auto all = variants(key, url);
-    found out{all.empty() ? lookup::absent : lookup::other_variant, nullptr};
+    lookup_result out{all.empty() ? lookup::absent : lookup::other_variant, nullptr};
     for (const auto& one : all) {
         if (http::matches(one->vary, one->selecting, request) &&
             (!out.response ||
@@ -203,38 +203,38 @@ found response_store::peek(const filter::key_hash& key,
     return out;
 }
 
-invalidation_mark response_store::mark(const filter::key_hash& key) const {
+invalidation_mark memory_tier::mark(const filter::key_hash& key) const {
     return {invalidated_keys_.count(key), purges_.epoch()};
 }
 
-bool response_store::put(const filter::key_hash& key,
+bool memory_tier::put(const filter::key_hash& key,
+                      std::string_view url,
+                      stored_ptr response,
+                      invalidation_mark asked,
+                      standing as,
+                      unsigned uses_to_admit) {
+    return put_if(key, url, nullptr, std::move(response), asked, as, uses_to_admit);
+}
+
+bool memory_tier::put_over(const filter::key_hash& key,
+                           std::string_view url,
+                           const stored_ptr& expected,
+                           stored_ptr response,
+                           invalidation_mark asked,
+                           standing as,
+                           unsigned uses_to_admit) {
+    return put_if(key, url, &expected, std::move(response), asked, as, uses_to_admit);
+}
+
+bool memory_tier::put_if(const filter::key_hash& key,
                          std::string_view url,
+                         const stored_ptr* expected,
                          stored_ptr response,
                          invalidation_mark asked,
                          standing as,
                          unsigned uses_to_admit) {
-    return put_if(key, url, nullptr, std::move(response), asked, as, uses_to_admit);
-}
-
-bool response_store::put_over(const filter::key_hash& key,
-                              std::string_view url,
-                              const stored_ptr& expected,
-                              stored_ptr response,
-                              invalidation_mark asked,
-                              standing as,
-                              unsigned uses_to_admit) {
-    return put_if(key, url, &expected, std::move(response), asked, as, uses_to_admit);
-}
-
-bool response_store::put_if(const filter::key_hash& key,
-                            std::string_view url,
-                            const stored_ptr* expected,
-                            stored_ptr response,
-                            invalidation_mark asked,
-                            standing as,
-                            unsigned uses_to_admit) {
     {
-        visit home{*this, key};
+        locked_stripe home{*this, key};
         const auto* owner = home.settled(key, url);
         if (expected != nullptr) {
             const auto* kept = owner == nullptr ? nullptr
@@ -275,13 +275,13 @@ bool response_store::put_if(const filter::key_hash& key,
     return true;
 }
 
-bool response_store::freshen(const filter::key_hash& key,
-                             std::string_view url,
-                             const stored_ptr& current,
-                             stored_ptr updated,
-                             invalidation_mark asked) {
+bool memory_tier::freshen(const filter::key_hash& key,
+                          std::string_view url,
+                          const stored_ptr& current,
+                          stored_ptr updated,
+                          invalidation_mark asked) {
     {
-        visit home{*this, key};
+        locked_stripe home{*this, key};
         const auto* owner = home->resource_of(key, url);
         auto* kept = owner == nullptr ? nullptr : store_stripe::place_of(*owner, current);
         if (kept == nullptr) {
@@ -299,19 +299,19 @@ bool response_store::freshen(const filter::key_hash& key,
     return true;
 }
 
-stored_ptr response_store::variant_of(const filter::key_hash& key,
-                                      std::string_view url,
-                                      const stored_response& like) const {
-    visit home{*this, key};
+stored_ptr memory_tier::variant_of(const filter::key_hash& key,
+                                   std::string_view url,
+                                   const stored_response& like) const {
+    locked_stripe home{*this, key};
     const auto* owner = home.settled(key, url);
     const auto* kept = owner == nullptr ? nullptr : store_stripe::variant_of(*owner, like);
     return kept == nullptr ? nullptr : kept->response;
 }
 
-bool response_store::drop(const filter::key_hash& key,
-                          std::string_view url,
-                          const stored_ptr& outdated) {
-    visit home{*this, key};
+bool memory_tier::drop(const filter::key_hash& key,
+                       std::string_view url,
+                       const stored_ptr& outdated) {
+    locked_stripe home{*this, key};
     const auto* owner = home->resource_of(key, url);
     auto* kept = owner == nullptr ? nullptr : store_stripe::place_of(*owner, outdated);
     if (kept == nullptr) {
@@ -322,8 +322,8 @@ bool response_store::drop(const filter::key_hash& key,
     return true;
 }
 
-std::size_t response_store::invalidate(const filter::key_hash& key, std::string_view url) {
-    visit home{*this, key};
+std::size_t memory_tier::invalidate(const filter::key_hash& key, std::string_view url) {
+    locked_stripe home{*this, key};
     invalidated_keys_.note(key);
     auto* owner = home.settled(key, url);
     if (owner == nullptr) {
@@ -337,10 +337,8 @@ std::size_t response_store::invalidate(const filter::key_hash& key, std::string_
     return count;
 }
 
-std::size_t response_store::expire(const filter::key_hash& key,
-                                   std::string_view url,
-                                   wall_time now) {
-    visit home{*this, key};
+std::size_t memory_tier::expire(const filter::key_hash& key, std::string_view url, wall_time now) {
+    locked_stripe home{*this, key};
     invalidated_keys_.note(key);
     const auto* owner = home.settled(key, url);
     if (owner == nullptr) {
@@ -352,16 +350,16 @@ std::size_t response_store::expire(const filter::key_hash& key,
     return owner->variants.size();
 }
 
-bool response_store::takes(const filter::key_hash& key, std::string_view url, std::uint64_t bytes) {
+bool memory_tier::takes(const filter::key_hash& key, std::string_view url, std::uint64_t bytes) {
     if (bytes <= room()) {
         return true;
     }
-    visit home{*this, key};
+    locked_stripe home{*this, key};
     return home.settled(key, url) != nullptr || home->takes(key, bytes, outlook(bytes));
 }
 
 // For a stripe to which `more` bytes are promised beside its part of all promises.
-stripe_outlook response_store::outlook(std::uint64_t more) const noexcept {
+stripe_outlook memory_tier::outlook(std::uint64_t more) const noexcept {
     const auto taken = this->taken() + more;
     const auto excess = taken - std::min(taken, capacity_.load(relaxed));
     const auto for_more = std::min(excess, more);
@@ -370,15 +368,15 @@ stripe_outlook response_store::outlook(std::uint64_t more) const noexcept {
             .own = for_more + (excess - for_more) / stripes_->count};
 }
 
-std::uint64_t response_store::taken() const noexcept {
+std::uint64_t memory_tier::taken() const noexcept {
     return used_.load(relaxed) + reserved_.load(relaxed) + overhead_.load(relaxed);
 }
 
-bool response_store::is_over() const noexcept {
+bool memory_tier::is_over() const noexcept {
     return taken() > capacity_.load(relaxed);
 }
 
-void response_store::make_room() {
+void memory_tier::make_room() {
     // Ends: each turn takes something out or finds nothing to take, but for what another thread
     // takes before us.
     std::size_t in_vain = 0;
@@ -387,7 +385,7 @@ void response_store::make_room() {
     }
 }
 
-bool response_store::evict_one() {
+bool memory_tier::evict_one() {
     const bool probation_first = static_cast<double>(waiting_bytes_.load(relaxed)) >
                                  probation_.load(relaxed) *
                                      static_cast<double>(capacity_.load(relaxed));
@@ -401,7 +399,7 @@ bool response_store::evict_one() {
     store_stripe::evicted out;
     invalidation_mark asked;
     {
-        visit home{*this, at};
+        locked_stripe home{*this, at};
         out = home->evict(probation_first, outlook(0));
         home.note_overhead();
         asked = {invalidated_keys_.count(out.key), out.checked};
@@ -425,12 +423,12 @@ bool response_store::evict_one() {
     return true;
 }
 
-void response_store::tick(steady_time now) noexcept {
+void memory_tier::tick(steady_time now) noexcept {
     const auto seconds = std::chrono::floor<std::chrono::seconds>(now.time_since_epoch()).count();
     tick_.store(static_cast<std::uint32_t>(seconds), relaxed);
 }
 
-void response_store::note_eviction_age(std::uint32_t last_used) noexcept {
+void memory_tier::note_eviction_age(std::uint32_t last_used) noexcept {
     const auto now = tick_.load(relaxed);
     if (now == 0 || last_used == 0) {
         return;
@@ -441,31 +439,31 @@ void response_store::note_eviction_age(std::uint32_t last_used) noexcept {
     eviction_age_.store(before < 0 ? age : before + (age - before) / 64, relaxed);
 }
 
-void response_store::set_capacity(std::uint64_t bytes) {
+void memory_tier::set_capacity(std::uint64_t bytes) {
     capacity_.store(bytes, relaxed);
     for (std::size_t i = 0; i < stripes_->count; ++i) {
-        visit home{*this, i};
+        locked_stripe home{*this, i};
         home->held.set_capacity(bytes / stripes_->count);
         home.note_overhead();
     }
     make_room();
 }
 
-void response_store::set_probation(double share) {
+void memory_tier::set_probation(double share) {
     probation_.store(share, relaxed);
     for (std::size_t i = 0; i < stripes_->count; ++i) {
-        visit home{*this, i};
+        locked_stripe home{*this, i};
         home->held.set_probation(share);
     }
 }
 
-std::uint64_t response_store::room() const noexcept {
+std::uint64_t memory_tier::room() const noexcept {
     const auto taken = this->taken();
     const auto capacity = capacity_.load(relaxed);
     return capacity > taken ? capacity - taken : 0;
 }
 
-store_figures response_store::figures() const noexcept {
+store_figures memory_tier::figures() const noexcept {
     store_figures f;
     f.objects = objects_.load(relaxed);
     f.bytes = used_.load(relaxed);

@@ -11,7 +11,7 @@
 namespace reprise::proxy::cache {
 
 /// One reply's place in a body. Made and used on one event loop; destroyed at any time.
-class outside_reader {
+class disk_body_reader {
 public:
     enum class news : std::uint8_t {
         data,     ///< `into` has the next bytes, at least one; they stay valid as long as kept
@@ -19,7 +19,7 @@ public:
         lost,     ///< damaged or evicted from here on: the holder may forget it
         refused,  ///< can't be read now, by a failure or for want of time: it may be there yet
     };
-    virtual ~outside_reader() = default;
+    virtual ~disk_body_reader() = default;
     /// The next bytes before `end`, at most `most`, verified. @pre offset() < end
     [[nodiscard]] virtual news next(std::uint64_t end,
                                     std::size_t most,
@@ -28,11 +28,11 @@ public:
 };
 
 /// Immutable; shared by the responses that were made of one look-up.
-class outside_body {
+class disk_body {
 public:
-    virtual ~outside_body() = default;
+    virtual ~disk_body() = default;
     [[nodiscard]] virtual std::uint64_t size() const noexcept = 0;
-    [[nodiscard]] virtual std::unique_ptr<outside_reader> read_from(
+    [[nodiscard]] virtual std::unique_ptr<disk_body_reader> read_from(
         std::uint64_t offset, net::wakeup::signal sleeper) const = 0;
 };
 

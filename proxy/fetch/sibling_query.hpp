@@ -6,7 +6,7 @@
 // come; where its end is stated, it is one that the request can have (304 and 206 are not to a
 // plain GET), and it is no older than the last invalidation of the key, or purge that meets it,
 // that this node knows of. Anything else, silence for its timeout or a connection that fails means
-// the next one. The inquiry says when it has an answer or has nobody left to ask; a waiter may do
+// the next one. The query says when it has an answer or has nobody left to ask; a waiter may do
 // without it at any moment.
 //
 // Threads   one worker's.
@@ -37,7 +37,7 @@ struct worker;
 
 namespace reprise::proxy::fetch {
 
-class inquiry : public std::enable_shared_from_this<inquiry> {
+class sibling_query : public std::enable_shared_from_this<sibling_query> {
 public:
     struct question {
         std::shared_ptr<const peer::peer_book> book;
@@ -60,10 +60,12 @@ public:
     };
 
     /// `told` is called once, from the loop, when is_over() has become true. @pre w outlives it
-    inquiry(thread::worker& w, question asked, std::function<void(const inquiry&)> told);
-    ~inquiry();
-    inquiry(const inquiry&) = delete;
-    inquiry& operator=(const inquiry&) = delete;
+    sibling_query(thread::worker& w,
+                  question asked,
+                  std::function<void(const sibling_query&)> told);
+    ~sibling_query();
+    sibling_query(const sibling_query&) = delete;
+    sibling_query& operator=(const sibling_query&) = delete;
 
     void begin();
 
@@ -92,7 +94,7 @@ private:
 
     thread::worker& w_;
     question asked_;
-    std::function<void(const inquiry&)> told_;
+    std::function<void(const sibling_query&)> told_;
     asio::steady_timer timer_;
     std::unique_ptr<answer> asking_, answer_;
     unsigned turn_ = 0;  // of asking: a timer that went off for an earlier one says nothing

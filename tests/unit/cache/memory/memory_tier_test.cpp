@@ -1,4 +1,4 @@
-#include "proxy/cache/memory/store.hpp"
+#include "proxy/cache/memory/memory_tier.hpp"
 #include "tests/unit/cache/responses.hpp"
 #include "tests/unit/http/field_lines.hpp"
 
@@ -36,21 +36,21 @@ std::string numbered(std::uint64_t n) {
     return "http://origin.test/" + std::to_string(1'000 + n);
 }
 
-bool put_neighbour(response_store& store, std::uint64_t n) {
+bool put_neighbour(memory_tier& store, std::uint64_t n) {
     return store.put(neighbour(n), numbered(n), response({.content = "0123456789"}));
 }
-bool holds_neighbour(const response_store& store, std::uint64_t n) {
+bool holds_neighbour(const memory_tier& store, std::uint64_t n) {
     return store.peek(neighbour(n), numbered(n), {}).what == lookup::present;
 }
 
 /// What one of these neighbours is charged with.
 std::uint64_t charge_of_neighbour() {
-    response_store store{ample};
+    memory_tier store{ample};
     put_neighbour(store, 0);
     return store.figures().bytes;
 }
 
-std::string found_bytes(const found& what) {
+std::string found_bytes(const lookup_result& what) {
     return what.response ? bytes_of(*what.response->content) : "(nothing)";
 }
 
@@ -59,7 +59,7 @@ std::string found_bytes(const found& what) {
 TEST_SUITE_BEGIN("cache/memory/store");
 
 TEST_CASE("an empty store holds nothing and charges nothing") {
-    const response_store store{ample};
+    const memory_tier store{ample};
     CHECK(store.find(key_of(url), url, {}).what == lookup::absent);
     CHECK(store.figures().bytes == 0);
     CHECK(store.figures().objects == 0);
@@ -67,7 +67,7 @@ TEST_CASE("an empty store holds nothing and charges nothing") {
 }
 
 TEST_CASE("what was put is found, and it is the same object") {
-    response_store store{ample};
+    memory_tier store{ample};
     const stored_ptr kept = response({.content = "page"});
     REQUIRE(store.put(key_of(url), url, kept));
     const auto hit = store.find(key_of(url), url, {});
@@ -79,7 +79,7 @@ TEST_CASE("what was put is found, and it is the same object") {
 }
 
 TEST_CASE("a later put replaces the earlier one") {
-    response_store store{ample};
+    memory_tier store{ample};
     store.put(key_of(url), url, response({.content = "old"}));
     store.put(key_of(url), url, response({.content = "new"}));
     CHECK(found_bytes(store.find(key_of(url), url, {})) == "new");
@@ -89,7 +89,7 @@ TEST_CASE("a later put replaces the earlier one") {
 }
 
 TEST_CASE("what was found stays whole when it leaves the store meanwhile") {
-    response_store store{ample};
+    memory_tier store{ample};
     store.put(key_of(url), url, response({.content = "page"}));
     const auto hit = store.find(key_of(url), url, {});
     CHECK(store.invalidate(key_of(url), url) == 1);
@@ -98,7 +98,7 @@ TEST_CASE("what was found stays whole when it leaves the store meanwhile") {
 }
 
 TEST_CASE("two URLs with one hash never answer for each other") {
-    response_store store{ample};
+    memory_tier store{ample};
     const key_hash same{.low = 1, .high = 2};
     const std::string other = "http://origin.test/other";
     store.put(same, url, response({.content = "first"}));
@@ -118,7 +118,7 @@ TEST_CASE("two URLs with one hash never answer for each other") {
 }
 
 TEST_CASE("a variant answers only requests whose fields select it") {
-    response_store store{ample};
+    memory_tier store{ample};
     const auto german = lines({"Accept-Language: de"});
     const auto french = lines({"Accept-Language: fr"});
     const auto polish = lines({"Accept-Language: pl"});
@@ -136,7 +136,7 @@ TEST_CASE("a variant answers only requests whose fields select it") {
 }
 
 TEST_CASE("a put replaces the variant with its own selecting values and no other") {
-    response_store store{ample};
+    memory_tier store{ample};
     const auto german = lines({"Accept-Language: de"});
     const auto french = lines({"Accept-Language: fr"});
     for (const auto* content : {"Hallo", "Guten Tag"}) {
@@ -164,13 +164,13 @@ TEST_CASE("of several variants that a request selects, the newest response answe
                                        .request = request,
                                        .arrived = seconds{100}});
     SUBCASE("put last") {
-        response_store store{ample};
+        memory_tier store{ample};
         store.put(key_of(url), url, by_encoding);
         store.put(key_of(url), url, by_language);
         CHECK(found_bytes(store.find(key_of(url), url, request)) == "by language");
     }
     SUBCASE("put first") {
-        response_store store{ample};
+        memory_tier store{ample};
         store.put(key_of(url), url, by_language);
         store.put(key_of(url), url, by_encoding);
         CHECK(found_bytes(store.find(key_of(url), url, request)) == "by language");
@@ -178,7 +178,7 @@ TEST_CASE("of several variants that a request selects, the newest response answe
 }
 
 TEST_CASE("a resource keeps at most most_variants variants, the latest ones") {
-    response_store store{ample};
+    memory_tier store{ample};
     const auto put_as = [&](std::size_t n) {
         const auto value = std::to_string(n);
         const std::array request{http::field{http::field_id::cookie, "Cookie", value}};
@@ -189,7 +189,7 @@ TEST_CASE("a resource keeps at most most_variants variants, the latest ones") {
         const std::array request{http::field{http::field_id::cookie, "Cookie", value}};
         return store.peek(key_of(url), url, request).what == lookup::present;
     };
-    constexpr auto bound = response_store::most_variants;
+    constexpr auto bound = memory_tier::most_variants;
     for (std::size_t n = 0; n < 3 * bound; ++n) {
         REQUIRE(put_as(n));
         REQUIRE(store.figures().objects == std::min(n + 1, bound));
@@ -204,7 +204,7 @@ TEST_CASE("a resource keeps at most most_variants variants, the latest ones") {
 }
 
 TEST_CASE("what was asked for before an invalidation is not stored after it") {
-    response_store store{ample};
+    memory_tier store{ample};
     const auto before = store.mark(key_of(url));
     CHECK(store.invalidate(key_of(url), url) == 0);  // nothing was stored: it counts all the same
     CHECK_FALSE(store.put(key_of(url), url, response({.content = "old"}), before));
@@ -214,7 +214,7 @@ TEST_CASE("what was asked for before an invalidation is not stored after it") {
 }
 
 TEST_CASE("an invalidation is held against its own key, until too many have come to tell") {
-    response_store store{ample};
+    memory_tier store{ample};
     const auto mine = neighbour(0);
     const auto before = store.mark(mine);
     for (int n = 1; n <= 64; ++n) {  // neighbours share a stripe
@@ -226,7 +226,7 @@ TEST_CASE("an invalidation is held against its own key, until too many have come
 }
 
 TEST_CASE("freshen swaps the response in its place and keeps the charge exact") {
-    response_store store{ample};
+    memory_tier store{ample};
     store.put(key_of(url), url, response({.content = "page"}));
     const auto before = store.figures().bytes;
     const auto current = store.find(key_of(url), url, {}).response;
@@ -241,7 +241,7 @@ TEST_CASE("freshen swaps the response in its place and keeps the charge exact") 
 }
 
 TEST_CASE("freshen does nothing when the response has left meanwhile") {
-    response_store store{ample};
+    memory_tier store{ample};
     store.put(key_of(url), url, response({.content = "old"}));
     const auto old = store.find(key_of(url), url, {}).response;
     store.put(key_of(url), url, response({.content = "new"}));
@@ -254,7 +254,7 @@ TEST_CASE("freshen does nothing when the response has left meanwhile") {
 }
 
 TEST_CASE("the bytes charged are the footprints and one index charge an object") {
-    response_store store{ample};
+    memory_tier store{ample};
     std::uint64_t footprints = 0;
     std::uint64_t index = 0;
     for (std::uint64_t n = 0; n < 200; ++n) {
@@ -279,7 +279,7 @@ TEST_CASE("the bytes charged are the footprints and one index charge an object")
 
 TEST_CASE("no put leaves the store above its capacity, and what it evicts is counted") {
     const auto capacity = 20 * charge_of_neighbour();
-    response_store store{capacity};
+    memory_tier store{capacity};
     for (std::uint64_t n = 0; n < 500; ++n) {
         const auto name = numbered(n);
         REQUIRE(store.put(key_of(name), name, response({.content = std::string(n % 90, 'x')})));
@@ -292,7 +292,7 @@ TEST_CASE("no put leaves the store above its capacity, and what it evicts is cou
 }
 
 TEST_CASE("what is larger than the whole store is refused, and evicts nobody else") {
-    response_store store{10'000};
+    memory_tier store{10'000};
     store.put(key_of(url), url, response({.content = "page"}));
     const std::string large = "http://origin.test/large";
     const std::string bytes(20'000, 'x');
@@ -305,7 +305,7 @@ TEST_CASE("what is larger than the whole store is refused, and evicts nobody els
 }
 
 TEST_CASE("a refused replacement takes the outdated response with it") {
-    response_store store{10'000};
+    memory_tier store{10'000};
     store.put(key_of(url), url, response({.content = "outdated"}));
     const std::string bytes(20'000, 'x');
     CHECK(!store.put(key_of(url), url, response({.content = bytes})));
@@ -316,7 +316,7 @@ TEST_CASE("a refused replacement takes the outdated response with it") {
 
 TEST_CASE("set_capacity takes effect at once") {
     const auto charge = charge_of_neighbour();
-    response_store store{100 * charge};
+    memory_tier store{100 * charge};
     for (std::uint64_t n = 0; n < 100; ++n) {
         put_neighbour(store, n);
     }
@@ -333,7 +333,7 @@ TEST_CASE("set_capacity takes effect at once") {
 
 TEST_CASE("SIEVE keeps what is hit and evicts what is not") {
     constexpr std::uint64_t room = 50;
-    response_store store{room * charge_of_neighbour()};
+    memory_tier store{room * charge_of_neighbour()};
     for (std::uint64_t n = 0; n < room; ++n) {
         put_neighbour(store, n);
     }
@@ -352,7 +352,7 @@ TEST_CASE("SIEVE keeps what is hit and evicts what is not") {
 }
 
 TEST_CASE("of what nobody asks for, the oldest leaves first") {
-    response_store store{5 * charge_of_neighbour()};
+    memory_tier store{5 * charge_of_neighbour()};
     for (std::uint64_t n = 0; n < 7; ++n) {
         put_neighbour(store, n);
     }
@@ -365,7 +365,7 @@ TEST_CASE("of what nobody asks for, the oldest leaves first") {
 }
 
 TEST_CASE("peek marks nothing, find does") {
-    response_store store{3 * charge_of_neighbour()};
+    memory_tier store{3 * charge_of_neighbour()};
     for (std::uint64_t n = 0; n < 3; ++n) {
         put_neighbour(store, n);
     }
@@ -379,7 +379,7 @@ TEST_CASE("peek marks nothing, find does") {
 }
 
 TEST_CASE("eviction goes on when the entry under SIEVE's hand has left") {
-    response_store store{8 * charge_of_neighbour()};
+    memory_tier store{8 * charge_of_neighbour()};
     for (std::uint64_t n = 0; n < 8; ++n) {
         put_neighbour(store, n);
     }
@@ -401,7 +401,7 @@ TEST_CASE("eviction goes on when the entry under SIEVE's hand has left") {
 
 TEST_CASE("eviction finds the entries wherever they are") {
     const auto charge = charge_of_neighbour();
-    response_store store{200 * charge};
+    memory_tier store{200 * charge};
     for (std::uint64_t n = 0; n < 200; ++n) {
         const auto name = numbered(n);
         store.put(key_of(name), name, response({.content = "0123456789"}));
@@ -415,7 +415,7 @@ TEST_CASE("eviction finds the entries wherever they are") {
 
 TEST_CASE("a reservation counts in the budget and is given back") {
     const auto charge = charge_of_neighbour();
-    response_store store{100 * charge};
+    memory_tier store{100 * charge};
     for (std::uint64_t n = 0; n < 100; ++n) {
         put_neighbour(store, n);
     }
@@ -443,7 +443,7 @@ TEST_CASE("a reservation counts in the budget and is given back") {
 }
 
 TEST_CASE("at most a quarter of the capacity is ever promised") {
-    response_store store{1'000'000};
+    memory_tier store{1'000'000};
     auto one = store.reserve();
     auto two = store.reserve();
     CHECK(!one.grow_to(250'001));
@@ -465,7 +465,7 @@ TEST_CASE("at most a quarter of the capacity is ever promised") {
 }
 
 TEST_CASE("however many take all that they can get, a small body finds room") {
-    response_store store{64u << 20};
+    memory_tier store{64u << 20};
     std::deque<reservation> greedy;
     for (int i = 0; i < 256; ++i) {
         greedy.push_back(store.reserve());
@@ -491,7 +491,7 @@ TEST_CASE("however many take all that they can get, a small body finds room") {
 TEST_CASE("threads that put, find, freshen and drop at once leave an exact account") {
     constexpr std::uint64_t names = 300;
     const auto capacity = 150 * charge_of_neighbour();  // half of them fit: evictions all the time
-    response_store store{capacity};
+    memory_tier store{capacity};
     std::atomic<std::uint64_t> wrong{0};
     const auto work = [&](std::uint64_t seed) {
         for (std::uint64_t step = 0; step < 4'000; ++step) {

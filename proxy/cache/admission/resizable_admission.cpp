@@ -1,4 +1,4 @@
-#include "proxy/cache/admission/sights.hpp"
+#include "proxy/cache/admission/resizable_admission.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -10,9 +10,9 @@ namespace reprise::proxy::cache {
 // Registering comes before the look at view_, and publishing before the look at the desks, all in
 // one order (seq_cst): a desk found at rest after publishing has only readers, from then on, that
 // see what was published.
-class sights::reading {
+class resizable_admission::reading {
 public:
-    explicit reading(const sights& of) noexcept : desk_{of.desks_[my_desk()]} {
+    explicit reading(const resizable_admission& of) noexcept : desk_{of.desks_[my_desk()]} {
         desk_.readers.fetch_add(1, std::memory_order_seq_cst);
         seen_ = of.view_.load(std::memory_order_seq_cst);
     }
@@ -38,15 +38,15 @@ private:
     const view* seen_;
 };
 
-sights::sights(std::unique_ptr<filter::admission_filter> first)
+resizable_admission::resizable_admission(std::unique_ptr<filter::admission_filter> first)
     : owned_{std::make_unique<const view>(view{.current = std::move(first), .former = nullptr})} {
     view_.store(owned_.get(), std::memory_order_seq_cst);
     note_generation(*owned_);
 }
 
-sights::~sights() = default;
+resizable_admission::~resizable_admission() = default;
 
-void sights::note_generation(const view& now) noexcept {
+void resizable_admission::note_generation(const view& now) noexcept {
     const auto generation = now.generations_before + now.current->generations();
     // Threads that write at once may leave an older one for a moment: a hit more is told.
     if (generation_.load(std::memory_order_relaxed) != generation) {
@@ -54,7 +54,8 @@ void sights::note_generation(const view& now) noexcept {
     }
 }
 
-unsigned sights::note(const filter::key_hash& key, std::chrono::sys_seconds now) noexcept {
+unsigned resizable_admission::note(const filter::key_hash& key,
+                                   std::chrono::sys_seconds now) noexcept {
     const reading in{*this};
     auto before = in->current->note(key, now);
     if (const auto* former = in.former()) {
@@ -68,24 +69,26 @@ unsigned sights::note(const filter::key_hash& key, std::chrono::sys_seconds now)
     return before;
 }
 
-unsigned sights::peek(const filter::key_hash& key) const noexcept {
+unsigned resizable_admission::peek(const filter::key_hash& key) const noexcept {
     const reading in{*this};
     const auto* former = in.former();
     return std::max(in->current->peek(key), former != nullptr ? former->peek(key) : 0);
 }
 
-void sights::refresh(const filter::key_hash& key, std::chrono::sys_seconds now) noexcept {
+void resizable_admission::refresh(const filter::key_hash& key,
+                                  std::chrono::sys_seconds now) noexcept {
     const reading in{*this};
     in->current->refresh(key, now);
     note_generation(*in);
 }
 
-bool sights::changing() const {
+bool resizable_admission::changing() const {
     const std::lock_guard lock{guard_};
     return owned_->former != nullptr;
 }
 
-void sights::change_to(const filter::admission_settings& settings, std::chrono::sys_seconds now) {
+void resizable_admission::change_to(const filter::admission_settings& settings,
+                                    std::chrono::sys_seconds now) {
     auto next = std::make_unique<view>();
     next->current = std::make_shared<filter::admission_filter>(settings, now);
     const std::lock_guard lock{guard_};
@@ -94,14 +97,14 @@ void sights::change_to(const filter::admission_settings& settings, std::chrono::
     publish(std::move(next));
 }
 
-void sights::publish(std::unique_ptr<const view> next) {
+void resizable_admission::publish(std::unique_ptr<const view> next) {
     retired_.reserve(retired_.size() + 1);
     view_.store(next.get(), std::memory_order_seq_cst);
     note_generation(*next);
     retired_.push_back({.what = std::exchange(owned_, std::move(next))});
 }
 
-void sights::tidy() noexcept {
+void resizable_admission::tidy() noexcept {
     const std::lock_guard lock{guard_};
     if (owned_->former && owned_->current->generations() != 0) {
         try {
@@ -125,12 +128,12 @@ void sights::tidy() noexcept {
     });
 }
 
-std::shared_ptr<const filter::admission_filter> sights::current() const {
+std::shared_ptr<const filter::admission_filter> resizable_admission::current() const {
     const std::lock_guard lock{guard_};
     return owned_->current;
 }
 
-std::uint64_t sights::memory() const {
+std::uint64_t resizable_admission::memory() const {
     const std::lock_guard lock{guard_};
     const auto bytes = [](const filter::admission_filter& one) {
         return 2 * one.settings().layers * one.blocks() * filter::block_bytes;

@@ -1,4 +1,4 @@
-#include "proxy/cache/admission/remembering.hpp"
+#include "proxy/cache/admission/admission_sizing.hpp"
 
 #include <doctest/doctest.h>
 
@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr std::chrono::sys_seconds now{std::chrono::hours{500'000}};
-constexpr remembering_bounds bounds{.most_objects = 1u << 19};
+constexpr admission_bounds bounds{.most_objects = 1u << 19};
 
 /// A young generation that took `keys` in `span`.
 filter::admission_figures took(std::uint64_t keys, std::chrono::seconds span) {
@@ -104,7 +104,7 @@ TEST_SUITE("cache/admission/remembering") {
                 const auto most = bounds_within(bytes, settings).most_objects;
                 settings.objects = most;
                 const auto taken = 2 * layers * filter::admission_blocks(settings) * 64;
-                CHECK((taken <= bytes || most == remembering_bounds::least_objects));
+                CHECK((taken <= bytes || most == admission_bounds::least_objects));
                 settings.objects = 2 * most;
                 CHECK(2 * layers * filter::admission_blocks(settings) * 64 > bytes);
             }

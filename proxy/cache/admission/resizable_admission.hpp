@@ -32,12 +32,12 @@ namespace reprise::proxy::cache {
 
 /// Memory   one filter's; while a change is under way, two filters'.
 /// Threads  any number. note, peek, refresh, generation: lock-free; the others share a lock.
-class sights {
+class resizable_admission {
 public:
-    explicit sights(std::unique_ptr<filter::admission_filter> first);
-    ~sights();
-    sights(const sights&) = delete;
-    sights& operator=(const sights&) = delete;
+    explicit resizable_admission(std::unique_ptr<filter::admission_filter> first);
+    ~resizable_admission();
+    resizable_admission(const resizable_admission&) = delete;
+    resizable_admission& operator=(const resizable_admission&) = delete;
 
     /// As admission_filter's. What the former filter alone knows of a key is carried over whole.
     unsigned note(const filter::key_hash& key, std::chrono::sys_seconds now) noexcept;

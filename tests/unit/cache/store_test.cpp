@@ -1,7 +1,7 @@
 // Memory and disk together: what one of them ends stays ended in the other.
 
 #include "proxy/cache/partial_response.hpp"
-#include "proxy/cache/tiers.hpp"
+#include "proxy/cache/store.hpp"
 #include "tests/unit/cache/disk/memory_files.hpp"
 #include "tests/unit/cache/disk/stores.hpp"
 
@@ -32,7 +32,7 @@ struct both {
         plan.policy = eviction_kind::lru;
         plan.stripes = 1;
         plan.told = told_;
-        made = std::make_unique<tiers>(plan);
+        made = std::make_unique<cache::store>(plan);
         disk::tier_settings settings;
         settings.path = "/store";
         settings.size = 16u << 20;
@@ -74,7 +74,7 @@ struct both {
     }
 
     std::shared_ptr<disk::test::memory_files> files = std::make_shared<disk::test::memory_files>();
-    std::unique_ptr<tiers> made;
+    std::unique_ptr<cache::store> made;
 
 private:
     [[nodiscard]] bool in_memory_at_all(std::string_view url) {
@@ -172,7 +172,8 @@ TEST_SUITE("cache/tiers") {
         CHECK_FALSE(store.on_disk(url));
     }
 
-    TEST_CASE("a part of what is newer leaves nothing older behind it on disk, one of the same does") {
+    TEST_CASE(
+        "a part of what is newer leaves nothing older behind it on disk, one of the same does") {
         for (const auto when : {disk_write::eviction, disk_write::admission}) {
             for (const std::string tag : {"\"old\"", "\"new\""}) {
                 CAPTURE(tag);

@@ -12,13 +12,13 @@ namespace reprise::proxy::fetch {
 /// Memory    1.2 KiB. Cost: XXH3's.
 /// Errs      two beginnings of one length with the same 128-bit hash count as one: a sender of
 ///           bodies can make such a pair, and harms only its own.
-class passed_bytes {
+class prefix_hash {
 public:
     /// @throws std::bad_alloc
-    passed_bytes();
-    ~passed_bytes();
-    passed_bytes(const passed_bytes&) = delete;
-    passed_bytes& operator=(const passed_bytes&) = delete;
+    prefix_hash();
+    ~prefix_hash();
+    prefix_hash(const prefix_hash&) = delete;
+    prefix_hash& operator=(const prefix_hash&) = delete;
 
     /// Readers have these now.
     void note(std::string_view bytes) noexcept;

@@ -1,31 +1,31 @@
-#include "proxy/fetch/passed_bytes.hpp"
+#include "proxy/fetch/prefix_hash.hpp"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
 namespace reprise::proxy::fetch {
 
-struct passed_bytes::states {
+struct prefix_hash::states {
     XXH3_state_t had, again;
 };
 
-passed_bytes::passed_bytes() : states_{std::make_unique<states>()} {
+prefix_hash::prefix_hash() : states_{std::make_unique<states>()} {
     (void)XXH3_128bits_reset(&states_->had);
     (void)XXH3_128bits_reset(&states_->again);
 }
 
-passed_bytes::~passed_bytes() = default;
+prefix_hash::~prefix_hash() = default;
 
-void passed_bytes::note(std::string_view bytes) noexcept {
+void prefix_hash::note(std::string_view bytes) noexcept {
     (void)XXH3_128bits_update(&states_->had, bytes.data(), bytes.size());
 }
 
-void passed_bytes::begin_skipping(std::uint64_t bytes) noexcept {
+void prefix_hash::begin_skipping(std::uint64_t bytes) noexcept {
     (void)XXH3_128bits_reset(&states_->again);
     left_ = bytes;
 }
 
-bool passed_bytes::skip(std::string_view bytes) noexcept {
+bool prefix_hash::skip(std::string_view bytes) noexcept {
     (void)XXH3_128bits_update(&states_->again, bytes.data(), bytes.size());
     left_ -= bytes.size();
     return left_ != 0 || XXH128_isEqual(XXH3_128bits_digest(&states_->had),

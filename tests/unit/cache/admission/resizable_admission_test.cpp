@@ -1,4 +1,4 @@
-#include "proxy/cache/admission/sights.hpp"
+#include "proxy/cache/admission/resizable_admission.hpp"
 #include "tests/unit/filter/keys.hpp"
 
 #include <doctest/doctest.h>

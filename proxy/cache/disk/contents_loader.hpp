@@ -1,5 +1,5 @@
 #pragma once
-// Says what the store has at the start, URL by URL, to whoever listens (contents.hpp).
+// Says what the store has at the start, URL by URL, to whoever listens (contents_listener.hpp).
 //
 // The index knows hashes alone, so the beginning of each record is read once, in the order in which
 // records lie on disk. What comes or goes meanwhile is told as it happens, and wins: what changed

@@ -1,4 +1,4 @@
-#include "proxy/cache/disk/arriving.hpp"
+#include "proxy/cache/disk/arriving_object.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -94,7 +94,7 @@ bool arriving_object::finish(const stored_response& response) {
         return give_up();
     }
     auto copy = std::make_shared<stored_response>(response);
-    copy->outside = nullptr;
+    copy->on_disk = nullptr;
     response_task task{.kind = record_kind::object,
                        .primary = primary_,
                        .url = url_,

@@ -1,4 +1,4 @@
-#include "proxy/fetch/inquiry.hpp"
+#include "proxy/fetch/sibling_query.hpp"
 
 #include "proxy/cache/memory/tags.hpp"
 #include "proxy/fetch/sibling_answer.hpp"
@@ -29,16 +29,20 @@ constexpr std::chrono::seconds age_error{2};
 
 }  // namespace
 
-inquiry::inquiry(thread::worker& w, question asked, std::function<void(const inquiry&)> told)
+sibling_query::sibling_query(thread::worker& w,
+                             question asked,
+                             std::function<void(const sibling_query&)> told)
     : w_{w},
       asked_{std::move(asked)},
       told_{std::move(told)},
       timer_{w.io} {}
 
-inquiry::~inquiry() = default;
+sibling_query::~sibling_query() = default;
 
-void inquiry::begin() {
-    auto work = [](std::shared_ptr<inquiry> self) -> awaitable<void> { co_await self->run(); };
+void sibling_query::begin() {
+    auto work = [](std::shared_ptr<sibling_query> self) -> awaitable<void> {
+        co_await self->run();
+    };
     auto on_end = [self = shared_from_this()](std::exception_ptr) {
         self->over_ = true;
         self->told_(*self);
@@ -46,14 +50,14 @@ void inquiry::begin() {
     asio::co_spawn(w_.io, work(shared_from_this()), std::move(on_end));
 }
 
-void inquiry::close() {
+void sibling_query::close() {
     if (asking_ && asking_->lease) {
         error_code ignored;
         asking_->lease.socket().close(ignored);
     }
 }
 
-void inquiry::abandon(reason why) {
+void sibling_query::abandon(reason why) {
     abandoned_ = true;
     outrun_ = why == reason::outrun;
     late_ = true;
@@ -64,13 +68,13 @@ void inquiry::abandon(reason why) {
     }
 }
 
-void inquiry::count(const answer& one, asking_end end) const {
+void sibling_query::count(const answer& one, asking_end end) const {
     auto& table = w_.common.peers->siblings();
     const auto bytes = end == asking_end::true_hit ? 0 : one.bytes;
     table.benefit_of(one.slot).ended(end, one.took, table.hit_gives(), bytes, steady_now());
 }
 
-awaitable<void> inquiry::run() {
+awaitable<void> sibling_query::run() {
     for (const auto slot : asked_.whom) {
         const auto& one = asked_.book->siblings[slot];
         if (abandoned_ || w_.timer.stopped()) {
@@ -108,7 +112,7 @@ awaitable<void> inquiry::run() {
 }
 
 // None: it was not asked, since all our connections to it, or this client's, are in use.
-awaitable<std::optional<asking_end>> inquiry::ask(const peer::known_peer& one) {
+awaitable<std::optional<asking_end>> sibling_query::ask(const peer::known_peer& one) {
     const auto until = steady_now() + one.timeout;
     const net::origin_address to{one.host, one.port, true, one.https};
     for (const bool fresh_only : {false, true}) {
@@ -148,7 +152,7 @@ awaitable<std::optional<asking_end>> inquiry::ask(const peer::known_peer& one) {
 }
 
 // `silent`: the connection ended before a byte of the answer.
-awaitable<asking_end> inquiry::exchange_heads(bool& silent) {
+awaitable<asking_end> sibling_query::exchange_heads(bool& silent) {
     auto& socket = asking_->lease.socket();
     auto& buffer = asking_->lease.buffer();
     asking_->asked_at = wall_now();
@@ -202,7 +206,7 @@ awaitable<asking_end> inquiry::exchange_heads(bool& silent) {
 
 // Whether the sibling stored it before an unsafe method, or a purge, went through here. It may know
 // of neither.
-bool inquiry::is_outdated(std::chrono::seconds age) const {
+bool sibling_query::is_outdated(std::chrono::seconds age) const {
     auto lines = asking_->lease.buffer().data().substr(0, asking_->head.bytes);
     lines.remove_prefix(std::min(lines.find("\r\n") + 2, lines.size()));
     return w_.common.store.invalidated_since(
@@ -211,7 +215,7 @@ bool inquiry::is_outdated(std::chrono::seconds age) const {
 
 // None: it would be an answer, but nothing of its body is there yet. A sibling that breaks off
 // before that has answered nothing: the next source's whole answer serves, head and all.
-std::optional<asking_end> inquiry::judge() {
+std::optional<asking_end> sibling_query::judge() {
     auto& lease = asking_->lease;
     const auto said = judge_sibling_answer(asking_->head, lease.buffer().size(), asked_.wire);
     if (!said.is_framed) {

@@ -1,4 +1,4 @@
-#include "proxy/cache/disk/teller.hpp"
+#include "proxy/cache/disk/contents_loader.hpp"
 
 #include "proxy/base/log.hpp"
 #include "proxy/cache/disk/record_read.hpp"
@@ -25,9 +25,9 @@ struct placed {
     std::uint32_t bytes = 0;
 };
 
-class teller {
+class contents_loader {
 public:
-    explicit teller(core& from) : core_{from} {}
+    explicit contents_loader(core& from) : core_{from} {}
 
     /// Reads what is there, or wherever it was carried since, and says it, if it is a primary
     /// key's.
@@ -57,7 +57,7 @@ private:
     std::uint64_t sequence_ = 0;  // of the segment that front_ was read from
 };
 
-bool teller::read(const record_place& at, std::uint64_t bytes, record_header& header) {
+bool contents_loader::read(const record_place& at, std::uint64_t bytes, record_header& header) {
     const auto seen = read_front(core_, at, bytes, front_);
     if (!seen) {
         return false;
@@ -67,7 +67,8 @@ bool teller::read(const record_place& at, std::uint64_t bytes, record_header& he
     return true;
 }
 
-std::optional<record_place> teller::read_of(const filter::key_hash& key, record_header& header) {
+std::optional<record_place> contents_loader::read_of(const filter::key_hash& key,
+                                                     record_header& header) {
     std::optional<record_place> before;
     for (unsigned i = 0; i < attempts; ++i) {
         const auto there = core_.index.find(key);
@@ -82,9 +83,9 @@ std::optional<record_place> teller::read_of(const filter::key_hash& key, record_
     return std::nullopt;
 }
 
-std::optional<wall_time> teller::until_of(const record_place& at,
-                                          const record_header& header,
-                                          std::string& url) {
+std::optional<wall_time> contents_loader::until_of(const record_place& at,
+                                                   const record_header& header,
+                                                   std::string& url) {
     const auto seen = read_object(front_);
     if (!seen) {
         return std::nullopt;
@@ -110,8 +111,8 @@ std::optional<wall_time> teller::until_of(const record_place& at,
     return ended ? wall_time::min() : useful_until(response->freshness, response->directives);
 }
 
-std::optional<variant_directory> teller::directory_of(const filter::key_hash& primary,
-                                                      const index_entry& entry) {
+std::optional<variant_directory> contents_loader::directory_of(const filter::key_hash& primary,
+                                                               const index_entry& entry) {
     record_header header;
     if (entry.kind != record_kind::variants || !read(entry.place, entry.bytes, header) ||
         header.primary != primary) {
@@ -121,8 +122,8 @@ std::optional<variant_directory> teller::directory_of(const filter::key_hash& pr
     return listed ? std::optional{std::move(*listed)} : std::nullopt;
 }
 
-std::optional<wall_time> teller::until_of_variants(const variant_directory& listed,
-                                                   const filter::key_hash& primary) {
+std::optional<wall_time> contents_loader::until_of_variants(const variant_directory& listed,
+                                                            const filter::key_hash& primary) {
     std::optional<wall_time> latest;
     for (const auto& variant : listed.variants) {
         record_header header;
@@ -138,7 +139,7 @@ std::optional<wall_time> teller::until_of_variants(const variant_directory& list
     return latest;
 }
 
-void teller::tell(placed one) {
+void contents_loader::tell(placed one) {
     for (unsigned i = 0; i < attempts; ++i) {
         const auto how = tell_there(one);
         if (how == core::telling::told) {
@@ -153,7 +154,7 @@ void teller::tell(placed one) {
     }
 }
 
-core::telling teller::tell_there(const placed& one) {
+core::telling contents_loader::tell_there(const placed& one) {
     const auto steps = core_.steps(one.partial);
     record_header header;
     if (!read(one.place, one.bytes, header) ||
@@ -181,7 +182,7 @@ void tell_variants(core& from, const filter::key_hash& primary) {
     if (from.settings.told == nullptr || from.loading.load(std::memory_order_relaxed)) {
         return;
     }
-    teller says{from};
+    contents_loader says{from};
     for (unsigned i = 0; i < attempts; ++i) {
         const auto steps = from.steps(primary);
         const auto entry = from.index.find(primary);
@@ -208,7 +209,7 @@ void tell_variants(core& from, const filter::key_hash& primary) {
 
 void tell_contents(core& from, const std::atomic<bool>& stopping) {
     const auto begun = steady_now();
-    teller says{from};
+    contents_loader says{from};
     const auto records = std::max<std::uint64_t>(1, from.index.records());
     const auto shards_a_part = std::clamp<std::size_t>(
         record_index::shards * at_a_time / records, 1, record_index::shards);

@@ -1,6 +1,6 @@
 // The memory tier under each eviction policy, with probation, and what it tells of what leaves.
 
-#include "proxy/cache/memory/store.hpp"
+#include "proxy/cache/memory/memory_tier.hpp"
 #include "tests/unit/cache/responses.hpp"
 
 #include <doctest/doctest.h>
@@ -28,22 +28,22 @@ std::string numbered(std::uint64_t n) {
     return "http://origin.test/" + std::to_string(1'000'000 + n);
 }
 
-bool put(response_store& store, std::uint64_t n, standing as, unsigned uses = 1) {
+bool put(memory_tier& store, std::uint64_t n, standing as, unsigned uses = 1) {
     const auto url = numbered(n);
     return store.put(
         key_of(url), url, response({.content = "0123456789"}), store.mark(key_of(url)), as, uses);
 }
-found find(const response_store& store, std::uint64_t n) {
+found find(const memory_tier& store, std::uint64_t n) {
     return store.find(key_of(numbered(n)), numbered(n), {});
 }
-bool holds(const response_store& store, std::uint64_t n) {
+bool holds(const memory_tier& store, std::uint64_t n) {
     return store.peek(key_of(numbered(n)), numbered(n), {}).what == lookup::present;
 }
 
 /// Asks for objects of all sizes, some often; whoever is absent is stored, with room made for it
 /// beforehand, as by a fetch, or at once. How many were absent.
 std::uint64_t misses_of(eviction_kind policy, bool promised) {
-    response_store store{{.capacity = 400'000, .policy = policy, .stripes = 1}};
+    memory_tier store{{.capacity = 400'000, .policy = policy, .stripes = 1}};
     std::mt19937_64 random{7};
     std::uint64_t misses = 0;
     for (int i = 0; i < 20'000; ++i) {
@@ -69,7 +69,7 @@ std::uint64_t misses_of(eviction_kind policy, bool promised) {
 
 /// What one of these is charged with.
 std::uint64_t charge() {
-    response_store store{64u << 20};
+    memory_tier store{64u << 20};
     put(store, 0, standing::admitted);
     return store.figures().bytes;
 }
@@ -91,9 +91,9 @@ TEST_SUITE("cache/memory/store_policies") {
 
     TEST_CASE("a promise larger than a stripe makes no policy forget who left") {
         constexpr std::uint64_t stripes = 64, objects = 6'400;
-        response_store store{{.capacity = charge() * objects + (1u << 20),
-                              .policy = eviction_kind::s3_fifo,
-                              .stripes = stripes}};
+        memory_tier store{{.capacity = charge() * objects + (1u << 20),
+                           .policy = eviction_kind::s3_fifo,
+                           .stripes = stripes}};
         for (std::uint64_t n = 0; n < 2 * objects; ++n) {
             REQUIRE(put(store, n, standing::admitted));
         }
@@ -120,7 +120,7 @@ TEST_SUITE("cache/memory/store_policies") {
     }
 
     TEST_CASE("what waits on probation is found, and its first use admits it") {
-        response_store store{{.capacity = 1u << 20, .probation = 0.1}};
+        memory_tier store{{.capacity = 1u << 20, .probation = 0.1}};
         REQUIRE(put(store, 1, standing::probation));
         CHECK(store.figures().probation_objects == 1);
         CHECK(store.figures().probation_bytes == charge());
@@ -137,7 +137,7 @@ TEST_SUITE("cache/memory/store_policies") {
     }
 
     TEST_CASE("what a rule wants more requests of waits for them") {
-        response_store store{{.capacity = 1u << 20, .probation = 0.1}};
+        memory_tier store{{.capacity = 1u << 20, .probation = 0.1}};
         REQUIRE(put(store, 1, standing::probation, 3));
         CHECK_FALSE(find(store, 1).just_admitted);
         CHECK_FALSE(find(store, 1).just_admitted);
@@ -146,7 +146,7 @@ TEST_SUITE("cache/memory/store_policies") {
 
     TEST_CASE("what waits takes no room from what was admitted, beyond its share") {
         const auto each = charge();
-        response_store store{{.capacity = 100 * each, .probation = 0.1}};
+        memory_tier store{{.capacity = 100 * each, .probation = 0.1}};
         for (std::uint64_t n = 0; n < 90; ++n) {
             REQUIRE(put(store, n, standing::admitted));
         }
@@ -167,7 +167,7 @@ TEST_SUITE("cache/memory/store_policies") {
     }
 
     TEST_CASE("room that nobody needs is probation's too") {
-        response_store store{{.capacity = 100 * charge(), .probation = 0.1}};
+        memory_tier store{{.capacity = 100 * charge(), .probation = 0.1}};
         for (std::uint64_t n = 0; n < 100; ++n) {
             REQUIRE(put(store, n, standing::probation));
         }
@@ -180,7 +180,7 @@ TEST_SUITE("cache/memory/store_policies") {
     }
 
     TEST_CASE("a smaller share takes effect as room is needed") {
-        response_store store{{.capacity = 100 * charge(), .probation = 0.5}};
+        memory_tier store{{.capacity = 100 * charge(), .probation = 0.5}};
         for (std::uint64_t n = 0; n < 50; ++n) {
             put(store, n, standing::admitted);
             put(store, 1'000 + n, standing::probation);
@@ -197,7 +197,7 @@ TEST_SUITE("cache/memory/store_policies") {
     }
 
     TEST_CASE("what has earned its place keeps it when it is put anew on probation") {
-        response_store store{{.capacity = 1u << 20, .probation = 0.1}};
+        memory_tier store{{.capacity = 1u << 20, .probation = 0.1}};
         put(store, 1, standing::admitted);
         put(store, 1, standing::probation);
         CHECK(store.figures().probation_objects == 0);
@@ -208,7 +208,7 @@ TEST_SUITE("cache/memory/store_policies") {
     }
 
     TEST_CASE("what waits can be freshened, dropped and invalidated as anything else") {
-        response_store store{{.capacity = 1u << 20, .probation = 0.1}};
+        memory_tier store{{.capacity = 1u << 20, .probation = 0.1}};
         put(store, 1, standing::probation);
         put(store, 2, standing::probation);
         put(store, 3, standing::probation);
@@ -233,7 +233,7 @@ TEST_SUITE("cache/memory/store_policies") {
             bool found, admitted;
         };
         std::vector<gone> heard;
-        response_store store{{.capacity = 3 * charge() + charge() / 2, .probation = 0.3}};
+        memory_tier store{{.capacity = 3 * charge() + charge() / 2, .probation = 0.3}};
         store.on_eviction([&](const evicted_response& one) {
             CHECK(one.response != nullptr);
             CHECK(one.key == key_of(one.url));
@@ -262,7 +262,7 @@ TEST_SUITE("cache/memory/store_policies") {
     }
 
     TEST_CASE("the age of eviction is how long what left had not been used") {
-        response_store store{{.capacity = 10 * charge() + charge() / 2}};
+        memory_tier store{{.capacity = 10 * charge() + charge() / 2}};
         CHECK_FALSE(store.figures().eviction_age);
         for (std::uint64_t n = 0; n < 400; ++n) {
             store.tick(start + seconds{n * 6});
@@ -275,7 +275,7 @@ TEST_SUITE("cache/memory/store_policies") {
     }
 
     TEST_CASE("what waited in vain says nothing of the age of eviction") {
-        response_store store{{.capacity = 10 * charge()}};
+        memory_tier store{{.capacity = 10 * charge()}};
         store.tick(start);
         for (std::uint64_t n = 0; n < 100; ++n) {
             put(store, n, standing::probation);
@@ -291,10 +291,10 @@ TEST_SUITE("cache/memory/store_policies") {
                 CAPTURE(stripes);
                 std::mt19937_64 random{stripes};
                 // Beside 500 objects, what a policy takes for itself.
-                response_store empty{
+                memory_tier empty{
                     {.capacity = 1, .policy = kind, .probation = 0.1, .stripes = stripes}};
                 const auto capacity = 500 * each + empty.figures().overhead;
-                response_store store{
+                memory_tier store{
                     {.capacity = capacity, .policy = kind, .probation = 0.1, .stripes = stripes}};
                 for (int step = 0; step < 6'000; ++step) {
                     const auto n = random() % 2'000;
@@ -318,7 +318,7 @@ TEST_SUITE("cache/memory/store_policies") {
     TEST_CASE("stripes hold about as many objects each, whatever their sizes") {
         // One object in a hundred is a hundred times as large as the rest. Of the first that come
         // after the store is full nobody must leave sooner for living beside a large one.
-        response_store store{{.capacity = 8u << 20, .policy = eviction_kind::lru, .stripes = 64}};
+        memory_tier store{{.capacity = 8u << 20, .policy = eviction_kind::lru, .stripes = 64}};
         std::mt19937_64 random{5};
         const std::string small(1'000, 's');
         const std::string large(100'000, 'l');
@@ -341,7 +341,7 @@ TEST_SUITE("cache/memory/store_policies") {
 
     TEST_CASE("threads that find, put and evict at once leave exact sums") {
         const auto each = charge();
-        response_store store{{.capacity = 200 * each, .probation = 0.2, .stripes = 8}};
+        memory_tier store{{.capacity = 200 * each, .probation = 0.2, .stripes = 8}};
         std::atomic<unsigned> told{0};
         store.on_eviction([&told](const evicted_response&) { ++told; });
         std::vector<std::thread> threads;

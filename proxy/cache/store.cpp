@@ -1,4 +1,4 @@
-#include "proxy/cache/tiers.hpp"
+#include "proxy/cache/store.hpp"
 
 #include "proxy/cache/partial_response.hpp"
 #include "proxy/cache/recency.hpp"
@@ -22,7 +22,7 @@ bool is_for_disk(const evicted_response& gone, const disk::tier& disk) noexcept 
 
 }  // namespace
 
-tiers::tiers(const store_plan& memory) : memory_{memory}, outdated_to_{memory.told} {
+store::store(const store_plan& memory) : memory_{memory}, outdated_to_{memory.told} {
     memory_.on_eviction([this](const evicted_response& gone) {
         const auto& response = gone.response;
         if (disk_ && when_ == disk_write::eviction && is_for_disk(gone, *disk_) &&
@@ -35,7 +35,7 @@ tiers::tiers(const store_plan& memory) : memory_{memory}, outdated_to_{memory.to
     });
 }
 
-void tiers::attach(std::unique_ptr<disk::tier> disk, disk_write when) {
+void store::attach(std::unique_ptr<disk::tier> disk, disk_write when) {
     disk_ = std::move(disk);
     when_ = when;
     // What was put into both and proves older on disk leaves memory too, which knew of nothing.
@@ -55,7 +55,7 @@ void tiers::attach(std::unique_ptr<disk::tier> disk, disk_write when) {
     }
 }
 
-bool tiers::put(const filter::key_hash& key,
+bool store::put(const filter::key_hash& key,
                 std::string_view url,
                 stored_ptr response,
                 invalidation_mark asked,
@@ -75,7 +75,7 @@ bool tiers::put(const filter::key_hash& key,
 }
 
 // `before`: what memory had, which may be on its way to the disk.
-void tiers::outdate_on_disk(const filter::key_hash& key,
+void store::outdate_on_disk(const filter::key_hash& key,
                             std::string_view url,
                             const stored_ptr& newer,
                             const stored_ptr& before) {
@@ -86,7 +86,7 @@ void tiers::outdate_on_disk(const filter::key_hash& key,
     disk_->outdate(key, url, newer);
 }
 
-bool tiers::finish_on_disk(disk::object_writer& writing,
+bool store::finish_on_disk(disk::object_writer& writing,
                            const filter::key_hash& key,
                            std::string_view url,
                            const stored_response& response) {
@@ -107,7 +107,7 @@ bool tiers::finish_on_disk(disk::object_writer& writing,
     return true;
 }
 
-void tiers::admitted(const filter::key_hash& key,
+void store::admitted(const filter::key_hash& key,
                      std::string_view url,
                      const stored_ptr& response,
                      invalidation_mark asked) {
@@ -116,7 +116,7 @@ void tiers::admitted(const filter::key_hash& key,
     }
 }
 
-bool tiers::put_over(const filter::key_hash& key,
+bool store::put_over(const filter::key_hash& key,
                      std::string_view url,
                      const stored_ptr& expected,
                      stored_ptr response,
@@ -133,7 +133,7 @@ bool tiers::put_over(const filter::key_hash& key,
     return true;
 }
 
-std::unique_ptr<disk::object_writer> tiers::begin_on_disk(const filter::key_hash& key,
+std::unique_ptr<disk::object_writer> store::begin_on_disk(const filter::key_hash& key,
                                                           std::string_view url,
                                                           std::optional<std::uint64_t> length,
                                                           std::string_view strong_etag,
@@ -141,7 +141,7 @@ std::unique_ptr<disk::object_writer> tiers::begin_on_disk(const filter::key_hash
     return disk_ ? disk_->begin(key, url, length, strong_etag, asked) : nullptr;
 }
 
-void tiers::promote(const filter::key_hash& key,
+void store::promote(const filter::key_hash& key,
                     std::string_view url,
                     const stored_ptr& response,
                     unsigned uses,
@@ -153,7 +153,7 @@ void tiers::promote(const filter::key_hash& key,
     }
 }
 
-bool tiers::freshen(const filter::key_hash& key,
+bool store::freshen(const filter::key_hash& key,
                     std::string_view url,
                     const stored_ptr& current,
                     stored_ptr updated,
@@ -181,7 +181,7 @@ bool tiers::freshen(const filter::key_hash& key,
     return on_disk;
 }
 
-bool tiers::drop(const filter::key_hash& key, std::string_view url, const stored_ptr& outdated) {
+bool store::drop(const filter::key_hash& key, std::string_view url, const stored_ptr& outdated) {
     if (disk_) {
         const bool is_on_disk = outdated->disk_record.load(std::memory_order_relaxed) != 0;
         if (!is_on_disk && outdated->vary.empty() && disk_->may_hold(key)) {
@@ -196,7 +196,7 @@ bool tiers::drop(const filter::key_hash& key, std::string_view url, const stored
            outdated->disk_record.load(std::memory_order_relaxed) != 0;
 }
 
-std::size_t tiers::invalidate(const filter::key_hash& key, std::string_view url, wall_time now) {
+std::size_t store::invalidate(const filter::key_hash& key, std::string_view url, wall_time now) {
     times_.note(key, now);  // first: a miss from now on is asked for anew
     const auto in_memory = memory_.invalidate(key, url);
     if (!disk_) {
@@ -207,7 +207,7 @@ std::size_t tiers::invalidate(const filter::key_hash& key, std::string_view url,
     return in_memory != 0 ? in_memory : on_disk ? 1 : 0;
 }
 
-std::size_t tiers::expire(const filter::key_hash& key, std::string_view url, wall_time now) {
+std::size_t store::expire(const filter::key_hash& key, std::string_view url, wall_time now) {
     times_.note(key, now);
     const bool on_disk = disk_ && disk_->may_hold(key);
     // Memory first: it raises the key's count of invalidations, so that nothing asked for earlier
@@ -222,14 +222,14 @@ std::size_t tiers::expire(const filter::key_hash& key, std::string_view url, wal
     return in_memory != 0 ? in_memory : on_disk ? 1 : 0;
 }
 
-bool tiers::invalidated_since(const filter::key_hash& key,
+bool store::invalidated_since(const filter::key_hash& key,
                               std::string_view url,
                               std::span<const std::uint64_t> tags,
                               wall_time moment) const {
     return times_.since(key, moment) || memory_.purges().met_since(url, tags, moment);
 }
 
-void tiers::keep_purges(std::function<void()> kept) {
+void store::keep_purges(std::function<void()> kept) {
     if (disk_) {
         disk_->keep_bans(std::move(kept));
     } else {

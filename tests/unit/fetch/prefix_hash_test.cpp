@@ -1,4 +1,4 @@
-#include "proxy/fetch/passed_bytes.hpp"
+#include "proxy/fetch/prefix_hash.hpp"
 
 #include <doctest/doctest.h>
 
@@ -20,7 +20,7 @@ const std::string body = [] {
 }();
 
 /// Gives all of `bytes` to it, in pieces that a seed makes; what the last call said.
-bool skip_all(passed_bytes& passed, std::string_view bytes, unsigned seed) {
+bool skip_all(prefix_hash& passed, std::string_view bytes, unsigned seed) {
     std::mt19937 random{seed};
     bool same = true;
     while (!bytes.empty()) {
@@ -33,13 +33,13 @@ bool skip_all(passed_bytes& passed, std::string_view bytes, unsigned seed) {
 
 }  // namespace
 
-TEST_SUITE_BEGIN("fetch/passed_bytes");
+TEST_SUITE_BEGIN("fetch/prefix_hash");
 
 TEST_CASE("the same bytes again are passed over, in whatever pieces either came") {
     for (unsigned seed = 1; seed <= 50; ++seed) {
         CAPTURE(seed);
         std::mt19937 random{seed};
-        passed_bytes passed;
+        prefix_hash passed;
         for (std::string_view left = body; !left.empty();) {
             const auto piece = left.substr(0, random() % 3'000);
             passed.note(piece);
@@ -56,7 +56,7 @@ TEST_CASE("one byte that differs anywhere shows, and not before all are there") 
     for (const std::size_t place :
          {std::size_t{0}, std::size_t{1}, body.size() / 2, body.size() - 1}) {
         CAPTURE(place);
-        passed_bytes passed;
+        prefix_hash passed;
         passed.note(body);
         auto other = body;
         other[place] = static_cast<char>(other[place] ^ 1);
@@ -68,7 +68,7 @@ TEST_CASE("one byte that differs anywhere shows, and not before all are there") 
 }
 
 TEST_CASE("a third source is compared from the beginning, whatever the second one sent") {
-    passed_bytes passed;
+    prefix_hash passed;
     passed.note(body);
     passed.begin_skipping(body.size());
     CHECK(passed.skip("something else"));
@@ -78,7 +78,7 @@ TEST_CASE("a third source is compared from the beginning, whatever the second on
 }
 
 TEST_CASE("what a second source adds belongs to the beginning that a third must send") {
-    passed_bytes passed;
+    prefix_hash passed;
     const std::string_view all{body};
     passed.note(all.substr(0, 100));
     passed.begin_skipping(100);
@@ -91,7 +91,7 @@ TEST_CASE("what a second source adds belongs to the beginning that a third must 
 }
 
 TEST_CASE("where readers have had nothing, nothing is to be skipped") {
-    passed_bytes passed;
+    prefix_hash passed;
     passed.begin_skipping(0);
     CHECK(passed.left_to_skip() == 0);
     CHECK(passed.skip(""));

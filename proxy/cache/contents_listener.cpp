@@ -1,4 +1,4 @@
-#include "proxy/cache/contents.hpp"
+#include "proxy/cache/contents_listener.hpp"
 
 namespace reprise::proxy::cache {
 

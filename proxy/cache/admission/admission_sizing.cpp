@@ -1,4 +1,4 @@
-#include "proxy/cache/admission/remembering.hpp"
+#include "proxy/cache/admission/admission_sizing.hpp"
 
 #include "filter/bloom.hpp"
 
@@ -13,27 +13,26 @@ namespace {
 // a second apart, is far less, so nothing that was seen is forgotten in a store that has room.
 constexpr std::uint64_t begin_objects = 1u << 21;
 
-std::uint64_t within(std::uint64_t objects, const remembering_bounds& bounds) noexcept {
-    return std::bit_ceil(
-        std::clamp(objects, remembering_bounds::least_objects, bounds.most_objects));
+std::uint64_t within(std::uint64_t objects, const admission_bounds& bounds) noexcept {
+    return std::bit_ceil(std::clamp(objects, admission_bounds::least_objects, bounds.most_objects));
 }
 
 // What `age` should be so that `wanted` is remembered: the next power of two of seconds.
 std::chrono::seconds age_for(std::chrono::seconds wanted) noexcept {
     const auto seconds = std::clamp(
-        wanted, remembering_bounds::least_age, remembering_bounds::most_age);
+        wanted, admission_bounds::least_age, admission_bounds::most_age);
     return std::min(
         std::chrono::seconds{std::bit_ceil(static_cast<std::uint64_t>(seconds.count()))},
-        std::chrono::seconds{remembering_bounds::most_age});
+        std::chrono::seconds{admission_bounds::most_age});
 }
 
 }  // namespace
 
-remembering_bounds bounds_within(std::uint64_t bytes,
-                                 const filter::admission_settings& settings) noexcept {
-    remembering_bounds bounds{.most_objects = remembering_bounds::least_objects};
+admission_bounds bounds_within(std::uint64_t bytes,
+                               const filter::admission_settings& settings) noexcept {
+    admission_bounds bounds{.most_objects = admission_bounds::least_objects};
     auto next = settings;
-    for (next.objects = 2 * remembering_bounds::least_objects; next.objects <= 1u << 30;
+    for (next.objects = 2 * admission_bounds::least_objects; next.objects <= 1u << 30;
          next.objects *= 2) {
         if (2 * settings.layers * filter::admission_blocks(next) * filter::block_bytes > bytes) {
             break;
@@ -44,9 +43,9 @@ remembering_bounds bounds_within(std::uint64_t bytes,
 }
 
 filter::admission_settings begin_remembering(filter::admission_settings settings,
-                                             const remembering_bounds& bounds) noexcept {
+                                             const admission_bounds& bounds) noexcept {
     settings.objects = within(begin_objects, bounds);
-    settings.age = remembering_bounds::most_age;
+    settings.age = admission_bounds::most_age;
     return settings;
 }
 
@@ -54,13 +53,13 @@ filter::admission_settings follow(const filter::admission_settings& is,
                                   const filter::admission_figures& figures,
                                   std::chrono::sys_seconds now,
                                   std::optional<std::chrono::seconds> eviction_age,
-                                  const remembering_bounds& bounds) noexcept {
+                                  const admission_bounds& bounds) noexcept {
     auto next = is;
     const auto nearly_full = [&is](const auto& generation) {
         return generation.keys >= is.objects / 4 * 3;
     };
     if (!eviction_age) {
-        next.age = remembering_bounds::most_age;
+        next.age = admission_bounds::most_age;
         // The old one was filled where a flow turned it between two looks.
         if (nearly_full(figures.young) || nearly_full(figures.old)) {
             next.objects = within(is.objects * 4, bounds);
@@ -68,7 +67,7 @@ filter::admission_settings follow(const filter::admission_settings& is,
         return next;
     }
     const auto wanted = std::clamp(
-        *eviction_age, remembering_bounds::least_age, remembering_bounds::most_age);
+        *eviction_age, admission_bounds::least_age, admission_bounds::most_age);
     if (wanted > is.age || wanted < is.age / 4) {
         next.age = age_for(wanted);
     }

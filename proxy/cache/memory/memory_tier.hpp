@@ -18,8 +18,8 @@
 
 #include "filter/key_hash.hpp"
 #include "proxy/base/clock.hpp"
-#include "proxy/cache/contents.hpp"
-#include "proxy/cache/found.hpp"
+#include "proxy/cache/contents_listener.hpp"
+#include "proxy/cache/lookup_result.hpp"
 #include "proxy/cache/memory/invalidations.hpp"
 #include "proxy/cache/memory/purges.hpp"
 #include "proxy/cache/memory/reservation.hpp"
@@ -83,26 +83,26 @@ struct evicted_response {
 
 struct stripe_outlook;
 
-class response_store {
+class memory_tier {
 public:
-    explicit response_store(const store_plan& plan);
-    explicit response_store(std::uint64_t capacity_bytes)
-        : response_store{store_plan{.capacity = capacity_bytes}} {}
-    ~response_store();
-    response_store(const response_store&) = delete;
-    response_store& operator=(const response_store&) = delete;
+    explicit memory_tier(const store_plan& plan);
+    explicit memory_tier(std::uint64_t capacity_bytes)
+        : memory_tier{store_plan{.capacity = capacity_bytes}} {}
+    ~memory_tier();
+    memory_tier(const memory_tier&) = delete;
+    memory_tier& operator=(const memory_tier&) = delete;
 
     /// The newest variant that `request` selects (RFC 9111 4.1), marked as used; the policy hears
     /// of a miss otherwise. Once per request. One on probation is admitted when this is the last
     /// use that it needs: found::just_admitted says so.
-    [[nodiscard]] found find(const filter::key_hash& key,
-                             std::string_view url,
-                             http::field_list request) const;
+    [[nodiscard]] lookup_result find(const filter::key_hash& key,
+                                     std::string_view url,
+                                     http::field_list request) const;
 
     /// As find, but marks nothing: for those who only look.
-    [[nodiscard]] found peek(const filter::key_hash& key,
-                             std::string_view url,
-                             http::field_list request) const;
+    [[nodiscard]] lookup_result peek(const filter::key_hash& key,
+                                     std::string_view url,
+                                     http::field_list request) const;
 
     /// Stores a response under its key, in place of the variant with the same selecting values;
     /// evicts until it fits. False when it is larger than the whole capacity, or when the key was
@@ -214,7 +214,7 @@ public:
 
 private:
     friend class reservation;
-    class visit;
+    class locked_stripe;
     struct stripes;
 
     bool put_if(const filter::key_hash& key,
