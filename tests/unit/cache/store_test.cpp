@@ -44,7 +44,7 @@ struct both {
         REQUIRE(eventually(
             [this] { return made->disk()->figures().state != disk::tier_state::loading; }));
     }
-    tiers* operator->() { return made.get(); }
+    cache::store* operator->() { return made.get(); }
 
     void put(std::string_view url, const stored_ptr& response) {
         CHECK(made->put(key_of(url), url, response, made->mark(key_of(url))));
@@ -109,7 +109,7 @@ bool is_fresh(const stored_ptr& response) {
 
 }  // namespace
 
-TEST_SUITE("cache/tiers") {
+TEST_SUITE("cache/store") {
     TEST_CASE("what was purged by prefix while in memory does not go to disk as if it was not") {
         for (const bool hard : {true, false}) {
             CAPTURE(hard);
@@ -138,7 +138,7 @@ TEST_SUITE("cache/tiers") {
                 was_counted = of->memory().invalidated().since(key, begun);
             }
             void loaded() noexcept override {}
-            tiers* of = nullptr;
+            cache::store* of = nullptr;
             std::uint64_t begun = 0;
             bool was_counted = false;
         } watch;

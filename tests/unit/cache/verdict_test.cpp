@@ -24,7 +24,7 @@ struct kept_as {
     std::chrono::seconds lifetime = 100s;
 };
 
-found kept(const kept_as& how) {
+lookup_result kept(const kept_as& how) {
     auto made = test::response({.arrived = 1000s});
     made->head.insert(made->status_line_size, how.fields);
     index_head(*made);

@@ -24,9 +24,9 @@ std::unique_ptr<filter::admission_filter> filter_for(std::uint64_t objects, unsi
 
 }  // namespace
 
-TEST_SUITE("cache/admission/sights") {
+TEST_SUITE("cache/admission/resizable_admission") {
     TEST_CASE("what was seen before a change is seen after it") {
-        sights seen{filter_for(1'000)};
+        resizable_admission seen{filter_for(1'000)};
         for (std::uint64_t n = 0; n < 800; ++n) {
             CHECK(seen.note(nth_key(1, n), now) == 0);
         }
@@ -38,7 +38,7 @@ TEST_SUITE("cache/admission/sights") {
     }
 
     TEST_CASE("a sight before a change is known until the new filter has filled a generation") {
-        sights seen{filter_for(1'000)};
+        resizable_admission seen{filter_for(1'000)};
         const auto rare = nth_key(1, 1);
         (void)seen.note(rare, now);
         seen.change_to({.objects = 2'000}, now);
@@ -57,7 +57,7 @@ TEST_SUITE("cache/admission/sights") {
     }
 
     TEST_CASE("how often a key was seen is carried over whole") {
-        sights seen{filter_for(1'000, 4)};
+        resizable_admission seen{filter_for(1'000, 4)};
         const auto key = nth_key(1, 1);
         for (unsigned n = 0; n < 3; ++n) {
             CHECK(seen.note(key, now) == n);
@@ -71,7 +71,7 @@ TEST_SUITE("cache/admission/sights") {
     }
 
     TEST_CASE("a change is a new generation: a hit tells the new filter too") {
-        sights seen{filter_for(1'000)};
+        resizable_admission seen{filter_for(1'000)};
         const auto before = seen.generation();
         seen.change_to({.objects = 2'000}, now);
         CHECK(seen.generation() > before);
@@ -80,7 +80,7 @@ TEST_SUITE("cache/admission/sights") {
     }
 
     TEST_CASE("what is out of use is freed when nobody reads") {
-        sights seen{filter_for(10'000)};
+        resizable_admission seen{filter_for(10'000)};
         const auto alone = seen.memory();
         seen.change_to({.objects = 1'000}, now);
         CHECK(seen.memory() > alone);
@@ -98,7 +98,7 @@ TEST_SUITE("cache/admission/sights") {
         constexpr double promised = 0.01;
         const filter::admission_settings made{.objects = 4'000,
                                               .false_positive_rate = promised * 2 / 3};
-        sights seen{std::make_unique<filter::admission_filter>(made, now)};
+        resizable_admission seen{std::make_unique<filter::admission_filter>(made, now)};
         for (std::uint64_t n = 0; n < 7'900; ++n) {
             (void)seen.note(nth_key(1, n), now);
         }
@@ -117,7 +117,7 @@ TEST_SUITE("cache/admission/sights") {
     }
 
     TEST_CASE("threads note and ask while filters come and go, and no sight is lost") {
-        sights seen{filter_for(100'000)};
+        resizable_admission seen{filter_for(100'000)};
         std::atomic<bool> done{false};
         std::atomic<unsigned> lost{0};
         std::vector<std::thread> threads;

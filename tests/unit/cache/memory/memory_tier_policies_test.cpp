@@ -33,7 +33,7 @@ bool put(memory_tier& store, std::uint64_t n, standing as, unsigned uses = 1) {
     return store.put(
         key_of(url), url, response({.content = "0123456789"}), store.mark(key_of(url)), as, uses);
 }
-found find(const memory_tier& store, std::uint64_t n) {
+lookup_result find(const memory_tier& store, std::uint64_t n) {
     return store.find(key_of(numbered(n)), numbered(n), {});
 }
 bool holds(const memory_tier& store, std::uint64_t n) {
