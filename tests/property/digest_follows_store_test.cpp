@@ -87,7 +87,7 @@ struct whole_store {
                 settings, disk::system_files(), made->purges(), made->memory().invalidated()),
             when);
     }
-    [[nodiscard]] found on_disk(std::string_view url, http::field_list request = {}) {
+    [[nodiscard]] lookup_result on_disk(std::string_view url, http::field_list request = {}) {
         disk::disk_lookup lookup{*made->disk(), key_of(url), url, {}};
         REQUIRE(eventually([&] { return lookup.step(request); }));
         return std::move(lookup.result);
