@@ -1,90 +1,14 @@
-#include "proxy/fetch/keeping.hpp"
-#include "tests/unit/cache/responses.hpp"
-#include "tests/unit/fetch/orders.hpp"
+#include "tests/unit/fetch/arrivals.hpp"
 
-#include <optional>
 #include <string>
 
 using namespace reprise::proxy;
 using namespace reprise::proxy::fetch;
-using cache::test::bytes_of;
-using fetch::test::order_for;
+using fetch::test::arrival;
+using fetch::test::node;
+using fetch::test::with_memory;
 
 namespace {
-
-reprise::config::options with_memory(std::uint64_t max_object) {
-    reprise::config::options out;
-    out.memory.size = 64u << 20;
-    out.memory.max_object = max_object;
-    return out;
-}
-
-/// A worker whom nobody runs, and what it shares with nobody.
-struct node {
-    explicit node(const reprise::config::options& options = with_memory(1u << 20))
-        : settings{thread::make_settings(options)},
-          common{settings->options, 1, wall_now()},
-          w{0, common, settings} {}
-
-    thread::settings_ptr settings;
-    thread::common_state common;
-    thread::worker w;
-};
-
-/// One response on its way into a node's store.
-struct arrival {
-    arrival(node& in,
-            const std::string& line = "GET http://a.example/x",
-            const std::string& fields = "")
-        : at{in},
-          order{order_for(line, fields, in.settings)},
-          kept{in.w, *order, *order->into} {
-        order->key = reprise::filter::hash_of(order->url, in.common.admission.secret());
-        order->admission = cache::choice_for(in.settings->options.admission, {}, order->url);
-        order->listed = true;
-        bool head_known = false;
-        reader = cache::fetch::join(order->into, {}, head_known);
-        kept.begin();
-    }
-
-    /// The head, and what readers are told of it.
-    const cache::fetched_head& head(const std::string& status_and_fields, bool here = true) {
-        text = "HTTP/1.1 " + status_and_fields + "\r\n";
-        REQUIRE(http::parse_response_head(text, came.head, {}).state == http::head_state::done);
-        came.framing = *http::response_framing(came.head, order->request->head.method);
-        came.requested = came.came = wall_now();
-        came.resident_requested = came.resident_came = resident_now();
-        const auto made = head_for_readers(came, *order, "me");
-        kept.judge(*made, came, here);
-        kept.is_known_to(made, order->into->producer_head(made));
-        published = made;
-        return *made;
-    }
-    void body(const std::string& bytes) {
-        order->into->producer_append(bytes);
-        kept.keep_up();
-    }
-    void end(bool trusted = true) {
-        kept.finish(trusted);
-        order->into->producer_finish("");
-    }
-    /// What a GET finds then; none: nothing.
-    [[nodiscard]] std::optional<std::string> found() const {
-        const auto got = at.common.store.find(order->key, order->url, order->request->head.fields);
-        if (got.what != cache::lookup::present) {
-            return std::nullopt;
-        }
-        return got.response->content ? bytes_of(*got.response->content) : "(parts)";
-    }
-
-    node& at;
-    std::shared_ptr<fetch_order> order;
-    keeping kept;
-    std::string text;
-    received came;
-    cache::head_ptr published;
-    std::unique_ptr<cache::fetch_reader> reader;
-};
 
 const std::string ok = "200 OK\r\nCache-Control: max-age=60\r\n";
 const std::string of_five = ok + "Content-Length: 5\r\n";
