@@ -1,0 +1,252 @@
+#include "tests/unit/cache/fetching.hpp"
+#include "tests/unit/serve/exchanges.hpp"
+
+using namespace reprise::proxy;
+using namespace reprise::proxy::serve;
+using cache::test::pattern;
+using serve::test::arrival;
+using serve::test::asking;
+using serve::test::bench;
+using serve::test::get;
+using serve::test::url;
+namespace wanted = reprise::proxy::fetch::wanted;
+
+namespace {
+
+const std::string fresh = "200 OK\r\nCache-Control: max-age=60\r\n";
+const std::string of_five = fresh + "Content-Length: 5\r\n";
+
+reprise::config::options small() {
+    auto out = fetch::test::with_memory(1000);
+    out.collapsing.window = 256u << 10;
+    return out;
+}
+
+// A fetch that somebody else leads, and one who follows it.
+struct following : bench {
+    explicit following(const std::string& fields = "",
+                       const reprise::config::options& options = fetch::test::with_memory(1u << 20))
+        : bench{options},
+          place{join()},
+          lead{at, ordered()},
+          one{*this, get(fields)} {}
+
+    cache::collapse_table::place join() {
+        auto made = at.common.fetches.join_or_lead(key(), url, {}, at.settings->fetches);
+        REQUIRE(made.leads);
+        return made;
+    }
+    std::shared_ptr<fetch::fetch_order> ordered() {
+        auto order = fetch::test::order_for("GET " + url, "", at.settings);
+        order->into = place.reader->source();
+        order->key = key();
+        order->listed = true;
+        return order;
+    }
+    [[nodiscard]] reprise::filter::key_hash key() const {
+        return reprise::filter::hash_of(url, at.common.admission.secret());
+    }
+    // A long body comes, which the leader's client takes at once.
+    void runs_on(std::size_t from, std::size_t to) {
+        cache::fetch_reader::report came;
+        constexpr std::size_t step = 32u << 10;
+        for (auto at_byte = from; at_byte < to; at_byte += step) {
+            lead.body(pattern(std::min(step, to - at_byte), at_byte));
+            do {
+                place.reader->next(came, step);
+            } while (came.what != cache::fetch_reader::news::nothing);
+        }
+    }
+
+    cache::collapse_table::place place;
+    arrival lead;
+    asking one;
+};
+
+constexpr std::size_t length = 600'000;
+const std::string long_one = fresh + "ETag: \"1\"\r\nContent-Length: 600000\r\n";
+
+// One who falls behind in the middle, and whose rest is ordered.
+struct falling : following {
+    falling() : following{"", small()} {
+        lead.head(long_one);
+        runs_on(0, 32u << 10);
+        sink.takes(1000);
+        settle();
+        runs_on(32u << 10, length);
+        sink.takes(2 * length);
+        settle();
+    }
+};
+
+std::size_t count(const std::string& what, const std::string& in) {
+    std::size_t found = 0;
+    for (auto at = in.find(what); at != std::string::npos; at = in.find(what, at + 1)) {
+        ++found;
+    }
+    return found;
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("serve/shared_fetch");
+
+TEST_CASE("who comes while it is fetched asks nobody, and has the same answer") {
+    following at;
+    CHECK(at.orders.size() == 0);
+    at.lead.head(of_five);
+    at.lead.body("hello");
+    at.lead.end();
+    at.settle();
+    CHECK(at.one.how == ended::keep);
+    CHECK(at.said().body == "hello");
+    CHECK(at.said()["Cache-Status"].find("; collapsed") != std::string::npos);
+    at.one.close();
+    CHECK(at.counted(outcome::collapsed) == 1);
+    CHECK(at.at.w.counts.body_bytes_from_collapsing.read() == 5);
+}
+
+TEST_CASE("an answer that is somebody's own is sent to nobody else: they ask for theirs") {
+    for (const std::string head : {"200 OK\r\nCache-Control: private\r\n",
+                                   "200 OK\r\nCache-Control: no-store\r\n",
+                                   "200 OK\r\nCache-Control: max-age=60\r\nVary: *\r\n"}) {
+        following at;
+        at.lead.head(head + "Content-Length: 5\r\n");
+        at.lead.body("yours");
+        at.lead.end();
+        at.settle();
+        CHECK(at.sink.sent.empty());
+        auto from = at.origin();
+        CHECK(!from.order->listed);
+        from.head(of_five);
+        from.body("mine!");
+        from.end();
+        at.settle();
+        CHECK(at.said().body == "mine!");
+        CHECK(at.at.w.counts.collapsed_released.read() == 1);
+    }
+}
+
+TEST_CASE("a follower whose fields select another variant asks for it") {
+    following at{"Accept-Language: fr\r\n"};
+    at.lead.head(of_five + "Vary: Accept-Language\r\n");
+    at.settle();
+    CHECK(at.sink.sent.empty());
+    CHECK(at.orders.size() == 1);
+}
+
+TEST_CASE("interim answers of a shared fetch are its leader's alone") {
+    following at;
+    at.lead.order->into->producer_interim("HTTP/1.1 103 Early Hints\r\n\r\n");
+    at.settle();
+    CHECK(at.sink.sent.empty());
+}
+
+TEST_CASE("a fetch that fails fails for all, but not where its leader's share was used up") {
+    following at;
+    SUBCASE("for all") {
+        at.lead.fail(failure_code::connect_refused);
+        at.settle();
+        CHECK(at.said().status == 502);
+        CHECK(at.orders.size() == 0);
+    }
+    SUBCASE("for the leader") {
+        at.lead.fail(failure_code::client_share_used);
+        at.settle();
+        CHECK(at.sink.sent.empty());
+        CHECK(at.orders.size() == 1);
+    }
+}
+
+TEST_CASE(
+    "followers of an error that may pass wait for the next leader once, not all at the origin") {
+    following at;
+    at.lead.head("503 No\r\nContent-Length: 0\r\n");
+    at.settle();
+    REQUIRE(at.orders.size() == 1);
+    auto from = at.origin();
+    CHECK(from.order->listed);
+}
+
+TEST_CASE("who falls out before his head has gone has one whole answer of his own") {
+    following at{"", small()};
+    at.lead.head(long_one);
+    at.runs_on(0, length);
+    at.settle();
+    CHECK(at.sink.sent.empty());
+    auto from = at.origin();
+    CHECK(from.order->as<wanted::whole>() != nullptr);
+    CHECK(!from.order->listed);
+    from.head(of_five);
+    from.body("hello");
+    from.end();
+    at.settle();
+    CHECK(at.one.how == ended::keep);
+    CHECK(count("HTTP/1.1 200", at.sink.sent) == 1);
+    CHECK(at.said().body == "hello");
+}
+
+TEST_CASE("who falls out in the middle has the rest by a request of his own, and each byte once") {
+    falling at;
+    auto rest = at.origin();
+    const auto* order = rest.order->as<wanted::rest>();
+    REQUIRE(order);
+    CHECK(order->etag == "\"1\"");
+    CHECK(order->at > 0);
+    const auto from = order->at;
+    SUBCASE("by a part") {
+        rest.head("206 Partial Content\r\nETag: \"1\"\r\nContent-Range: bytes " +
+                  std::to_string(from) +
+                  "-599999/600000\r\nContent-Length: " + std::to_string(length - from) + "\r\n");
+        rest.body(pattern(length - from, from));
+    }
+    SUBCASE("by all of the same") {
+        rest.head(long_one);
+        rest.body(pattern(length));
+    }
+    rest.end();
+    at.settle();
+    CHECK(at.one.how == ended::keep);
+    CHECK(at.sink.wholes == 1);
+    CHECK(at.said().body == pattern(length));
+    CHECK(count("HTTP/1.1 200", at.sink.sent) == 1);
+}
+
+TEST_CASE("what does not go on where he was is not spliced in: he is broken off") {
+    falling at;
+    auto rest = at.origin();
+    const auto from = rest.order->as<wanted::rest>()->at;
+    const auto range = [&](std::uint64_t first, const std::string& etag, std::uint64_t total) {
+        rest.head("206 Partial Content\r\nETag: " + etag + "\r\nContent-Range: bytes " +
+                  std::to_string(first) + "-" + std::to_string(total - 1) + "/" +
+                  std::to_string(total) + "\r\nContent-Length: " + std::to_string(total - first) +
+                  "\r\n");
+    };
+    SUBCASE("another representation") {
+        range(from, "\"2\"", length);
+    }
+    SUBCASE("another place") {
+        range(from + 1, "\"1\"", length);
+    }
+    SUBCASE("another length") {
+        range(from, "\"1\"", length + 1);
+    }
+    SUBCASE("another representation, all of it") {
+        rest.head(fresh + "ETag: \"2\"\r\nContent-Length: 600000\r\n");
+    }
+    SUBCASE("an error") {
+        rest.head("404 Not Found\r\nContent-Length: 9\r\n");
+    }
+    SUBCASE("a failure") {
+        rest.fail(failure_code::connect_refused);
+    }
+    at.settle();
+    CHECK(at.one.how == ended::gone);
+    CHECK(at.sink.broken_off);
+    CHECK(at.sink.wholes == 0);
+    CHECK(pattern(length).starts_with(at.said().body));
+    at.one.close();
+    CHECK(at.counted(outcome::cut_short) == 1);
+}
+
+TEST_SUITE_END();
