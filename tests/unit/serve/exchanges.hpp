@@ -69,6 +69,7 @@ struct bench {
         who.address = "127.0.0.1";
         who.at = net::canonical(asio::ip::make_address(who.address));
         who.port = 4711;
+        sink.input = &stream;
     }
 
     fetch::test::node at;

@@ -2,6 +2,7 @@
 // A reply sink that keeps what it is sent: a client for tests, who takes as much as he is told to.
 
 #include "proxy/net/asio.hpp"
+#include "proxy/net/client_stream.hpp"
 #include "proxy/net/wakeup.hpp"
 #include "proxy/serve/reply_sink.hpp"
 
@@ -28,6 +29,7 @@ public:
     unsigned wholes = 0;              ///< how often it was said to be whole
     bool ends_with_connection = false;
     bool broken_off = false;
+    const net::client_stream* input = nullptr;  ///< whose bytes are taken; null: nobody's
 
     /// He takes `bytes` more, and then nothing. Before the first call he takes everything.
     void takes(std::uint64_t bytes) {
@@ -70,7 +72,9 @@ public:
     bool under_way() const noexcept override { return sent.size() != whole_until_; }
     bool failed() const noexcept override { return failed_; }
     std::uint64_t bytes_out() const noexcept override { return sent.size(); }
-    std::uint64_t bytes_in() const noexcept override { return 0; }
+    std::uint64_t bytes_in() const noexcept override {
+        return input != nullptr ? input->bytes_in() - input->input().size() : 0;
+    }
     tcp::endpoint local_endpoint() override { return {}; }
 
 private:
