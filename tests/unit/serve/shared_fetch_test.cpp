@@ -168,6 +168,19 @@ TEST_CASE(
     CHECK(from.order->listed);
 }
 
+TEST_CASE("what was stored while somebody waited serves him, and the origin is not asked again") {
+    following at;
+    at.store(of_five, "hello");
+    at.lead.head("503 No\r\nContent-Length: 0\r\n");
+    at.settle();
+    CHECK(at.orders.size() == 0);
+    CHECK(at.one.how == ended::keep);
+    CHECK(at.said().body == "hello");
+    CHECK(!at.at.common.fetches.has(at.key(), url));
+    at.one.close();
+    CHECK(at.counted(outcome::collapsed) == 1);
+}
+
 TEST_CASE("who falls out before his head has gone has one whole answer of his own") {
     following at{"", small()};
     at.lead.head(long_one);
