@@ -48,7 +48,7 @@ bool goes_on_as_part(const cache::fetched_head& before, const std::string& conte
 
 }  // namespace
 
-TEST_SUITE_BEGIN("fetch/splice");
+TEST_SUITE_BEGIN("fetch/continuation");
 
 TEST_CASE("a response that is described alike goes on, whatever else its head says") {
     CHECK(goes_on(begun()));

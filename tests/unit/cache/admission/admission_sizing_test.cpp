@@ -27,7 +27,7 @@ filter::admission_settings filter_of(std::uint64_t objects, std::chrono::seconds
 
 }  // namespace
 
-TEST_SUITE("cache/admission/remembering") {
+TEST_SUITE("cache/admission/admission_sizing") {
     TEST_CASE("while nothing is evicted the filter remembers as long as it may, and grows") {
         const auto is = begin_remembering({}, bounds);
         CHECK(is.age == 50h);

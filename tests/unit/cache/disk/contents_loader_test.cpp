@@ -99,7 +99,7 @@ struct told_store : told_to, store {
 
 }  // namespace
 
-TEST_SUITE("cache/disk/teller") {
+TEST_SUITE("cache/disk/contents_loader") {
     TEST_CASE("what is carried elsewhere while records are read for the digest is told too") {
         constexpr unsigned objects = 600;
         auto files = std::make_shared<memory_files>();

@@ -76,7 +76,7 @@ std::uint64_t charge() {
 
 }  // namespace
 
-TEST_SUITE("cache/memory/store_policies") {
+TEST_SUITE("cache/memory/memory_tier_policies") {
     TEST_CASE("room made beforehand costs a policy next to nothing") {
         for (const auto& [name, policy] : reprise::config::eviction_names) {
             CAPTURE(to_string(policy));

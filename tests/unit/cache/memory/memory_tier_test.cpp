@@ -56,7 +56,7 @@ std::string found_bytes(const lookup_result& what) {
 
 }  // namespace
 
-TEST_SUITE_BEGIN("cache/memory/store");
+TEST_SUITE_BEGIN("cache/memory/memory_tier");
 
 TEST_CASE("an empty store holds nothing and charges nothing") {
     const memory_tier store{ample};
