@@ -1,6 +1,7 @@
 #include "config/admission_settings.hpp"
 
 #include "config/checks.hpp"
+#include "config/units.hpp"
 
 #include <chrono>
 #include <string>
@@ -12,8 +13,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using enum change;
-
-constexpr auto day = 24h;
 
 // "policy" and "hits" stand in three places: at the top, in a listener, in a rule.
 template <class T, class Choice>

@@ -93,8 +93,8 @@ void check_rules(const admission_options& into, const given& members, const plac
         for (std::size_t before = 0; before < i; ++before) {
             if (matches_pattern(into.rules[before].url, into.rules[i].url)) {
                 here.member("rules").element(i).member("url").wrong(
-                    quoted(into.rules[i].url) + " is never reached: rules[" +
-                    std::to_string(before) + "], " + quoted(into.rules[before].url) +
+                    in_quotes(into.rules[i].url) + " is never reached: rules[" +
+                    std::to_string(before) + "], " + in_quotes(into.rules[before].url) +
                     ", comes first and matches all of it");
                 break;
             }
@@ -133,7 +133,7 @@ void check_options(const options& into, const given& members, const place& here)
                     .member("rules")
                     .element(i)
                     .member("url")
-                    .wrong(quoted(into.admission.rules[i].url) +
+                    .wrong(in_quotes(into.admission.rules[i].url) +
                            " can never match: https is tunnelled, and no accelerator has tls");
             }
         }
@@ -157,7 +157,7 @@ void check_options(const options& into, const given& members, const place& here)
                     .member("rules")
                     .element(i)
                     .member("url")
-                    .wrong(quoted(rules[i].url) + " can never match: port " +
+                    .wrong(in_quotes(rules[i].url) + " can never match: port " +
                            std::to_string(*port) + " is not in access.request_ports");
             }
         }

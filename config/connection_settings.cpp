@@ -1,6 +1,7 @@
 #include "config/connection_settings.hpp"
 
 #include "config/checks.hpp"
+#include "config/units.hpp"
 
 #include <chrono>
 
@@ -9,11 +10,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using enum change;
-
-constexpr byte_count kib = 1ull << 10;
-constexpr byte_count mib = 1ull << 20;
-constexpr byte_count gib = 1ull << 30;
-constexpr auto day = 24h;
 
 }  // namespace
 

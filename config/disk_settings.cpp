@@ -1,13 +1,11 @@
 #include "config/disk_settings.hpp"
 
 #include "config/checks.hpp"
+#include "config/units.hpp"
 
 namespace reprise::config {
 namespace {
 using enum change;
-constexpr byte_count kib = 1ull << 10;
-constexpr byte_count mib = 1ull << 20;
-constexpr byte_count tib = 1ull << 40;
 }  // namespace
 
 object_table<disk_options> disk_table() {

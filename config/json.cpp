@@ -260,7 +260,7 @@ std::string brief(const json_value& value, std::size_t most) {
     return std::move(out).take();
 }
 
-std::string quoted(std::string_view text, std::size_t most) {
+std::string in_quotes(std::string_view text, std::size_t most) {
     brief_writer out{most};
     out.string(text);
     return std::move(out).take();

@@ -47,6 +47,6 @@ struct json_error {
 [[nodiscard]] std::string brief(const json_value& value, std::size_t most = 60);
 
 /// `text` as a JSON string, cut in the same way.
-[[nodiscard]] std::string quoted(std::string_view text, std::size_t most = 60);
+[[nodiscard]] std::string in_quotes(std::string_view text, std::size_t most = 60);
 
 }  // namespace reprise::config

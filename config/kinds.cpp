@@ -78,7 +78,7 @@ kind<Duration> duration_between(Duration least, Duration most) {
         }
         return value;
     };
-    made.show = [](const Duration& value) { return quoted(duration_to_string(value)); };
+    made.show = [](const Duration& value) { return in_quotes(duration_to_string(value)); };
     return made;
 }
 
@@ -134,7 +134,7 @@ std::string alternatives(const std::vector<std::string_view>& words) {
     std::string text;
     for (std::size_t i = 0; i < words.size(); ++i) {
         text += i == 0 ? "" : i + 1 == words.size() ? " or " : ", ";
-        text += quoted(words[i]);
+        text += in_quotes(words[i]);
     }
     return text;
 }
@@ -182,7 +182,7 @@ kind<byte_count> size_between(byte_count least, byte_count most, std::string uni
         }
         return size;
     };
-    made.show = [](const byte_count& value) { return quoted(size_to_string(value)); };
+    made.show = [](const byte_count& value) { return in_quotes(size_to_string(value)); };
     return made;
 }
 
@@ -232,7 +232,7 @@ kind<double> percentage_between(double least, double most) {
         }
         return *share;
     };
-    made.show = [](const double& value) { return quoted(percentage_to_string(value)); };
+    made.show = [](const double& value) { return in_quotes(percentage_to_string(value)); };
     return made;
 }
 
@@ -374,7 +374,7 @@ kind<port_range> ports() {
         return one ? std::optional{port_range{*one, *one}} : std::nullopt;
     };
     made.show = [](const port_range& range) {
-        return range.first == range.last ? to_string(range) : quoted(to_string(range));
+        return range.first == range.last ? to_string(range) : in_quotes(to_string(range));
     };
     return made;
 }

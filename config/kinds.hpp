@@ -102,7 +102,7 @@ kind<M> text_kind(std::string type,
         }
         return here.wrong(from, std::get<1>(answer).right);
     };
-    made.show = [show = std::move(show)](const M& value) { return quoted(show(value), 4096); };
+    made.show = [show = std::move(show)](const M& value) { return in_quotes(show(value), 4096); };
     return made;
 }
 
@@ -131,7 +131,7 @@ kind<E> one_of(std::vector<std::pair<std::string_view, E>> words) {
     made.show = [words](const E& shown) -> std::string {
         for (const auto& [name, value] : words) {
             if (value == shown) {
-                return quoted(name);
+                return in_quotes(name);
             }
         }
         return "?";  // an enumerator that the table forgot; settings_test finds it

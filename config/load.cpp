@@ -40,7 +40,7 @@ loaded load(std::string_view json_text) {
 loaded load_file(const std::string& path) {
     const auto unreadable = [&path] {
         const auto why = std::error_code{errno, std::generic_category()}.message();
-        return std::vector{mistake{"", "", "cannot read " + quoted(path, 300) + ": " + why}};
+        return std::vector{mistake{"", "", "cannot read " + in_quotes(path, 300) + ": " + why}};
     };
     errno = 0;
     std::ifstream file{path, std::ios::binary};

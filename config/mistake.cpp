@@ -40,7 +40,7 @@ place place::member(std::string_view name) const {
     place inner{*found_};
     inner.path_ = path_;
     inner.path_ += path_.empty() ? "" : ".";
-    inner.path_ += plain ? std::string{name} : quoted(name);
+    inner.path_ += plain ? std::string{name} : in_quotes(name);
     return inner;
 }
 

@@ -5,6 +5,7 @@
 #include "config/connection_settings.hpp"
 #include "config/disk_settings.hpp"
 #include "config/peer_settings.hpp"
+#include "config/units.hpp"
 
 #include <chrono>
 #include <utility>
@@ -17,12 +18,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using enum change;
-
-constexpr byte_count kib = 1ull << 10;
-constexpr byte_count mib = 1ull << 20;
-constexpr byte_count gib = 1ull << 30;
-constexpr byte_count tib = 1ull << 40;
-constexpr auto day = 24h;
 
 object_table<listener> listener_table() {
     return {

@@ -18,15 +18,15 @@ namespace reprise::filter {
 
 namespace {
 
-constexpr std::array magic{std::byte{'R'},
-                           std::byte{'E'},
-                           std::byte{'P'},
-                           std::byte{'R'},
-                           std::byte{'S'},
-                           std::byte{'E'},
-                           std::byte{'E'},
-                           std::byte{'N'}};
-constexpr std::uint32_t version = 1;
+constexpr std::array state_magic{std::byte{'R'},
+                                 std::byte{'E'},
+                                 std::byte{'P'},
+                                 std::byte{'R'},
+                                 std::byte{'S'},
+                                 std::byte{'E'},
+                                 std::byte{'E'},
+                                 std::byte{'N'}};
+constexpr std::uint32_t state_version = 1;
 constexpr std::size_t facts_bytes = 104;  // of the header, without its checksum
 constexpr std::size_t checksum_bytes = 8;
 constexpr std::size_t header_bytes = facts_bytes + checksum_bytes;
@@ -72,8 +72,8 @@ struct header {
 
 std::array<std::byte, header_bytes> write_header(const header& from) noexcept {
     std::array<std::byte, header_bytes> out{};
-    std::copy(magic.begin(), magic.end(), out.begin());
-    put(out.data() + 8, version);
+    std::copy(state_magic.begin(), state_magic.end(), out.begin());
+    put(out.data() + 8, state_version);
     put(out.data() + 12, from.layers);
     put(out.data() + 16, from.objects);
     put(out.data() + 24, std::bit_cast<std::uint64_t>(from.false_positive_rate));
@@ -117,7 +117,7 @@ bool has_sane_times(const header& read) noexcept {
 // Boost's category has a protected destructor that is not virtual: nobody deletes one by its base.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wnon-virtual-dtor"
-class category final : public boost::system::error_category {
+class admission_errors final : public boost::system::error_category {
 public:
     [[nodiscard]] const char* name() const noexcept override { return "admission state"; }
 
@@ -248,7 +248,7 @@ struct admission_state_access {
 };
 
 const boost::system::error_category& admission_category() noexcept {
-    static const category instance;
+    static const admission_errors instance;
     return instance;
 }
 
@@ -285,10 +285,10 @@ boost::system::result<admission_state> decode(std::span<const std::byte> wire,
     if (wire.size() < header_bytes) {
         return admission_errc::truncated;
     }
-    if (!std::equal(magic.begin(), magic.end(), wire.begin())) {
+    if (!std::equal(state_magic.begin(), state_magic.end(), wire.begin())) {
         return admission_errc::bad_magic;
     }
-    if (get<std::uint32_t>(wire.data() + 8) != version) {
+    if (get<std::uint32_t>(wire.data() + 8) != state_version) {
         return admission_errc::unknown_version;
     }
     if (!is_summed(wire.first(header_bytes))) {

@@ -11,7 +11,7 @@ namespace {
 // Boost's category has a protected destructor that is not virtual: nobody deletes one by its base.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wnon-virtual-dtor"
-class category final : public boost::system::error_category {
+class digest_errors final : public boost::system::error_category {
 public:
     [[nodiscard]] const char* name() const noexcept override { return "digest"; }
 
@@ -46,7 +46,7 @@ public:
 }  // namespace
 
 const boost::system::error_category& digest_category() noexcept {
-    static const category instance;
+    static const digest_errors instance;
     return instance;
 }
 

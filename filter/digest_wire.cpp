@@ -23,15 +23,15 @@ namespace reprise::filter {
 
 namespace {
 
-constexpr std::array magic{std::byte{'R'},
-                           std::byte{'E'},
-                           std::byte{'P'},
-                           std::byte{'D'},
-                           std::byte{'G'},
-                           std::byte{'E'},
-                           std::byte{'S'},
-                           std::byte{'T'}};
-constexpr std::uint16_t version = 1;
+constexpr std::array digest_magic{std::byte{'R'},
+                                  std::byte{'E'},
+                                  std::byte{'P'},
+                                  std::byte{'D'},
+                                  std::byte{'G'},
+                                  std::byte{'E'},
+                                  std::byte{'S'},
+                                  std::byte{'T'}};
+constexpr std::uint16_t digest_version = 1;
 constexpr std::uint8_t xxh3_128_by_secret = 1;
 constexpr std::size_t summed_header_bytes = digest_header_bytes - 8;
 
@@ -51,8 +51,8 @@ constexpr std::uint64_t raw_bytes(std::uint64_t bits) noexcept {
 std::vector<std::byte> write(const digest_head& head, std::span<const std::byte> body) {
     std::vector<std::byte> out(digest_header_bytes + body.size());
     auto* const at = out.data();
-    std::copy(magic.begin(), magic.end(), at);
-    put_little_endian(at + offset::version, version);
+    std::copy(digest_magic.begin(), digest_magic.end(), at);
+    put_little_endian(at + offset::version, digest_version);
     put_little_endian(at + offset::form, static_cast<std::uint8_t>(head.form));
     put_little_endian(at + offset::encoding, static_cast<std::uint8_t>(head.encoding));
     put_little_endian(at + offset::layout, static_cast<std::uint8_t>(head.shape.layout));
@@ -205,7 +205,7 @@ boost::system::result<digest_head> read_digest_head(std::span<const std::byte> w
     if (wire.size() < digest_header_bytes) {
         return digest_errc::truncated;
     }
-    if (!std::equal(magic.begin(), magic.end(), wire.begin())) {
+    if (!std::equal(digest_magic.begin(), digest_magic.end(), wire.begin())) {
         return digest_errc::bad_magic;
     }
     const auto* const at = wire.data();
@@ -215,7 +215,7 @@ boost::system::result<digest_head> read_digest_head(std::span<const std::byte> w
     const auto word_at = [at](std::size_t place) {
         return get_little_endian<std::uint64_t>(at + place);
     };
-    if (get_little_endian<std::uint16_t>(at + offset::version) != version) {
+    if (get_little_endian<std::uint16_t>(at + offset::version) != digest_version) {
         return digest_errc::unknown_version;
     }
     if (XXH3_64bits(at, summed_header_bytes) != word_at(offset::header_checksum)) {

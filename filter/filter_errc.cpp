@@ -7,7 +7,7 @@ namespace {
 // Boost's category has a protected destructor that is not virtual: nobody deletes one by its base.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wnon-virtual-dtor"
-class category final : public boost::system::error_category {
+class filter_errors final : public boost::system::error_category {
 public:
     [[nodiscard]] const char* name() const noexcept override { return "filter"; }
 
@@ -26,7 +26,7 @@ public:
 }  // namespace
 
 const boost::system::error_category& filter_category() noexcept {
-    static const category instance;
+    static const filter_errors instance;
     return instance;
 }
 

@@ -21,7 +21,7 @@ constexpr unsigned required_version = 3;
 constexpr std::uint64_t most_squid_bits = std::numeric_limits<std::int32_t>::max() - 8;
 
 /// Where each field of the control block begins. What follows 22 is reserved.
-struct offset {
+struct squid_offset {
     static constexpr std::size_t version = 0, required = 2, capacity = 4, count = 8, deletions = 12,
                                  mask_size = 16, bits_per_entry = 20, hash_count = 21;
 };
@@ -56,7 +56,7 @@ bool is_saturated(std::uint64_t bits_on, std::uint64_t bits) noexcept {
 // Boost's category has a protected destructor that is not virtual: nobody deletes one by its base.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wnon-virtual-dtor"
-class category final : public boost::system::error_category {
+class squid_errors final : public boost::system::error_category {
 public:
     [[nodiscard]] const char* name() const noexcept override { return "Squid digest"; }
 
@@ -79,7 +79,7 @@ public:
 }  // namespace
 
 const boost::system::error_category& squid_category() noexcept {
-    static const category instance;
+    static const squid_errors instance;
     return instance;
 }
 
@@ -127,21 +127,21 @@ boost::system::result<squid_digest> squid_digest::decode(std::span<const std::by
     const auto field = [&wire](std::size_t place, std::size_t bytes) {
         return get_big_endian(wire.data() + place, bytes);
     };
-    const auto version = field(offset::version, 2);
-    const auto required = field(offset::required, 2);
+    const auto version = field(squid_offset::version, 2);
+    const auto required = field(squid_offset::required, 2);
     if (version < required_version || version < required || required > current_version) {
         return squid_errc::unknown_version;
     }
-    if (field(offset::hash_count, 1) != places_a_key) {
+    if (field(squid_offset::hash_count, 1) != places_a_key) {
         return squid_errc::bad_hash_count;
     }
     const squid_size size{
-        .capacity = static_cast<std::uint32_t>(field(offset::capacity, 4)),
-        .bits_per_entry = static_cast<unsigned>(field(offset::bits_per_entry, 1))};
+        .capacity = static_cast<std::uint32_t>(field(squid_offset::capacity, 4)),
+        .bits_per_entry = static_cast<unsigned>(field(squid_offset::bits_per_entry, 1))};
     if (const auto refusal = size.judge()) {
         return refusal;
     }
-    const auto mask_bytes = field(offset::mask_size, 4);
+    const auto mask_bytes = field(squid_offset::mask_size, 4);
     if (mask_bytes != size.mask_bytes()) {
         return squid_errc::bad_size;
     }
@@ -156,8 +156,8 @@ boost::system::result<squid_digest> squid_digest::decode(std::span<const std::by
     if (is_saturated(read.bits_on_, size.bits())) {
         return squid_errc::saturated;
     }
-    read.reported_.added = field(offset::count, 4);
-    read.reported_.deleted = field(offset::deletions, 4);
+    read.reported_.added = field(squid_offset::count, 4);
+    read.reported_.deleted = field(squid_offset::deletions, 4);
     return read;
 }
 
@@ -198,14 +198,14 @@ boost::system::result<std::vector<std::byte>> encode_squid_digest(squid_size siz
     };
     std::vector<std::byte> out(squid_block_bytes + mask.size());
     auto* const at = out.data();
-    put_big_endian(at + offset::version, current_version, 2);
-    put_big_endian(at + offset::required, required_version, 2);
-    put_big_endian(at + offset::capacity, size.capacity, 4);
-    put_big_endian(at + offset::count, as_int(report.added), 4);
-    put_big_endian(at + offset::deletions, as_int(report.deleted), 4);
-    put_big_endian(at + offset::mask_size, mask.size(), 4);
-    put_big_endian(at + offset::bits_per_entry, size.bits_per_entry, 1);
-    put_big_endian(at + offset::hash_count, places_a_key, 1);
+    put_big_endian(at + squid_offset::version, current_version, 2);
+    put_big_endian(at + squid_offset::required, required_version, 2);
+    put_big_endian(at + squid_offset::capacity, size.capacity, 4);
+    put_big_endian(at + squid_offset::count, as_int(report.added), 4);
+    put_big_endian(at + squid_offset::deletions, as_int(report.deleted), 4);
+    put_big_endian(at + squid_offset::mask_size, mask.size(), 4);
+    put_big_endian(at + squid_offset::bits_per_entry, size.bits_per_entry, 1);
+    put_big_endian(at + squid_offset::hash_count, places_a_key, 1);
     std::copy(mask.begin(), mask.end(), at + squid_block_bytes);
     return out;
 }

@@ -6,11 +6,11 @@ namespace reprise::proxy::admin {
 
 namespace {
 
-cache::disk::tier_figures of(in from) {
+cache::disk::tier_figures disk_of(in from) {
     return from.disk.value_or(cache::disk::tier_figures{});
 }
 
-constexpr metric table[] = {
+constexpr metric disk_rows[] = {
     {"reprise_disk_state",
      metric_kind::info,
      "disk.state",
@@ -21,42 +21,42 @@ constexpr metric table[] = {
     plain("reprise_disk_objects",
           "disk.objects",
           "Responses in the index.",
-          [](in from) { return of(from).objects; }),
+          [](in from) { return disk_of(from).objects; }),
     plain("reprise_disk_bytes",
           "disk.bytes",
           "Bytes of their records.",
-          [](in from) { return of(from).bytes; }),
+          [](in from) { return disk_of(from).bytes; }),
     plain("reprise_disk_capacity_bytes",
           "disk.capacity_bytes",
           "Most that all files may take: disk.size.",
-          [](in from) { return of(from).capacity; }),
+          [](in from) { return disk_of(from).capacity; }),
     plain("reprise_disk_segments",
           "disk.segments",
           "Segment files.",
-          [](in from) { return of(from).segments; }),
+          [](in from) { return disk_of(from).segments; }),
     plain("reprise_disk_index_bytes",
           "disk.index_bytes",
           "Memory of the index.",
-          [](in from) { return of(from).index_bytes; }),
+          [](in from) { return disk_of(from).index_bytes; }),
     plain("reprise_disk_queued_purges",
           "disk.queued_purges",
           "Purges, unsafe methods' among them, that wait for the disk to keep them.",
-          [](in from) { return of(from).queued_purges; }),
+          [](in from) { return disk_of(from).queued_purges; }),
     plain("reprise_disk_purge_overflows_total",
           "disk.purge_overflows",
           "How often they were too many to wait one by one: a restart then finds an empty store.",
-          [](in from) { return of(from).purge_overflows; }),
+          [](in from) { return disk_of(from).purge_overflows; }),
     plain("reprise_disk_oldest_seconds",
           "disk.oldest_seconds",
           "Age of the oldest segment: about how long an object stays that nobody asks for.",
-          [](in from) { return static_cast<double>(of(from).oldest.count()); }),
+          [](in from) { return static_cast<double>(disk_of(from).oldest.count()); }),
     by_label("reprise_disk_lookups_total",
              "disk.lookups",
              "result",
              "Look-ups on disk that found something, and that did not.",
              [](in from, out sink) {
-                 sink.number(of(from).hits, "hit");
-                 sink.number(of(from).misses, "miss");
+                 sink.number(disk_of(from).hits, "hit");
+                 sink.number(disk_of(from).misses, "miss");
              }),
     by_label("reprise_disk_reads_total",
              "disk.reads",
@@ -64,80 +64,80 @@ constexpr metric table[] = {
              "Reads served by the page cache in place, by the pool, and refused because too many "
              "waited.",
              [](in from, out sink) {
-                 sink.number(of(from).in_place, "in-place");
-                 sink.number(of(from).pooled, "pooled");
-                 sink.number(of(from).refused, "refused");
+                 sink.number(disk_of(from).in_place, "in-place");
+                 sink.number(disk_of(from).pooled, "pooled");
+                 sink.number(disk_of(from).refused, "refused");
              }),
     plain("reprise_disk_puts_total",
           "disk.puts",
           "Responses taken for writing.",
-          [](in from) { return of(from).puts; }),
+          [](in from) { return disk_of(from).puts; }),
     plain("reprise_disk_put_bytes_total",
           "disk.put_bytes",
           "Their bytes.",
-          [](in from) { return of(from).put_bytes; }),
+          [](in from) { return disk_of(from).put_bytes; }),
     plain("reprise_disk_queued_bytes",
           "disk.queued_bytes",
           "Bytes that wait to be written; when there are too many, what comes is skipped.",
-          [](in from) { return of(from).queued_bytes; }),
+          [](in from) { return disk_of(from).queued_bytes; }),
     plain("reprise_disk_behind_seconds",
           "disk.behind_seconds",
           "How long the oldest of them has waited: what was stored since then a kill loses.",
-          [](in from) { return std::chrono::duration<double>{of(from).behind}.count(); }),
+          [](in from) { return std::chrono::duration<double>{disk_of(from).behind}.count(); }),
     plain("reprise_disk_skipped_total",
           "disk.skipped",
           "Responses not taken: the queue was full, or writing fails.",
-          [](in from) { return of(from).skipped; }),
+          [](in from) { return disk_of(from).skipped; }),
     plain("reprise_disk_skipped_bytes_total",
           "disk.skipped_bytes",
           "Their bytes.",
-          [](in from) { return of(from).skipped_bytes; }),
+          [](in from) { return disk_of(from).skipped_bytes; }),
     plain("reprise_disk_written_bytes_total",
           "disk.written_bytes",
           "Bytes written to files, of every kind.",
-          [](in from) { return of(from).written_bytes; }),
+          [](in from) { return disk_of(from).written_bytes; }),
     plain("reprise_disk_carried_total",
           "disk.carried",
           "Objects written again because they were used since.",
-          [](in from) { return of(from).carried; }),
+          [](in from) { return disk_of(from).carried; }),
     plain("reprise_disk_carried_bytes_total",
           "disk.carried_bytes",
           "Their bytes.",
-          [](in from) { return of(from).carried_bytes; }),
+          [](in from) { return disk_of(from).carried_bytes; }),
     plain("reprise_disk_evicted_total",
           "disk.evicted",
           "Objects that left with their segment.",
-          [](in from) { return of(from).evicted; }),
+          [](in from) { return disk_of(from).evicted; }),
     plain("reprise_disk_evicted_bytes_total",
           "disk.evicted_bytes",
           "Their bytes.",
-          [](in from) { return of(from).evicted_bytes; }),
+          [](in from) { return disk_of(from).evicted_bytes; }),
     plain("reprise_disk_damaged_total",
           "disk.damaged",
           "Records whose checksums failed; dropped, never served.",
-          [](in from) { return of(from).damaged; }),
+          [](in from) { return disk_of(from).damaged; }),
     plain("reprise_disk_invalidated_total",
           "disk.invalidated",
           "Objects dropped by purges and unsafe methods.",
-          [](in from) { return of(from).invalidated; }),
+          [](in from) { return disk_of(from).invalidated; }),
     plain("reprise_disk_read_errors_total",
           "disk.read_errors",
           "Reads that failed.",
-          [](in from) { return of(from).read_errors; }),
+          [](in from) { return disk_of(from).read_errors; }),
     plain("reprise_disk_write_errors_total",
           "disk.write_errors",
           "Writes that failed.",
-          [](in from) { return of(from).write_errors; }),
+          [](in from) { return disk_of(from).write_errors; }),
     plain("reprise_disk_loaded_seconds",
           "disk.loaded_seconds",
           "How long the index took to load; 0 while it does.",
-          [](in from) { return static_cast<double>(of(from).loaded_in.count()) / 1e3; }),
+          [](in from) { return static_cast<double>(disk_of(from).loaded_in.count()) / 1e3; }),
 };
 
 }  // namespace
 
 std::span<const metric> disk_metrics() noexcept {
-    return table;
+    return disk_rows;
 }
 
 }  // namespace reprise::proxy::admin

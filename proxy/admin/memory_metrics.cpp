@@ -6,7 +6,7 @@ namespace reprise::proxy::admin {
 
 namespace {
 
-constexpr metric table[] = {
+constexpr metric memory_rows[] = {
     plain("reprise_store_probation_objects",
           "store.probation.objects",
           "Responses in memory that wait on probation for a second request.",
@@ -35,7 +35,7 @@ constexpr metric table[] = {
 }  // namespace
 
 std::span<const metric> memory_metrics() noexcept {
-    return table;
+    return memory_rows;
 }
 
 }  // namespace reprise::proxy::admin

@@ -83,10 +83,7 @@ double age_of(in from, const filter::admission_figures::generation& one) {
     return std::max(0.0, seconds_of(from.admission_at - one.since));
 }
 
-constexpr auto counter_kind = metric_kind::counter;
-constexpr auto gauge = metric_kind::gauge;
-
-constexpr metric table[] = {
+constexpr metric own_rows[] = {
     // The process.
     {"reprise_build_info",
      metric_kind::info,
@@ -471,7 +468,7 @@ constexpr metric table[] = {
 
 std::span<const metric> metrics_table() noexcept {
     static const auto all = [] {
-        std::vector<metric> rows{std::begin(table), std::end(table)};
+        std::vector<metric> rows{std::begin(own_rows), std::end(own_rows)};
         for (const auto more :
              {memory_metrics(), disk_metrics(), what_if_metrics(), peer_metrics()}) {
             rows.insert(rows.end(), more.begin(), more.end());

@@ -15,6 +15,8 @@
 namespace reprise::proxy::admin {
 
 enum class metric_kind { counter, gauge, histogram, info };
+inline constexpr auto counter_kind = metric_kind::counter;
+inline constexpr auto gauge = metric_kind::gauge;
 
 /// Takes the samples of one row. Labels belong to the row's label names, in order; the views need
 /// only live during the call.

@@ -9,10 +9,7 @@ namespace reprise::proxy::admin {
 
 namespace {
 
-constexpr auto counter_kind = metric_kind::counter;
-constexpr auto gauge = metric_kind::gauge;
-
-const peer::peer_report& of(in from) {
+const peer::peer_report& peers_of(in from) {
     static const peer::peer_report none;
     return from.peers ? *from.peers : none;
 }
@@ -42,81 +39,81 @@ consteval metric per_sibling(std::string_view name,
                              std::string_view help,
                              Value) {
     return by_label(name, json, "sibling", help, [](in from, out sink) {
-        for (const auto& one : of(from).siblings) {
+        for (const auto& one : peers_of(from).siblings) {
             draw(sink, Value{}(one), one.digest.name);
         }
     });
 }
 
-constexpr metric table[] = {
+constexpr metric peer_rows[] = {
     plain("reprise_digest_objects",
           "digest.objects",
           "Keys that some tier holds.",
-          [](in from) { return of(from).own.known; }),
+          [](in from) { return peers_of(from).own.known; }),
     plain("reprise_digest_listed",
           "digest.listed",
           "Of those, listed in this instance's digest: fresh for a while yet.",
-          [](in from) { return of(from).own.listed; }),
+          [](in from) { return peers_of(from).own.listed; }),
     plain("reprise_digest_capacity",
           "digest.capacity",
           "Keys that its filter is made for; it is made anew, in steps, when there are more.",
-          [](in from) { return of(from).own.capacity; }),
+          [](in from) { return peers_of(from).own.capacity; }),
     plain("reprise_digest_filter_bytes",
           "digest.filter_bytes",
           "The digest's bits, in bytes.",
-          [](in from) { return of(from).own.bits / 8; }),
+          [](in from) { return peers_of(from).own.bits / 8; }),
     plain("reprise_digest_fill_ratio",
           "digest.fill",
           "Share of its bits that are on.",
-          [](in from) { return share(of(from).own.bits_on, of(from).own.bits); }),
+          [](in from) { return share(peers_of(from).own.bits_on, peers_of(from).own.bits); }),
     plain(
         "reprise_digest_false_positive_ratio",
         "digest.false_positive_rate",
         "Chance that it names what is not here, from its bits: its share of siblings' false hits.",
         [](in from) {
-            const auto& own = of(from).own;
+            const auto& own = peers_of(from).own;
             const auto fill = share(own.bits_on, own.bits);
             return fill ? std::optional{std::pow(*fill, own.probes)} : std::nullopt;
         }),
     plain("reprise_digest_squid_capacity",
           "digest.squid.capacity",
           "Keys that the digest in Squid's form is made for; 0 where digest.squid is off.",
-          [](in from) { return of(from).own.squid.capacity; }),
+          [](in from) { return peers_of(from).own.squid.capacity; }),
     plain("reprise_digest_squid_entry_bytes",
           "digest.squid.entry_bytes",
           "Of its mask for each of these: 1 is 8 bits an entry. Squid's own have 5 bits.",
-          [](in from) { return of(from).own.squid.bits_per_entry / 8.0; }),
+          [](in from) { return peers_of(from).own.squid.bits_per_entry / 8.0; }),
     plain("reprise_digest_squid_mask_bytes",
           "digest.squid.mask_bytes",
           "Its mask.",
-          [](in from) { return of(from).own.squid.mask_bytes; }),
+          [](in from) { return peers_of(from).own.squid.mask_bytes; }),
     plain("reprise_digest_squid_fill_ratio",
           "digest.squid.fill",
           "Share of its bits that are on; above 0.65 Squids do not use it.",
-          [](in from) { return of(from).own.squid.fill; }),
+          [](in from) { return peers_of(from).own.squid.fill; }),
     plain("reprise_digest_squid_false_positive_ratio",
           "digest.squid.false_positive_rate",
           "Chance that it names what is not here, from its bits: the fourth power of its fill.",
           [](in from) {
-              const auto& fill = of(from).own.squid.fill;
+              const auto& fill = peers_of(from).own.squid.fill;
               return fill ? std::optional{std::pow(*fill, 4)} : std::nullopt;
           }),
     plain("reprise_digest_stuck_counters",
           "digest.stuck_counters",
           "Counters that reached 15 and stay until the filter is made anew.",
-          [](in from) { return of(from).own.stuck; }),
+          [](in from) { return peers_of(from).own.stuck; }),
     plain("reprise_digest_published_total",
           "digest.published",
           "Generations published.",
-          [](in from) { return of(from).own.generations; }),
+          [](in from) { return peers_of(from).own.generations; }),
     plain("reprise_digest_resizes_total",
           "digest.resizes",
           "Times the filter was made anew.",
-          [](in from) { return of(from).own.resizes; }),
+          [](in from) { return peers_of(from).own.resizes; }),
     plain("reprise_digest_lost_events_total",
           "digest.lost_events",
           "Changes of the store that there was no memory to note.",
-          [](in from) { return of(from).own.lost; }),
+          [](in from) { return peers_of(from).own.lost; }),
     plain("reprise_digest_ready",
           "digest.ready",
           "1 when all that was on disk at the start is in it; nothing is published before.",
@@ -124,13 +121,13 @@ constexpr metric table[] = {
     plain("reprise_digest_memory_bytes",
           "digest.memory_bytes",
           "Memory of the table of keys, the filter and what is published.",
-          [](in from) { return of(from).own.bytes; }),
+          [](in from) { return peers_of(from).own.bytes; }),
     by_label("reprise_digest_served_total",
              "digest.served",
              "how",
              "Answers to peers that asked for a digest.",
              [](in from, out sink) {
-                 const auto& served = of(from).served;
+                 const auto& served = peers_of(from).served;
                  for (std::size_t i = 0; i < served.size(); ++i) {
                      sink.number(served[i].answers, to_string(static_cast<peer::answered>(i)));
                  }
@@ -140,7 +137,7 @@ constexpr metric table[] = {
              "how",
              "Their bytes.",
              [](in from, out sink) {
-                 const auto& served = of(from).served;
+                 const auto& served = peers_of(from).served;
                  for (std::size_t i = 0; i < served.size(); ++i) {
                      sink.number(served[i].bytes, to_string(static_cast<peer::answered>(i)));
                  }
@@ -148,23 +145,23 @@ constexpr metric table[] = {
     plain("reprise_peering_misses_total",
           "peering.misses",
           "Misses that siblings might have answered.",
-          [](in from) { return of(from).misses; }),
+          [](in from) { return peers_of(from).misses; }),
     plain("reprise_peering_icp_messages_total",
           "peering.icp_messages",
           "Queries and replies that ICP would have sent for these misses.",
-          [](in from) { return of(from).icp_messages; }),
+          [](in from) { return peers_of(from).icp_messages; }),
     plain("reprise_peering_icp_bytes_total",
           "peering.icp_bytes",
           "Their bytes, IP and UDP included.",
-          [](in from) { return of(from).icp_bytes; }),
+          [](in from) { return peers_of(from).icp_bytes; }),
     plain("reprise_peering_index_bytes",
           "peering.index_bytes",
           "Memory of the siblings' digests.",
-          [](in from) { return of(from).index_bytes; }),
+          [](in from) { return peers_of(from).index_bytes; }),
     plain("reprise_peering_seen_objects",
           "peering.seen_objects",
           "Objects asked for that siblings are told of, at least (admission.share).",
-          [](in from) { return of(from).seen_objects; }),
+          [](in from) { return peers_of(from).seen_objects; }),
     per_sibling("reprise_sibling_usable",
                 "siblings.usable",
                 "1 when its digest is used.",
@@ -176,7 +173,7 @@ constexpr metric table[] = {
      "state",
      "1 for the state that its digest is in.",
      [](in from, out sink) {
-         for (const auto& one : of(from).siblings) {
+         for (const auto& one : peers_of(from).siblings) {
              sink.number(1, one.digest.name, to_string(one.digest.digest.state));
          }
      }},
@@ -187,7 +184,7 @@ constexpr metric table[] = {
      "trouble",
      "1 for why its digest, or its last answer, is not used; for none when all is well.",
      [](in from, out sink) {
-         for (const auto& one : of(from).siblings) {
+         for (const auto& one : peers_of(from).siblings) {
              sink.number(1, one.digest.name, to_string(one.digest.digest.trouble));
          }
      }},
@@ -228,7 +225,7 @@ constexpr metric table[] = {
      "how",
      "Its answers when its digest was asked for.",
      [](in from, out sink) {
-         for (const auto& one : of(from).siblings) {
+         for (const auto& one : peers_of(from).siblings) {
              sink.number(one.digest.digest.wholes, one.digest.name, "whole");
              sink.number(one.digest.digest.deltas, one.digest.name, "delta");
              sink.number(one.digest.digest.unchanged, one.digest.name, "unchanged");
@@ -242,7 +239,7 @@ constexpr metric table[] = {
      "how",
      "Bytes of those answers.",
      [](in from, out sink) {
-         for (const auto& one : of(from).siblings) {
+         for (const auto& one : peers_of(from).siblings) {
              sink.number(one.digest.digest.whole_bytes, one.digest.name, "whole");
              sink.number(one.digest.digest.delta_bytes, one.digest.name, "delta");
          }
@@ -262,7 +259,7 @@ constexpr metric table[] = {
      "result",
      "Questions to it, by what came of them.",
      [](in from, out sink) {
-         for (const auto& one : of(from).siblings) {
+         for (const auto& one : peers_of(from).siblings) {
              sink.number(one.benefit.ended[static_cast<std::size_t>(peer::asking_end::true_hit)],
                          one.digest.name,
                          "true-hit");
@@ -315,7 +312,7 @@ constexpr metric table[] = {
              "parent",
              "0 from a failure until it has answered again. One that leads back here has failed.",
              [](in from, out sink) {
-                 for (const auto& one : of(from).parents) {
+                 for (const auto& one : peers_of(from).parents) {
                      sink.number(one.down ? 0 : 1, one.name);
                  }
              }),
@@ -324,7 +321,7 @@ constexpr metric table[] = {
 }  // namespace
 
 std::span<const metric> peer_metrics() noexcept {
-    return table;
+    return peer_rows;
 }
 
 }  // namespace reprise::proxy::admin

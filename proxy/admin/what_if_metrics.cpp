@@ -18,7 +18,7 @@ std::string label_of(const cache::what_if_row& row) {
     return row.name;
 }
 
-constexpr metric table[] = {
+constexpr metric what_if_rows[] = {
     plain("reprise_what_if_span_seconds",
           "what_if.span_seconds",
           "What the ghosts' figures cover: the last hour, or less since a start or a change of "
@@ -97,7 +97,7 @@ constexpr metric table[] = {
 }  // namespace
 
 std::span<const metric> what_if_metrics() noexcept {
-    return table;
+    return what_if_rows;
 }
 
 }  // namespace reprise::proxy::admin

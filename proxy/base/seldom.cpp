@@ -1,9 +1,10 @@
 #include "proxy/base/seldom.hpp"
 
+#include "proxy/base/relaxed.hpp"
+
 namespace reprise::proxy::log {
 
 std::optional<std::string> seldom::due(steady_time now) {
-    constexpr auto relaxed = std::memory_order_relaxed;
     const auto at = now.time_since_epoch().count();
     auto next = next_.load(relaxed);
     if (at < next ||

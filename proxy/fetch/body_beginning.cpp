@@ -7,7 +7,7 @@
 namespace reprise::proxy::fetch {
 
 namespace {
-constexpr std::size_t read_size = 16u << 10;
+constexpr std::size_t client_read_size = 16u << 10;
 }  // namespace
 
 body_beginning::body_beginning(const http::body_framing& framing,
@@ -43,7 +43,7 @@ awaitable<bool> await_beginning(net::client_stream& client,
             patience.expire_at(until);
             armed = true;
         }
-        const auto end = co_await client.read(read_size);
+        const auto end = co_await client.read(client_read_size);
         if (end != net::client_stream::read_end::some) {
             stays = end == net::client_stream::read_end::timed_out;
             break;

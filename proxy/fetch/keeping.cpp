@@ -15,7 +15,7 @@ namespace reprise::proxy::fetch {
 namespace {
 
 constexpr std::chrono::seconds uncacheable_for{120};
-constexpr std::uint64_t read_size = 16u << 10;   // of a body of unknown length, at a time
+constexpr std::uint64_t room_for_a_read = 16u << 10;  // of a body of unknown length, at a time
 constexpr std::uint64_t room_ahead = 64u << 10;  // of the bytes that have come; one read is no more
 
 bool is_server_error(unsigned status) noexcept {
@@ -321,7 +321,7 @@ void keeping::keep_up() {
         return;
     }
     const auto& now = *order_.now_settings;
-    const auto next = into_.received() + read_size;
+    const auto next = into_.received() + room_for_a_read;
     if (next > std::min<std::uint64_t>(now.options.memory.max_object, now.fetches.window) ||
         !room_.grow_to(next)) {
         leave_memory();

@@ -16,8 +16,7 @@ using peer::asking_end;
 
 namespace {
 
-constexpr std::size_t read_size = 16u << 10;
-constexpr unsigned most_interim = 16;
+constexpr std::size_t answer_read_size = 16u << 10;
 
 std::chrono::microseconds since(steady_time start) {
     return std::chrono::duration_cast<std::chrono::microseconds>(steady_now() - start);
@@ -192,7 +191,7 @@ awaitable<asking_end> sibling_query::exchange_heads(bool& silent) {
         if (late_ || abandoned_) {
             co_return asking_end::timed_out;
         }
-        const auto space = buffer.prepare(read_size);
+        const auto space = buffer.prepare(answer_read_size);
         const auto into = asio::buffer(space.data(), space.size());
         const auto [failed, got] = co_await socket.async_read_some(into, use_tuple);
         w_.counts.bytes_from_origins.add(got);

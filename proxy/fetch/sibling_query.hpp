@@ -37,6 +37,9 @@ struct worker;
 
 namespace reprise::proxy::fetch {
 
+/// So many 1xx answers of a sibling or an origin may come before the final one.
+inline constexpr unsigned most_interim = 16;
+
 class sibling_query : public std::enable_shared_from_this<sibling_query> {
 public:
     struct question {

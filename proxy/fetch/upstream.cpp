@@ -11,10 +11,6 @@
 
 namespace reprise::proxy::fetch {
 
-namespace {
-constexpr unsigned most_interim = 16;
-}  // namespace
-
 upstream::upstream(thread::worker& w, std::shared_ptr<fetch_order> order)
     : ready{w.timer},
       patience{w.timer, [this] { run_out_of_patience(); }},

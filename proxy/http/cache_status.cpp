@@ -1,5 +1,7 @@
 #include "proxy/http/cache_status.hpp"
 
+#include "proxy/http/characters.hpp"
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -8,12 +10,8 @@ namespace reprise::proxy::http {
 
 namespace {
 
-constexpr bool is_alpha(char c) noexcept {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 /// RFC 9651 3.3.4.
-bool is_token(std::string_view text) noexcept {
+bool is_sf_token(std::string_view text) noexcept {
     constexpr std::string_view marks = "!#$%&'*+-.^_`|~:/";
     return !text.empty() && (is_alpha(text.front()) || text.front() == '*') &&
            std::all_of(text.begin(), text.end(), [&](char c) {
@@ -24,7 +22,7 @@ bool is_token(std::string_view text) noexcept {
 
 /// A token as it is, anything else as a string (RFC 9651 3.3.3: printable ASCII).
 void append_text(std::string& out, std::string_view text) {
-    if (is_token(text)) {
+    if (is_sf_token(text)) {
         out.append(text);
         return;
     }

@@ -30,6 +30,23 @@ inline constexpr auto tchars = make_tchars();
 [[nodiscard]] inline bool is_blank(char c) noexcept {
     return c == ' ' || c == '\t';
 }
+[[nodiscard]] constexpr bool is_alpha(char c) noexcept {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+[[nodiscard]] constexpr char lower(char c) noexcept {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+}
+
+/// Without the blanks at both ends.
+[[nodiscard]] inline std::string_view trimmed(std::string_view text) noexcept {
+    while (!text.empty() && is_blank(text.front())) {
+        text.remove_prefix(1);
+    }
+    while (!text.empty() && is_blank(text.back())) {
+        text.remove_suffix(1);
+    }
+    return text;
+}
 
 [[nodiscard]] inline const char* skip_token(const char* p, const char* end) noexcept {
     while (p != end && is_tchar(*p)) {

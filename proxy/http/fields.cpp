@@ -1,16 +1,12 @@
 #include "proxy/http/fields.hpp"
 
+#include "proxy/http/characters.hpp"
+
 #include <algorithm>
 
 namespace reprise::proxy::http {
 
-namespace {
-
-constexpr char lower(char c) noexcept {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 // Not Beast's: in Boost 1.81 it reads one byte past both texts when they differ in case alone.
 bool iequals(std::string_view a, std::string_view b) noexcept {

@@ -1,5 +1,6 @@
 #include "proxy/http/framing.hpp"
 
+#include "proxy/http/characters.hpp"
 #include "proxy/http/forwarding.hpp"
 #include "proxy/http/target.hpp"
 
@@ -46,16 +47,6 @@ framing_fields read(field_list fields) noexcept {
         }
     }
     return out;
-}
-
-std::string_view trimmed(std::string_view text) noexcept {
-    while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) {
-        text.remove_prefix(1);
-    }
-    while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) {
-        text.remove_suffix(1);
-    }
-    return text;
 }
 
 enum class coding : std::uint8_t { chunked, malformed, other };

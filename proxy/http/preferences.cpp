@@ -11,20 +11,6 @@ namespace {
 
 using member = preference_list::member;
 
-constexpr char lower(char c) noexcept {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
-}
-
-std::string_view trimmed(std::string_view text) noexcept {
-    while (!text.empty() && is_blank(text.front())) {
-        text.remove_prefix(1);
-    }
-    while (!text.empty() && is_blank(text.back())) {
-        text.remove_suffix(1);
-    }
-    return text;
-}
-
 /// RFC 9110 12.4.2: 0 to 1 with at most three decimals, in its shortest spelling.
 std::optional<std::string_view> shortest_weight(std::string_view text) noexcept {
     const bool is_one = text.starts_with('1');

@@ -1,5 +1,6 @@
 #include "proxy/http/range.hpp"
 
+#include "proxy/http/characters.hpp"
 #include "proxy/http/conditional.hpp"
 #include "proxy/http/date.hpp"
 
@@ -59,13 +60,6 @@ std::optional<byte_range> resolve(const range_spec& spec, std::uint64_t length) 
         return std::nullopt;
     }
     return byte_range{*spec.first, std::min(spec.last.value_or(beyond), length - 1)};
-}
-
-std::string_view trimmed(std::string_view text) noexcept {
-    constexpr std::string_view blanks = " \t";
-    const auto begin = std::min(text.find_first_not_of(blanks), text.size());
-    text.remove_prefix(begin);
-    return text.substr(0, text.find_last_not_of(blanks) + 1);
 }
 
 /// The only line with this id, or null; `several` says which of the two nulls.

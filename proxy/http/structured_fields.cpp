@@ -11,9 +11,6 @@ namespace {
 bool is_lower(char c) noexcept {
     return c >= 'a' && c <= 'z';
 }
-bool is_alpha(char c) noexcept {
-    return is_lower(c) || (c >= 'A' && c <= 'Z');
-}
 bool is_hex(char c) noexcept {
     return is_digit(c) || (c >= 'a' && c <= 'f');
 }

@@ -34,10 +34,6 @@ constexpr std::array<host_char, 256> make_host_chars() {
 }
 constexpr auto host_chars = make_host_chars();
 
-char lower(char c) noexcept {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
-}
-
 void append_lower(std::string& out, std::string_view text) {
     const auto begin = out.size();
     out += text;

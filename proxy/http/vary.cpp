@@ -1,6 +1,7 @@
 #include "proxy/http/vary.hpp"
 
 #include "proxy/http/characters.hpp"
+#include "proxy/http/message_head.hpp"
 #include "proxy/http/preferences.hpp"
 
 #include <algorithm>
@@ -11,14 +12,6 @@
 namespace reprise::proxy::http {
 
 namespace {
-
-constexpr char lower(char c) noexcept {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
-}
-
-bool is_token(std::string_view text) noexcept {
-    return !text.empty() && std::all_of(text.begin(), text.end(), is_tchar);
-}
 
 bool is_before(std::string_view a, std::string_view b) noexcept {
     return std::lexicographical_compare(

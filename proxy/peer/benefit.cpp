@@ -1,13 +1,13 @@
 #include "proxy/peer/benefit.hpp"
 
+#include "proxy/base/relaxed.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
 
 namespace reprise::proxy::peer {
 namespace {
-
-constexpr auto relaxed = std::memory_order_relaxed;
 
 /// The weight of a new answer in the means: they remember about the last 30.
 constexpr double weight = 1.0 / 16;

@@ -2,6 +2,7 @@
 
 #include "filter/estimators.hpp"
 #include "proxy/base/log.hpp"
+#include "proxy/base/relaxed.hpp"
 #include "proxy/base/seldom.hpp"
 #include "proxy/cache/admission/admission_gate.hpp"
 
@@ -21,7 +22,6 @@ namespace {
 // Tried again ten times, or once, a second.
 constinit log::seldom no_memory_for_digest, no_memory_to_share;
 
-constexpr auto relaxed = std::memory_order_relaxed;
 constexpr std::chrono::milliseconds keeping{100};
 /// Names of peers are resolved by then, or their servers are down.
 constexpr std::chrono::seconds unknown_for{10};

@@ -11,7 +11,7 @@ namespace {
 
 // An index is loaded at the speed of the disk.
 constexpr std::chrono::seconds longest_wait{60};
-constexpr std::chrono::milliseconds between_looks{100};
+constexpr std::chrono::milliseconds between_waits{100};
 
 std::string_view text_of(const std::vector<std::byte>& bytes) noexcept {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -73,7 +73,7 @@ bool peer_page::should_wait() const {
 awaitable<ended> peer_page::wait_until_ready() {
     while (steady_now() - x_.started < longest_wait &&
            !x_.w.common.draining.load(std::memory_order_relaxed) && should_wait()) {
-        const auto waited = co_await x_.out.wait(steady_now() + between_looks);
+        const auto waited = co_await x_.out.wait(steady_now() + between_waits);
         if (waited == ended::gone) {
             co_return x_.out.leave();
         }

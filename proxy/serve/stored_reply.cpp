@@ -18,7 +18,7 @@ namespace reprise::proxy::serve {
 namespace {
 
 using http::field_id;
-using news = cache::disk_body_reader::news;
+using body_news = cache::disk_body_reader::news;
 
 void append_number(std::string& out, std::int64_t number) {
     char digits[24];
@@ -267,14 +267,14 @@ awaitable<ended_or_next> disk_body_reply::give() {
     while (reader.offset() < what_.end) {
         pieces.clear();
         const auto what = reader.next(what_.end, body_batch, pieces);
-        if (what == news::waiting) {
+        if (what == body_news::waiting) {
             const auto waited = co_await x_.out.wait();
             if (waited != ended::keep) {
                 co_return x_.out.leave();
             }
             continue;
         }
-        if (what != news::data) {
+        if (what != body_news::data) {
             co_return co_await go_on(what);
         }
         std::size_t size = 0;
@@ -293,9 +293,9 @@ awaitable<ended_or_next> disk_body_reply::give() {
     co_return x_.out.end();
 }
 
-awaitable<ended_or_next> disk_body_reply::go_on(news what) {
+awaitable<ended_or_next> disk_body_reply::go_on(body_news what) {
     const auto stored = x_.sending;
-    if (what == news::lost) {
+    if (what == body_news::lost) {
         (void)x_.w.common.store.drop(x_.asked.key, x_.asked.url, stored);
     }
     if (!x_.out.under_way()) {

@@ -114,7 +114,7 @@ private:
              weight of = weight::ends_start) {
         if (!why.empty()) {
             found_.push_back(
-                {{std::move(setting), config::quoted(value, 4096), std::move(why)}, of});
+                {{std::move(setting), config::in_quotes(value, 4096), std::move(why)}, of});
         }
     }
 

@@ -1,13 +1,11 @@
 #include "proxy/cache/disk/arriving_object.hpp"
 
+#include "proxy/base/relaxed.hpp"
+
 #include <algorithm>
 #include <utility>
 
 namespace reprise::proxy::cache::disk {
-
-namespace {
-constexpr auto relaxed = std::memory_order_relaxed;
-}  // namespace
 
 std::optional<std::uint64_t> held_against_purges(const core& by,
                                                  const filter::key_hash& primary,

@@ -59,6 +59,11 @@ public:
 [[nodiscard]] error_code read_all(file& from, std::uint64_t at, std::span<std::byte> into);
 [[nodiscard]] error_code write_all(file& to, std::uint64_t at, std::span<const std::byte> bytes);
 
+/// What is written is mostly made as characters.
+[[nodiscard]] inline std::span<const std::byte> as_bytes_of(std::span<const char> text) noexcept {
+    return std::as_bytes(text);
+}
+
 enum class open_mode : std::uint8_t {
     read,    ///< errc::no_such_file_or_directory when there is none
     update,  ///< to read and write; likewise

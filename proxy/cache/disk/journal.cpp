@@ -167,7 +167,7 @@ struct read_entry {
     std::uint64_t synced = 0;
 };
 
-std::optional<read_entry> entry_at(std::span<const char> bytes, std::uint64_t store) {
+std::optional<read_entry> journal_entry_at(std::span<const char> bytes, std::uint64_t store) {
     if (bytes.size() < entry_header_bytes) {
         return std::nullopt;
     }
@@ -192,10 +192,6 @@ std::optional<read_entry> entry_at(std::span<const char> bytes, std::uint64_t st
     }
     out.entry.fact = std::move(*fact);
     return out;
-}
-
-std::span<const std::byte> as_bytes_of(const std::vector<char>& text) {
-    return std::as_bytes(std::span{text});
 }
 
 }  // namespace
@@ -240,7 +236,7 @@ journal_contents read_journal(std::span<const char> bytes, std::uint64_t store) 
     }
     std::uint64_t at = wanted.size();
     std::uint64_t synced = 0;
-    while (auto read = entry_at(bytes.subspan(at), store)) {
+    while (auto read = journal_entry_at(bytes.subspan(at), store)) {
         at += read->bytes;
         synced = std::max(synced, read->synced);
         out.entries.push_back(std::move(read->entry));
@@ -249,7 +245,7 @@ journal_contents read_journal(std::span<const char> bytes, std::uint64_t store) 
     // Behind the first bad entry there may be good ones. If one of them knows that the place was
     // synced, it was good once.
     for (auto next = at + step; next < bytes.size() && !out.damaged; next += step) {
-        if (const auto read = entry_at(bytes.subspan(next), store)) {
+        if (const auto read = journal_entry_at(bytes.subspan(next), store)) {
             out.damaged = read->synced > at;
             next += read->bytes - step;
         }

@@ -12,10 +12,6 @@ constexpr std::uint64_t page = 4096;
 // So much may be dirty before it is waited for: what a sync at the end finds to do is little.
 constexpr std::uint64_t write_out_bytes = 8u << 20;
 
-std::span<const std::byte> as_bytes_of(std::span<const char> text) {
-    return std::as_bytes(text);
-}
-
 }  // namespace
 
 error_code log_tail::open(std::uint32_t number, std::uint64_t sequence, std::shared_ptr<file> to) {

@@ -1,3 +1,4 @@
+#include "proxy/base/relaxed.hpp"
 #include "proxy/cache/disk/core.hpp"
 #include "proxy/cache/disk/large_body.hpp"
 #include "proxy/cache/disk/record_read.hpp"
@@ -19,7 +20,6 @@
 namespace reprise::proxy::cache::disk {
 
 namespace {
-constexpr auto relaxed = std::memory_order_relaxed;
 constexpr unsigned most_tries = 3;
 }  // namespace
 

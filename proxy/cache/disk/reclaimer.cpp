@@ -1,5 +1,6 @@
 #include "proxy/cache/disk/reclaimer.hpp"
 
+#include "proxy/base/relaxed.hpp"
 #include "proxy/cache/disk/contents_loader.hpp"
 #include "proxy/cache/disk/record_read.hpp"
 #include "proxy/cache/disk/recovery.hpp"
@@ -13,7 +14,6 @@ namespace reprise::proxy::cache::disk {
 
 namespace {
 
-constexpr auto relaxed = std::memory_order_relaxed;
 // Carrying is done when so much of the segment is written: what comes last may be large.
 constexpr double done_at = 0.8;
 

@@ -13,12 +13,12 @@ constexpr std::uint32_t record_magic = 0x63527052;  // "RpRc"
 constexpr std::uint8_t carried_flag = 1;
 
 // Places in a header; FORMAT.md has the table.
-namespace at {
+namespace record_at {
 constexpr std::size_t sum = 0, magic = 8, kind = 12, flags = 13, expiry = 14, sequence = 16,
                       primary_low = 24, primary_high = 32, discriminator = 40, id = 48,
                       subject = 56, front_bytes = 64, body_bytes = 68, written = 72, part = 80,
                       unused = 84;
-}  // namespace at
+}  // namespace record_at
 
 /// The extent's section: nothing that its header does not say.
 constexpr std::size_t extent_front(std::uint64_t body_bytes) noexcept {
@@ -128,23 +128,23 @@ void put_body(std::span<const slice> slices,
 
 void seal(const record_header& header, std::uint64_t store, std::span<char> record) noexcept {
     char* const to = record.data();
-    store_at(to + at::magic, record_magic);
-    store_at(to + at::kind, static_cast<std::uint8_t>(header.kind));
-    store_at(to + at::flags, header.carried ? carried_flag : std::uint8_t{0});
-    store_at(to + at::expiry, header.expiry);
-    store_at(to + at::sequence, header.sequence);
-    store_at(to + at::primary_low, header.primary.low);
-    store_at(to + at::primary_high, header.primary.high);
-    store_at(to + at::discriminator, header.discriminator);
-    store_at(to + at::id, header.id);
-    store_at(to + at::subject, header.subject);
-    store_at(to + at::front_bytes, header.front_bytes);
-    store_at(to + at::body_bytes, header.body_bytes);
-    store_at(to + at::written, std::int64_t{header.written.time_since_epoch().count()});
-    store_at(to + at::part, header.part);
-    store_at(to + at::unused, std::uint32_t{0});
-    const auto summed = record.first(header.front_bytes).subspan(at::magic);
-    store_at(to + at::sum, checksum(summed, store));
+    store_at(to + record_at::magic, record_magic);
+    store_at(to + record_at::kind, static_cast<std::uint8_t>(header.kind));
+    store_at(to + record_at::flags, header.carried ? carried_flag : std::uint8_t{0});
+    store_at(to + record_at::expiry, header.expiry);
+    store_at(to + record_at::sequence, header.sequence);
+    store_at(to + record_at::primary_low, header.primary.low);
+    store_at(to + record_at::primary_high, header.primary.high);
+    store_at(to + record_at::discriminator, header.discriminator);
+    store_at(to + record_at::id, header.id);
+    store_at(to + record_at::subject, header.subject);
+    store_at(to + record_at::front_bytes, header.front_bytes);
+    store_at(to + record_at::body_bytes, header.body_bytes);
+    store_at(to + record_at::written, std::int64_t{header.written.time_since_epoch().count()});
+    store_at(to + record_at::part, header.part);
+    store_at(to + record_at::unused, std::uint32_t{0});
+    const auto summed = record.first(header.front_bytes).subspan(record_at::magic);
+    store_at(to + record_at::sum, checksum(summed, store));
 }
 
 record_header restamp(std::span<char> record,
@@ -162,30 +162,30 @@ result<record_header> read_header(std::span<const char> bytes) noexcept {
         return format_errc::truncated;
     }
     const char* const from = bytes.data();
-    if (load_at<std::uint32_t>(from + at::magic) != record_magic) {
+    if (load_at<std::uint32_t>(from + record_at::magic) != record_magic) {
         return format_errc::bad_magic;
     }
-    const auto kind = load_at<std::uint8_t>(from + at::kind);
-    const auto flags = load_at<std::uint8_t>(from + at::flags);
-    const auto written = load_at<std::int64_t>(from + at::written);
+    const auto kind = load_at<std::uint8_t>(from + record_at::kind);
+    const auto flags = load_at<std::uint8_t>(from + record_at::flags);
+    const auto written = load_at<std::int64_t>(from + record_at::written);
     if (kind < static_cast<std::uint8_t>(record_kind::object) ||
         kind > static_cast<std::uint8_t>(record_kind::variants) || (flags & ~carried_flag) != 0 ||
-        load_at<std::uint32_t>(from + at::unused) != 0 || !is_plausible_time(written)) {
+        load_at<std::uint32_t>(from + record_at::unused) != 0 || !is_plausible_time(written)) {
         return format_errc::bad_field;
     }
     record_header header;
     header.kind = static_cast<record_kind>(kind);
     header.carried = flags != 0;
-    header.expiry = load_at<std::uint16_t>(from + at::expiry);
-    header.sequence = load_at<std::uint64_t>(from + at::sequence);
-    header.primary = {.low = load_at<std::uint64_t>(from + at::primary_low),
-                      .high = load_at<std::uint64_t>(from + at::primary_high)};
-    header.discriminator = load_at<std::uint64_t>(from + at::discriminator);
-    header.id = load_at<std::uint64_t>(from + at::id);
-    header.subject = load_at<std::uint64_t>(from + at::subject);
-    header.front_bytes = load_at<std::uint32_t>(from + at::front_bytes);
-    header.body_bytes = load_at<std::uint32_t>(from + at::body_bytes);
-    header.part = load_at<std::uint32_t>(from + at::part);
+    header.expiry = load_at<std::uint16_t>(from + record_at::expiry);
+    header.sequence = load_at<std::uint64_t>(from + record_at::sequence);
+    header.primary = {.low = load_at<std::uint64_t>(from + record_at::primary_low),
+                      .high = load_at<std::uint64_t>(from + record_at::primary_high)};
+    header.discriminator = load_at<std::uint64_t>(from + record_at::discriminator);
+    header.id = load_at<std::uint64_t>(from + record_at::id);
+    header.subject = load_at<std::uint64_t>(from + record_at::subject);
+    header.front_bytes = load_at<std::uint32_t>(from + record_at::front_bytes);
+    header.body_bytes = load_at<std::uint32_t>(from + record_at::body_bytes);
+    header.part = load_at<std::uint32_t>(from + record_at::part);
     header.written = wall_time{std::chrono::milliseconds{written}};
     if (header.front_bytes % 8 != 0 || header.front_bytes > front_most ||
         header.front_bytes < record_header_bytes + 8 * std::uint64_t{blocks_of(header)} ||
@@ -209,8 +209,8 @@ result<record_header> check_front(std::span<const char> bytes,
     if (bytes.size() < header->front_bytes) {
         return format_errc::truncated;
     }
-    const auto summed = bytes.first(header->front_bytes).subspan(at::magic);
-    if (load_at<std::uint64_t>(bytes.data() + at::sum) != checksum(summed, store)) {
+    const auto summed = bytes.first(header->front_bytes).subspan(record_at::magic);
+    if (load_at<std::uint64_t>(bytes.data() + record_at::sum) != checksum(summed, store)) {
         return format_errc::bad_checksum;
     }
     return header;

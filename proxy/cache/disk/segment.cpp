@@ -11,7 +11,7 @@ namespace {
 constexpr std::uint64_t segment_magic = 0x544e454d47455352;  // "RSEGMENT"
 constexpr std::uint64_t footer_magic = 0x5245544f4f465352;   // "RSFOOTER"
 constexpr std::uint32_t segment_version = 1;
-constexpr std::uint8_t carried_flag = 1;
+constexpr std::uint8_t carried_entry_flag = 1;
 
 namespace header_at {
 constexpr std::size_t sum = 0, magic = 8, version = 16, number = 20, sequence = 24, bytes = 32,
@@ -28,7 +28,7 @@ constexpr std::size_t magic = 0, sequence = 8, records_end = 16, closed = 24, en
                       version = 36, sum = 56;
 }  // namespace trailer_at
 
-footer_entry read_entry(const char* from) noexcept {
+footer_entry read_footer_entry(const char* from) noexcept {
     footer_entry read;
     read.kind = static_cast<record_kind>(load_at<std::uint8_t>(from + entry_at::kind));
     read.carried = load_at<std::uint8_t>(from + entry_at::flags) != 0;
@@ -148,10 +148,10 @@ result<std::vector<footer_entry>> read_footer(std::span<const char> footer,
         const auto kind = load_at<std::uint8_t>(from + entry_at::kind);
         if (kind < static_cast<std::uint8_t>(record_kind::object) ||
             kind > static_cast<std::uint8_t>(record_kind::variants) ||
-            load_at<std::uint8_t>(from + entry_at::flags) > carried_flag) {
+            load_at<std::uint8_t>(from + entry_at::flags) > carried_entry_flag) {
             return format_errc::bad_field;
         }
-        const auto entry = read_entry(from);
+        const auto entry = read_footer_entry(from);
         if (entry.offset < free_from || entry.bytes < record_header_bytes ||
             entry.offset + entry.bytes > end->records_end) {
             return format_errc::bad_length;
@@ -187,7 +187,7 @@ std::vector<char> segment_fill::footer(std::uint64_t store,
         store_at(to + entry_at::size, static_cast<std::uint32_t>(entry.bytes / alignment));
         store_at(to + entry_at::expiry, entry.expiry);
         store_at(to + entry_at::kind, static_cast<std::uint8_t>(entry.kind));
-        store_at(to + entry_at::flags, entry.carried ? carried_flag : std::uint8_t{0});
+        store_at(to + entry_at::flags, entry.carried ? carried_entry_flag : std::uint8_t{0});
         store_at(to + entry_at::unused, std::uint32_t{0});
         to += footer_entry_bytes;
     }

@@ -1,5 +1,7 @@
 #include "proxy/cache/disk/space.hpp"
 
+#include "proxy/base/relaxed.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -7,8 +9,6 @@
 namespace reprise::proxy::cache::disk {
 
 namespace {
-
-constexpr auto relaxed = std::memory_order_relaxed;
 
 // The threshold is a mean over about so many reclaimed segments.
 constexpr double segments_remembered = 32;

@@ -1,6 +1,7 @@
 #include "proxy/cache/disk/tier.hpp"
 
 #include "proxy/base/log.hpp"
+#include "proxy/base/relaxed.hpp"
 #include "proxy/cache/disk/arriving_object.hpp"
 #include "proxy/cache/disk/core.hpp"
 #include "proxy/cache/disk/journal.hpp"
@@ -22,8 +23,6 @@
 namespace reprise::proxy::cache::disk {
 
 namespace {
-
-constexpr auto relaxed = std::memory_order_relaxed;
 
 [[noreturn]] void refuse(const std::string& path, const std::string& why) {
     throw std::runtime_error{"disk: " + path + ": " + why};

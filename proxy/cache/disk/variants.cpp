@@ -14,16 +14,16 @@ namespace reprise::proxy::cache::disk {
 namespace {
 
 // url_bytes u32, variants u32, URL; then for each variant what follows, and its names.
-constexpr std::size_t section_bytes = 8;
-namespace at {
+constexpr std::size_t directory_bytes = 8;
+namespace variant_at {
 constexpr std::size_t discriminator = 0, id = 8, response_time = 16, expiry = 24, names = 26;
-}  // namespace at
+}  // namespace variant_at
 constexpr std::size_t variant_bytes = 28;
 
 constexpr auto most_variants = memory_tier::most_variants;
 
 std::uint64_t front_of(const variant_directory& directory) noexcept {
-    std::uint64_t bytes = record_header_bytes + section_bytes + directory.url.size();
+    std::uint64_t bytes = record_header_bytes + directory_bytes + directory.url.size();
     for (const auto& one : directory.variants) {
         bytes += variant_bytes + one.names.size();
     }
@@ -112,14 +112,14 @@ record_header encode(const directory_source& what,
     char* to = into.data() + record_header_bytes;
     store_at(to, static_cast<std::uint32_t>(directory.url.size()));
     store_at(to + 4, static_cast<std::uint32_t>(directory.variants.size()));
-    to = std::copy(directory.url.begin(), directory.url.end(), to + section_bytes);
+    to = std::copy(directory.url.begin(), directory.url.end(), to + directory_bytes);
     for (const auto& one : directory.variants) {
-        store_at(to + at::discriminator, one.discriminator);
-        store_at(to + at::id, one.id);
-        store_at(to + at::response_time,
+        store_at(to + variant_at::discriminator, one.discriminator);
+        store_at(to + variant_at::id, one.id);
+        store_at(to + variant_at::response_time,
                  std::int64_t{one.response_time.time_since_epoch().count()});
-        store_at(to + at::expiry, one.expiry);
-        store_at(to + at::names, static_cast<std::uint16_t>(one.names.size()));
+        store_at(to + variant_at::expiry, one.expiry);
+        store_at(to + variant_at::names, static_cast<std::uint16_t>(one.names.size()));
         to = std::copy(one.names.begin(), one.names.end(), to + variant_bytes);
         if (is_later(one.expiry, header.expiry, stamp.now)) {
             header.expiry = one.expiry;
@@ -138,15 +138,15 @@ result<std::string_view> read_variants_url(std::span<const char> front) noexcept
     if (front.size() < header->front_bytes) {
         return format_errc::truncated;
     }
-    if (header->body_bytes != 0 || header->front_bytes < record_header_bytes + section_bytes) {
+    if (header->body_bytes != 0 || header->front_bytes < record_header_bytes + directory_bytes) {
         return format_errc::bad_length;
     }
     const char* const section = front.data() + record_header_bytes;
     const auto bytes = load_at<std::uint32_t>(section);
-    if (bytes > header->front_bytes - record_header_bytes - section_bytes) {
+    if (bytes > header->front_bytes - record_header_bytes - directory_bytes) {
         return format_errc::bad_length;
     }
-    return std::string_view{section + section_bytes, bytes};
+    return std::string_view{section + directory_bytes, bytes};
 }
 
 result<variant_directory> read_variants(std::span<const char> front) {
@@ -168,8 +168,8 @@ result<variant_directory> read_variants(std::span<const char> front) {
             return format_errc::bad_length;
         }
         const char* const from = rest.data();
-        const auto time = load_at<std::int64_t>(from + at::response_time);
-        const std::size_t names = load_at<std::uint16_t>(from + at::names);
+        const auto time = load_at<std::int64_t>(from + variant_at::response_time);
+        const std::size_t names = load_at<std::uint16_t>(from + variant_at::names);
         rest.remove_prefix(variant_bytes);
         if (names > rest.size()) {
             return format_errc::bad_length;
@@ -177,11 +177,12 @@ result<variant_directory> read_variants(std::span<const char> front) {
         if (!is_plausible_time(time)) {
             return format_errc::bad_field;
         }
-        read.variants.push_back({.names = std::string{rest.substr(0, names)},
-                                 .discriminator = load_at<std::uint64_t>(from + at::discriminator),
-                                 .id = load_at<std::uint64_t>(from + at::id),
-                                 .response_time = wall_time{std::chrono::milliseconds{time}},
-                                 .expiry = load_at<std::uint16_t>(from + at::expiry)});
+        read.variants.push_back(
+            {.names = std::string{rest.substr(0, names)},
+             .discriminator = load_at<std::uint64_t>(from + variant_at::discriminator),
+             .id = load_at<std::uint64_t>(from + variant_at::id),
+             .response_time = wall_time{std::chrono::milliseconds{time}},
+             .expiry = load_at<std::uint16_t>(from + variant_at::expiry)});
         rest.remove_prefix(names);
     }
     if (rest.size() >= 8) {

@@ -1,4 +1,5 @@
 #include "proxy/base/log.hpp"
+#include "proxy/base/relaxed.hpp"
 #include "proxy/cache/disk/contents_loader.hpp"
 #include "proxy/cache/disk/large_body.hpp"
 #include "proxy/cache/disk/record_read.hpp"
@@ -13,10 +14,6 @@
 // What the writer does with one task: encode it at the end of the log, and make room for that.
 
 namespace reprise::proxy::cache::disk {
-
-namespace {
-constexpr auto relaxed = std::memory_order_relaxed;
-}  // namespace
 
 std::uint64_t response_task::discriminator() const noexcept {
     return response->vary.empty()

@@ -1,14 +1,12 @@
 #include "proxy/cache/memory/invalidation_times.hpp"
 
+#include "proxy/base/relaxed.hpp"
+
 #include <algorithm>
 #include <chrono>
 #include <limits>
 
 namespace reprise::proxy::cache {
-
-namespace {
-constexpr auto relaxed = std::memory_order_relaxed;
-}  // namespace
 
 invalidation_times::invalidation_times()
     : seconds_{std::make_unique<std::atomic<std::uint32_t>[]>(slots)} {}

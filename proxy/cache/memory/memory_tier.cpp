@@ -1,5 +1,6 @@
 #include "proxy/cache/memory/memory_tier.hpp"
 
+#include "proxy/base/relaxed.hpp"
 #include "proxy/cache/memory/store_stripe.hpp"
 #include "proxy/cache/recency.hpp"
 
@@ -15,7 +16,6 @@ namespace reprise::proxy::cache {
 
 namespace {
 
-constexpr auto relaxed = std::memory_order_relaxed;
 constexpr std::size_t most_stripes = 64;
 
 std::size_t stripes_for(const store_plan& plan) noexcept {

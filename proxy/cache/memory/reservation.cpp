@@ -1,11 +1,11 @@
 #include "proxy/cache/memory/reservation.hpp"
 
+#include "proxy/base/relaxed.hpp"
 #include "proxy/cache/memory/memory_tier.hpp"
 
 namespace reprise::proxy::cache {
 
 namespace {
-constexpr auto relaxed = std::memory_order_relaxed;
 
 // True if `bytes` in all may be promised to a holder of `own`, with `promised` already promised.
 bool may_have(std::uint64_t capacity,

@@ -8,7 +8,7 @@ constexpr std::uint64_t small_percent = 10;
 constexpr std::uint8_t most_uses = 3;      // two bits in the paper
 constexpr std::uint8_t uses_for_main = 2;  // "accessed more than once"
 
-enum queue : std::uint8_t { in_small, in_main };
+enum fifo : std::uint8_t { in_small, in_main };
 
 }  // namespace
 

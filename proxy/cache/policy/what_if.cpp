@@ -2,6 +2,7 @@
 
 #include "proxy/cache/policy/what_if.hpp"
 
+#include "proxy/base/relaxed.hpp"
 #include "proxy/cache/policy/what_if_parts.hpp"
 
 #include <algorithm>
@@ -13,7 +14,6 @@ namespace reprise::proxy::cache {
 
 namespace {
 
-constexpr auto relaxed = std::memory_order_relaxed;
 constexpr std::array probations{0.02, 0.1};
 constexpr std::array sizes{0.25, 0.5, 2.0, 4.0};
 constexpr std::array size_names{"x1/4", "x1/2", "x2", "x4"};

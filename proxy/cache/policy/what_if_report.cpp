@@ -1,5 +1,6 @@
 // What the ghosts have to tell, and the advice that follows from it.
 
+#include "proxy/base/relaxed.hpp"
 #include "proxy/cache/policy/what_if.hpp"
 #include "proxy/cache/policy/what_if_parts.hpp"
 
@@ -10,8 +11,6 @@
 namespace reprise::proxy::cache {
 
 namespace {
-
-constexpr auto relaxed = std::memory_order_relaxed;
 
 std::string percent(double share, int digits = 1) {
     char text[32];

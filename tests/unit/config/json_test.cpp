@@ -82,13 +82,13 @@ TEST_SUITE("config/json") {
     TEST_CASE("what is brief is cut between characters, and control characters are escaped") {
         CHECK(brief(value_of_text("[1, [2, {\"a\": \"b\"}]]")) == "[1, [2, {\"a\": \"b\"}]]");
         CHECK(brief(value_of_text("[1, 2, 3, 4, 5, 6]"), 10) == "[1, 2, ...");
-        CHECK(quoted("a\"b\\c\n\x1b\x7f") == "\"a\\\"b\\\\c\\u000a\\u001b\\u007f\"");
-        CHECK(quoted("\xc2\x9b"
-                     "caf\xc3\xa9") == "\"\\u009bcaf\xc3\xa9\"");
+        CHECK(in_quotes("a\"b\\c\n\x1b\x7f") == "\"a\\\"b\\\\c\\u000a\\u001b\\u007f\"");
+        CHECK(in_quotes("\xc2\x9b"
+                        "caf\xc3\xa9") == "\"\\u009bcaf\xc3\xa9\"");
         for (std::size_t most = 4; most < 20; ++most) {
             CAPTURE(most);
-            const auto cut = quoted("\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\xc3\xa9\xe2\x82\xac",
-                                    most);
+            const auto cut = in_quotes("\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\xc3\xa9\xe2\x82\xac",
+                                       most);
             CHECK(cut.size() <= std::max<std::size_t>(most, 3));
             // Valid UTF-8: the JSON reader takes nothing else.
             CHECK(std::holds_alternative<json_value>(
