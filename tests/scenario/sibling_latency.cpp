@@ -27,7 +27,7 @@ struct latencies {
     }
 };
 
-std::string path_of(int i) {
+std::string object_path(int i) {
     return "/" + std::to_string(i);
 }
 
@@ -35,9 +35,9 @@ latencies ask_for_all(const fleet& f, proxy_process& node, bool& right) {
     latencies out;
     for (int i = 0; i < misses; ++i) {
         const auto begin = std::chrono::steady_clock::now();
-        const auto got = node.get(f.origin.url(path_of(i)));
+        const auto got = node.get(f.origin.url(object_path(i)));
         out.note(std::chrono::steady_clock::now() - begin);
-        right = right && got.status == 200 && got.body == "body of " + path_of(i);
+        right = right && got.status == 200 && got.body == "body of " + object_path(i);
     }
     return out;
 }
@@ -95,7 +95,7 @@ TEST_SUITE("scenario/sibling_latency") {
             fleet f{2, settings};
             f.serve_everything();
             for (int i = 0; i < misses; ++i) {
-                CHECK(f[0].get(f.origin.url(path_of(i))).status == 200);
+                CHECK(f[0].get(f.origin.url(object_path(i))).status == 200);
             }
             liar as{f, 0, one.asked};
             f.tell(1,

@@ -18,7 +18,7 @@ namespace reprise::tests {
 
 namespace {
 
-void must(bool done) {
+void must_set_up(bool done) {
     if (!done) {
         throw std::runtime_error("OpenSSL could not set a peer up");
     }
@@ -28,9 +28,9 @@ template <class T, class Read>
 T* from_pem(const std::string& text, Read&& read) {
     const std::unique_ptr<BIO, int (*)(BIO*)> bio{
         BIO_new_mem_buf(text.data(), static_cast<int>(text.size())), &BIO_free};
-    must(bio != nullptr);
+    must_set_up(bio != nullptr);
     T* made = read(bio.get());
-    must(made != nullptr);
+    must_set_up(made != nullptr);
     return made;
 }
 
@@ -57,7 +57,7 @@ tls_peer::tls_peer(ssl_ctx_st* context, int socket)
     : context_{context},
       ssl_{nullptr},
       socket_{socket} {
-    must(context_ != nullptr);
+    must_set_up(context_ != nullptr);
     ::signal(SIGPIPE, SIG_IGN);  // OpenSSL writes without MSG_NOSIGNAL
     const auto flags = ::fcntl(socket_, F_GETFL);
     ::fcntl(socket_, F_SETFL, flags & ~O_NONBLOCK);
@@ -78,7 +78,7 @@ tls_peer tls_peer::client(int socket, const wishes& wanted) {
         auto* trusted = from_pem<X509>(wanted.trusted, [](BIO* in) {
             return PEM_read_bio_X509(in, nullptr, nullptr, nullptr);
         });
-        must(X509_STORE_add_cert(SSL_CTX_get_cert_store(context), trusted) == 1);
+        must_set_up(X509_STORE_add_cert(SSL_CTX_get_cert_store(context), trusted) == 1);
         X509_free(trusted);
         SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
     }
@@ -90,16 +90,16 @@ tls_peer tls_peer::client(int socket, const wishes& wanted) {
         SSL_CTX_set_max_proto_version(context, wanted.newest);
     }
     made.ssl_ = SSL_new(context);
-    must(made.ssl_ != nullptr && SSL_set_fd(made.ssl_, socket) == 1);
+    must_set_up(made.ssl_ != nullptr && SSL_set_fd(made.ssl_, socket) == 1);
     made.read_for(wanted.limit);
     if (!wanted.host.empty()) {
-        must(SSL_set_tlsext_host_name(made.ssl_, wanted.host.c_str()) == 1 &&
-             SSL_set1_host(made.ssl_, wanted.host.c_str()) == 1);
+        must_set_up(SSL_set_tlsext_host_name(made.ssl_, wanted.host.c_str()) == 1 &&
+                    SSL_set1_host(made.ssl_, wanted.host.c_str()) == 1);
     }
     if (!wanted.alpn.empty()) {
-        must(SSL_set_alpn_protos(made.ssl_,
-                                 reinterpret_cast<const unsigned char*>(wanted.alpn.data()),
-                                 static_cast<unsigned>(wanted.alpn.size())) == 0);
+        must_set_up(SSL_set_alpn_protos(made.ssl_,
+                                        reinterpret_cast<const unsigned char*>(wanted.alpn.data()),
+                                        static_cast<unsigned>(wanted.alpn.size())) == 0);
     }
     SSL_set_connect_state(made.ssl_);
     return made;
@@ -113,12 +113,12 @@ tls_peer tls_peer::server(int socket, const made_certificate& identity) {
     auto* key = from_pem<EVP_PKEY>(identity.key, [](BIO* in) {
         return PEM_read_bio_PrivateKey(in, nullptr, nullptr, nullptr);
     });
-    must(SSL_CTX_use_certificate(made.context_, certificate) == 1 &&
-         SSL_CTX_use_PrivateKey(made.context_, key) == 1);
+    must_set_up(SSL_CTX_use_certificate(made.context_, certificate) == 1 &&
+                SSL_CTX_use_PrivateKey(made.context_, key) == 1);
     X509_free(certificate);
     EVP_PKEY_free(key);
     made.ssl_ = SSL_new(made.context_);
-    must(made.ssl_ != nullptr && SSL_set_fd(made.ssl_, socket) == 1);
+    must_set_up(made.ssl_ != nullptr && SSL_set_fd(made.ssl_, socket) == 1);
     SSL_set_accept_state(made.ssl_);
     return made;
 }

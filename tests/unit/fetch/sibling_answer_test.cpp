@@ -10,7 +10,7 @@ using namespace reprise::proxy::fetch;
 
 namespace {
 
-std::string get(const std::string& fields = "") {
+std::string asking(const std::string& fields = "") {
     return "GET http://a.example/x HTTP/1.1\r\nHost: a.example\r\n" + fields +
            "Cache-Control: only-if-cached\r\n\r\n";
 }
@@ -19,57 +19,57 @@ std::string get(const std::string& fields = "") {
 sibling_answer judged(const std::string& status_line,
                       const std::string& fields,
                       std::size_t body = 0,
-                      const std::string& request = get()) {
+                      const std::string& request = asking()) {
     const auto bytes = status_line + "\r\n" + fields + "\r\n";
     http::response_head head;
     REQUIRE(http::parse_response_head(bytes, head, {}).state == http::head_state::done);
     return judge_sibling_answer(head, bytes.size() + body, request);
 }
 
-const std::string ok = "HTTP/1.1 200 OK";
-const std::string of_five = "Age: 7\r\nContent-Length: 5\r\n";
+const std::string ok_line = "HTTP/1.1 200 OK";
+const std::string aged_five = "Age: 7\r\nContent-Length: 5\r\n";
 
 }  // namespace
 
 TEST_SUITE_BEGIN("fetch/sibling_answer");
 
 TEST_CASE("what has an Age comes from a store, and answers") {
-    const auto got = judged(ok, of_five, 5);
+    const auto got = judged(ok_line, aged_five, 5);
     CHECK(got.is_framed);
     CHECK(got.age == std::chrono::seconds{7});
-    CHECK(!judged(ok, "Content-Length: 5\r\n", 5).age);
-    CHECK(!judged(ok, "Age: old\r\nContent-Length: 5\r\n", 5).age);
+    CHECK(!judged(ok_line, "Content-Length: 5\r\n", 5).age);
+    CHECK(!judged(ok_line, "Age: old\r\nContent-Length: 5\r\n", 5).age);
 }
 
 TEST_CASE("successes, redirections and what is gone answer; errors and refusals do not") {
     for (const auto* status : {"200", "203", "301", "308", "404", "410"}) {
         CAPTURE(status);
-        CHECK(judged("HTTP/1.1 " + std::string{status} + " x", of_five).age);
+        CHECK(judged("HTTP/1.1 " + std::string{status} + " x", aged_five).age);
     }
     for (const auto* status : {"400", "403", "405", "414", "500", "502", "503", "504"}) {
         CAPTURE(status);
-        CHECK(!judged("HTTP/1.1 " + std::string{status} + " x", of_five).age);
+        CHECK(!judged("HTTP/1.1 " + std::string{status} + " x", aged_five).age);
     }
 }
 
 TEST_CASE("an answer that ends with its connection is none: the end may be the sibling's") {
-    const auto got = judged(ok, "Age: 7\r\n", 5);
+    const auto got = judged(ok_line, "Age: 7\r\n", 5);
     CHECK(got.is_framed);
     CHECK(!got.age);
     CHECK(!got.frees_connection);
-    CHECK(judged(ok, "Age: 7\r\nTransfer-Encoding: chunked\r\n").age);
+    CHECK(judged(ok_line, "Age: 7\r\nTransfer-Encoding: chunked\r\n").age);
 }
 
 TEST_CASE("what is framed in two ways is not judged at all") {
-    CHECK(!judged(ok, of_five + "Transfer-Encoding: chunked\r\n").is_framed);
-    CHECK(!judged(ok, of_five + "Content-Length: 6\r\n").is_framed);
+    CHECK(!judged(ok_line, aged_five + "Transfer-Encoding: chunked\r\n").is_framed);
+    CHECK(!judged(ok_line, aged_five + "Content-Length: 6\r\n").is_framed);
 }
 
 TEST_CASE("it has begun with its first byte of body, or where it has none") {
-    CHECK(!judged(ok, of_five, 0).has_begun);
-    CHECK(judged(ok, of_five, 1).has_begun);
-    CHECK(!judged(ok, "Age: 7\r\nTransfer-Encoding: chunked\r\n", 0).has_begun);
-    CHECK(judged(ok, "Age: 7\r\nContent-Length: 0\r\n", 0).has_begun);
+    CHECK(!judged(ok_line, aged_five, 0).has_begun);
+    CHECK(judged(ok_line, aged_five, 1).has_begun);
+    CHECK(!judged(ok_line, "Age: 7\r\nTransfer-Encoding: chunked\r\n", 0).has_begun);
+    CHECK(judged(ok_line, "Age: 7\r\nContent-Length: 0\r\n", 0).has_begun);
     CHECK(judged("HTTP/1.1 204 No Content", "Age: 7\r\n", 0).has_begun);
 }
 
@@ -91,16 +91,16 @@ TEST_CASE("a connection is free when all that was framed has come, and not a byt
 TEST_CASE("a 304 answers a request with conditions alone") {
     const std::string not_modified = "HTTP/1.1 304 Not Modified";
     CHECK(!judged(not_modified, "Age: 7\r\n").age);
-    CHECK(judged(not_modified, "Age: 7\r\n", 0, get("If-None-Match: \"e\"\r\n")).age);
-    const auto since = get("If-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT\r\n");
+    CHECK(judged(not_modified, "Age: 7\r\n", 0, asking("If-None-Match: \"e\"\r\n")).age);
+    const auto since = asking("If-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT\r\n");
     CHECK(judged(not_modified, "Age: 7\r\n", 0, since).age);
-    CHECK(!judged(not_modified, "Age: 7\r\n", 0, get("Range: bytes=0-4\r\n")).age);
+    CHECK(!judged(not_modified, "Age: 7\r\n", 0, asking("Range: bytes=0-4\r\n")).age);
 }
 
 TEST_CASE("a part answers whoever asked for that part") {
     const auto answers = [](const std::string& range, const std::string& content_range) {
-        const auto request = get(range.empty() ? "" : "Range: bytes=" + range + "\r\n");
-        return judged("HTTP/1.1 206 Partial Content", of_five + content_range, 5, request)
+        const auto request = asking(range.empty() ? "" : "Range: bytes=" + range + "\r\n");
+        return judged("HTTP/1.1 206 Partial Content", aged_five + content_range, 5, request)
             .age.has_value();
     };
     const std::string middle = "Content-Range: bytes 5-9/20\r\n";
@@ -127,9 +127,9 @@ TEST_CASE("many parts answer whoever asked for several") {
     const std::string parts = "Content-Type: Multipart/Byteranges; boundary=x\r\n";
     const auto answers = [&](const std::string& range, const std::string& type) {
         return judged("HTTP/1.1 206 Partial Content",
-                      of_five + type,
+                      aged_five + type,
                       5,
-                      get("Range: bytes=" + range + "\r\n"))
+                      asking("Range: bytes=" + range + "\r\n"))
             .age.has_value();
     };
     CHECK(answers("0-1,7-9", parts));
@@ -142,7 +142,7 @@ TEST_CASE("a request that cannot be read again has no claim to a part or a 304")
          {"", "GET", "GET / HTTP/1.1\r\n", "GET / HTTP/1.1\r\nno field\r\n\r\n"}) {
         CAPTURE(request);
         CHECK(!judged("HTTP/1.1 304 Not Modified", "Age: 7\r\n", 0, request).age);
-        CHECK(judged(ok, of_five, 5, request).age);
+        CHECK(judged(ok_line, aged_five, 5, request).age);
     }
 }
 

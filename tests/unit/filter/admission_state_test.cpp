@@ -22,10 +22,9 @@ namespace reprise::filter {
 using std::chrono::seconds;
 using std::chrono::sys_seconds;
 using test::nth_key;
+using test::start;
 
 namespace {
-
-constexpr sys_seconds start{seconds{1'700'000'000}};
 
 const admission_settings small{
     .objects = 40, .age = seconds{60}, .false_positive_rate = 0.01, .layers = 2};

@@ -15,10 +15,9 @@ namespace reprise::filter {
 using std::chrono::seconds;
 using std::chrono::sys_seconds;
 using test::nth_key;
+using test::start;
 
 namespace {
-
-constexpr sys_seconds start{seconds{1'700'000'000}};
 
 admission_settings settings_of(std::uint64_t objects, seconds age, unsigned layers = 1) {
     // A rate so low that a test of a few thousand keys sees no false positive.

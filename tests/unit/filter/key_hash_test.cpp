@@ -1,6 +1,7 @@
 // The vectors were made by libxxhash 0.8.1's own (not inlined) functions, in a C program.
 
 #include "filter/key_hash.hpp"
+#include "tests/unit/filter/keys.hpp"
 
 #include <doctest/doctest.h>
 
@@ -14,17 +15,7 @@
 
 namespace reprise::filter {
 
-namespace {
-
-hash_seed counting_seed() {
-    hash_seed seed{};
-    for (std::size_t i = 0; i < seed.size(); ++i) {
-        seed[i] = static_cast<std::byte>(i);
-    }
-    return seed;
-}
-
-}  // namespace
+using test::counting_seed;
 
 TEST_SUITE("filter/key_hash") {
     TEST_CASE("a seed makes the secret that XXH3_generateSecret makes") {

@@ -3,6 +3,8 @@
 
 #include "filter/key_hash.hpp"
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 
 namespace reprise::filter::test {
@@ -20,6 +22,18 @@ constexpr key_hash nth_key(std::uint64_t family, std::uint64_t i) noexcept {
     const auto low = mix(mix(family) ^ i);
     return {.low = low, .high = mix(low ^ 0x5bd1e995)};
 }
+
+/// Bytes that count from zero.
+inline hash_seed counting_seed() {
+    hash_seed seed{};
+    for (std::size_t i = 0; i < seed.size(); ++i) {
+        seed[i] = static_cast<std::byte>(i);
+    }
+    return seed;
+}
+
+/// When admission begins to see requests.
+inline constexpr std::chrono::sys_seconds start{std::chrono::seconds{1'700'000'000}};
 
 /// `empty` with the first keys of a family in it.
 template <class Filter>

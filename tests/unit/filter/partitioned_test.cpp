@@ -13,7 +13,7 @@ using test::nth_key;
 
 namespace {
 
-partitioned_bloom filled(bloom_size size, std::uint64_t family, std::uint64_t keys) {
+partitioned_bloom partitions_filled(bloom_size size, std::uint64_t family, std::uint64_t keys) {
     return test::filled(partitioned_bloom{size}, family, keys);
 }
 
@@ -22,7 +22,7 @@ partitioned_bloom filled(bloom_size size, std::uint64_t family, std::uint64_t ke
 TEST_SUITE("filter/partitioned") {
     TEST_CASE("a key sets one bit in each partition") {
         for (std::uint64_t i = 0; i < 200; ++i) {
-            const auto filter = filled({9 * 37, 9}, i, 1);
+            const auto filter = partitions_filled({9 * 37, 9}, i, 1);
             CHECK(filter.bits_on() == 9);
             for (unsigned partition = 0; partition < 9; ++partition) {
                 CHECK(filter.bits_on(partition) == 1);
@@ -59,8 +59,9 @@ TEST_SUITE("filter/partitioned") {
             double sum = 0;
             double squares = 0;
             for (std::uint64_t family = 1; family <= filters; ++family) {
-                const auto rate = static_cast<double>(
-                                      found(filled(size, family, keys), family + 10'000, asked)) /
+                const auto rate = static_cast<double>(found(partitions_filled(size, family, keys),
+                                                            family + 10'000,
+                                                            asked)) /
                                   asked;
                 sum += rate;
                 squares += rate * rate;
@@ -74,7 +75,7 @@ TEST_SUITE("filter/partitioned") {
 
     TEST_CASE("a filter knows its own rate from its own bits") {
         constexpr bloom_size size{9'600, 6};
-        const auto filter = filled(size, 1, 1'000);
+        const auto filter = partitions_filled(size, 1, 1'000);
         std::uint64_t on = 0;
         double rate = 1;
         for (unsigned partition = 0; partition < 6; ++partition) {

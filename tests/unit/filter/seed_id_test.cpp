@@ -1,4 +1,5 @@
 #include "filter/seed_id.hpp"
+#include "tests/unit/filter/keys.hpp"
 
 #include <doctest/doctest.h>
 
@@ -7,6 +8,8 @@
 #include <string>
 
 namespace reprise::filter {
+
+using test::counting_seed;
 
 namespace {
 
@@ -17,14 +20,6 @@ std::string hex(const seed_id& id) {
         out += "0123456789abcdef"[std::to_integer<unsigned>(byte) & 15];
     }
     return out;
-}
-
-hash_seed counting_seed() {
-    hash_seed seed{};
-    for (std::size_t i = 0; i < seed.size(); ++i) {
-        seed[i] = static_cast<std::byte>(i);
-    }
-    return seed;
 }
 
 }  // namespace

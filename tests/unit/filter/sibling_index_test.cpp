@@ -15,7 +15,7 @@ using test::nth_key;
 
 namespace {
 
-constexpr bloom_size small{.bits = 1'900, .probes = 2};
+constexpr bloom_size narrow{.bits = 1'900, .probes = 2};
 constexpr std::uint64_t keys = 100;  // of each sibling
 
 void insert(std::vector<std::uint64_t>& words, bloom_size size, key_hash key) {
@@ -27,7 +27,7 @@ void insert(std::vector<std::uint64_t>& words, bloom_size size, key_hash key) {
 }
 
 /// The digest of the first keys of a family.
-std::vector<std::uint64_t> digest_of(std::uint64_t family, bloom_size size = small) {
+std::vector<std::uint64_t> digest_of(std::uint64_t family, bloom_size size = narrow) {
     std::vector<std::uint64_t> words((size.bits + 63) / 64);
     for (std::uint64_t i = 0; i < keys; ++i) {
         insert(words, size, nth_key(family, i));
@@ -80,14 +80,14 @@ TEST_SUITE("filter/sibling_index") {
         for (unsigned sibling = 0; sibling < sibling_index::capacity; ++sibling) {
             CAPTURE(sibling);
             digests.push_back(digest_of(sibling));
-            index.put(sibling, small, digests.back());
+            index.put(sibling, narrow, digests.back());
             unsigned wrong = 0;
             for (std::uint64_t i = 0; i < 50; ++i) {
                 for (const auto family : {std::uint64_t{sibling} / 2, std::uint64_t{1'000}}) {
                     const auto key = nth_key(family, i);
                     sibling_mask expected = 0;
                     for (unsigned s = 0; s < digests.size(); ++s) {
-                        expected |= sibling_mask{may_contain(digests[s], small, key)} << s;
+                        expected |= sibling_mask{may_contain(digests[s], narrow, key)} << s;
                     }
                     wrong += reader.may_hold(key) == expected ? 0 : 1;
                 }
@@ -116,10 +116,10 @@ TEST_SUITE("filter/sibling_index") {
 
     TEST_CASE("siblings whose numbers meet in a narrow row get a wider one") {
         sibling_index index;
-        index.put(1, small, digest_of(1));
-        CHECK(index.bytes_with(33, small) == small.bits * 8);
-        index.put(33, small, digest_of(33));
-        CHECK(index.bytes() == small.bits * 8);
+        index.put(1, narrow, digest_of(1));
+        CHECK(index.bytes_with(33, narrow) == narrow.bits * 8);
+        index.put(33, narrow, digest_of(33));
+        CHECK(index.bytes() == narrow.bits * 8);
         CHECK(index.words_of(1) == digest_of(1));
         CHECK(index.words_of(33) == digest_of(33));
         sibling_index::reader reader{index};
@@ -131,12 +131,12 @@ TEST_SUITE("filter/sibling_index") {
         sibling_index index;
         for (unsigned sibling = 0; sibling < 64; ++sibling) {
             CAPTURE(sibling);
-            const auto told = index.bytes_with(sibling, small);
-            index.put(sibling, small, digest_of(sibling));
+            const auto told = index.bytes_with(sibling, narrow);
+            index.put(sibling, narrow, digest_of(sibling));
             CHECK(index.bytes() == told);
-            CHECK(index.bytes_with(sibling, small) == told);
+            CHECK(index.bytes_with(sibling, narrow) == told);
             const auto slice = sibling < 8 ? 8 : sibling < 16 ? 16 : sibling < 32 ? 32 : 64;
-            CHECK(index.bytes() == small.bits * slice / 8);
+            CHECK(index.bytes() == narrow.bits * slice / 8);
         }
     }
 
@@ -146,7 +146,7 @@ TEST_SUITE("filter/sibling_index") {
         const auto number = [](unsigned i) { return (190 - 3 * i) % 64; };
         sibling_index index;
         for (unsigned i = 0; i < count; ++i) {
-            index.put(number(i), small, digest_of(i));
+            index.put(number(i), narrow, digest_of(i));
             for (unsigned before = 0; before <= i; ++before) {
                 CAPTURE(i);
                 CAPTURE(before);
@@ -165,11 +165,11 @@ TEST_SUITE("filter/sibling_index") {
             sibling_index index;
             sibling_index::reader reader{index};
             for (unsigned sibling = 0; sibling < siblings; ++sibling) {
-                index.put(sibling, small, digest_of(sibling));
+                index.put(sibling, narrow, digest_of(sibling));
             }
             const auto bytes = index.bytes();
             for (unsigned sibling = 0; sibling < siblings; ++sibling) {
-                index.put(sibling, small, digest_of(100 + sibling));
+                index.put(sibling, narrow, digest_of(100 + sibling));
             }
             (void)reader.may_hold(nth_key(1, 1));
             index.reclaim();
@@ -184,29 +184,29 @@ TEST_SUITE("filter/sibling_index") {
     TEST_CASE("flipping the places of a delta makes the newer digest of the older") {
         sibling_index index;
         for (unsigned sibling = 0; sibling < 20; ++sibling) {
-            index.put(sibling, small, digest_of(sibling));
+            index.put(sibling, narrow, digest_of(sibling));
         }
         const auto places = places_between(digest_of(13), digest_of(99));
-        REQUIRE(index.flip(13, small, places));
+        REQUIRE(index.flip(13, narrow, places));
         CHECK(index.words_of(13) == digest_of(99));
         CHECK(index.words_of(12) == digest_of(12));
         CHECK(index.words_of(14) == digest_of(14));
         sibling_index::reader reader{index};
         CHECK((reader.may_hold(nth_key(99, 0)) >> 13 & 1) == 1);
-        REQUIRE(index.flip(13, small, places));
+        REQUIRE(index.flip(13, narrow, places));
         CHECK(index.words_of(13) == digest_of(13));
     }
 
     TEST_CASE("a delta for another size, another sibling or places past the end changes nothing") {
         sibling_index index;
-        index.put(1, small, digest_of(1));
+        index.put(1, narrow, digest_of(1));
         const std::vector<std::uint64_t> first{0};
-        CHECK(!index.flip(2, small, first));
-        CHECK(!index.flip(1, {.bits = small.bits + 1, .probes = 2}, first));
-        CHECK(!index.flip(1, {.bits = small.bits, .probes = 3}, first));
-        CHECK(!index.flip(1, small, std::vector<std::uint64_t>{0, small.bits}));
+        CHECK(!index.flip(2, narrow, first));
+        CHECK(!index.flip(1, {.bits = narrow.bits + 1, .probes = 2}, first));
+        CHECK(!index.flip(1, {.bits = narrow.bits, .probes = 3}, first));
+        CHECK(!index.flip(1, narrow, std::vector<std::uint64_t>{0, narrow.bits}));
         CHECK(index.words_of(1) == digest_of(1));
-        CHECK(index.flip(1, small, {}));
+        CHECK(index.flip(1, narrow, {}));
         CHECK(index.words_of(1) == digest_of(1));
     }
 
@@ -229,8 +229,8 @@ TEST_SUITE("filter/sibling_index") {
         sibling_index index;
         sibling_index::reader reader{index};
         constexpr bloom_size larger{.bits = 3'800, .probes = 2};
-        index.put(4, small, digest_of(4));
-        index.put(9, small, digest_of(9));
+        index.put(4, narrow, digest_of(4));
+        index.put(9, narrow, digest_of(9));
         index.put(4, larger, digest_of(4, larger));
         CHECK(index.groups() == 2);
         CHECK(index.words_of(4) == digest_of(4, larger));
@@ -247,15 +247,15 @@ TEST_SUITE("filter/sibling_index") {
         sibling_index index;
         sibling_index::reader reader{index};
         for (unsigned sibling = 0; sibling < 8; ++sibling) {
-            index.put(sibling, small, digest_of(1));
+            index.put(sibling, narrow, digest_of(1));
         }
         CHECK(index.remove(3));
         CHECK(!index.remove(3));
         CHECK(index.siblings() == 0b1111'0111);
         CHECK(reader.may_hold(nth_key(1, 0)) == 0b1111'0111);
         CHECK(index.words_of(3).empty());
-        index.put(59, small, digest_of(2));
-        CHECK(index.bytes() == small.bits);
+        index.put(59, narrow, digest_of(2));
+        CHECK(index.bytes() == narrow.bits);
         CHECK(index.words_of(59) == digest_of(2));
         for (const unsigned sibling : {0, 1, 2, 4, 5, 6, 7, 59}) {
             CHECK(index.remove(sibling));
@@ -270,19 +270,19 @@ TEST_SUITE("filter/sibling_index") {
         sibling_index::reader rests{index};
         {
             const auto ends = std::make_unique<sibling_index::reader>(index);
-            index.put(1, small, digest_of(1));
+            index.put(1, narrow, digest_of(1));
             for (auto* reader : {&asks, &rests, ends.get()}) {
                 CHECK(reader->may_hold(nth_key(1, 0)) == 2);
             }
             index.remove(1);
-            CHECK(index.bytes() == small.bits);
+            CHECK(index.bytes() == narrow.bits);
             CHECK(asks.may_hold(nth_key(1, 0)) == 0);
             rests.rest();
             index.reclaim();
-            CHECK(index.bytes() == small.bits);
+            CHECK(index.bytes() == narrow.bits);
         }
         CHECK(index.bytes() == 0);
-        index.put(1, small, digest_of(1));
+        index.put(1, narrow, digest_of(1));
         CHECK(rests.may_hold(nth_key(1, 0)) == 2);
     }
 
@@ -364,7 +364,7 @@ TEST_SUITE("filter/sibling_index") {
 
     TEST_CASE("a sibling is never without a digest while one of another size replaces it") {
         sibling_index index;
-        index.put(5, small, digest_of(1));
+        index.put(5, narrow, digest_of(1));
         std::atomic<bool> done{false};
         std::atomic<std::uint64_t> asked{0};
         std::atomic<std::uint64_t> without{0};
@@ -377,7 +377,7 @@ TEST_SUITE("filter/sibling_index") {
         }};
         for (unsigned round = 0; round < 100 || asked < 1'000; ++round) {
             // Never the size it has, which would leave it without one for the while.
-            const bloom_size size{.bits = small.bits + (round + 1) % 2, .probes = small.probes};
+            const bloom_size size{.bits = narrow.bits + (round + 1) % 2, .probes = narrow.probes};
             index.put(5, size, digest_of(1, size));
         }
         done = true;

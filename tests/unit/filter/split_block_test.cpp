@@ -17,7 +17,7 @@ using test::nth_key;
 
 namespace {
 
-split_block_bloom filled(std::uint64_t blocks, std::uint64_t family, std::uint64_t keys) {
+split_block_bloom blocks_filled(std::uint64_t blocks, std::uint64_t family, std::uint64_t keys) {
     return test::filled(split_block_bloom{blocks}, family, keys);
 }
 
@@ -86,7 +86,7 @@ TEST_SUITE("filter/split_block") {
     }
 
     TEST_CASE("keys asked many at a time are answered as one by one") {
-        const auto filter = filled(500, 1, 10'000);
+        const auto filter = blocks_filled(500, 1, 10'000);
         for (const std::size_t count : {0, 1, 5, 24, 25, 1000}) {
             CAPTURE(count);
             std::vector<key_hash> keys;
@@ -142,7 +142,7 @@ TEST_SUITE("filter/split_block") {
             CAPTURE(rate);
             constexpr std::uint64_t keys = 100'000;
             constexpr std::uint64_t asked = 1'000'000;
-            const auto filter = filled(split_blocks_for(keys, rate), 1, keys);
+            const auto filter = blocks_filled(split_blocks_for(keys, rate), 1, keys);
             const auto predicted = split_block_rate(filter.blocks(), keys) * asked;
             const auto measured = static_cast<double>(found(filter, 2, asked));
             // Five sigma of asking, and 1 % for this filter being one of many.
@@ -154,7 +154,7 @@ TEST_SUITE("filter/split_block") {
 
     TEST_CASE("a filter's own bits tell its keys, its fill and its rate") {
         constexpr std::uint64_t keys = 100'000;
-        const auto filter = filled(split_blocks_for(keys, 0.001), 1, keys);
+        const auto filter = blocks_filled(split_blocks_for(keys, 0.001), 1, keys);
         const auto whole = filter.measure();
         CHECK(whole.keys == doctest::Approx(keys).epsilon(0.01));
         CHECK(whole.fill * static_cast<double>(filter.bytes() * 8) ==
@@ -164,11 +164,11 @@ TEST_SUITE("filter/split_block") {
     }
 
     TEST_CASE("copies are of their own, clear forgets everything") {
-        auto filter = filled(50, 1, 100);
+        auto filter = blocks_filled(50, 1, 100);
         const auto copy = filter;
         filter.clear();
         CHECK(filter == split_block_bloom{50});
-        CHECK(copy == filled(50, 1, 100));
+        CHECK(copy == blocks_filled(50, 1, 100));
     }
 
     TEST_CASE("memory of several megabytes is zeroed too") {

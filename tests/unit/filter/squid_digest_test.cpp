@@ -24,7 +24,7 @@ squid_digest fixture(const std::string& name) {
     return squid_digest::decode(squid_bytes(name + ".bin")).value();
 }
 
-void put(wire_bytes& wire, std::size_t at, std::uint64_t value, std::size_t bytes) {
+void put_big_endian(wire_bytes& wire, std::size_t at, std::uint64_t value, std::size_t bytes) {
     for (std::size_t i = 0; i < bytes; ++i) {
         wire[at + i] = static_cast<std::byte>(value >> (8 * (bytes - 1 - i)));
     }
@@ -32,23 +32,23 @@ void put(wire_bytes& wire, std::size_t at, std::uint64_t value, std::size_t byte
 
 wire_bytes with(std::size_t at, std::uint64_t value, std::size_t bytes) {
     auto wire = squid_bytes("digest-small.bin");
-    put(wire, at, value, bytes);
+    put_big_endian(wire, at, value, bytes);
     return wire;
 }
 
-boost::system::error_code refusal(const wire_bytes& wire) {
+boost::system::error_code squid_refusal(const wire_bytes& wire) {
     return squid_digest::decode(wire).error();
 }
 
 /// A digest of this size, its first `on` bits on.
 wire_bytes made(squid_size size, std::uint64_t on) {
     wire_bytes wire(squid_block_bytes + size.mask_bytes());
-    put(wire, 0, 5, 2);
-    put(wire, 2, 3, 2);
-    put(wire, 4, size.capacity, 4);
-    put(wire, 16, size.mask_bytes(), 4);
-    put(wire, 20, size.bits_per_entry, 1);
-    put(wire, 21, 4, 1);
+    put_big_endian(wire, 0, 5, 2);
+    put_big_endian(wire, 2, 3, 2);
+    put_big_endian(wire, 4, size.capacity, 4);
+    put_big_endian(wire, 16, size.mask_bytes(), 4);
+    put_big_endian(wire, 20, size.bits_per_entry, 1);
+    put_big_endian(wire, 21, 4, 1);
     for (std::uint64_t i = 0; i < on; ++i) {
         wire[squid_block_bytes + i / 8] |= static_cast<std::byte>(1U << (i % 8));
     }
@@ -145,7 +145,7 @@ TEST_SUITE("filter/squid_digest") {
     TEST_CASE("what Squid took from others is taken") {
         for (const auto& [current, required] : {std::pair{4, 3}, {3, 3}, {9, 5}}) {
             auto wire = with(0, static_cast<std::uint64_t>(current), 2);
-            put(wire, 2, static_cast<std::uint64_t>(required), 2);
+            put_big_endian(wire, 2, static_cast<std::uint64_t>(required), 2);
             CHECK(squid_digest::decode(wire).has_value());
         }
         CHECK(squid_digest::decode(with(8, 0, 4)).has_value());
@@ -161,39 +161,39 @@ TEST_SUITE("filter/squid_digest") {
 
     TEST_CASE("what Squid refused, and what made it abort, is refused by name") {
         auto wire = with(0, 2, 2);
-        CHECK(refusal(wire) == squid_errc::unknown_version);
-        put(wire, 2, 2, 2);
-        CHECK(refusal(wire) == squid_errc::unknown_version);
-        CHECK(refusal(with(2, 6, 2)) == squid_errc::unknown_version);
+        CHECK(squid_refusal(wire) == squid_errc::unknown_version);
+        put_big_endian(wire, 2, 2, 2);
+        CHECK(squid_refusal(wire) == squid_errc::unknown_version);
+        CHECK(squid_refusal(with(2, 6, 2)) == squid_errc::unknown_version);
         wire = with(0, 3, 2);
-        put(wire, 2, 4, 2);
-        CHECK(refusal(wire) == squid_errc::unknown_version);
+        put_big_endian(wire, 2, 4, 2);
+        CHECK(squid_refusal(wire) == squid_errc::unknown_version);
         wire = with(0, 6, 2);
-        put(wire, 2, 6, 2);
-        CHECK(refusal(wire) == squid_errc::unknown_version);
-        CHECK(refusal(with(20, 0, 1)) == squid_errc::bad_bits_per_entry);
-        CHECK(refusal(with(20, 128, 1)) == squid_errc::bad_bits_per_entry);
-        CHECK(refusal(with(20, 255, 1)) == squid_errc::bad_bits_per_entry);
-        CHECK(refusal(with(21, 3, 1)) == squid_errc::bad_hash_count);
-        CHECK(refusal(with(21, 5, 1)) == squid_errc::bad_hash_count);
-        CHECK(refusal(with(4, 0, 4)) == squid_errc::bad_size);
-        CHECK(refusal(with(4, 113 * 2, 4)) == squid_errc::bad_size);
-        CHECK(refusal(with(16, 0, 4)) == squid_errc::bad_size);
-        CHECK(refusal(with(16, 71, 4)) == squid_errc::bad_size);
-        CHECK(refusal(made({100, 8}, 521)) == squid_errc::saturated);
-        CHECK(refusal(made({100, 8}, 534)) == squid_errc::saturated);  // 66.75 %
-        CHECK(refusal(made({100, 8}, 800)) == squid_errc::saturated);
+        put_big_endian(wire, 2, 6, 2);
+        CHECK(squid_refusal(wire) == squid_errc::unknown_version);
+        CHECK(squid_refusal(with(20, 0, 1)) == squid_errc::bad_bits_per_entry);
+        CHECK(squid_refusal(with(20, 128, 1)) == squid_errc::bad_bits_per_entry);
+        CHECK(squid_refusal(with(20, 255, 1)) == squid_errc::bad_bits_per_entry);
+        CHECK(squid_refusal(with(21, 3, 1)) == squid_errc::bad_hash_count);
+        CHECK(squid_refusal(with(21, 5, 1)) == squid_errc::bad_hash_count);
+        CHECK(squid_refusal(with(4, 0, 4)) == squid_errc::bad_size);
+        CHECK(squid_refusal(with(4, 113 * 2, 4)) == squid_errc::bad_size);
+        CHECK(squid_refusal(with(16, 0, 4)) == squid_errc::bad_size);
+        CHECK(squid_refusal(with(16, 71, 4)) == squid_errc::bad_size);
+        CHECK(squid_refusal(made({100, 8}, 521)) == squid_errc::saturated);
+        CHECK(squid_refusal(made({100, 8}, 534)) == squid_errc::saturated);  // 66.75 %
+        CHECK(squid_refusal(made({100, 8}, 800)) == squid_errc::saturated);
 
         auto longer = squid_bytes("digest-small.bin");
         longer.resize(longer.size() + 64);
-        CHECK(refusal(longer) == squid_errc::trailing_bytes);
+        CHECK(squid_refusal(longer) == squid_errc::trailing_bytes);
     }
 
     TEST_CASE("every proper prefix is refused as cut short") {
         const auto wire = squid_bytes("digest-small.bin");
         for (std::size_t cut = 0; cut < wire.size(); ++cut) {
             CAPTURE(cut);
-            CHECK(refusal({wire.begin(), wire.begin() + static_cast<long>(cut)}) ==
+            CHECK(squid_refusal({wire.begin(), wire.begin() + static_cast<long>(cut)}) ==
                   squid_errc::truncated);
         }
     }
@@ -202,10 +202,10 @@ TEST_SUITE("filter/squid_digest") {
         const auto wire = squid_bytes("digest-small.bin");
         CHECK(squid_digest::decode(wire, 70).has_value());
         CHECK(squid_digest::decode(wire, 69).error() == squid_errc::over_limit);
-        CHECK(refusal(with(4, UINT32_MAX, 4)) == squid_errc::over_limit);
+        CHECK(squid_refusal(with(4, UINT32_MAX, 4)) == squid_errc::over_limit);
         auto large = with(4, 429'496'728, 4);  // 5 bits each: 2^31 - 8, and 7 more is 2^31 - 1
-        put(large, 16, 268'435'455, 4);
-        CHECK(refusal(large) == squid_errc::over_limit);
+        put_big_endian(large, 16, 268'435'455, 4);
+        CHECK(squid_refusal(large) == squid_errc::over_limit);
     }
 
     TEST_CASE("encoding what was decoded gives the same bytes") {

@@ -11,7 +11,7 @@ using test::squid_lines;
 
 namespace {
 
-std::string hex(const squid_key& key) {
+std::string key_hex(const squid_key& key) {
     std::string out;
     for (const auto byte : key) {
         out += "0123456789abcdef"[std::to_integer<unsigned>(byte) >> 4];
@@ -43,14 +43,14 @@ TEST_SUITE("filter/squid_key") {
                                             method == "HEAD" ? squid_method::head
                                                              : squid_method::get,
                                             mark == "-" ? "" : mark);
-            CHECK(hex(made) == key);
+            CHECK(key_hex(made) == key);
             CHECK(listed(squid_places(made, 560)) == in_560);
             CHECK(listed(squid_places(made, 5000)) == in_5000);
         }
     }
 
     TEST_CASE("a URL's key is that of its form in Squid, asked with GET") {
-        CHECK(hex(squid_key_of("http://LOCALHOST:44891/obj/case%7e%7E/../x")) ==
+        CHECK(key_hex(squid_key_of("http://LOCALHOST:44891/obj/case%7e%7E/../x")) ==
               "80e117e8f6810d3875fa68bede245ed5");
         CHECK(squid_key_of("HTTP://Host:80") == squid_raw_key("http://host/"));
         CHECK(squid_key_of("http://host/a") != squid_raw_key("http://host/a", squid_method::head));

@@ -16,7 +16,7 @@ using test::nth_key;
 
 namespace {
 
-standard_bloom filled(bloom_size size, std::uint64_t family, std::uint64_t keys) {
+standard_bloom bits_filled(bloom_size size, std::uint64_t family, std::uint64_t keys) {
     return test::filled(standard_bloom{size}, family, keys);
 }
 
@@ -57,7 +57,7 @@ TEST_SUITE("filter/standard") {
             constexpr std::uint64_t asked = 100'000;
             for (std::uint64_t family = 1; family <= filters; ++family) {
                 measured += static_cast<double>(
-                    found(filled(size, family, keys), family + 100, asked));
+                    found(bits_filled(size, family, keys), family + 100, asked));
             }
             const auto predicted = exact_rate(size, keys) * filters * asked;
             const auto load = static_cast<double>(keys * size.probes) /
@@ -74,7 +74,7 @@ TEST_SUITE("filter/standard") {
 
     TEST_CASE("a filter knows its own rate from its own bits") {
         constexpr bloom_size size{10'000, 7};
-        const auto filter = filled(size, 1, 1'000);
+        const auto filter = bits_filled(size, 1, 1'000);
         CHECK(filter.false_positive_rate() ==
               std::pow(static_cast<double>(filter.bits_on()) / 10'000, 7));
         CHECK(filter.false_positive_rate() ==
@@ -84,8 +84,8 @@ TEST_SUITE("filter/standard") {
 
     TEST_CASE("an intersection has the common keys, and no bit that either lacks") {
         constexpr bloom_size size{20'000, 6};
-        auto a = filled(size, 1, 1'000);
-        auto b = filled(size, 2, 1'000);
+        auto a = bits_filled(size, 1, 1'000);
+        auto b = bits_filled(size, 2, 1'000);
         for (std::uint64_t i = 0; i < 500; ++i) {
             a.insert(nth_key(3, i));
             b.insert(nth_key(3, i));
@@ -97,12 +97,12 @@ TEST_SUITE("filter/standard") {
             CHECK(both.words()[i] == (a.words()[i] & b.words()[i]));
         }
         CHECK(both.false_positive_rate() < a.false_positive_rate());
-        CHECK(both.false_positive_rate() > filled(size, 3, 500).false_positive_rate());
+        CHECK(both.false_positive_rate() > bits_filled(size, 3, 500).false_positive_rate());
     }
 
     TEST_CASE("a filter made of another's words answers like it; bits past the end are put off") {
         constexpr bloom_size size{1'001, 4};
-        const auto from = filled(size, 1, 100);
+        const auto from = bits_filled(size, 1, 100);
         std::vector<std::uint64_t> words(from.words().begin(), from.words().end());
         CHECK(standard_bloom{size, words} == from);
         words.back() |= ~std::uint64_t{0} << (1'001 % 64);

@@ -1,6 +1,7 @@
 #include "proxy/http/error_page.hpp"
 #include "proxy/http/framing.hpp"
 #include "proxy/http/message_head.hpp"
+#include "tests/unit/http/field_lines.hpp"
 
 #include <doctest/doctest.h>
 
@@ -17,10 +18,6 @@ std::string page(const failure& error, error_options options = {}) {
     std::string out;
     append_error_page(out, error, options);
     return out;
-}
-
-bool has(std::string_view text, std::string_view part) {
-    return text.find(part) != std::string_view::npos;
 }
 
 }  // namespace

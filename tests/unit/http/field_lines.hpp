@@ -40,4 +40,8 @@ inline std::string joined(field_list fields) {
     return text;
 }
 
+inline bool has(std::string_view text, std::string_view part) {
+    return text.find(part) != std::string_view::npos;
+}
+
 }  // namespace reprise::proxy::http

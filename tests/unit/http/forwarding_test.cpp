@@ -1,4 +1,5 @@
 #include "proxy/http/forwarding.hpp"
+#include "tests/unit/http/field_lines.hpp"
 
 #include <doctest/doctest.h>
 
@@ -11,13 +12,14 @@ using boost::beast::http::verb;
 
 namespace {
 
-struct request {
+struct received_request {
     std::string bytes;
     request_head head;
     target where;
 
-    explicit request(std::string_view fields,
-                     std::string_view start = "GET http://Origin.example:8080/p?q HTTP/1.1") {
+    explicit received_request(
+        std::string_view fields,
+        std::string_view start = "GET http://Origin.example:8080/p?q HTTP/1.1") {
         bytes = std::string{start} + "\r\n" + std::string{fields} + "\r\n";
         REQUIRE(parse_request_head(bytes, head, {}).state == head_state::done);
         if (head.method != verb::trace) {
@@ -26,11 +28,11 @@ struct request {
             where = *parsed;
         }
     }
-    request(const request&) = delete;
-    request& operator=(const request&) = delete;
+    received_request(const received_request&) = delete;
+    received_request& operator=(const received_request&) = delete;
 };
 
-std::string sent(const request& one, const request_options& options = {}) {
+std::string sent(const received_request& one, const request_options& options = {}) {
     std::string out;
     append_request_head(out, one.head, one.where, options);
     return out;
@@ -47,16 +49,12 @@ std::string passed(std::string_view fields,
     return out;
 }
 
-bool has(std::string_view text, std::string_view part) {
-    return text.find(part) != std::string_view::npos;
-}
-
 }  // namespace
 
 TEST_SUITE_BEGIN("http/forwarding");
 
 TEST_CASE("a request goes on in origin-form, with the target's Host first") {
-    const request one{"Accept: a\r\nHost: other.example\r\nUser-Agent: b\r\n"};
+    const received_request one{"Accept: a\r\nHost: other.example\r\nUser-Agent: b\r\n"};
     CHECK(sent(one, {.via = "us"}) == "GET /p?q HTTP/1.1\r\n"
                                       "Host: origin.example:8080\r\n"
                                       "Accept: a\r\n"
@@ -66,16 +64,21 @@ TEST_CASE("a request goes on in origin-form, with the target's Host first") {
 }
 
 TEST_CASE("an empty path becomes a slash, and OPTIONS of a whole server an asterisk") {
-    CHECK(sent(request{"", "GET http://h HTTP/1.1"}).starts_with("GET / HTTP/1.1\r\nHost: h\r\n"));
-    CHECK(sent(request{"", "GET http://h?q HTTP/1.1"}).starts_with("GET /?q HTTP/1.1\r\n"));
-    CHECK(sent(request{"", "OPTIONS http://h HTTP/1.1"}).starts_with("OPTIONS * HTTP/1.1\r\n"));
-    CHECK(sent(request{"", "OPTIONS http://h/ HTTP/1.1"}).starts_with("OPTIONS / HTTP/1.1\r\n"));
-    CHECK(sent(request{"", "OPTIONS http://h?q HTTP/1.1"}).starts_with("OPTIONS /?q HTTP/1.1\r\n"));
+    CHECK(sent(received_request{"", "GET http://h HTTP/1.1"})
+              .starts_with("GET / HTTP/1.1\r\nHost: h\r\n"));
+    CHECK(
+        sent(received_request{"", "GET http://h?q HTTP/1.1"}).starts_with("GET /?q HTTP/1.1\r\n"));
+    CHECK(sent(received_request{"", "OPTIONS http://h HTTP/1.1"})
+              .starts_with("OPTIONS * HTTP/1.1\r\n"));
+    CHECK(sent(received_request{"", "OPTIONS http://h/ HTTP/1.1"})
+              .starts_with("OPTIONS / HTTP/1.1\r\n"));
+    CHECK(sent(received_request{"", "OPTIONS http://h?q HTTP/1.1"})
+              .starts_with("OPTIONS /?q HTTP/1.1\r\n"));
 }
 
 TEST_CASE("who knows the scheme says it, and others' words of it do not pass") {
     const auto forwarded = [](std::string_view value, bool ours) {
-        const request one{"Forwarded: " + std::string{value} + "\r\n"};
+        const received_request one{"Forwarded: " + std::string{value} + "\r\n"};
         const auto head = sent(
             one, {.client_address = "192.0.2.1", .forwarded = ours, .scheme = "https"});
         CHECK(has(head, "X-Forwarded-Proto: https\r\n"));
@@ -97,8 +100,8 @@ TEST_CASE("who knows the scheme says it, and others' words of it do not pass") {
     CHECK(forwarded("for=a;proto=http, for=b", false) == "for=a, for=b");
     CHECK(forwarded("proto=http", false).empty());
 
-    request claims{"X-Forwarded-Proto: a\r\nx-forwarded_HOST: b\r\nX-Forwarded-For: c\r\n"
-                   "Front-End-Https: on\r\nX-Forwarded-Protoco: d\r\nXY: e\r\n"};
+    received_request claims{"X-Forwarded-Proto: a\r\nx-forwarded_HOST: b\r\nX-Forwarded-For: c\r\n"
+                            "Front-End-Https: on\r\nX-Forwarded-Protoco: d\r\nXY: e\r\n"};
     strip_scheme_claims(claims.head.fields);
     std::string left;
     for (const auto& line : claims.head.fields) {
@@ -108,25 +111,25 @@ TEST_CASE("who knows the scheme says it, and others' words of it do not pass") {
 }
 
 TEST_CASE("hop-by-hop fields end here, and so does what Connection names") {
-    const request one{"Connection: close, X-Mine\r\n"
-                      "Connection: Accept-Language\r\n"
-                      "X-Mine: 1\r\n"
-                      "Accept-Language: de\r\n"
-                      "Keep-Alive: timeout=5\r\n"
-                      "Proxy-Connection: keep-alive\r\n"
-                      "Proxy-Authorization: Basic x\r\n"
-                      "TE: trailers\r\n"
-                      "Trailer: X-Sum\r\n"
-                      "Upgrade: h2c\r\n"
-                      "HTTP2-Settings: x\r\n"
-                      "Transfer-Encoding: chunked\r\n"
-                      "Content-Length: 5\r\n"
-                      "Stays: yes\r\n"};
+    const received_request one{"Connection: close, X-Mine\r\n"
+                               "Connection: Accept-Language\r\n"
+                               "X-Mine: 1\r\n"
+                               "Accept-Language: de\r\n"
+                               "Keep-Alive: timeout=5\r\n"
+                               "Proxy-Connection: keep-alive\r\n"
+                               "Proxy-Authorization: Basic x\r\n"
+                               "TE: trailers\r\n"
+                               "Trailer: X-Sum\r\n"
+                               "Upgrade: h2c\r\n"
+                               "HTTP2-Settings: x\r\n"
+                               "Transfer-Encoding: chunked\r\n"
+                               "Content-Length: 5\r\n"
+                               "Stays: yes\r\n"};
     CHECK(sent(one) == "GET /p?q HTTP/1.1\r\nHost: origin.example:8080\r\nStays: yes\r\n\r\n");
 }
 
 TEST_CASE("Connection cannot take away what is meant for all recipients") {
-    const request one{
+    const received_request one{
         "Connection: Host, Content-Type, Cache-Control, Authorization, Cookie, Range, "
         "If-None-Match, X-Forwarded-For, Via\r\n"
         "Content-Type: a\r\n"
@@ -158,8 +161,8 @@ TEST_CASE("Connection cannot take away what is meant for all recipients") {
 }
 
 TEST_CASE("a stripped request has end-to-end fields alone, and what is asked for again") {
-    request one{"Connection: Accept-Language, TE\r\nAccept-Language: de\r\nHost: a\r\n"
-                "Keep-Alive: 5\r\nTE: trailers\r\nTrailer: X-Sum\r\n"};
+    received_request one{"Connection: Accept-Language, TE\r\nAccept-Language: de\r\nHost: a\r\n"
+                         "Keep-Alive: 5\r\nTE: trailers\r\nTrailer: X-Sum\r\n"};
     strip_hop_by_hop(one.head.fields);
     REQUIRE(one.head.fields.size() == 3);
     CHECK(one.head.fields[0].id == field_id::host);
@@ -171,27 +174,27 @@ TEST_CASE("a stripped request has end-to-end fields alone, and what is asked for
 }
 
 TEST_CASE("our Via stands behind those before us") {
-    const request one{"Via: 1.0 fred\r\nX: y\r\nVia: 1.1 joe (x), 2 ann\r\n"};
+    const received_request one{"Via: 1.0 fred\r\nX: y\r\nVia: 1.1 joe (x), 2 ann\r\n"};
     CHECK(has(sent(one, {.via = "us"}), "\r\nVia: 1.0 fred, 1.1 joe (x), 2 ann, 1.1 us\r\n"));
-    const request old{"", "GET http://h/ HTTP/1.0"};
+    const received_request old{"", "GET http://h/ HTTP/1.0"};
     CHECK(has(sent(old, {.via = "us"}), "\r\nVia: 1.0 us\r\n"));
     CHECK(has(passed("Via: 1.1 origin\r\n", {.via = "us"}, "HTTP/1.0 200 OK"),
               "\r\nVia: 1.1 origin, 1.0 us\r\n"));
 }
 
 TEST_CASE("the client's address is appended where it is asked for") {
-    const request one{"Forwarded: for=10.0.0.1\r\nX-Forwarded-For: 10.0.0.1\r\n"};
+    const received_request one{"Forwarded: for=10.0.0.1\r\nX-Forwarded-For: 10.0.0.1\r\n"};
     const auto head = sent(
         one, {.client_address = "2001:db8::1", .forwarded = true, .x_forwarded_for = true});
     CHECK(has(head, "\r\nForwarded: for=10.0.0.1, for=\"[2001:db8::1]\"\r\n"));
     CHECK(has(head, "\r\nX-Forwarded-For: 10.0.0.1, 2001:db8::1\r\n"));
-    CHECK(has(sent(request{""}, {.client_address = "10.0.0.2", .forwarded = true}),
+    CHECK(has(sent(received_request{""}, {.client_address = "10.0.0.2", .forwarded = true}),
               "\r\nForwarded: for=10.0.0.2\r\n"));
-    CHECK_FALSE(has(sent(request{""}, {.client_address = "10.0.0.2"}), "10.0.0.2"));
+    CHECK_FALSE(has(sent(received_request{""}, {.client_address = "10.0.0.2"}), "10.0.0.2"));
 }
 
 TEST_CASE("framing is written anew from what was decided") {
-    const request one{"Content-Length: 3\r\nX: y\r\n"};
+    const received_request one{"Content-Length: 3\r\nX: y\r\n"};
     CHECK(has(sent(one, {.body = {.kind = body_kind::length, .length = 3}}),
               "\r\nX: y\r\nContent-Length: 3\r\n\r\n"));
     CHECK(has(sent(one, {.body = {.kind = body_kind::chunked}}),
@@ -200,9 +203,9 @@ TEST_CASE("framing is written anew from what was decided") {
 }
 
 TEST_CASE("what the caller does not want is left out, and what it adds comes last") {
-    const request one{"If-None-Match: \"a\"\r\nIf-Modified-Since: x\r\nIf-Match: b\r\n"
-                      "Range: bytes=0-1\r\nIf-Range: \"a\"\r\nExpect: 100-continue\r\n"
-                      "Max-Forwards: 7\r\n"};
+    const received_request one{"If-None-Match: \"a\"\r\nIf-Modified-Since: x\r\nIf-Match: b\r\n"
+                               "Range: bytes=0-1\r\nIf-Range: \"a\"\r\nExpect: 100-continue\r\n"
+                               "Max-Forwards: 7\r\n"};
     const auto head = sent(one,
                            {.drop_conditionals = true,
                             .drop_range = true,
@@ -212,11 +215,12 @@ TEST_CASE("what the caller does not want is left out, and what it adds comes las
     CHECK(head == "GET /p?q HTTP/1.1\r\nHost: origin.example:8080\r\nMax-Forwards: 6\r\n"
                   "If-None-Match: \"ours\"\r\n\r\n");
     CHECK(has(sent(one), "Expect: 100-continue\r\n"));
-    CHECK_FALSE(has(sent(request{"Expect: 100-continue\r\n", "GET http://h/ HTTP/1.0"}), "Expect"));
+    CHECK_FALSE(has(sent(received_request{"Expect: 100-continue\r\n", "GET http://h/ HTTP/1.0"}),
+                    "Expect"));
 }
 
 TEST_CASE("Connection is written for an upgrade, for trailers and to close") {
-    const request one{"Connection: Upgrade\r\nUpgrade: websocket\r\nTrailer: X-Sum\r\n"};
+    const received_request one{"Connection: Upgrade\r\nUpgrade: websocket\r\nTrailer: X-Sum\r\n"};
     CHECK(has(sent(one, {.websocket = true}), "Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n"));
     CHECK(has(sent(one, {.te_trailers = true}), "Connection: TE\r\nTE: trailers\r\n"));
     CHECK(has(sent(one, {.te_trailers = true, .close = true}), "Connection: close, TE\r\n"));
@@ -260,7 +264,7 @@ TEST_CASE("a reply is framed for its client") {
 
 TEST_CASE("a loop is seen by our exact name, and cannot be hidden") {
     const auto seen = [](std::string_view fields) {
-        const request one{fields};
+        const received_request one{fields};
         return via_has(one.head.fields, "us");
     };
     CHECK(seen("Via: 1.1 us\r\n"));
@@ -276,7 +280,7 @@ TEST_CASE("a loop is seen by our exact name, and cannot be hidden") {
 
 TEST_CASE("Max-Forwards counts for OPTIONS and TRACE alone") {
     const auto judged = [](std::string_view fields, std::string_view start) {
-        const request one{fields, start};
+        const received_request one{fields, start};
         return judge_hops(one.head);
     };
     const std::string_view options = "OPTIONS http://h/ HTTP/1.1";
@@ -293,7 +297,7 @@ TEST_CASE("Max-Forwards counts for OPTIONS and TRACE alone") {
 }
 
 TEST_CASE("TRACE is answered with the request, without what identifies its sender") {
-    const request one{
+    const received_request one{
         "Host: h\r\nAuthorization: a\r\nCookie: b\r\nProxy-Authorization: c\r\nX: y\r\n",
         "TRACE http://h/ HTTP/1.1"};
     std::string out;

@@ -12,16 +12,16 @@ using boost::beast::http::verb;
 namespace {
 
 // Keeps the bytes the views point into.
-struct request {
+struct framed_request {
     std::string bytes;
     request_head head;
 
-    explicit request(std::string_view fields, std::string_view start = "POST /x HTTP/1.1") {
+    explicit framed_request(std::string_view fields, std::string_view start = "POST /x HTTP/1.1") {
         bytes = std::string{start} + "\r\n" + std::string{fields} + "\r\n";
         REQUIRE(parse_request_head(bytes, head, {}).state == head_state::done);
     }
-    request(const request&) = delete;
-    request& operator=(const request&) = delete;
+    framed_request(const framed_request&) = delete;
+    framed_request& operator=(const framed_request&) = delete;
 };
 struct response {
     std::string bytes;
@@ -36,7 +36,7 @@ struct response {
 };
 
 attempt<body_framing> framed(std::string_view fields, std::string_view start = "POST /x HTTP/1.1") {
-    const request one{"Host: a\r\n" + std::string{fields}, start};
+    const framed_request one{"Host: a\r\n" + std::string{fields}, start};
     return request_framing(one.head);
 }
 attempt<body_framing> answered(std::string_view fields,
@@ -119,7 +119,7 @@ TEST_CASE("Transfer-Encoding in an HTTP/1.0 request is refused") {
 
 TEST_CASE("HTTP/1.1 wants exactly one well-formed Host") {
     const auto good = [](std::string_view fields, std::string_view start = "GET /x HTTP/1.1") {
-        const request one{fields, start};
+        const framed_request one{fields, start};
         return request_framing(one.head).has_value();
     };
     CHECK(good("Host: a.example\r\n"));
@@ -243,7 +243,7 @@ TEST_CASE("a 204 that frames a body has none, and its connection is not trusted 
 
 TEST_CASE("a connection lives on as the version and Connection say") {
     const auto lives = [](std::string_view fields, std::string_view start) {
-        const request one{fields, start};
+        const framed_request one{fields, start};
         return keep_alive(one.head.version, one.head.fields);
     };
     CHECK(lives("", "GET / HTTP/1.1"));
@@ -257,7 +257,7 @@ TEST_CASE("a connection lives on as the version and Connection say") {
 
 TEST_CASE("only 100-continue is expected, with a body and in HTTP/1.1") {
     const auto expects = [](std::string_view fields, std::string_view start) {
-        const request one{"Host: a\r\n" + std::string{fields}, start};
+        const framed_request one{"Host: a\r\n" + std::string{fields}, start};
         return expects_continue(one.head, *request_framing(one.head));
     };
     CHECK(*expects("Content-Length: 5\r\nExpect: 100-Continue\r\n", "PUT / HTTP/1.1"));
@@ -270,7 +270,7 @@ TEST_CASE("only 100-continue is expected, with a body and in HTTP/1.1") {
 
 TEST_CASE("a WebSocket handshake is the only upgrade") {
     const auto asks = [](std::string_view fields, std::string_view start = "GET / HTTP/1.1") {
-        const request one{fields, start};
+        const framed_request one{fields, start};
         return asks_websocket(one.head);
     };
     CHECK(asks("Connection: keep-alive, Upgrade\r\nUpgrade: WebSocket\r\n"));

@@ -1,4 +1,5 @@
 #include "proxy/net/address.hpp"
+#include "tests/unit/net/addresses.hpp"
 
 #include <doctest/doctest.h>
 
@@ -7,13 +8,9 @@
 
 using namespace reprise::proxy;
 using namespace reprise::proxy::net;
-using reprise::config::network;
+using namespace reprise;
 
 namespace {
-
-asio::ip::address ip(const std::string& text) {
-    return asio::ip::make_address(text);
-}
 
 address_bytes bytes_of(const std::string& text) {
     return canonical(ip(text));
@@ -102,16 +99,16 @@ TEST_CASE("addresses are told apart by what they are for") {
 }
 
 TEST_CASE("a network holds the addresses that share its prefix") {
-    const network ten{bytes_of("10.0.0.0"), 104};
+    const config::network ten{bytes_of("10.0.0.0"), 104};
     CHECK(contains(ten, bytes_of("10.255.0.1")));
     CHECK(!contains(ten, bytes_of("11.0.0.1")));
-    const network odd{bytes_of("2001:db8:8000::"), 33};
+    const config::network odd{bytes_of("2001:db8:8000::"), 33};
     CHECK(contains(odd, bytes_of("2001:db8:ffff::1")));
     CHECK(!contains(odd, bytes_of("2001:db8:7fff::1")));
-    CHECK(contains(network{{}, 0}, bytes_of("8.8.8.8")));
-    CHECK(contains(network{bytes_of("::1"), 128}, bytes_of("::1")));
-    CHECK(!contains(network{bytes_of("::1"), 128}, bytes_of("::2")));
-    CHECK(contains(network{bytes_of("::1"), 200}, bytes_of("::1")));
+    CHECK(contains(config::network{{}, 0}, bytes_of("8.8.8.8")));
+    CHECK(contains(config::network{bytes_of("::1"), 128}, bytes_of("::1")));
+    CHECK(!contains(config::network{bytes_of("::1"), 128}, bytes_of("::2")));
+    CHECK(contains(config::network{bytes_of("::1"), 200}, bytes_of("::1")));
 }
 
 TEST_CASE("what others may read as an address is read in every spelling") {

@@ -1,4 +1,5 @@
 #include "proxy/net/dial.hpp"
+#include "tests/unit/net/addresses.hpp"
 #include "tests/unit/net/loop.hpp"
 
 #include <memory>
@@ -11,14 +12,6 @@ using namespace reprise;
 using namespace std::chrono_literals;
 
 namespace {
-
-asio::ip::address ip(const std::string& text) {
-    return asio::ip::make_address(text);
-}
-
-steady_time late() {
-    return steady_now() + test_patience;
-}
 
 /// A loop, a name server, a resolver and a guard that lets loopback pass.
 struct dial_bench : test_loop {

@@ -1,4 +1,5 @@
 #include "proxy/net/guard.hpp"
+#include "tests/unit/net/addresses.hpp"
 
 #include <doctest/doctest.h>
 
@@ -9,17 +10,13 @@ using verdict = destination_verdict;
 
 namespace {
 
-asio::ip::address ip(const std::string& text) {
-    return asio::ip::make_address(text);
-}
-
 config::destination host(std::string name, std::optional<std::uint16_t> port = {}) {
     return {std::move(name), std::nullopt, port};
 }
 
-config::destination network(const std::string& address,
-                            unsigned bits,
-                            std::optional<std::uint16_t> port = {}) {
+config::destination to_network(const std::string& address,
+                               unsigned bits,
+                               std::optional<std::uint16_t> port = {}) {
     return {"", config::network{canonical(ip(address)), bits}, port};
 }
 
@@ -88,7 +85,7 @@ TEST_CASE("what only this machine can reach is refused in every form") {
 }
 
 TEST_CASE("an allowed network is an exception, for its port") {
-    const auto guard = guard_with({network("127.0.0.0", 104, 8080)});
+    const auto guard = guard_with({to_network("127.0.0.0", 104, 8080)});
     CHECK(guard.check("a.test", ip("127.0.0.1"), 8080) == verdict::allowed);
     CHECK(guard.check("a.test", ip("127.0.0.1"), 8081) == verdict::loopback);
     CHECK(guard.check("a.test", ip("64:ff9b::7f00:1"), 8080) == verdict::allowed);
@@ -107,8 +104,8 @@ TEST_CASE("an allowed host is an exception wherever its name leads") {
 }
 
 TEST_CASE("a denied destination is refused, even when it is allowed too") {
-    const auto guard = guard_with({host("mirror.test"), network("192.0.2.0", 120)},
-                                  {network("192.0.2.7", 128), host("bad.test", 80)});
+    const auto guard = guard_with({host("mirror.test"), to_network("192.0.2.0", 120)},
+                                  {to_network("192.0.2.7", 128), host("bad.test", 80)});
     CHECK(guard.check("mirror.test", ip("192.0.2.7"), 80) == verdict::denied);
     CHECK(guard.check("mirror.test", ip("64:ff9b::192.0.2.7"), 80) == verdict::denied);
     CHECK(guard.check("mirror.test", ip("192.0.2.8"), 80) == verdict::allowed);
@@ -117,13 +114,13 @@ TEST_CASE("a denied destination is refused, even when it is allowed too") {
 }
 
 TEST_CASE("a configured upstream passes whatever the rules say") {
-    const auto guard = guard_with({}, {network("127.0.0.0", 104)});
+    const auto guard = guard_with({}, {to_network("127.0.0.0", 104)});
     CHECK(guard.check("127.0.0.1", ip("127.0.0.1"), 80, true) == verdict::allowed);
     CHECK(guard.check("127.0.0.1", ip("127.0.0.1"), 80, false) == verdict::denied);
 }
 
 TEST_CASE("a host that is an address is judged as one, however it is spelt") {
-    const auto guard = guard_with({network("127.0.0.0", 104, 8080)}, {host("127.0.0.9")});
+    const auto guard = guard_with({to_network("127.0.0.0", 104, 8080)}, {host("127.0.0.9")});
     const auto refused = judge_literal(guard, "0x7f.1", 80);
     REQUIRE(refused);
     CHECK(refused->code == failure_code::destination_refused);

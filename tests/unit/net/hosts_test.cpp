@@ -1,5 +1,6 @@
 #include "proxy/net/hosts.hpp"
 #include "tests/support/temp_dir.hpp"
+#include "tests/unit/net/addresses.hpp"
 
 #include <doctest/doctest.h>
 
@@ -9,13 +10,7 @@ using namespace reprise::proxy;
 using namespace reprise::proxy::net;
 using namespace std::chrono_literals;
 
-namespace {
-
-asio::ip::address ip(const std::string& text) {
-    return asio::ip::make_address(text);
-}
-
-}  // namespace
+namespace {}  // namespace
 
 TEST_SUITE_BEGIN("net/hosts");
 

@@ -22,6 +22,11 @@ namespace reprise::proxy::net {
 /// Longer than anything here takes, also under a sanitizer on a busy machine.
 inline constexpr std::chrono::seconds test_patience{20};
 
+/// Later than that: the test has failed.
+inline steady_time late() {
+    return steady_now() + test_patience;
+}
+
 using tcp_acceptor = asio::basic_socket_acceptor<tcp, executor>;
 
 struct test_loop {

@@ -14,10 +14,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-steady_time late() {
-    return steady_now() + test_patience;
-}
-
 config::access_options loopback_access() {
     config::access_options access;
     access.allow_destinations = {

@@ -17,10 +17,6 @@ namespace {
 
 using answer = attempt<resolved>;
 
-steady_time late() {
-    return steady_now() + test_patience;
-}
-
 /// A loop, a name server, and a resolver that asks it.
 struct with_dns : test_loop {
     fake_dns server;
@@ -31,7 +27,7 @@ struct with_dns : test_loop {
     }
 };
 
-std::vector<std::string> texts(const answer& found) {
+std::vector<std::string> answer_texts(const answer& found) {
     std::vector<std::string> all;
     REQUIRE(found.has_value());
     for (const auto& each : (*found)->addresses) {
@@ -57,10 +53,10 @@ TEST_SUITE_BEGIN("net/resolver");
 TEST_CASE("numeric hosts and localhost are answered without a server") {
     with_dns test;
     resolver names{test.timer, test.options};
-    CHECK(texts(test.ask(names, "192.0.2.1")) == list{"192.0.2.1"});
-    CHECK(texts(test.ask(names, "2001:db8::1")) == list{"2001:db8::1"});
-    CHECK(texts(test.ask(names, "LOCALHOST.")) == list{"127.0.0.1", "::1"});
-    CHECK(texts(test.ask(names, "a.localhost")) == list{"127.0.0.1", "::1"});
+    CHECK(answer_texts(test.ask(names, "192.0.2.1")) == list{"192.0.2.1"});
+    CHECK(answer_texts(test.ask(names, "2001:db8::1")) == list{"2001:db8::1"});
+    CHECK(answer_texts(test.ask(names, "LOCALHOST.")) == list{"127.0.0.1", "::1"});
+    CHECK(answer_texts(test.ask(names, "a.localhost")) == list{"127.0.0.1", "::1"});
     CHECK(names.asked() == 0);
 }
 
@@ -97,7 +93,8 @@ TEST_CASE("a name has the addresses of both families") {
     test.server.set("both.test", dns_type::a, {0, {"192.0.2.1", "192.0.2.2"}});
     test.server.set("both.test", dns_type::aaaa, {0, {"2001:db8::1"}});
     resolver names{test.timer, test.options};
-    CHECK(texts(test.ask(names, "Both.Test")) == list{"192.0.2.1", "192.0.2.2", "2001:db8::1"});
+    CHECK(answer_texts(test.ask(names, "Both.Test")) ==
+          list{"192.0.2.1", "192.0.2.2", "2001:db8::1"});
 }
 
 TEST_CASE("an answer is kept for the least TTL in it, within bounds") {
@@ -118,7 +115,7 @@ TEST_CASE("an answer is kept for the least TTL in it, within bounds") {
     CHECK(kept_for("short.test") == 5s);
     CHECK(kept_for("long.test") == 600s);
     CHECK(names.asked() == 3);
-    CHECK(texts(test.ask(names, "a.test")).size() == 2);
+    CHECK(answer_texts(test.ask(names, "a.test")).size() == 2);
     CHECK(names.known("a.test").has_value());
     CHECK(!names.known("b.test").has_value());
     CHECK(names.asked() == 3);
@@ -129,9 +126,9 @@ TEST_CASE("a kept answer is asked for again when its time is over") {
     test.server.set_v4("a.test", "192.0.2.1", 0);
     test.options.min_ttl = 0s;
     resolver names{test.timer, test.options};
-    CHECK(texts(test.ask(names, "a.test")) == list{"192.0.2.1"});
+    CHECK(answer_texts(test.ask(names, "a.test")) == list{"192.0.2.1"});
     test.server.set_v4("a.test", "192.0.2.2", 0);
-    CHECK(texts(test.ask(names, "a.test")) == list{"192.0.2.2"});
+    CHECK(answer_texts(test.ask(names, "a.test")) == list{"192.0.2.2"});
 }
 
 TEST_CASE("that a name does not exist, or has no address, is remembered") {
@@ -165,7 +162,7 @@ TEST_CASE("questions for one name that come while it is asked are one question")
     });
     for (auto& each : results) {
         REQUIRE(each);
-        CHECK(texts(*each) == list{"192.0.2.1"});
+        CHECK(answer_texts(*each) == list{"192.0.2.1"});
     }
     CHECK(names.asked() == 1);
     CHECK(test.server.asked("slow.test", dns_type::a) == 1);
@@ -178,7 +175,7 @@ TEST_CASE("a family that gets no answer holds up the other only a little") {
     test.options.timeout = 15s;
     resolver names{test.timer, test.options};
     const auto start = steady_now();
-    CHECK(texts(test.ask(names, "half.test")) == list{"192.0.2.1"});
+    CHECK(answer_texts(test.ask(names, "half.test")) == list{"192.0.2.1"});
     CHECK(steady_now() - start < 3s);  // the first retry of the other would be at 3 s
 }
 
@@ -187,9 +184,9 @@ TEST_CASE("the family that comes late is in the kept answer") {
     test.server.set("late.test", dns_type::a, {0, {"192.0.2.1"}});
     test.server.set("late.test", dns_type::aaaa, {0, {"2001:db8::1"}, 60, false, 200ms});
     resolver names{test.timer, test.options};
-    CHECK(texts(test.ask(names, "late.test")) == list{"192.0.2.1"});
-    test.run_until([&] { return texts(*names.known("late.test")).size() == 2; });
-    CHECK(texts(test.ask(names, "late.test")) == list{"192.0.2.1", "2001:db8::1"});
+    CHECK(answer_texts(test.ask(names, "late.test")) == list{"192.0.2.1"});
+    test.run_until([&] { return answer_texts(*names.known("late.test")).size() == 2; });
+    CHECK(answer_texts(test.ask(names, "late.test")) == list{"192.0.2.1", "2001:db8::1"});
     CHECK(names.asked() == 1);
 }
 
@@ -224,7 +221,7 @@ TEST_CASE("a question that is lost is asked again") {
     test.server.set_v4("lost.test", "192.0.2.1");
     test.run_until([&] { return result.has_value(); });
     REQUIRE(result);
-    CHECK(texts(*result) == list{"192.0.2.1"});
+    CHECK(answer_texts(*result) == list{"192.0.2.1"});
     CHECK(test.server.asked("lost.test", dns_type::a) == 2);
 }
 
@@ -238,7 +235,7 @@ TEST_CASE("a server that fails is an error, remembered for a moment only") {
     REQUIRE(found.has_error());
     CHECK(found.error().code == failure_code::dns_error);
     test.server.set_v4("fails.test", "192.0.2.1");
-    CHECK(texts(test.ask(names, "fails.test")) == list{"192.0.2.1"});
+    CHECK(answer_texts(test.ask(names, "fails.test")) == list{"192.0.2.1"});
 }
 
 TEST_CASE("the hosts file comes before the server") {
@@ -247,7 +244,7 @@ TEST_CASE("the hosts file comes before the server") {
     test.server.set_v4("listed.test", "192.0.2.1");
     test.options.hosts_file = directory.write("hosts", "192.0.2.77 listed.test localhost\n");
     resolver names{test.timer, test.options};
-    CHECK(texts(test.ask(names, "listed.test")) == list{"192.0.2.77"});
+    CHECK(answer_texts(test.ask(names, "listed.test")) == list{"192.0.2.77"});
     const auto here = [&](std::string_view host) {
         list out;
         for (const auto& address : names.local(host).value_or(std::vector<asio::ip::address>{})) {
@@ -276,7 +273,7 @@ TEST_CASE("answers with as many addresses as UDP carries are had whole, of both 
     }
     test.server.set("many.test", dns_type::aaaa, {0, six});
     resolver names{test.timer, test.options};
-    CHECK(texts(test.ask(names, "many.test")).size() == 28 + 14);
+    CHECK(answer_texts(test.ask(names, "many.test")).size() == 28 + 14);
 }
 
 TEST_CASE("new settings ask the new server and forget what the old one said") {
@@ -284,7 +281,7 @@ TEST_CASE("new settings ask the new server and forget what the old one said") {
     test.server.set_v4("a.test", "192.0.2.1");
     test.server.set("slow.test", dns_type::a, {0, {"192.0.2.3"}, 60, false, 50ms});
     resolver names{test.timer, test.options};
-    CHECK(texts(test.ask(names, "a.test")) == list{"192.0.2.1"});
+    CHECK(answer_texts(test.ask(names, "a.test")) == list{"192.0.2.1"});
     std::optional<answer> slow;
     test.start(resolve_into(names, "slow.test", late(), slow));
     test.run_until([&] { return test.server.asked("slow.test", dns_type::a) == 1; });
@@ -293,10 +290,10 @@ TEST_CASE("new settings ask the new server and forget what the old one said") {
     other.set_v4("a.test", "192.0.2.2");
     other.set_v4("slow.test", "192.0.2.4");
     names.reconfigure(asking(other));
-    CHECK(texts(test.ask(names, "a.test")) == list{"192.0.2.2"});
+    CHECK(answer_texts(test.ask(names, "a.test")) == list{"192.0.2.2"});
     test.run_until([&] { return slow.has_value(); });
     REQUIRE(slow);
-    CHECK(texts(test.ask(names, "slow.test")) == list{"192.0.2.4"});
+    CHECK(answer_texts(test.ask(names, "slow.test")) == list{"192.0.2.4"});
 }
 
 TEST_CASE("stopping ends every question at once") {

@@ -17,10 +17,6 @@ namespace {
 steady_time soon() {
     return steady_now() + 20ms;
 }
-steady_time late() {
-    return steady_now() + test_patience;
-}
-
 awaitable<bool> wait_once(wakeup& event, steady_time until) {
     co_return co_await event.wait(until);
 }

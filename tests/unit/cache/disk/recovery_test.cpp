@@ -25,7 +25,7 @@ std::string content_of(std::string_view url, std::uint64_t round, std::size_t by
     return text;
 }
 
-std::string url_of(std::size_t i) {
+std::string page_url(std::size_t i) {
     return "http://example.net/" + std::to_string(i);
 }
 
@@ -56,7 +56,7 @@ TEST_SUITE("cache/disk/recovery") {
     TEST_CASE("a closed segment is read from its footer, an open one record by record, alike") {
         filled_segment made{5};
         for (std::size_t i = 0; i < 50; ++i) {
-            made.add(url_of(i), content_of(url_of(i), 5, 10 + 70 * i));
+            made.add(page_url(i), content_of(page_url(i), 5, 10 + 70 * i));
         }
         auto found = made.recovered();
         CHECK(found.state == segment_state::scanned);
@@ -75,7 +75,7 @@ TEST_SUITE("cache/disk/recovery") {
         filled_segment made{5};
         for (std::size_t i = 0; made.fill().has_room(1024) && i < 10'000; ++i) {
             variant_directory directory{.url = "http://a/", .variants = {}};
-            made.add(directory_source{.primary = key_of(url_of(i)), .directory = directory});
+            made.add(directory_source{.primary = key_of(page_url(i)), .directory = directory});
         }
         REQUIRE(made.fill().entries().size() * footer_entry_bytes > 64u << 10);
         made.close();
@@ -92,7 +92,7 @@ TEST_SUITE("cache/disk/recovery") {
             made.begin(round);
             const auto count = random() % 40;
             for (std::size_t i = 0; i < count; ++i) {
-                const auto url = url_of(random() % 20);
+                const auto url = page_url(random() % 20);
                 const auto content = content_of(url, round, random() % 3000);
                 if (made.fill().has_room(content.size() + 1024)) {
                     made.add(url, content);
@@ -112,13 +112,13 @@ TEST_SUITE("cache/disk/recovery") {
     TEST_CASE("after a torn write everything before it is there") {
         filled_segment old{4};
         for (std::size_t i = 0; i < 30; ++i) {
-            old.add(url_of(i), content_of(url_of(i), 4, 900));
+            old.add(page_url(i), content_of(page_url(i), 4, 900));
         }
         old.close();
         const auto before = old.bytes();
         old.begin(9);
         for (std::size_t i = 0; i < 3; ++i) {
-            old.add(url_of(i), content_of(url_of(i), 9, 600 + i));
+            old.add(page_url(i), content_of(page_url(i), 9, 600 + i));
         }
         const auto entries = old.fill().entries();
         for (auto torn = first_record; torn <= old.fill().offset(); torn += 7) {
@@ -145,7 +145,7 @@ TEST_SUITE("cache/disk/recovery") {
     TEST_CASE("a flipped bit anywhere loses at most the record that it is in") {
         filled_segment made{5};
         for (std::size_t i = 0; i < 4; ++i) {
-            made.add(url_of(i), content_of(url_of(i), 5, 40 + i));
+            made.add(page_url(i), content_of(page_url(i), 5, 40 + i));
         }
         made.close();
         const auto& sound = made.bytes();
@@ -178,7 +178,7 @@ TEST_SUITE("cache/disk/recovery") {
     TEST_CASE("behind a damaged front a scan finds the next record, and counts the gap") {
         filled_segment made{5};
         for (std::size_t i = 0; i < 5; ++i) {
-            made.add(url_of(i), content_of(url_of(i), 5, 5000));
+            made.add(page_url(i), content_of(page_url(i), 5, 5000));
         }
         auto bytes = made.bytes();
         const auto entries = made.fill().entries();
@@ -196,7 +196,7 @@ TEST_SUITE("cache/disk/recovery") {
     TEST_CASE("pages that can't be read cost the records in them") {
         filled_segment made{5};
         for (std::size_t i = 0; i < 20; ++i) {
-            made.add(url_of(i), content_of(url_of(i), 5, 8000));
+            made.add(page_url(i), content_of(page_url(i), 5, 8000));
         }
         const auto& bytes = made.bytes();
         const std::uint64_t bad_begin = 40'960, bad_end = 45'056;

@@ -13,9 +13,9 @@ using namespace test;
 
 namespace {
 
-constexpr std::string_view url = "http://example.net/a";
+constexpr std::string_view page = "http://example.net/a";
 
-std::array<http::field, 1> language(std::string_view value) {
+std::array<http::field, 1> in_language(std::string_view value) {
     return {http::field{http::field_id::accept_language, "Accept-Language", value}};
 }
 
@@ -23,7 +23,7 @@ std::array<http::field, 1> language(std::string_view value) {
 listed_variant variant(std::string names, http::field_list request, int seconds) {
     const http::vary_spec spec{.names = names};
     const auto discriminator = variant_discriminator(
-        key_of(url), names, http::selecting_values(spec, request));
+        key_of(page), names, http::selecting_values(spec, request));
     return {.names = std::move(names),
             .discriminator = discriminator,
             .id = discriminator + 1,
@@ -35,20 +35,20 @@ listed_variant variant(std::string names, http::field_list request, int seconds)
 
 TEST_SUITE("cache/disk/variants") {
     TEST_CASE("a directory comes back as it was") {
-        variant_directory made{.url = std::string{url}, .variants = {}};
+        variant_directory made{.url = std::string{page}, .variants = {}};
         for (int i = 0; i < 40; ++i) {
             const auto value = std::string{"l"}.append(std::to_string(i));
-            const auto fields = language(value);
+            const auto fields = in_language(value);
             made.add(variant(i % 3 == 0 ? "accept-language" : "accept,accept-language", fields, i));
         }
         CHECK(made.variants.size() == memory_tier::most_variants);
-        const auto record = record_of(directory_source{.primary = key_of(url), .directory = made},
+        const auto record = record_of(directory_source{.primary = key_of(page), .directory = made},
                                       stamp(5));
         const auto header = check_front(record, store_id, 5);
         REQUIRE(header.has_value());
         CHECK(header->expiry == coarse_time(now + std::chrono::hours{39}, now));
-        CHECK(index_key(header->kind, header->primary, header->discriminator) == key_of(url));
-        CHECK(*read_variants_url(record) == url);
+        CHECK(index_key(header->kind, header->primary, header->discriminator) == key_of(page));
+        CHECK(*read_variants_url(record) == page);
         const auto read = read_variants(record);
         REQUIRE(read.has_value());
         CHECK(read->url == made.url);
@@ -56,31 +56,31 @@ TEST_SUITE("cache/disk/variants") {
     }
 
     TEST_CASE("a request selects the variant of its own values") {
-        variant_directory made{.url = std::string{url}, .variants = {}};
-        const auto english = language("en");
-        const auto german = language("de");
+        variant_directory made{.url = std::string{page}, .variants = {}};
+        const auto english = in_language("en");
+        const auto german = in_language("de");
         made.add(variant("accept-language", english, 1));
         made.add(variant("accept-language", german, 2));
-        CHECK(select(made, key_of(url), english) == &made.variants[0]);
-        CHECK(select(made, key_of(url), german) == &made.variants[1]);
-        CHECK(select(made, key_of(url), language("fr")) == nullptr);
-        CHECK(select(made, key_of(url), {}) == nullptr);
+        CHECK(select(made, key_of(page), english) == &made.variants[0]);
+        CHECK(select(made, key_of(page), german) == &made.variants[1]);
+        CHECK(select(made, key_of(page), in_language("fr")) == nullptr);
+        CHECK(select(made, key_of(page), {}) == nullptr);
     }
 
     TEST_CASE("of several selected variants the one that arrived last is taken") {
-        variant_directory made{.url = std::string{url}, .variants = {}};
-        const auto english = language("en");
+        variant_directory made{.url = std::string{page}, .variants = {}};
+        const auto english = in_language("en");
         made.add(variant("accept-language", english, 5));
         made.add(variant("accept,accept-language", english, 9));
         made.add(variant("cookie", english, 7));
-        CHECK(select(made, key_of(url), english) == &made.variants[1]);
+        CHECK(select(made, key_of(page), english) == &made.variants[1]);
         made.variants[2].response_time = made.variants[1].response_time;
-        CHECK(select(made, key_of(url), english) == &made.variants[2]);
+        CHECK(select(made, key_of(page), english) == &made.variants[2]);
     }
 
     TEST_CASE("a variant takes the place of its older self, and may be removed") {
-        variant_directory made{.url = std::string{url}, .variants = {}};
-        const auto english = language("en");
+        variant_directory made{.url = std::string{page}, .variants = {}};
+        const auto english = in_language("en");
         CHECK_FALSE(made.add(variant("accept-language", english, 1)).has_value());
         made.add(variant("cookie", english, 2));
         const auto gone = made.add(variant("accept-language", english, 3));
@@ -94,9 +94,9 @@ TEST_SUITE("cache/disk/variants") {
     }
 
     TEST_CASE("a directory cut or bent anywhere is refused") {
-        variant_directory made{.url = std::string{url}, .variants = {}};
-        made.add(variant("accept-language", language("en"), 1));
-        const auto record = record_of(directory_source{.primary = key_of(url), .directory = made},
+        variant_directory made{.url = std::string{page}, .variants = {}};
+        made.add(variant("accept-language", in_language("en"), 1));
+        const auto record = record_of(directory_source{.primary = key_of(page), .directory = made},
                                       stamp(5));
         const auto front = read_header(record)->front_bytes;
         for (std::size_t cut = 0; cut < front; ++cut) {

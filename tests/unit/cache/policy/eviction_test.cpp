@@ -14,10 +14,8 @@ using test::wishes;
 
 namespace {
 
-constexpr std::uint64_t capacity = 20'000;
-
 owner cache_of(eviction_kind kind) {
-    return {make_policy(kind, capacity), capacity};
+    return {make_policy(kind, test::policy_capacity), test::policy_capacity};
 }
 
 }  // namespace
@@ -95,7 +93,7 @@ TEST_CASE("a smaller capacity evicts nothing by itself") {
         for (std::uint64_t object = 0; object < 100; ++object) {
             cache.ask({object, 100});
         }
-        cache.policy().set_capacity(capacity / 10);
+        cache.policy().set_capacity(test::policy_capacity / 10);
         CHECK(cache.size() == 100);
         cache.policy().set_capacity(0);
         std::size_t count = 0;
@@ -111,10 +109,10 @@ TEST_CASE("entries of no bytes, and one as large as the capacity, come and go") 
         CAPTURE(to_string(kind));
         auto cache = cache_of(kind);
         for (std::uint64_t object = 0; object < 100; ++object) {
-            cache.ask({object, object % 2 == 0 ? 0 : capacity});
-            cache.ask({object, object % 2 == 0 ? 0 : capacity});
+            cache.ask({object, object % 2 == 0 ? 0 : test::policy_capacity});
+            cache.ask({object, object % 2 == 0 ? 0 : test::policy_capacity});
         }
-        CHECK(cache.bytes() <= capacity);
+        CHECK(cache.bytes() <= test::policy_capacity);
         while (cache.evict()) {
         }
         CHECK(cache.size() == 0);

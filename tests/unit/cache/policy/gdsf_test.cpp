@@ -11,8 +11,6 @@ using namespace reprise::proxy::cache::test;
 
 namespace {
 
-constexpr std::uint64_t capacity = 20'000;
-
 // Every entry's worth in a map; the least is looked for.
 class slow_gdsf final : public slow_model {
 public:
@@ -34,7 +32,7 @@ public:
                 bytes += at->second.bytes;
                 least = at->second.worth < least->second.worth ? at : least;
             }
-            if (bytes <= capacity) {
+            if (bytes <= policy_capacity) {
                 return false;
             }
             inflation_ = least->second.worth;
@@ -77,7 +75,7 @@ TEST_CASE("GDSF evicts the least of all worths, whatever the exponent") {
         for (std::uint64_t seed = 1; seed <= 3; ++seed) {
             CAPTURE(exponent);
             CAPTURE(seed);
-            owner fast{std::make_unique<gdsf_policy>(exponent), capacity};
+            owner fast{std::make_unique<gdsf_policy>(exponent), policy_capacity};
             slow_gdsf slow{exponent};
             CHECK_FALSE(first_difference(fast, slow, unequal_wishes(seed, 3'000)).has_value());
         }

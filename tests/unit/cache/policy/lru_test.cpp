@@ -10,8 +10,6 @@ using namespace reprise::proxy::cache::test;
 
 namespace {
 
-constexpr std::uint64_t capacity = 20'000;
-
 class slow_lru final : public slow_model {
 public:
     bool ask(const wish& wanted, std::vector<std::uint64_t>& left) override {
@@ -20,12 +18,12 @@ public:
             entries_.splice(entries_.begin(), entries_, at);
             return true;
         }
-        if (wanted.bytes > capacity) {
+        if (wanted.bytes > policy_capacity) {
             return false;
         }
         entries_.push_front(wanted);
         bytes_ += wanted.bytes;
-        while (bytes_ > capacity) {
+        while (bytes_ > policy_capacity) {
             left.push_back(entries_.back().object);
             bytes_ -= entries_.back().bytes;
             entries_.pop_back();
@@ -56,7 +54,7 @@ TEST_SUITE_BEGIN("cache/policy/lru");
 TEST_CASE("LRU does what a plain list of the last used does") {
     for (std::uint64_t seed = 1; seed <= 5; ++seed) {
         CAPTURE(seed);
-        owner fast{std::make_unique<lru_policy>(), capacity};
+        owner fast{std::make_unique<lru_policy>(), policy_capacity};
         slow_lru slow;
         CHECK_FALSE(first_difference(fast, slow, wishes(seed, 4'000, 400)).has_value());
     }

@@ -11,8 +11,6 @@ using namespace reprise::proxy::cache::test;
 
 namespace {
 
-constexpr std::uint64_t capacity = 20'000;
-
 class slow_s3_fifo final : public slow_model {
 public:
     bool ask(const wish& wanted, std::vector<std::uint64_t>& left) override {
@@ -20,12 +18,12 @@ public:
             uses_[wanted.object] = std::min(3, uses_[wanted.object] + 1);
             return true;
         }
-        if (wanted.bytes > capacity) {
+        if (wanted.bytes > policy_capacity) {
             return false;
         }
         uses_[wanted.object] = 0;
         (erase(ghosts_, wanted.object) ? main_ : small_).push_front(wanted);
-        while (sum(small_) + sum(main_) > capacity) {
+        while (sum(small_) + sum(main_) > policy_capacity) {
             evict(left);
         }
         return false;
@@ -52,7 +50,7 @@ private:
     }
     void evict(std::vector<std::uint64_t>& left) {
         for (;;) {
-            if (!small_.empty() && (sum(small_) > capacity / 10 || main_.empty())) {
+            if (!small_.empty() && (sum(small_) > policy_capacity / 10 || main_.empty())) {
                 const auto oldest = small_.back();
                 small_.pop_back();
                 if (uses_[oldest.object] >= 2) {
@@ -62,11 +60,11 @@ private:
                 }
                 uses_.erase(oldest.object);
                 left.push_back(oldest.object);
-                if (oldest.bytes > capacity - capacity / 10) {
+                if (oldest.bytes > policy_capacity - policy_capacity / 10) {
                     return;
                 }
                 ghosts_.push_front(oldest);
-                while (sum(ghosts_) > capacity - capacity / 10) {
+                while (sum(ghosts_) > policy_capacity - policy_capacity / 10) {
                     ghosts_.pop_back();
                 }
                 return;
@@ -95,7 +93,7 @@ TEST_SUITE_BEGIN("cache/policy/s3_fifo");
 TEST_CASE("S3-FIFO does what the paper's three queues do") {
     for (std::uint64_t seed = 1; seed <= 5; ++seed) {
         CAPTURE(seed);
-        owner fast{std::make_unique<s3_fifo_policy>(capacity), capacity};
+        owner fast{std::make_unique<s3_fifo_policy>(policy_capacity), policy_capacity};
         slow_s3_fifo slow;
         CHECK_FALSE(first_difference(fast, slow, wishes(seed, 3'000, 400)).has_value());
     }

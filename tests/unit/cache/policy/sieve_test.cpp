@@ -10,8 +10,6 @@ using namespace reprise::proxy::cache::test;
 
 namespace {
 
-constexpr std::uint64_t capacity = 20'000;
-
 // As in the paper's figure: newest in front, the hand goes from the back to the front.
 class slow_sieve final : public slow_model {
 public:
@@ -21,12 +19,12 @@ public:
             at->marked = true;
             return true;
         }
-        if (wanted.bytes > capacity) {
+        if (wanted.bytes > policy_capacity) {
             return false;
         }
         entries_.push_front({wanted, false});
         bytes_ += wanted.bytes;
-        while (bytes_ > capacity) {
+        while (bytes_ > policy_capacity) {
             if (hand_ == entries_.end()) {
                 hand_ = std::prev(entries_.end());
             }
@@ -74,7 +72,7 @@ TEST_SUITE_BEGIN("cache/policy/sieve");
 TEST_CASE("SIEVE does what the paper's queue and hand do") {
     for (std::uint64_t seed = 1; seed <= 5; ++seed) {
         CAPTURE(seed);
-        owner fast{std::make_unique<sieve_policy>(), capacity};
+        owner fast{std::make_unique<sieve_policy>(), policy_capacity};
         slow_sieve slow;
         CHECK_FALSE(first_difference(fast, slow, wishes(seed, 4'000, 400)).has_value());
     }

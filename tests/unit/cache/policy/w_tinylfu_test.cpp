@@ -11,8 +11,6 @@ using namespace reprise::proxy::cache::test;
 
 namespace {
 
-constexpr std::uint64_t capacity = 20'000;
-
 // Three lists and a sketch of its own, which is asked the same. Window fixed at 1 %.
 class slow_w_tinylfu final : public slow_model {
 public:
@@ -21,12 +19,12 @@ public:
         if (move_up(wanted.object)) {
             return true;
         }
-        if (wanted.bytes > capacity) {
+        if (wanted.bytes > policy_capacity) {
             return false;
         }
         sketch_.grow_to(window_.size() + probation_.size() + protected_.size() + 1);
         window_.push_front(wanted);
-        while (sum(window_) + main() > capacity) {
+        while (sum(window_) + main() > policy_capacity) {
             evict(left);
         }
         return false;
@@ -39,8 +37,8 @@ public:
 
 private:
     using lru = std::list<wish>;
-    static constexpr std::uint64_t window_room = capacity / 100;
-    static constexpr std::uint64_t main_room = capacity - window_room;
+    static constexpr std::uint64_t window_room = policy_capacity / 100;
+    static constexpr std::uint64_t main_room = policy_capacity - window_room;
 
     static std::uint64_t sum(const lru& list) {
         std::uint64_t bytes = 0;
@@ -115,7 +113,7 @@ private:
 };
 
 std::unique_ptr<w_tinylfu_policy> fixed_window() {
-    return std::make_unique<w_tinylfu_policy>(capacity, w_tinylfu_policy::window::fixed);
+    return std::make_unique<w_tinylfu_policy>(policy_capacity, w_tinylfu_policy::window::fixed);
 }
 
 }  // namespace
@@ -125,14 +123,14 @@ TEST_SUITE_BEGIN("cache/policy/w_tinylfu");
 TEST_CASE("W-TinyLFU does what three lists and a sketch do") {
     for (std::uint64_t seed = 1; seed <= 5; ++seed) {
         CAPTURE(seed);
-        owner fast{fixed_window(), capacity};
+        owner fast{fixed_window(), policy_capacity};
         slow_w_tinylfu slow;
         CHECK_FALSE(first_difference(fast, slow, wishes(seed, 3'000, 400)).has_value());
     }
 }
 
 TEST_CASE("a stranger does not displace what was asked for more often") {
-    owner cache{fixed_window(), capacity};
+    owner cache{fixed_window(), policy_capacity};
     for (int round = 0; round < 3; ++round) {
         for (std::uint64_t object = 0; object < 200; ++object) {
             cache.ask({object, 100});
@@ -149,7 +147,7 @@ TEST_CASE("a stranger does not displace what was asked for more often") {
 }
 
 TEST_CASE("a large stranger must outdo all that it would push out") {
-    owner cache{fixed_window(), capacity};
+    owner cache{fixed_window(), policy_capacity};
     for (std::uint64_t object = 0; object < 200; ++object) {
         cache.ask({object, 100});
         cache.ask({object, 100});
@@ -166,7 +164,7 @@ TEST_CASE("a large stranger must outdo all that it would push out") {
 }
 
 TEST_CASE("a large stranger that does not outdo them is turned away before it comes") {
-    owner cache{fixed_window(), capacity};
+    owner cache{fixed_window(), policy_capacity};
     CHECK(cache.policy().takes(key_of(1'000), 10'000));  // there is room
     for (std::uint64_t object = 0; object < 210; ++object) {
         cache.ask({object, 100});
@@ -174,7 +172,7 @@ TEST_CASE("a large stranger that does not outdo them is turned away before it co
     }
     CHECK(cache.policy().takes(key_of(1'000), 100));  // the window takes anybody
     CHECK_FALSE(cache.policy().takes(key_of(1'000), 300));
-    CHECK_FALSE(cache.policy().takes(key_of(1'000), 2 * capacity));
+    CHECK_FALSE(cache.policy().takes(key_of(1'000), 2 * policy_capacity));
     for (int i = 0; i < 14; ++i) {
         cache.policy().missed(key_of(1'000));
     }
@@ -184,7 +182,7 @@ TEST_CASE("a large stranger that does not outdo them is turned away before it co
 }
 
 TEST_CASE("a large stranger is held against those too that have not yet left the window") {
-    owner cache{fixed_window(), capacity};
+    owner cache{fixed_window(), policy_capacity};
     for (std::uint64_t object = 0; object < 190; ++object) {
         cache.ask({object, 100});
         cache.ask({object, 100});
@@ -195,7 +193,7 @@ TEST_CASE("a large stranger is held against those too that have not yet left the
 }
 
 TEST_CASE("what is expected counts as new: of those in the window somebody goes for it") {
-    owner cache{fixed_window(), capacity};
+    owner cache{fixed_window(), policy_capacity};
     for (std::uint64_t object = 0; object < 200; ++object) {
         cache.ask({object, 100});
         cache.ask({object, 100});
@@ -228,9 +226,9 @@ TEST_CASE("preference is above 1 while there is room, and for what was asked for
 TEST_CASE("the window grows where only what is new is asked for again") {
     // Each object is asked for a few times, soon after one another, and never again: what
     // frequency knows of the past is worth nothing. Seeds nothing: the sequence is fixed.
-    auto policy = std::make_unique<w_tinylfu_policy>(capacity);
+    auto policy = std::make_unique<w_tinylfu_policy>(policy_capacity);
     const auto& climbing = *policy;
-    owner cache{std::move(policy), capacity};
+    owner cache{std::move(policy), policy_capacity};
     for (std::uint64_t i = 0; i < 150'000; ++i) {
         const auto object = i % 3 == 0 || i < 120 ? i / 3 : i / 3 - i % 40;
         cache.ask({object, 100});
@@ -240,7 +238,7 @@ TEST_CASE("the window grows where only what is new is asked for again") {
 }
 
 TEST_CASE("a fixed window stays as it is") {
-    w_tinylfu_policy policy{capacity, w_tinylfu_policy::window::fixed};
+    w_tinylfu_policy policy{policy_capacity, w_tinylfu_policy::window::fixed};
     for (std::uint64_t i = 0; i < 50'000; ++i) {
         policy.missed(key_of(i));
     }

@@ -15,6 +15,9 @@
 
 namespace reprise::proxy::cache::test {
 
+/// What the tests of single policies give them.
+inline constexpr std::uint64_t policy_capacity = 20'000;
+
 inline filter::key_hash key_of(std::uint64_t n) {
     // Two rounds of SplitMix64: uniform words from small numbers.
     const auto mix = [](std::uint64_t x) {
