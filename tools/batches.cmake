@@ -1,5 +1,5 @@
 # reprise_batches(TARGET SIZE): compiles the target's files together, up to SIZE of one folder at a time. Headers are
-# then read, and templates made, once for all of them, which is half of the compilers' time. To be called in the
+# then read, and templates made, once for all of them. To be called in the
 # folder that makes the target.
 #
 # Names in anonymous namespaces are shared by a folder's files therefore: a second helper of the same name does not
