@@ -217,12 +217,13 @@ private:
 
     // Empties the lanes once and carries out what was asked; true when it was asked to stop.
     bool round() {
-        std::vector<lane_ptr> lanes;
+        marks upto;
         std::vector<command> commands;
         bool last = false;
         {
             const std::lock_guard lock{mutex_};
-            lanes = lanes_;
+            // What is handed over from here on may stand behind a command that is not among these.
+            upto = mark_lanes();
             commands.swap(commands_);
             last = stopping_;
         }
@@ -241,23 +242,26 @@ private:
         if (last) {
             // Once more for what a full queue left behind: to be written or counted as dropped.
             for (bool left = true; left;) {
-                left = gather_all(lanes);
+                for (auto& [lane, end] : upto) {
+                    end = lane->head();
+                }
+                left = gather_all(upto);
                 lines_.flush(deadline, -1);
             }
         } else {
-            gather_all(lanes);
+            (void)gather_all(upto);
             lines_.flush(std::nullopt, wake_fd_);
         }
         return last;
     }
 
     // True when something was left in a lane.
-    bool gather_all(const std::vector<lane_ptr>& lanes) {
+    [[nodiscard]] bool gather_all(const marks& upto) {
         bool left = false;
-        for (const auto& lane : lanes) {
-            // Read before the lane's end is: nothing can follow what is gathered then.
+        for (const auto& [lane, end] : upto) {
+            // Read before the lane is seen to be empty: nothing can follow then.
             const bool ended = lane->abandoned.load(std::memory_order_acquire);
-            gather(*lane, lane->head());
+            gather(*lane, end);
             left = left || !lane->empty();
             if (ended && lane->empty()) {
                 forget(lane);
