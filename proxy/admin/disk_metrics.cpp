@@ -2,6 +2,8 @@
 
 #include "proxy/admin/metrics_table.hpp"
 
+#include <chrono>
+
 namespace reprise::proxy::admin {
 
 namespace {
@@ -82,7 +84,7 @@ constexpr metric disk_rows[] = {
           [](in from) { return disk_of(from).queued_bytes; }),
     plain("reprise_disk_behind_seconds",
           "disk.behind_seconds",
-          "How long the oldest of them has waited: what was stored since then a kill loses.",
+          "How long the writer's oldest task has waited: of what was stored since then a kill loses some.",
           [](in from) { return std::chrono::duration<double>{disk_of(from).behind}.count(); }),
     plain("reprise_disk_skipped_total",
           "disk.skipped",

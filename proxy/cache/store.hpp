@@ -104,7 +104,7 @@ public:
              invalidation_mark asked,
              standing as = standing::admitted,
              unsigned uses_to_admit = 1);
-    /// What was found on probation has just been admitted (found::just_admitted).
+    /// What was found on probation has just been admitted (lookup_result::just_admitted).
     void admitted(const filter::key_hash& key,
                   std::string_view url,
                   const stored_ptr& response,

@@ -12,7 +12,7 @@
 #include "proxy/cache/fetch.hpp"
 #include "proxy/cache/partial_response.hpp"
 #include "proxy/cache/store.hpp"
-#include "proxy/fetch/producer.hpp"
+#include "proxy/fetch/order.hpp"
 #include "proxy/fetch/received.hpp"
 #include "proxy/thread/worker.hpp"
 

@@ -3,7 +3,7 @@
 
 #include "proxy/base/clock.hpp"
 #include "proxy/cache/fetch.hpp"
-#include "proxy/fetch/producer.hpp"
+#include "proxy/fetch/order.hpp"
 #include "proxy/http/framing.hpp"
 #include "proxy/http/message_head.hpp"
 

@@ -6,6 +6,7 @@
 // Threads   its fetch's.
 
 #include "proxy/base/failure.hpp"
+#include "proxy/fetch/order.hpp"
 #include "proxy/fetch/sibling_query.hpp"
 #include "proxy/fetch/source.hpp"
 #include "proxy/fetch/upload_watch.hpp"
@@ -13,7 +14,6 @@
 #include "proxy/thread/worker.hpp"
 
 #include <cstddef>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>

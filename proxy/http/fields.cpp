@@ -6,8 +6,6 @@
 
 namespace reprise::proxy::http {
 
-namespace {}  // namespace
-
 // Not Beast's: in Boost 1.81 it reads one byte past both texts when they differ in case alone.
 bool iequals(std::string_view a, std::string_view b) noexcept {
     return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) {

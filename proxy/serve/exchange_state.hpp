@@ -27,7 +27,7 @@ struct exchange_state {
 
     thread::worker& w;
     const client_identity& client;
-    net::client_stream& stream;  ///< for what reads the client's bytes; all else sends by `out`
+    net::client_stream& stream;  ///< for what reads the client's bytes; the rest sends by `out`
     scratch& memory;
     const thread::settings_ptr settings;
     const steady_time started;

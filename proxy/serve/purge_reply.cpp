@@ -1,7 +1,6 @@
 #include "proxy/serve/purge_reply.hpp"
 
 #include "proxy/net/access.hpp"
-#include "proxy/serve/peer_page.hpp"
 #include "proxy/serve/purge.hpp"
 
 #include <atomic>

@@ -1,5 +1,7 @@
 #include "proxy/serve/request_body.hpp"
 
+#include "proxy/net/client_stream.hpp"
+
 namespace reprise::proxy::serve {
 
 namespace {
@@ -29,7 +31,7 @@ awaitable<ended> finish_request_body(exchange_state& x, ended answered) {
         if (!x.out.keeps) {
             const auto& options = x.settings->options;
             (void)co_await x.stream.end_sending(options.limits.body_rate,
-                                                        options.timeouts.client_body);
+                                                options.timeouts.client_body);
         }
         co_await x.upload->ended(fetch::upload::waiter::exchange);
     }

@@ -1,5 +1,6 @@
 #include "proxy/serve/tunnel.hpp"
 
+#include "proxy/net/client_stream.hpp"
 #include "proxy/net/dial.hpp"
 #include "proxy/net/relay.hpp"
 

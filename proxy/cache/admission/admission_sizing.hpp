@@ -29,7 +29,7 @@ struct admission_bounds {
 [[nodiscard]] admission_bounds bounds_within(std::uint64_t bytes,
                                              const filter::admission_settings& settings) noexcept;
 
-/// Where to begin: 64 Ki objects, or the most that may be.
+/// Where to begin: 2 Mi objects, or the most that may be.
 [[nodiscard]] filter::admission_settings begin_remembering(filter::admission_settings settings,
                                                            const admission_bounds& bounds) noexcept;
 

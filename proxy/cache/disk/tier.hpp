@@ -9,8 +9,8 @@
 //     purging     takes effect in the index at once, and is kept in a journal that a restart reads
 //
 // A response up to `inline_most` bytes of body is one record, read and verified whole: it comes out
-// as an ordinary stored response with `content`. A larger one comes out as a head whose body is an
-// `on_disk` (disk_body.hpp), read piece by piece from any offset, each block verified as it is
+// as an ordinary stored response with `content`. A larger one comes out as a head whose body is a
+// `disk_body` (disk_body.hpp), read piece by piece from any offset, each block verified as it is
 // read.
 //
 // Threads   every member: any, unless it says otherwise. No call here opens, syncs or unlinks a
@@ -90,7 +90,7 @@ struct tier_figures {
     std::uint64_t in_place = 0, pooled = 0, refused = 0;  ///< reads by how they were done
     std::uint64_t puts = 0, put_bytes = 0, skipped = 0, skipped_bytes = 0;
     std::uint64_t queued_bytes = 0;      ///< wait to be written
-    std::chrono::nanoseconds behind{0};  ///< the oldest of them has waited so long
+    std::chrono::nanoseconds behind{0};  ///< the oldest task of the writer has waited so long
     std::uint64_t queued_purges = 0;     ///< wait for the journal
     std::uint64_t purge_overflows =
         0;                            ///< so often they were too many (tier_settings::purge_queue)

@@ -114,8 +114,8 @@ public:
     [[nodiscard]] bool note(const drop_note& record);
     /// What was offered and is not yet in hand.
     [[nodiscard]] std::uint64_t queued_bytes();
-    /// How long the oldest response that was offered has waited and is not in a file; zero: there
-    /// is none. A process that is killed now loses what was offered since then, and nothing older.
+    /// How long the oldest task that was offered has waited and is not in a file; zero: there is
+    /// none. A process that is killed now loses what was offered since then, and nothing older.
     [[nodiscard]] std::chrono::nanoseconds behind();
     /// What was noted and is not yet in hand; and how often there was too much of it.
     struct waiting {

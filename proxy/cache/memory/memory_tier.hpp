@@ -94,7 +94,7 @@ public:
 
     /// The newest variant that `request` selects (RFC 9111 4.1), marked as used; the policy hears
     /// of a miss otherwise. Once per request. One on probation is admitted when this is the last
-    /// use that it needs: found::just_admitted says so.
+    /// use that it needs: lookup_result::just_admitted says so.
     [[nodiscard]] lookup_result find(const filter::key_hash& key,
                                      std::string_view url,
                                      http::field_list request) const;
