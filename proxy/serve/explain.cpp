@@ -311,33 +311,70 @@ json refused_or(const std::optional<failure>& why, json otherwise) {
     return why ? failed(*why) : std::move(otherwise);
 }
 
-// What is decided whatever is stored, but for what passes.
-std::optional<json> told_of(const answer& what,
-                            const thread::settings& now_settings,
-                            const request& asked,
-                            const config::listener& listener) {
-    if (const auto* refused = std::get_if<answers::refused>(&what)) {
-        return failed(refused->why);
-    }
-    if (std::holds_alternative<answers::tunnel>(what)) {
+// What is decided whatever is stored. None: it hangs on what is stored, or on an origin's answer. A
+// kind of answer that is missing here does not compile.
+struct told_at_once {
+    using told = std::optional<json>;
+    const thread::settings& now_settings;
+    const request& asked;
+    const config::listener& listener;
+
+    told operator()(const answers::refused& what) const { return failed(what.why); }
+    told operator()(const answers::tunnel&) const {
         return refused_or(judge_host(now_settings, asked),
                           answered_here(outcome::tunnel, "method", "RFC 9110 9.3.6"));
     }
-    if (const auto* local = std::get_if<answers::local>(&what)) {
+    told operator()(const answers::local& what) const {
         return answered_here(
-            outcome::local, "method", local->type.empty() ? "RFC 9110 9.3.7" : "RFC 9110 9.3.8");
+            outcome::local, "method", what.type.empty() ? "RFC 9110 9.3.7" : "RFC 9110 9.3.8");
     }
-    if (!std::holds_alternative<answers::purge>(what)) {
-        return std::nullopt;
+    told operator()(const answers::purge&) const {
+        if (now_settings.options.access.purge_clients.empty()) {
+            return failed(failure{failure_code::purge_refused, "nobody may"});
+        }
+        std::string scratch;
+        const auto read = read_purge_request(key_text(asked.target, listener, scratch),
+                                             asked.head->fields);
+        return !read.wrong.empty() ? failed(failure{failure_code::bad_request, read.wrong})
+                                   : answered_here(outcome::local, "method", nullptr);
     }
-    if (now_settings.options.access.purge_clients.empty()) {
-        return failed(failure{failure_code::purge_refused, "nobody may"});
+    told operator()(const answers::for_peer&) const {
+        return answered_here(outcome::local, "for-peers", nullptr);
     }
-    std::string scratch;
-    const auto read = read_purge_request(key_text(asked.target, listener, scratch),
-                                         asked.head->fields);
-    return !read.wrong.empty() ? failed(failure{failure_code::bad_request, read.wrong})
-                               : answered_here(outcome::local, "method", nullptr);
+    told operator()(const answers::passed&) const { return std::nullopt; }
+    told operator()(const answers::stored&) const { return std::nullopt; }
+    told operator()(const answers::stand_in&) const { return std::nullopt; }
+    told operator()(const answers::partial&) const { return std::nullopt; }
+    told operator()(const answers::fetched&) const { return std::nullopt; }
+    told operator()(const answers::upgraded&) const { return std::nullopt; }
+    told operator()(const answers::from_disk&) const { return std::nullopt; }
+    told operator()(const answers::body_on_disk&) const { return std::nullopt; }
+    told operator()(const answers::composed&) const { return std::nullopt; }
+};
+
+// What is known of the key: here, on its way, and at siblings.
+void add_what_is_known(json& out,
+                       const thread::common_state& common,
+                       const config::options& options,
+                       const config::listener& listener,
+                       const request& asked,
+                       wall_time now) {
+    out["key"] = {{"text", asked.url}, {"hash", hash_text(asked.key)}};
+    auto& stored = out["stored"] = json::array();
+    for (const auto& one : common.store.variants(asked.key, asked.url)) {
+        stored.push_back(variant_of(*one, asked.head->fields, now));
+    }
+    out["fetch_under_way"] = common.fetches.has(asked.key, asked.url);
+    out["known_uncacheable"] = common.uncacheable.has(asked.key, steady_now());
+    out["admission"] = admission_of(common, options, listener, asked.key, asked.url);
+    const bool may_know = common.peers != nullptr && !asked.accelerator;
+    out["siblings"] = {
+        {"claims", may_know ? json(common.peers->siblings_with(asked.url)) : json::array()},
+        {"note",
+         common.peers == nullptr ? "there are no siblings"
+         : asked.accelerator
+             ? "accelerators' objects are their own"
+             : "of their digests; one that asking has not paid for may be left out"}};
 }
 
 }  // namespace
@@ -376,38 +413,23 @@ explanation explain(const thread::common_state& common,
     }
     const auto known = decide(asked, now_settings, common.pseudonym);
     if (known && known->why.why != cache::rule::method) {
-        if (auto told = told_of(known->what, now_settings, asked, listener)) {
+        const told_at_once tell{now_settings, asked, listener};
+        if (auto told = std::visit(tell, known->what)) {
             out["verdict"] = std::move(*told);
             return say(200, out);
         }
     }
     std::string scratch;
     find_key(asked, listener, common.admission.secret(), scratch);
-    const auto url = asked.url;
+    add_what_is_known(out, common, options, listener, asked, now);
     const auto& key = asked.key;
-    out["key"] = {{"text", url}, {"hash", hash_text(key)}};
-    auto& stored = out["stored"] = json::array();
-    for (const auto& one : common.store.variants(key, url)) {
-        stored.push_back(variant_of(*one, head.fields, now));
-    }
-    out["fetch_under_way"] = common.fetches.has(key, url);
-    out["known_uncacheable"] = common.uncacheable.has(key, steady_now());
-    out["admission"] = admission_of(common, options, listener, key, url);
-    const bool may_know = common.peers != nullptr && !asked.accelerator;
-    out["siblings"] = {
-        {"claims", may_know ? json(common.peers->siblings_with(url)) : json::array()},
-        {"note",
-         common.peers == nullptr ? "there are no siblings"
-         : asked.accelerator
-             ? "accelerators' objects are their own"
-             : "of their digests; one that asking has not paid for may be left out"}};
 
     cache::lookup_result kept;
     cache::verdict verdict;
     if (known) {
         verdict = known->why;
     } else {
-        kept = common.store.peek(key, url, head.fields);
+        kept = common.store.peek(key, asked.url, head.fields);
         verdict = cache::judge(kept, asked.facts, head.fields, now);
     }
     const auto* disk = common.store.disk();
