@@ -183,12 +183,7 @@ void log_tail::give_up() noexcept {
         core_.room.close(number_);
     }
     file_ = nullptr;
-    for (const auto& one : waiting_) {
-        if (!one.moved_from && one.entry.kind != record_kind::refresh) {
-            (void)core_.erase(one.key);  // what is there is older than what was not written
-        }
-    }
-    waiting_.clear();
+    failed_ = std::exchange(waiting_, {});
     buffer_.clear();
     kept_ = 0;
     dirty_ = false;

@@ -40,6 +40,8 @@ struct publication {
     std::optional<std::uint64_t> asked;
     /// It is carried: enters only where this still is the place.
     std::optional<record_place> moved_from;
+    /// Of the variant whose older record this takes the place of; none: it takes none's.
+    std::optional<std::uint64_t> discriminator{};
     /// Set for a response without Vary, where tier_settings::told hears of it.
     std::string url{};
     wall_time useful_until{};
@@ -96,6 +98,11 @@ public:
     [[nodiscard]] std::uint64_t to_enter() const noexcept { return to_enter_; }
     [[nodiscard]] std::uint64_t entered() const noexcept { return to_enter_ - waiting_.size(); }
 
+    /// What was to enter the index when a write failed, and never will.
+    [[nodiscard]] std::vector<publication> take_failed() noexcept {
+        return std::exchange(failed_, {});
+    }
+
     /// Whether a record of this key waits for being written.
     [[nodiscard]] bool awaits(const filter::key_hash& key) const noexcept;
     [[nodiscard]] bool has_unwritten() const noexcept { return !waiting_.empty(); }
@@ -122,7 +129,7 @@ private:
     std::size_t kept_ = 0;      // of it is written already: the beginning of a page
     std::uint64_t written_out_ = 0;
     bool dirty_ = false;
-    std::vector<publication> waiting_;
+    std::vector<publication> waiting_, failed_;
     std::uint64_t to_enter_ = 0;
 };
 

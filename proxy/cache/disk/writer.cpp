@@ -388,7 +388,7 @@ void writer::let_go(const write_task& task) {
 void writer::skip_offered() {
     for (const auto& one : offered_) {
         if (const auto* task = std::get_if<response_task>(&one.task); task && one.about) {
-            if (const auto older = let_older_go(*task)) {
+            if (const auto older = let_older_go(task->primary, task->discriminator())) {
                 (void)noted_.add(*older);
             }
         }
@@ -550,6 +550,7 @@ void writer::trouble(const error_code& why, std::string_view doing) {
     backoff_ = backoff_.count() == 0 ? core_->settings.retry_after
                                      : std::min(2 * backoff_, core_->settings.retry_at_most);
     try_again_ = steady_now() + backoff_;
+    let_older_than_failed_go();
     core_->set_health(tier_state::reading, std::string{doing} + ": " + why.message());
 }
 

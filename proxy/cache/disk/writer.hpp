@@ -161,7 +161,10 @@ private:
     void skip_offered();
     /// This newer response is not written. What is on disk is older, and must not be found when
     /// memory has let the newer go. What is to be noted, so that a restart does not find it either.
-    [[nodiscard]] std::optional<drop_note> let_older_go(const response_task& task);
+    [[nodiscard]] std::optional<drop_note> let_older_go(const filter::key_hash& primary,
+                                                        std::uint64_t discriminator);
+    /// The same for what the log's end had taken in when a write of it failed.
+    void let_older_than_failed_go();
     void is_not_written(const response_task& task);
 
     // Writing (writer_tasks.cpp).

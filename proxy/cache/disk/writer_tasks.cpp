@@ -98,9 +98,9 @@ void writer::forget(const outdate_task& task) {
     }
 }
 
-std::optional<drop_note> writer::let_older_go(const response_task& task) {
-    const auto discriminator = task.discriminator();
-    const auto object = index_key(record_kind::object, task.primary, discriminator);
+std::optional<drop_note> writer::let_older_go(const filter::key_hash& primary,
+                                              std::uint64_t discriminator) {
+    const auto object = index_key(record_kind::object, primary, discriminator);
     const bool may_come = core_->loading.load(relaxed);
     if (may_come) {
         core_->gone.note(object);
@@ -108,13 +108,25 @@ std::optional<drop_note> writer::let_older_go(const response_task& task) {
     if (!core_->erase(object) && !may_come) {
         return std::nullopt;
     }
-    return drop_note{task.primary, discriminator, drop_note::whatever};
+    return drop_note{primary, discriminator, drop_note::whatever};
+}
+
+void writer::let_older_than_failed_go() {
+    for (const auto& one : tail_.take_failed()) {
+        if (one.discriminator) {
+            if (const auto older = let_older_go(one.primary, *one.discriminator)) {
+                (void)note(*older);
+            }
+        } else if (!one.moved_from && one.entry.kind != record_kind::refresh) {
+            (void)core_->erase(one.key);
+        }
+    }
 }
 
 // With that, a restart does not find what was older either; unless more wait to be kept than are
 // remembered, which is no reason to give up all that is stored.
 void writer::is_not_written(const response_task& task) {
-    if (const auto older = let_older_go(task)) {
+    if (const auto older = let_older_go(task.primary, task.discriminator())) {
         (void)note(*older);
     }
 }
@@ -207,6 +219,9 @@ void writer::write_response(const response_task& task, std::uint64_t discriminat
                          .length = task.length,
                          .asked = task.asked,
                          .moved_from = {},
+                         .discriminator = task.kind == record_kind::refresh
+                                              ? std::nullopt
+                                              : std::optional{discriminator},
                          .url = told ? task.url : std::string{},
                          .useful_until = useful_until(response.freshness, response.directives)});
     if (task.kind == record_kind::refresh) {

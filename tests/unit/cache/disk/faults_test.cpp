@@ -202,6 +202,30 @@ TEST_SUITE("cache/disk/faults") {
         CHECK(lost == 5);
     }
 
+    TEST_CASE("what a failed write takes along is not found after a restart either") {
+        auto files = std::make_shared<memory_files>();
+        store s{files, smallest_store};
+        s.settings.retry_after = s.settings.retry_at_most = 1ms;
+        s.open_and_load();
+        const auto url = url_of(1);
+        s.put_surely(url, object(url, 20'000, 1));
+        std::atomic<bool> fails{true};
+        files->set_hook([&fails](operation what, std::string_view file) {
+            return fails && what == operation::write &&
+                           file.find("purges") == std::string_view::npos
+                       ? failing(boost::system::errc::io_error)
+                       : error_code{};
+        });
+        REQUIRE(s.put(url, object(url, 20'000, 2)));
+        REQUIRE(eventually([&] { return s->figures().state == tier_state::reading; }));
+        fails = false;
+        REQUIRE(eventually([&] { return is_ready(s); }));
+        CHECK_FALSE(s.has(url));
+        REQUIRE(eventually([&] { return s->figures().queued_purges == 0; }));
+        s.open_and_load();
+        CHECK_FALSE(s.has(url));
+    }
+
     TEST_CASE("a purge that can't be kept now is kept when it can, and only then said to be") {
         auto files = std::make_shared<memory_files>();
         store s{files};
