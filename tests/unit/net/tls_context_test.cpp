@@ -48,6 +48,34 @@ std::string locked(const std::string& key) {
     return {at, static_cast<std::size_t>(size)};
 }
 
+/// What a client that offers these ciphers of TLS 1.3, or else these of TLS 1.2, agrees on.
+std::string agreed_with(const tls_identity& identity,
+                        const std::string& newer,
+                        const char* older = "") {
+    const std::unique_ptr<SSL_CTX, void (*)(SSL_CTX*)> context{SSL_CTX_new(TLS_client_method()),
+                                                               &SSL_CTX_free};
+    if (newer.empty()) {
+        REQUIRE(SSL_CTX_set_max_proto_version(context.get(), TLS1_2_VERSION) == 1);
+        REQUIRE(SSL_CTX_set_cipher_list(context.get(), older) == 1);
+    } else {
+        REQUIRE(SSL_CTX_set_ciphersuites(context.get(), newer.c_str()) == 1);
+    }
+    const std::unique_ptr<SSL, void (*)(SSL*)> client{SSL_new(context.get()), &SSL_free};
+    const auto server = identity.begin();
+    BIO* here = nullptr;
+    BIO* there = nullptr;
+    REQUIRE(BIO_new_bio_pair(&here, 1 << 16, &there, 1 << 16) == 1);
+    SSL_set_bio(client.get(), here, here);
+    SSL_set_bio(server.get(), there, there);
+    SSL_set_connect_state(client.get());
+    for (int turn = 0; turn < 5; ++turn) {
+        static_cast<void>(SSL_do_handshake(client.get()));
+        static_cast<void>(SSL_do_handshake(server.get()));
+    }
+    REQUIRE(SSL_is_init_finished(server.get()));
+    return SSL_get_cipher_name(client.get());
+}
+
 }  // namespace
 
 TEST_SUITE_BEGIN("net/tls_context");
@@ -96,6 +124,22 @@ TEST_CASE("what is wrong with the files is said with the setting and the file") 
     CHECK(mistake(certificate, stranger) ==
           "listeners[3].tls.key: " + stranger +
               " is not the key of listeners[3].tls.certificate, " + certificate);
+}
+
+TEST_CASE(
+    "of the ciphers a client offers the quickest is taken, and ChaCha where it is offered first") {
+    const tests::temp_dir at;
+    const auto made = authority().issue("DNS:a.test");
+    const auto identity = tls_identity::read(
+        {at.write("c", made.certificate), at.write("k", made.key)}, "x");
+    const std::string small = "TLS_AES_128_GCM_SHA256";
+    const std::string large = "TLS_AES_256_GCM_SHA384";
+    const std::string chacha = "TLS_CHACHA20_POLY1305_SHA256";
+    CHECK(agreed_with(*identity, large + ":" + chacha + ":" + small) == small);
+    CHECK(agreed_with(*identity, large + ":" + chacha) == large);
+    CHECK(agreed_with(*identity, chacha + ":" + small + ":" + large) == chacha);
+    CHECK(agreed_with(*identity, "", "ECDHE-ECDSA-AES256-GCM-SHA384") ==
+          "ECDHE-ECDSA-AES256-GCM-SHA384");
 }
 
 TEST_CASE("a chain that is cut in the middle is refused, not shortened") {
