@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <string_view>
 
@@ -86,24 +85,6 @@ std::vector<std::string> strace_words(const std::string& log) {
             "--string-limit=0",
             "--output=" + log,
             "--trace=" + names};
-}
-
-bool can_strace() {
-    return std::system("strace --follow-forks --seccomp-bpf --output=/dev/null "
-                       "true >/dev/null 2>&1") == 0;
-}
-
-std::set<pid_t> threads_named(pid_t program, const std::string& name) {
-    std::set<pid_t> out;
-    const auto tasks = "/proc/" + std::to_string(program) + "/task";
-    for (const auto& one : std::filesystem::directory_iterator{tasks}) {
-        std::string comm;
-        std::getline(std::ifstream{one.path() / "comm"} >> std::ws, comm);
-        if (comm == name) {
-            out.insert(static_cast<pid_t>(std::stol(one.path().filename())));
-        }
-    }
-    return out;
 }
 
 call_figures read_calls(const std::string& log, const std::set<pid_t>& loops) {

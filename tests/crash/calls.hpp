@@ -17,8 +17,6 @@ namespace reprise::tests::crash {
 
 /// How strace is to be run so that read_calls understands it. `log` is the file that it writes.
 [[nodiscard]] std::vector<std::string> strace_words(const std::string& log);
-/// False where strace is not installed, or may not trace here.
-[[nodiscard]] bool can_strace();
 
 struct call_figures {
     std::uint64_t seen = 0;                        ///< calls of the threads in question
@@ -32,9 +30,5 @@ struct call_figures {
 };
 /// `loops`: the ids of the threads in question.
 [[nodiscard]] call_figures read_calls(const std::string& log, const std::set<pid_t>& loops);
-
-/// The ids of a running program's threads of this name. (strace does not hear of a name that
-/// another thread gives.)
-[[nodiscard]] std::set<pid_t> threads_named(pid_t program, const std::string& name);
 
 }  // namespace reprise::tests::crash

@@ -2,6 +2,7 @@
 // stored. README.md says what is promised, how it is judged and how to run it.
 
 #include "tests/crash/rounds.hpp"
+#include "tests/support/traced.hpp"
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
@@ -15,7 +16,7 @@ using namespace reprise::tests::crash;
 constexpr int skipped = 77;  // ctest's SKIP_RETURN_CODE here, as in tests/clients
 
 int trace(const run_options& options, int seconds) {
-    if (!can_strace()) {
+    if (!reprise::tests::can_strace()) {
         std::cout << "skipped: strace is not installed or may not trace here\n";
         return skipped;
     }

@@ -1,6 +1,7 @@
 #include "tests/crash/rounds.hpp"
 
 #include "tests/support/temp_dir.hpp"
+#include "tests/support/traced.hpp"
 #include "tests/support/waiting.hpp"
 
 #include <algorithm>
