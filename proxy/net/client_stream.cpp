@@ -4,21 +4,27 @@ namespace reprise::proxy::net {
 
 client_stream::client_stream(byte_stream stream, deadlines& timer)
     : socket_{std::move(stream)},
-      patience_{timer,
-                [this] {
+      patience_{timer, [this] {
                     error_code ignored;
                     socket_.cancel(ignored);
-                }},
-      // A client that still sends is not gone, even if it reads nothing before it has sent all.
-      taking_{timer,
-              [this] { return acknowledged() + bytes_in_; },
-              [this] {
-                  error_code ignored;
-                  socket_.cancel(ignored);
-              }} {}
+                }} {}
 
 client_stream::~client_stream() {
     close();
+}
+
+pace_guard& client_stream::taking() {
+    if (!taking_) {
+        // A client that still sends is not gone, even if it reads nothing before it has sent all.
+        taking_ = std::make_unique<pace_guard>(
+            patience_.all(),
+            [this] { return acknowledged() + bytes_in_; },
+            [this] {
+                error_code ignored;
+                socket_.cancel(ignored);
+            });
+    }
+    return *taking_;
 }
 
 awaitable<client_stream::read_end> client_stream::read(std::size_t most) {
@@ -81,25 +87,27 @@ awaitable<bool> client_stream::send(std::vector<asio::const_buffer>& parts,
     if (send_now(parts)) {
         co_return !failed_;
     }
-    taking_.begin(bytes_per_second, timeout);
+    auto& pace = taking();
+    pace.begin(bytes_per_second, timeout);
     while (!parts.empty()) {
         const auto [error, sent] = co_await socket_.async_write_some(parts, use_tuple);
         bytes_out_ += sent;
-        if (error || taking_.expired()) {
+        if (error || pace.expired()) {
             failed_ = true;
             break;
         }
         drop_front(parts, sent);
     }
-    taking_.end();
+    pace.end();
     co_return !failed_;
 }
 
 awaitable<bool> client_stream::end_sending(std::uint64_t bytes_per_second,
                                            std::chrono::milliseconds timeout) {
-    taking_.begin(bytes_per_second, timeout);
+    auto& pace = taking();
+    pace.begin(bytes_per_second, timeout);
     const bool said = co_await net::end_sending(socket_);
-    taking_.end();
+    pace.end();
     failed_ = failed_ || !said;
     co_return said;
 }

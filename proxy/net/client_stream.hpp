@@ -13,6 +13,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -88,10 +89,12 @@ public:
     void break_off() noexcept;
 
 private:
+    [[nodiscard]] pace_guard& taking();
+
     byte_stream socket_;
     read_buffer input_;
     deadline patience_;
-    pace_guard taking_;  // while a send waits
+    std::unique_ptr<pace_guard> taking_;  // once a send has waited
     bool failed_ = false;
     bool resets_ = false;  // the socket is set so that closing it is a reset
     std::uint64_t bytes_in_ = 0;

@@ -49,6 +49,7 @@ public:
     /// True from the moment the action runs until the next expire_at.
     [[nodiscard]] bool expired() const noexcept { return expired_; }
     [[nodiscard]] bool armed() const noexcept { return armed_; }
+    [[nodiscard]] deadlines& all() const noexcept { return all_; }
 
     /// Arms a guard against the slow drip: `timeout` from now, and pushed on by progress() only
     /// when at least `bytes_per_second` x `timeout` bytes (never less than one) have moved since

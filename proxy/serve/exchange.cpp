@@ -76,7 +76,7 @@ exchange::~exchange() {
                 .unconsumed = x_.unconsumed(),
                 .key = x_.asked.key,
                 .sent = x_.sending.get()});
-    x_.memory.report.clear();  // an idle connection must not hold a body the store has let go of
+    x_.memory.clear();
     x_.consume_head();
 }
 

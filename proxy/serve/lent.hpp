@@ -30,11 +30,17 @@ struct client_identity {
     [[nodiscard]] asio::ip::address ip() const { return net::to_address(at); }
 };
 
-/// Memory that serves one request after another, so that a hit allocates nothing.
+/// Memory that serves one request after another, of one connection and then another, so that a hit
+/// allocates nothing.
 struct scratch {
     scratch() {
         head.fields.reserve(32);
         pieces.reserve(8);
+    }
+    /// Nothing of a request's is left for the next to send, and no body is held for it.
+    void clear() {
+        pieces.clear();
+        report.clear();
     }
 
     http::request_head head;

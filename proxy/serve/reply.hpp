@@ -43,7 +43,7 @@ public:
     }
     /// What is added next is `bytes` of a body.
     void note_body(body_source from, std::uint64_t bytes) { book_.note_body(from, bytes, pieces_); }
-    /// Text that lives as long as the session: a reply's own fields.
+    /// Text that lives as long as the exchange: a reply's own fields.
     [[nodiscard]] std::string& fields() noexcept { return fields_; }
     /// What the reply says of the connection.
     void append_connection(std::string& out) const;

@@ -4,13 +4,12 @@
 #include "proxy/base/seldom.hpp"
 #include "proxy/net/access.hpp"
 #include "proxy/net/tls.hpp"
-#include "proxy/serve/exchange.hpp"
 #include "proxy/serve/own_reply.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 
 // A connection from its place in the census to its lingering end. Between two requests it holds
-// little: its buffer, and over TLS not even that.
+// little, and no buffer.
 
 namespace reprise::proxy::serve {
 
@@ -79,6 +78,23 @@ void session::end_if_idle() {
     abort();
 }
 
+exchange_space& session::space() {
+    if (!space_) {
+        space_ = take_space();
+    }
+    return *space_;
+}
+
+// The buffer goes with it: of a connection that says nothing there is nothing to hold.
+void session::put_space_away() {
+    auto& input = connection_.stream.input();
+    if (space_) {
+        space_->input = std::move(input);
+    }
+    input.release();
+    space_.reset();
+}
+
 // Looks for a whole head at the front of the input; arms the deadline of what is waited for when
 // there is none yet.
 session::head_state session::look_for_head(bool first) {
@@ -89,13 +105,14 @@ session::head_state session::look_for_head(bool first) {
     if (idle_) {
         resume_ = 0;
         head_begun_ = false;
-        client.input().release(read_size);
+        put_space_away();
         client.patience().expire_after(first ? timeouts.client_head : timeouts.client_idle);
         const bool draining = w_.common.draining.load(std::memory_order_relaxed);
         return draining && !first ? head_state::end : head_state::need_more;
     }
+    auto& into = space().memory.head;
     const auto parsed = http::parse_request_head(
-        client.input().data(), memory_.head, current.request_limits, resume_);
+        client.input().data(), into, current.request_limits, resume_);
     if (parsed.state == http::head_state::done) {
         client.patience().clear();
         resume_ = 0;
@@ -106,6 +123,7 @@ session::head_state session::look_for_head(bool first) {
         refuse_head(lend(), failure{parsed.code, parsed.why}, steady_now());
         return head_state::refused;
     }
+    space_.reset();  // half a head holds its bytes alone
     resume_ = parsed.resume;
     if (!head_begun_) {
         head_begun_ = true;
@@ -192,25 +210,21 @@ awaitable<void> session::run() {
                 co_return;
             }
             std::size_t got = 0;
-            if (idle_ && client.socket().is_encrypted()) {
-                // Most such connections wait most of their time: without a buffer.
-                client.input().release(0);
-                error_code over;
-                while (got == 0 && !over && !client.patience().expired()) {
-                    const auto [waited] = co_await client.socket().wait_readable(use_tuple);
-                    const auto room = client.input().prepare(smallest_read);
-                    over = waited;
-                    if (!waited) {
-                        got = client.socket().try_read(asio::buffer(room.data(), room.size()),
-                                                       over);
+            error_code over;
+            while (got == 0 && !over && !client.patience().expired()) {
+                const auto [waited] = co_await client.socket().wait_readable(use_tuple);
+                over = waited;
+                if (!waited) {
+                    if (idle_) {
+                        client.input() = std::move(space().input);
                     }
+                    const auto room = client.input().prepare(smallest_read);
+                    got = client.socket().try_read(
+                        asio::buffer(room.data(), std::min(room.size(), read_size)), over);
                 }
-            } else {
-                const auto room = client.input().prepare(smallest_read);
-                const auto into = asio::buffer(room.data(), std::min(room.size(), read_size));
-                const auto [error, count] = co_await client.socket().async_read_some(into,
-                                                                                     use_tuple);
-                got = count;
+                if (got == 0 && idle_) {
+                    put_space_away();
+                }
             }
             if (got > 0) {
                 client.note_read(got);
@@ -224,13 +238,15 @@ awaitable<void> session::run() {
             co_return;
         }
         first = false;
-        exchange one{lend(), steady_now()};
+        auto& one = space_->one.emplace(lend(), steady_now());
         auto how = one.begin();
         if (!how) {
             how = co_await one.run();
         }
+        space_->one.reset();
         keep = how == ended::keep && !client.reply_under_way();
     }
+    space_.reset();
     co_await linger();
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 // One client connection: read a head, exchange, again; in the order in which requests come.
 
+#include "proxy/serve/exchange_space.hpp"
 #include "proxy/serve/http1_connection.hpp"
 #include "proxy/serve/lent.hpp"
 #include "proxy/thread/client_connection.hpp"
@@ -53,8 +54,10 @@ public:
 private:
     enum class head_state : std::uint8_t { whole, need_more, refused, end };
     [[nodiscard]] head_state look_for_head(bool first);
-    [[nodiscard]] lent lend() noexcept {
-        return {w_, client_, connection_, memory_, connection_.stream};
+    [[nodiscard]] exchange_space& space();
+    void put_space_away();
+    [[nodiscard]] lent lend() {
+        return {w_, client_, connection_, space().memory, connection_.stream};
     }
     [[nodiscard]] awaitable<bool> end_sending();
     [[nodiscard]] awaitable<void> linger();
@@ -62,7 +65,7 @@ private:
     thread::worker& w_;
     http1_connection connection_;
     client_identity client_;
-    scratch memory_;
+    exchange_space_ptr space_;  // null while nothing is asked
     std::list<thread::client_connection*>::iterator place_;
     tcp::endpoint from_;
     connection_slot place_among_clients_;

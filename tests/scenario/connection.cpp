@@ -179,6 +179,25 @@ TEST_SUITE("scenario/connection") {
         CHECK(w.proxy.peak_resident_bytes() < before + (sanitized ? 256 : 16) * mib);
     }
 
+    TEST_CASE("an idle connection holds no buffer") {
+        constexpr std::size_t many = 450;
+        auto settings = storing_settings();
+        settings["limits"] = {{"connections_per_client", 2 * many}};
+        world w{settings};
+        w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", std::string(1'000, 'a')));
+        std::vector<client> held;
+        const auto hold = [&](std::size_t more) {
+            for (std::size_t i = 0; i < more; ++i) {
+                held.push_back(w.proxy.connect());
+                CHECK(held.back().ask(w.request("/a")).status == 200);
+            }
+        };
+        hold(50);
+        const auto before = w.proxy.resident_bytes();
+        hold(many);
+        CHECK(w.proxy.resident_bytes() < before + many * (sanitized ? 64 : 4) * kib);
+    }
+
     TEST_CASE("one client has no more connections than limits.connections_per_client") {
         auto settings = storing_settings();
         settings["limits"] = {{"connections_per_client", 3}};

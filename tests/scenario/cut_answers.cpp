@@ -1,6 +1,7 @@
 // An answer that ends before its end, for whatever reason, is seen to be cut by a client that was
 // told no length: its connection is reset, and over TLS there is no close_notify.
 
+#include "tests/scenario/figures.hpp"
 #include "tests/scenario/world.hpp"
 #include "tests/support/tls_client.hpp"
 
@@ -169,6 +170,36 @@ TEST_SUITE("scenario/cut_answers") {
             const auto rest = one.read_to_end();
             CHECK(rest.end == read_end::closed);
             CHECK(rest.bytes.ends_with("all of it"));
+        }
+    }
+
+    TEST_CASE("what a client that left was not sent reaches nobody else") {
+        for (const std::string lifetime : {"max-age=60", "no-store"}) {
+            CAPTURE(lifetime);
+            auto settings = storing_settings();
+            settings["threads"] = 1;
+            settings["memory"] = {{"size", "256MiB"}, {"max_object", "64MiB"}};
+            world w{settings};
+            w.origin.on("/large",
+                        ok("Cache-Control: " + lifetime + "\r\n", patterned(far_too_much)));
+            w.origin.on("/small", ok("Cache-Control: max-age=60\r\n", "hello"));
+            (void)w.get("/large");
+            CHECK(w.get("/small").body == "hello");
+            for (const std::string next : {"/small", "/new", "/small"}) {
+                w.origin.on("/new", ok("Cache-Control: no-store\r\n", "hello"));
+                auto gone = w.proxy.connect();
+                gone.connection().shrink_receive_buffer(4096);
+                gone.send(w.request("/large"));
+                auto answer = gone.read_head();
+                gone.read_body(answer, 50'000);
+                const auto left = figure(w.proxy.stats(), "/requests/client_gone");
+                gone.connection().reset();
+                REQUIRE(eventually(
+                    [&] { return figure(w.proxy.stats(), "/requests/client_gone") > left; }));
+                const auto other = w.get(next);
+                CHECK(other.status == 200);
+                CHECK(other.body == "hello");
+            }
         }
     }
 
