@@ -99,19 +99,15 @@ void exchange::find_answer() {
         answer_ = answers::refused{failure{failure_code::client_refused, x_.client.address}};
         return;
     }
-    auto wrong = read_request(x_.memory.head, x_.listener(), x_.asked);
-    x_.out.keeps = x_.asked.persistent && x_.asked.framed && !x_.asked.last &&
+    x_.read_request();
+    const auto& asked = x_.asked;
+    x_.out.keeps = asked.persistent && asked.framed && !asked.last &&
                    !x_.w.common.draining.load(std::memory_order_relaxed);
-    if (wrong) {
-        answer_ = answers::refused{std::move(*wrong)};
+    if (asked.refused) {
+        answer_ = answers::refused{*asked.refused};
         return;
     }
-    auto decided = decide(x_.asked, *x_.settings, x_.w.common.pseudonym);
-    if (!decided || std::holds_alternative<answers::passed>(decided->what) ||
-        std::holds_alternative<answers::purge>(decided->what)) {
-        find_key(x_.asked, x_.listener(), x_.w.common.admission.secret(), x_.memory.url);
-    }
-    if (decided) {
+    if (auto decided = decide(asked, *x_.settings, x_.w.common.pseudonym)) {
         x_.verdict = decided->why;
         answer_ = std::move(decided->what);
         return;

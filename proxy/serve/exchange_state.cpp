@@ -14,7 +14,7 @@ exchange_state::exchange_state(const lent& by, steady_time begun_at)
       book{by.w, by.client, by.sink, begun_at},
       out{by.sink, by.memory, *settings, book},
       head_bytes_{by.stream.input().data().substr(0, by.memory.head.bytes)} {
-    asked.head = &memory.head;
+    asked_.head = &memory.head;
     out.version = memory.head.version;
 }
 
@@ -22,6 +22,10 @@ bool exchange_state::is_squids_question() const noexcept {
     return w.peers &&
            http::has_token(asked.head->fields, http::field_id::cache_control, "only-if-cached") &&
            w.peers->book->is_peer(client.ip(), true);
+}
+
+void exchange_state::read_request() {
+    asked_ = serve::read_request(memory.head, listener(), w.common.admission.secret(), memory.url);
 }
 
 void exchange_state::consume_head() {
@@ -32,7 +36,7 @@ void exchange_state::consume_head() {
 const std::shared_ptr<const fetch::request_copy>& exchange_state::copy() {
     if (!copy_) {
         copy_ = fetch::copy_request(*asked.head, head_bytes_);
-        asked = moved_to(*copy_, head_bytes_, asked);
+        asked_ = moved_to(*copy_, head_bytes_, asked_);
         consume_head();
     }
     return copy_;

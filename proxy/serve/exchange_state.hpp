@@ -31,11 +31,11 @@ struct exchange_state {
     scratch& memory;
     const thread::settings_ptr settings;
     const steady_time started;
-    request asked;
-    cache::lookup_result stored;  ///< what the store has for it
-    cache::verdict verdict;       ///< what that is good for
-    wall_time judged_at{};        ///< when that was judged, resident time
-    cache::stored_ptr sending;    ///< the stored response that is the answer
+    const request& asked = asked_;  ///< judged by read_request(), and then as it is
+    cache::lookup_result stored;    ///< what the store has for it
+    cache::verdict verdict;         ///< what that is good for
+    wall_time judged_at{};          ///< when that was judged, resident time
+    cache::stored_ptr sending;      ///< the stored response that is the answer
     ledger book;
     reply out;
     std::shared_ptr<fetch::upload> upload;  ///< once somebody takes its body
@@ -46,6 +46,8 @@ struct exchange_state {
     /// A Squid asks with only-if-cached: told 504 it asks the origin itself, any other refusal it
     /// hands on to its client.
     [[nodiscard]] bool is_squids_question() const noexcept;
+    /// Until then nothing is known of `asked` but its head, which loses its hop-by-hop fields.
+    void read_request();
     /// The bytes of the head leave the client's input, which is free for the body or the next
     /// request.
     void consume_head();
@@ -54,6 +56,7 @@ struct exchange_state {
     [[nodiscard]] const std::shared_ptr<const fetch::request_copy>& copy();
 
 private:
+    request asked_;
     std::string_view head_bytes_;  // in the client's input; empty: consumed
     std::shared_ptr<const fetch::request_copy> copy_;
 };

@@ -317,7 +317,6 @@ struct told_at_once {
     using told = std::optional<json>;
     const thread::settings& now_settings;
     const request& asked;
-    const config::listener& listener;
 
     told operator()(const answers::refused& what) const { return failed(what.why); }
     told operator()(const answers::tunnel&) const {
@@ -332,9 +331,7 @@ struct told_at_once {
         if (now_settings.options.access.purge_clients.empty()) {
             return failed(failure{failure_code::purge_refused, "nobody may"});
         }
-        std::string scratch;
-        const auto read = read_purge_request(key_text(asked.target, listener, scratch),
-                                             asked.head->fields);
+        const auto read = read_purge_request(asked.url, asked.head->fields);
         return !read.wrong.empty() ? failed(failure{failure_code::bad_request, read.wrong})
                                    : answered_here(outcome::local, "method", nullptr);
     }
@@ -406,21 +403,20 @@ explanation explain(const thread::common_state& common,
         out["verdict"] = answered_here(outcome::local, "for-peers", nullptr);
         return say(200, out);
     }
-    request asked;
-    if (const auto wrong = read_request(head, listener, asked)) {
-        out["verdict"] = failed(*wrong);
+    std::string scratch;
+    const auto asked = read_request(head, listener, common.admission.secret(), scratch);
+    if (asked.refused) {
+        out["verdict"] = failed(*asked.refused);
         return say(200, out);
     }
     const auto known = decide(asked, now_settings, common.pseudonym);
     if (known && known->why.why != cache::rule::method) {
-        const told_at_once tell{now_settings, asked, listener};
+        const told_at_once tell{now_settings, asked};
         if (auto told = std::visit(tell, known->what)) {
             out["verdict"] = std::move(*told);
             return say(200, out);
         }
     }
-    std::string scratch;
-    find_key(asked, listener, common.admission.secret(), scratch);
     add_what_is_known(out, common, options, listener, asked, now);
     const auto& key = asked.key;
 

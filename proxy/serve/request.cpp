@@ -26,16 +26,52 @@ bool request::waits_for_continue() const noexcept {
     return http::has_token(head->fields, field_id::expect, "100-continue");
 }
 
-std::optional<failure> read_request(http::request_head& head,
-                                    const config::listener& listener,
-                                    request& out) {
+namespace {
+
+// What is asked for, and of whom: an accelerator's target is given its authority.
+attempt<http::target> read_target(const http::request_head& head,
+                                  const config::listener& listener) {
+    const bool accelerator = listener.mode == config::listener_mode::accelerator;
+    const bool secure = accelerator && listener.tls.has_value();
+    const auto forms = secure        ? http::secure_accelerator_forms
+                       : accelerator ? http::accelerator_forms
+                                     : http::forward_forms;
+    auto target = http::parse_target(head.method, head.target, forms);
+    if (!target || !accelerator) {
+        return target;
+    }
+    if (target->form != http::target_form::absolute) {
+        target->secure = secure;
+        const auto* host = http::find(head.fields, field_id::host);
+        const auto authority = host != nullptr
+                                   ? host->value
+                                   : std::string_view{listener.upstream}.substr(7);  // "http://"
+        return http::with_authority(*target, authority);
+    }
+    target->form = http::target_form::origin;
+    target->normal = false;
+    if (secure && !target->secure && target->port == 80) {
+        target->port = 443;  // what is asked over TLS is https, whatever it is called
+    }
+    target->secure = secure;
+    return target;
+}
+
+}  // namespace
+
+request read_request(http::request_head& head,
+                     const config::listener& listener,
+                     const filter::hash_secret& secret,
+                     std::string& scratch) {
+    request out;
     out.head = &head;
     out.persistent = http::keep_alive(head.version, head.fields);  // before Connection is taken out
     const bool upgrades = http::asks_websocket(head);
     out.last = upgrades || head.method == verb::connect;
     const auto framing = http::request_framing(head);
     if (!framing) {
-        return framing.error();
+        out.refused = framing.error();
+        return out;
     }
     out.framed = true;
     out.body = *framing;
@@ -44,39 +80,16 @@ std::optional<failure> read_request(http::request_head& head,
         out.body.kind = http::body_kind::none;  // says nothing, and would keep it from the store
     }
     out.accelerator = listener.mode == config::listener_mode::accelerator;
-    const bool secure = out.accelerator && listener.tls.has_value();
-    const auto forms = secure            ? http::secure_accelerator_forms
-                       : out.accelerator ? http::accelerator_forms
-                                         : http::forward_forms;
-    auto parsed = http::parse_target(head.method, head.target, forms);
-    if (!parsed) {
-        return parsed.error();
+    const auto target = read_target(head, listener);
+    if (!target) {
+        out.refused = target.error();
+        return out;
     }
-    out.target = *parsed;
+    out.target = *target;
     const auto continues = http::expects_continue(head, out.body);
     if (!continues) {
-        return continues.error();
-    }
-    if (out.accelerator) {
-        if (out.target.form == http::target_form::absolute) {
-            out.target.form = http::target_form::origin;
-            out.target.normal = false;
-            if (secure && !out.target.secure && out.target.port == 80) {
-                out.target.port = 443;  // what is asked over TLS is https, whatever it is called
-            }
-            out.target.secure = secure;
-        } else {
-            out.target.secure = secure;
-            const auto* host = http::find(head.fields, field_id::host);
-            const auto authority = host != nullptr ? host->value
-                                                   : std::string_view{listener.upstream}.substr(
-                                                         7);  // behind "http://"
-            auto with_host = http::with_authority(out.target, authority);
-            if (!with_host) {
-                return with_host.error();
-            }
-            out.target = *with_host;
-        }
+        out.refused = continues.error();
+        return out;
     }
     // A body would have to end before the other protocol begins: the upgrade is not asked for then.
     out.websocket = upgrades && out.body.kind == http::body_kind::none;
@@ -86,15 +99,9 @@ std::optional<failure> read_request(http::request_head& head,
     }
     out.facts = cache::read_request_facts(
         head.method == verb::get, head.method == verb::head, head.fields);
-    return std::nullopt;
-}
-
-void find_key(request& of,
-              const config::listener& listener,
-              const filter::hash_secret& secret,
-              std::string& scratch) {
-    of.url = key_text(of.target, listener, scratch);
-    of.key = filter::hash_of(of.url, secret);
+    out.url = key_text(out.target, listener, scratch);
+    out.key = filter::hash_of(out.url, secret);
+    return out;
 }
 
 request moved_to(const fetch::request_copy& copy, std::string_view bytes, const request& from) {

@@ -1,8 +1,8 @@
 #pragma once
 // A request as it is understood before anything is looked up: its target, framing and facts, its
-// key, and what is refused already. It is read once and changed by nothing that answers it. No
-// socket: an exchange reads what a client sent by this, and /explain what an operator describes, so
-// both get the same.
+// key, and what is refused already. It is read once, whole, and changed by nothing that answers it.
+// No socket: an exchange reads what a client sent by this, and /explain what an operator describes,
+// so both get the same.
 
 #include "config/options.hpp"
 #include "filter/key_hash.hpp"
@@ -23,7 +23,9 @@ namespace reprise::proxy::serve {
 
 struct request {
     const http::request_head* head = nullptr;  ///< without its hop-by-hop fields, once it is read
-    http::target target;                       ///< an accelerator's has been given its authority
+    /// Why it gets no other answer; what is not known by then is as in an empty request.
+    std::optional<failure> refused{};
+    http::target target;  ///< an accelerator's has been given its authority
     http::body_framing body;
     cache::request_facts facts;
     bool framed = false;      ///< where the next request begins is known
@@ -34,7 +36,7 @@ struct request {
     /// sent it may have gone on in that protocol, with bytes of a third party's choice (RFC 9931).
     bool last = false;
 
-    std::string_view url{};  ///< the primary key's text, once it is keyed
+    std::string_view url{};  ///< the primary key's text
     filter::key_hash key{};
 
     /// Neither answered from the store nor stored: another method, a body, an upgrade.
@@ -51,19 +53,13 @@ struct request {
     [[nodiscard]] bool waits_for_continue() const noexcept;
 };
 
-/// Reads `head`, which loses its hop-by-hop fields, as a request to `listener`. None: understood;
-/// else why not, with `out` filled as far as it went. Views in `out` are of the head's bytes, or of
-/// `listener`.
-[[nodiscard]] std::optional<failure> read_request(http::request_head& head,
-                                                  const config::listener& listener,
-                                                  request& out);
-
-/// Fills url and key. `scratch` holds the text where the target is not in normal form, and lives as
-/// long as the request.
-void find_key(request& of,
-              const config::listener& listener,
-              const filter::hash_secret& secret,
-              std::string& scratch);
+/// Reads `head`, which loses its hop-by-hop fields, as a request to `listener`. Views in what it
+/// gives are of the head's bytes, of `listener`, or of `scratch`: that holds the key's text where the
+/// target is not in normal form.
+[[nodiscard]] request read_request(http::request_head& head,
+                                   const config::listener& listener,
+                                   const filter::hash_secret& secret,
+                                   std::string& scratch);
 
 /// The same request in a copy of its head's bytes: views into `bytes` are views into the copy.
 [[nodiscard]] request moved_to(const fetch::request_copy& copy,

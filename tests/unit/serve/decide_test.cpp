@@ -39,7 +39,7 @@ std::optional<decision> decided(const std::string& line,
                                 const std::string& fields = "Host: a.example\r\n",
                                 const thread::settings& now = usual) {
     const auto got = take(line, fields);
-    REQUIRE(!got->refused);
+    REQUIRE(!got->read.refused);
     return decide(got->read, now, "me");
 }
 
@@ -58,7 +58,7 @@ decision by_store(const std::string& fields,
                   bool hits_alone = false,
                   const std::string& url = "http://a.example/") {
     const auto got = take("GET " + url, "Host: a.example\r\n" + fields);
-    REQUIRE(!got->refused);
+    REQUIRE(!got->read.refused);
     REQUIRE(!decide(got->read, usual, "me"));
     decision out;
     out.what = decide(got->read, kept, usual, "me", hits_alone, arrival + age, out.why);

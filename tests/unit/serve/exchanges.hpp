@@ -181,13 +181,11 @@ private:
 struct stated {
     explicit stated(bench& on, const std::string& request = get())
         : x{on.lend(request), steady_now()} {
-        wrong = read_request(x.memory.head, x.listener(), x.asked);
+        x.read_request();
         x.out.keeps = x.asked.persistent && x.asked.framed && !x.asked.last;
-        find_key(x.asked, x.listener(), x.w.common.admission.secret(), x.memory.url);
     }
 
     exchange_state x;
-    std::optional<failure> wrong;
 };
 
 }  // namespace reprise::proxy::serve::test

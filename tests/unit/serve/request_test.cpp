@@ -20,14 +20,14 @@ TEST_SUITE_BEGIN("serve/request");
 
 TEST_CASE("a plain GET is understood, framed, and may be answered from the store") {
     const auto got = take("GET http://a.example/x?y");
-    REQUIRE(!got->refused);
+    REQUIRE(!got->read.refused);
     CHECK(got->read.framed);
     CHECK(got->read.facts.is_get);
     CHECK(got->read.target.host == "a.example");
     CHECK(!got->read.accelerator);
     CHECK(!got->read.last);
     CHECK(!got->read.passes());
-    CHECK(got->key(forward) == "http://a.example/x?y");
+    CHECK(got->read.url == "http://a.example/x?y");
 }
 
 TEST_CASE("what the store has no part in passes: another method, a body, an upgrade") {
@@ -60,7 +60,7 @@ TEST_CASE("nothing behind a CONNECT or an upgrade is read as a request") {
     SUBCASE("nor where the request is refused: its sender may have gone on in the other protocol") {
         const auto refused = take("GET http://a.example/",
                                   upgrade + "Content-Length: 1\r\nContent-Length: 2\r\n");
-        CHECK(refused->refused);
+        CHECK(refused->read.refused);
         CHECK(refused->read.last);
         CHECK(!refused->read.framed);
     }
@@ -68,7 +68,7 @@ TEST_CASE("nothing behind a CONNECT or an upgrade is read as a request") {
 
 TEST_CASE("an upgrade with a body is not asked for, and what follows is no request all the same") {
     const auto got = take("GET http://a.example/", upgrade + "Content-Length: 3\r\n");
-    REQUIRE(!got->refused);
+    REQUIRE(!got->read.refused);
     CHECK(!got->read.websocket);
     CHECK(got->read.last);
 }
@@ -98,7 +98,7 @@ TEST_CASE("a request that is refused says whether the next one's beginning is kn
         CAPTURE(one.line);
         CAPTURE(one.fields);
         const auto got = take(one.line, one.fields);
-        CHECK(code_of(got->refused) == one.code);
+        CHECK(code_of(got->read.refused) == one.code);
         CHECK(got->read.framed == one.framed);
     }
 }
@@ -128,28 +128,28 @@ TEST_CASE("what Connection names takes no fact away: an origin would answer anot
 TEST_CASE(
     "an accelerator keys a path under the Host it was asked for, without one its upstream's") {
     const auto named = take("GET /x?y", "Host: B.example\r\n", accelerator);
-    REQUIRE(!named->refused);
+    REQUIRE(!named->read.refused);
     CHECK(named->read.accelerator);
     CHECK(named->read.target.host == "B.example");
-    CHECK(named->key(accelerator) == "//b.example/x?y http://up.example:8080");
+    CHECK(named->read.url == "//b.example/x?y http://up.example:8080");
 
     taken nameless{"GET /x HTTP/1.0\r\n\r\n", accelerator};
-    REQUIRE(!nameless.refused);
-    CHECK(nameless.key(accelerator) == "//up.example:8080/x http://up.example:8080");
+    REQUIRE(!nameless.read.refused);
+    CHECK(nameless.read.url == "//up.example:8080/x http://up.example:8080");
 }
 
 TEST_CASE("an absolute URL and a path ask an accelerator for the same, with TLS or without") {
     for (const auto* listener : {&accelerator, &with_tls}) {
         const auto path = take("GET /x", "Host: a.example\r\n", *listener);
         const auto absolute = take("GET http://a.example/x", "Host: a.example\r\n", *listener);
-        REQUIRE(!path->refused);
-        REQUIRE(!absolute->refused);
-        CHECK(path->key(*listener) == absolute->key(*listener));
+        REQUIRE(!path->read.refused);
+        REQUIRE(!absolute->read.refused);
+        CHECK(path->read.url == absolute->read.url);
         CHECK(absolute->read.target.form == http::target_form::origin);
     }
     const auto https = take("GET https://a.example/x", "Host: a.example\r\n", with_tls);
-    REQUIRE(!https->refused);
-    CHECK(https->key(with_tls) == take("GET /x", "Host: a.example\r\n", with_tls)->key(with_tls));
+    REQUIRE(!https->read.refused);
+    CHECK(https->read.url == take("GET /x", "Host: a.example\r\n", with_tls)->read.url);
 }
 
 TEST_CASE("what was asked over TLS is https and has keys of its own") {
@@ -158,23 +158,25 @@ TEST_CASE("what was asked over TLS is https and has keys of its own") {
     CHECK(!plain->read.target.secure);
     CHECK(secure->read.target.secure);
     CHECK(secure->read.target.port == 443);
-    CHECK(plain->key(accelerator) != secure->key(with_tls));
+    CHECK(plain->read.url != secure->read.url);
 }
 
 TEST_CASE("a Host that names no host is refused, whatever the target says") {
     for (const auto* host : {"a b", "a.example:0", "a.example:99999", "user@a.example", "[::1"}) {
         CAPTURE(host);
         const auto field = "Host: " + std::string{host} + "\r\n";
-        CHECK(code_of(take("GET /", field, accelerator)->refused) == failure_code::bad_request);
-        CHECK(code_of(take("GET http://a.example/", field)->refused) == failure_code::bad_request);
+        CHECK(code_of(take("GET /", field, accelerator)->read.refused) ==
+              failure_code::bad_request);
+        CHECK(code_of(take("GET http://a.example/", field)->read.refused) ==
+              failure_code::bad_request);
     }
 }
 
 TEST_CASE("no listener's key is another's, however the URL is written") {
     const auto other = in_front_of("http://up.example:8081");
-    const auto one = take("GET /x", "Host: a.example\r\n", accelerator)->key(accelerator);
-    CHECK(one != take("GET /x", "Host: a.example\r\n", other)->key(other));
-    CHECK(one != take("GET http://a.example/x")->key(forward));
+    const std::string one{take("GET /x", "Host: a.example\r\n", accelerator)->read.url};
+    CHECK(one != take("GET /x", "Host: a.example\r\n", other)->read.url);
+    CHECK(one != take("GET http://a.example/x")->read.url);
 }
 
 TEST_CASE("a target's key is the target itself where it is normal, else its normal form") {
@@ -184,7 +186,7 @@ TEST_CASE("a target's key is the target itself where it is normal, else its norm
     CHECK(scratch == "untouched");
     for (const auto* same : {"HTTP://a.example/x", "http://A.EXAMPLE/x", "http://a.example:80/x"}) {
         CAPTURE(same);
-        CHECK(take(std::string{"GET "} + same)->key(forward) == "http://a.example/x");
+        CHECK(take(std::string{"GET "} + same)->read.url == "http://a.example/x");
     }
 }
 

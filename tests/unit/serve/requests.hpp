@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
+#include <cstddef>
 #include <memory>
 #include <span>
 #include <string>
@@ -27,26 +29,29 @@ inline const config::listener forward{};
 inline const auto accelerator = in_front_of("http://up.example:8080");
 inline const auto with_tls = in_front_of("http://up.example:8080", true);
 
+inline const auto secret = filter::hash_secret::from_seed(std::array<std::byte, 32>{});
+
 /// A request as a listener reads it. What was read are views into it: it stays where it is.
 struct taken {
     std::string bytes;
+    std::string scratch;
     http::request_head head;
-    request read;
-    std::optional<failure> refused;
+    const request read;
 
-    taken(std::string text, const config::listener& listener) : bytes{std::move(text)} {
-        REQUIRE(http::parse_request_head(bytes, head, {}).state == http::head_state::done);
-        refused = read_request(head, listener, read);
-    }
+    taken(std::string text, const config::listener& listener)
+        : bytes{std::move(text)},
+          read{read_request(parsed(), listener, secret, scratch)} {}
     taken(const taken&) = delete;
     taken& operator=(const taken&) = delete;
 
-    [[nodiscard]] std::string key(const config::listener& listener) const {
-        std::string scratch;
-        return std::string{key_text(read.target, listener, scratch)};
-    }
     [[nodiscard]] bool has(std::string_view name) const {
         return http::find(head.fields, name) != nullptr;
+    }
+
+private:
+    http::request_head& parsed() {
+        REQUIRE(http::parse_request_head(bytes, head, {}).state == http::head_state::done);
+        return head;
     }
 };
 
