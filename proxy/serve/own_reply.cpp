@@ -130,23 +130,4 @@ void refuse_head(const lent& by, const failure& why, steady_time started) {
     book.close({});
 }
 
-bool may_stand_in(const exchange_state& x, bool disconnected, wall_time now) {
-    const auto& freshness = x.settings->options.freshness;
-    return cache::may_stand_in(x.stored,
-                               x.verdict,
-                               x.asked.facts,
-                               disconnected || freshness.stale_on_error_status,
-                               freshness.stale_on_error,
-                               now);
-}
-
-answer answer_to_failed_fetch(exchange_state& x, failure why) {
-    if (may_stand_in(x, facts_of(why.code).is_of_origin_unheard, resident_now())) {
-        x.book.error = why.detail;
-        note_failure(x.w.counts, why.code);
-        return answers::stand_in{"origin-failed"};
-    }
-    return answers::refused{std::move(why)};
-}
-
 }  // namespace reprise::proxy::serve

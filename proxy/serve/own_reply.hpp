@@ -13,11 +13,4 @@ void compose_local(exchange_state& x, const answers::local& what);
 /// be closed.
 void refuse_head(const lent& by, const failure& why, steady_time started);
 
-/// What is given where a fetch failed: the page of that, or what is stored and stale (RFC 9111
-/// 4.2.4: without an answer from the origin this cache is disconnected from it).
-[[nodiscard]] answer answer_to_failed_fetch(exchange_state& x, failure why);
-/// What is stored, stale, may stand in for an answer that the origin failed to give.
-/// @param disconnected  it gave none at all
-[[nodiscard]] bool may_stand_in(const exchange_state& x, bool disconnected, wall_time now);
-
 }  // namespace reprise::proxy::serve

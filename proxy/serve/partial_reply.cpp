@@ -1,11 +1,10 @@
 #include "proxy/serve/partial_reply.hpp"
 
 #include "proxy/cache/partial_response.hpp"
-#include "proxy/serve/fetched_reply.hpp"
+#include "proxy/serve/fetch_relay.hpp"
 #include "proxy/serve/orders.hpp"
-#include "proxy/serve/own_reply.hpp"
 #include "proxy/serve/relay.hpp"
-#include "proxy/serve/stored_reply.hpp"
+#include "proxy/serve/stored_pieces.hpp"
 
 #include <string>
 
@@ -95,7 +94,7 @@ awaitable<ended_or_next> partial_reply::send_around(cache::fetch_reader& gap,
     how.forward_status = head->status;
     how.stored = is_stored(x_, *head, *gap.source());
     x_.sending = updated_by(*head);
-    stored_reply made{x_, *x_.sending};
+    stored_pieces made{x_, *x_.sending};
     made.compose_head(
         plan_.ranged ? std::optional{plan_.wanted} : std::nullopt, resident_now(), how);
     if (plan_.wanted.first < plan_.gap.first) {
@@ -123,7 +122,7 @@ awaitable<ended_or_next> partial_reply::send_around(cache::fetch_reader& gap,
     case relayed::out_of_order: co_return x_.out.break_off(outcome::cut_short, "internal");
     }
     if (plan_.gap.last < plan_.wanted.last) {
-        stored_reply behind{x_, *kept_};
+        stored_pieces behind{x_, *kept_};
         behind.compose_bytes({plan_.gap.last + 1, plan_.wanted.last});
         sent = co_await x_.out.send();
         if (sent != ended::keep) {

@@ -1,7 +1,7 @@
 #include "proxy/serve/passed_reply.hpp"
 
 #include "proxy/fetch/body_beginning.hpp"
-#include "proxy/serve/fetched_reply.hpp"
+#include "proxy/serve/fetch_relay.hpp"
 #include "proxy/serve/orders.hpp"
 #include "proxy/serve/request_body.hpp"
 

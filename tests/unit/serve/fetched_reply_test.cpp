@@ -1,3 +1,4 @@
+#include "proxy/serve/fetch_relay.hpp"
 #include "proxy/serve/fetched_reply.hpp"
 #include "tests/unit/serve/exchanges.hpp"
 

@@ -1,0 +1,343 @@
+#include "proxy/serve/fetch_relay.hpp"
+
+#include "proxy/http/conditional.hpp"
+#include "proxy/http/forwarding.hpp"
+#include "proxy/http/vary.hpp"
+#include "proxy/serve/invalidation.hpp"
+#include "proxy/serve/relay.hpp"
+#include "proxy/serve/stored_pieces.hpp"
+
+// What a fetch brings first decides: a head, and behind it a body; a 304, for which the stored
+// response goes out; a failure; another protocol.
+
+namespace reprise::proxy::serve {
+
+namespace {
+
+using http::body_kind;
+using news = cache::fetch_reader::news;
+
+// The statuses that stale-if-error speaks of (RFC 5861 4).
+bool is_server_error(unsigned status) noexcept {
+    return status == 500 || status == 502 || status == 503 || status == 504;
+}
+
+// What a reply says of itself, and the empty line.
+void append_own_fields(exchange_state& x,
+                       const cache::fetched_head& head,
+                       const http::cache_status& how) {
+    auto& text = x.out.fields();
+    const auto age = http::current_age(head.freshness, resident_now());
+    if (age.count() > 0) {
+        text.append("Age: ").append(std::to_string(age.count())).append("\r\n");
+    }
+    text.append("Cache-Status: ");
+    http::append_cache_status(text, "reprise", how);
+    text.append("\r\n");
+    x.out.append_connection(text);
+    text.append("\r\n");
+}
+
+http::body_framing framing_of(const cache::fetched_head& head, unsigned version) {
+    http::body_framing framing;
+    if (!head.has_body) {
+        if (head.length && head.status != 204) {
+            framing.has_stated_length = true;
+            framing.stated_length = *head.length;
+        }
+    } else if (head.length) {
+        framing.kind = body_kind::length;
+        framing.length = *head.length;
+    } else {
+        framing.kind = version == 11 ? body_kind::chunked : body_kind::until_close;
+    }
+    return framing;
+}
+
+// Status line to empty line; how the body is framed.
+body_kind compose_head(exchange_state& x,
+                       const cache::fetched_head& head,
+                       const http::cache_status& how) {
+    x.book.status = head.status;
+    auto& text = x.out.fields();
+    text.assign(head.head);
+    const auto framing = framing_of(head, x.out.version);
+    if (framing.kind == body_kind::chunked) {
+        text.append(head.trailer);
+    } else if (framing.kind == body_kind::until_close) {
+        x.out.keeps = false;
+    }
+    http::append_framing(text, framing, x.out.version);
+    append_own_fields(x, head, how);
+    x.out.begin();
+    x.out.add(text);
+    if (framing.kind == body_kind::until_close) {
+        x.out.ends_by_closing();
+    }
+    return framing.kind;
+}
+
+// A 304 of the same head, for a client that has its body.
+void compose_not_modified(exchange_state& x,
+                          const cache::fetched_head& head,
+                          const http::cache_status& how) {
+    x.book.status = 304;
+    auto& text = x.out.fields();
+    text.assign("HTTP/1.1 304 Not Modified\r\n");
+    for (const auto& line : lines_of(head)) {
+        if (http::belongs_in_not_modified(line)) {
+            text.append(line.name).append(": ").append(line.value).append("\r\n");
+        }
+    }
+    append_own_fields(x, head, how);
+    x.out.begin();
+    x.out.add(text);
+}
+
+// A follower is judged as if the head were a stored response's (RFC 9111 4): what could not answer
+// it from the store cannot answer it now.
+bool would_answer(const exchange_state& x, const cache::fetched_head& head, wall_time now) {
+    if (head.verdict != http::storability::storable ||
+        !http::matches(head.vary, head.selecting, x.asked.head->fields) ||
+        head.directives.private_fields || head.directives.no_cache_fields) {
+        return false;
+    }
+    return http::judge_reuse(head.directives, head.freshness, x.asked.facts.asked, now).what !=
+           http::reuse::must_validate;
+}
+
+// What a 304 made of a stored response may serve a follower too; age is not asked, since it was
+// validated just now.
+bool may_share(const exchange_state& x, const cache::stored_response& fresh) {
+    return !fresh.parts && http::matches(fresh.vary, fresh.selecting, x.asked.head->fields) &&
+           !fresh.directives.private_ && !fresh.directives.no_store && !fresh.directives.no_cache;
+}
+
+// What is stored, stale, may stand in for an answer that the origin failed to give; `disconnected`:
+// it gave none at all.
+bool may_stand_in(const exchange_state& x, bool disconnected, wall_time now) {
+    const auto& freshness = x.settings->options.freshness;
+    return cache::may_stand_in(x.stored,
+                               x.verdict,
+                               x.asked.facts,
+                               disconnected || freshness.stale_on_error_status,
+                               freshness.stale_on_error,
+                               now);
+}
+
+}  // namespace
+
+answer answer_to_failed_fetch(exchange_state& x, failure why) {
+    if (may_stand_in(x, facts_of(why.code).is_of_origin_unheard, resident_now())) {
+        x.book.error = why.detail;
+        note_failure(x.w.counts, why.code);
+        return answers::stand_in{"origin-failed"};
+    }
+    return answers::refused{std::move(why)};
+}
+
+bool is_stored(const exchange_state& x,
+               const cache::fetched_head& head,
+               const cache::fetch& source) {
+    return head.length && source.kept_whole() &&
+           (head.stored || x.w.common.store.reserve().could_grow_to(*head.length));
+}
+
+awaitable<ended_or_next> send_fetched(exchange_state& x,
+                                      cache::fetch_reader& reader,
+                                      cache::head_ptr head,
+                                      const http::cache_status& how) {
+    const auto framing = compose_head(x, *head, how);
+    body_rules rules;
+    rules.left = head->has_body ? head->length : std::nullopt;
+    rules.from = x.book.how == outcome::collapsed ? body_source::shared : body_source::fetch;
+    rules.chunked = framing == body_kind::chunked && !x.asked.facts.is_head;
+    rules.dropped = x.asked.facts.is_head || !head->has_body;
+    const auto came = co_await relay_body(x, reader, rules);
+    auto& why = x.memory.report.why;
+    switch (came) {
+    case relayed::whole: co_return x.out.end();
+    case relayed::gone: co_return ended::gone;
+    case relayed::failed: break;
+    case relayed::too_long:
+    case relayed::too_short:
+        why = failure{failure_code::response_cut_short, "a body of another length than was said"};
+        break;
+    case relayed::out_of_order: why = failure{failure_code::internal, ""}; break;
+    case relayed::fell_out:
+        if (x.out.under_way()) {
+            co_return co_await go_on_alone(x, head, reader.offset(), rules.chunked, "fell-behind");
+        }
+        // A client that has had nothing has an answer of its own instead.
+        x.w.counts.collapsed_released.add();
+        co_return answers::fetched{.anew = true};
+    }
+    x.book.error = why.detail;
+    if (!x.out.under_way()) {
+        // Nothing has gone out: an honest error instead of half a response.
+        co_return answers::refused{std::move(why)};
+    }
+    co_return x.out.break_off(outcome::cut_short, facts_of(why.code).name);
+}
+
+awaitable<std::optional<ended_or_next>> fetch_relay::give(cache::fetch_reader& reader) {
+    auto& came = x_.memory.report;
+    for (;;) {
+        const auto waited = co_await next_of(x_, reader);
+        if (waited != ended::keep) {
+            co_return waited;
+        }
+        switch (came.what) {
+        case news::interim: {
+            const auto passed = co_await pass_interim();
+            if (passed != ended::keep) {
+                co_return passed;
+            }
+            break;
+        }
+        case news::head: co_return co_await take_head(reader);
+        case news::validated: co_return take_validated();
+        case news::failed: co_return take_failure();
+        case news::upgraded: co_return take_upgrade();
+        case news::nothing:
+        case news::data:
+        case news::end:
+        case news::fell_out:  // the head always comes first
+            co_return x_.out.break_off(outcome::error, "internal");
+        }
+    }
+}
+
+// Not for followers: before the head nobody knows whether they may share the response.
+awaitable<ended> fetch_relay::pass_interim() {
+    if (x_.out.version != 11 || follows_) {
+        co_return ended::keep;
+    }
+    x_.out.text = std::move(x_.memory.report.interim);
+    x_.out.begin();
+    x_.out.add(x_.out.text);
+    const auto sent = co_await x_.out.send();
+    if (sent == ended::keep) {
+        (void)x_.out.end();
+        x_.book.forget_first_byte();
+    }
+    co_return sent;
+}
+
+bool fetch_relay::may_follow(const cache::fetch_reader& reader) {
+    if (!would_answer(x_, *head_, resident_now())) {
+        return false;
+    }
+    if (!reader.source()->serves_others()) {
+        order_.may_store = false;  // the fetch that it leaves is stored, if one is
+        return false;
+    }
+    return true;
+}
+
+void fetch_relay::note_head(const cache::fetched_head& head) {
+    auto& book = x_.book;
+    book.origin = head.origin;
+    book.origin_time = head.origin_time;
+    book.peer = head.peer;
+    if (!x_.asked.is_safe()) {
+        invalidate_after(x_, head);
+    }
+}
+
+http::cache_status fetch_relay::status_of(const cache::fetch_reader& reader) const {
+    const auto& head = *head_;
+    http::cache_status how;
+    how.forward = x_.verdict.forward == http::forward_reason::none ? http::forward_reason::uri_miss
+                                                                   : x_.verdict.forward;
+    how.forward_status = head.status;
+    how.collapsed = follows_;
+    how.stored = is_stored(x_, head, *reader.source());
+    const bool negative = head.freshness.source == http::lifetime_source::negative;
+    if (!how.stored || head.probation) {
+        how.detail = head.detail;
+    } else if (negative) {
+        how.detail = http::to_string(head.freshness.source);
+    }
+    return how;
+}
+
+// The client's copy is what this head describes: 304 instead of it.
+bool fetch_relay::is_not_modified(const cache::fetched_head& head) const {
+    const auto& facts = x_.asked.facts;
+    if (!facts.is_get || !facts.has_conditions || order_.own_conditions) {
+        return false;
+    }
+    return http::judge_preconditions(x_.asked.head->fields,
+                                     head.status,
+                                     lines_of(head),
+                                     head.freshness.response_time,
+                                     resident_now()) == http::precondition::not_modified;
+}
+
+awaitable<std::optional<ended_or_next>> fetch_relay::take_head(cache::fetch_reader& reader) {
+    head_ = x_.memory.report.head;
+    if (follows_ && !may_follow(reader)) {
+        co_return std::nullopt;
+    }
+    const auto& head = *head_;
+    note_head(head);
+    if (is_server_error(head.status) && may_stand_in(x_, false, resident_now())) {
+        reader.leave();
+        co_return answers::stand_in{"origin-error"};
+    }
+    if (x_.asked.facts.is_get && head.verdict == http::storability::storable) {
+        x_.book.how = follows_            ? outcome::collapsed
+                      : head.from_sibling ? outcome::sibling
+                                          : outcome::miss;
+    } else {
+        x_.book.how = outcome::pass;
+    }
+    const auto how = status_of(reader);
+    x_.book.reason = how.detail;
+    if (is_not_modified(head)) {
+        reader.source()->producer_unattended();
+        reader.leave();
+        compose_not_modified(x_, head, how);
+        co_return answers::composed{};
+    }
+    co_return co_await send_fetched(x_, reader, head_, how);
+}
+
+std::optional<ended_or_next> fetch_relay::take_validated() {
+    const auto now = resident_now();
+    const auto fresh = x_.memory.report.fresh;
+    if (follows_ && !may_share(x_, *fresh)) {
+        return std::nullopt;
+    }
+    x_.sending = fresh;
+    x_.book.how = outcome::revalidated;
+    http::cache_status how;
+    how.forward = x_.verdict.forward == http::forward_reason::none ? http::forward_reason::stale
+                                                                   : x_.verdict.forward;
+    how.forward_status = 304;
+    how.stored = true;
+    how.collapsed = follows_;
+    how.ttl = http::remaining(fresh->freshness, now);
+    stored_pieces made{x_, *fresh};
+    made.compose(now, how);
+    if (auto behind = made.take_disk_body()) {
+        return answer{std::move(*behind)};
+    }
+    return answer{answers::composed{}};
+}
+
+std::optional<ended_or_next> fetch_relay::take_upgrade() {
+    auto& over = std::get<fetch::wanted::passed>(order_.what);
+    return answer{answers::upgraded{std::move(over.upgraded), std::move(over.upgrade_bytes)}};
+}
+
+std::optional<ended_or_next> fetch_relay::take_failure() {
+    auto why = std::move(x_.memory.report.why);
+    if (follows_ && why.code == failure_code::client_share_used) {
+        return std::nullopt;  // it is another client's share
+    }
+    return answer_to_failed_fetch(x_, std::move(why));
+}
+
+}  // namespace reprise::proxy::serve

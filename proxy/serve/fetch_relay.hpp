@@ -1,0 +1,58 @@
+#pragma once
+// One fetch as an answer: its head judged, and what a client gets of that.
+
+#include "proxy/fetch/order.hpp"
+#include "proxy/serve/exchange_state.hpp"
+
+#include <optional>
+
+namespace reprise::proxy::serve {
+
+/// Relays one fetch, from its beginning.
+class fetch_relay {
+public:
+    /// `order` is the fetch's, or what it would have been if this request `follows` another's
+    /// fetch.
+    fetch_relay(exchange_state& x, fetch::fetch_order& order, bool follows)
+        : x_{x},
+          order_{order},
+          follows_{follows} {}
+
+    /// None: nothing was sent, and this fetch is not to answer this request.
+    [[nodiscard]] awaitable<std::optional<ended_or_next>> give(cache::fetch_reader& reader);
+
+private:
+    [[nodiscard]] awaitable<ended> pass_interim();
+    [[nodiscard]] awaitable<std::optional<ended_or_next>> take_head(cache::fetch_reader& reader);
+    [[nodiscard]] std::optional<ended_or_next> take_validated();
+    [[nodiscard]] std::optional<ended_or_next> take_failure();
+    [[nodiscard]] std::optional<ended_or_next> take_upgrade();
+    [[nodiscard]] bool may_follow(const cache::fetch_reader& reader);
+    [[nodiscard]] bool is_not_modified(const cache::fetched_head& head) const;
+    [[nodiscard]] http::cache_status status_of(const cache::fetch_reader& reader) const;
+    void note_head(const cache::fetched_head& head);
+
+    exchange_state& x_;
+    fetch::fetch_order& order_;
+    const bool follows_;
+    cache::head_ptr head_;
+};
+
+/// The head of what was fetched, and then its body.
+/// @pre x.book.how is said
+[[nodiscard]] awaitable<ended_or_next> send_fetched(exchange_state& x,
+                                                    cache::fetch_reader& reader,
+                                                    cache::head_ptr head,
+                                                    const http::cache_status& how);
+
+/// Whether it may be said to be stored: since the head came, a late sight may have admitted it, or
+/// it may have proved to be too much for memory.
+[[nodiscard]] bool is_stored(const exchange_state& x,
+                             const cache::fetched_head& head,
+                             const cache::fetch& source);
+
+/// What is given where a fetch failed: the page of that, or what is stored and stale (RFC 9111
+/// 4.2.4: without an answer from the origin this cache is disconnected from it).
+[[nodiscard]] answer answer_to_failed_fetch(exchange_state& x, failure why);
+
+}  // namespace reprise::proxy::serve
