@@ -32,12 +32,12 @@ bool body_beginning::is_here(std::string_view input) {
     return false;
 }
 
-awaitable<bool> await_beginning(net::client_stream& client,
-                                body_beginning beginning,
-                                steady_time until) {
+awaitable<ended> await_beginning(net::client_stream& client,
+                                 body_beginning beginning,
+                                 steady_time until) {
     auto& patience = client.patience();
     bool armed = false;
-    bool stays = true;
+    auto how = ended::keep;
     while (!beginning.is_here(client.input().data())) {
         if (!armed) {
             patience.expire_at(until);
@@ -45,12 +45,12 @@ awaitable<bool> await_beginning(net::client_stream& client,
         }
         const auto end = co_await client.read(client_read_size);
         if (end != net::client_stream::read_end::some) {
-            stays = end == net::client_stream::read_end::timed_out;
+            how = end == net::client_stream::read_end::timed_out ? ended::keep : ended::gone;
             break;
         }
     }
     patience.clear();
-    co_return stays;
+    co_return how;
 }
 
 }  // namespace reprise::proxy::fetch

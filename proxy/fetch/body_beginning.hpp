@@ -5,6 +5,7 @@
 // where upload.hpp takes it.
 
 #include "proxy/base/clock.hpp"
+#include "proxy/base/ended.hpp"
 #include "proxy/http/chunked.hpp"
 #include "proxy/http/framing.hpp"
 #include "proxy/net/asio.hpp"
@@ -39,10 +40,10 @@ private:
     std::size_t seen_ = 0;
 };
 
-/// Reads into the client's buffer until the body's beginning is there, or until then. False: the
-/// client has left.
-[[nodiscard]] awaitable<bool> await_beginning(net::client_stream& client,
-                                              body_beginning beginning,
-                                              steady_time until);
+/// Reads into the client's buffer until the body's beginning is there, or until then. `keep`, or
+/// `gone`.
+[[nodiscard]] awaitable<ended> await_beginning(net::client_stream& client,
+                                               body_beginning beginning,
+                                               steady_time until);
 
 }  // namespace reprise::proxy::fetch

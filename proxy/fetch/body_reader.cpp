@@ -33,15 +33,15 @@ body_reader::body_reader(
       published_{std::move(published)},
       owed_{published_->length.value_or(std::numeric_limits<std::uint64_t>::max())} {}
 
-awaitable<bool> body_reader::wait_for_room() {
+awaitable<ended> body_reader::wait_for_room() {
     while (into_.producer_must_pause()) {
         at_.patience.clear();
         const bool signalled = co_await at_.ready.wait(steady_time::max());
         if (!signalled || into_.abandoned()) {
-            co_return false;
+            co_return ended::gone;
         }
     }
-    co_return !into_.abandoned();
+    co_return into_.abandoned() ? ended::gone : ended::keep;
 }
 
 // A piece of the body goes to the readers, unless they have it from a sibling already. False: it is
@@ -130,8 +130,8 @@ awaitable<trouble> body_reader::read_one(std::string& trailers) {
             keeping_.keep_up();
             continue;
         }
-        const bool wanted = co_await wait_for_room();
-        if (!wanted) {
+        const auto waited = co_await wait_for_room();
+        if (waited != ended::keep) {
             co_return at_.cut_short("every client has left");
         }
         if (!at_.from.sibling) {

@@ -4,6 +4,7 @@
 //
 // Threads   its fetch's.
 
+#include "proxy/base/ended.hpp"
 #include "proxy/fetch/keeping.hpp"
 #include "proxy/fetch/prefix_hash.hpp"
 #include "proxy/fetch/sources.hpp"
@@ -28,7 +29,7 @@ public:
 private:
     [[nodiscard]] awaitable<trouble> read_one(std::string& trailers);
     [[nodiscard]] awaitable<trouble> go_on_elsewhere();
-    [[nodiscard]] awaitable<bool> wait_for_room();
+    [[nodiscard]] awaitable<ended> wait_for_room();
     [[nodiscard]] bool deliver(std::string_view piece);
     [[nodiscard]] trouble end();
     [[nodiscard]] bool skips() const noexcept { return passed_ && passed_->left_to_skip() > 0; }

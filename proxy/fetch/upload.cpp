@@ -30,24 +30,25 @@ upload::upload(net::client_stream& client,
       asks_first_{asks_first},
       left_{framing.kind == http::body_kind::length ? framing.length : 0} {}
 
-awaitable<bool> upload::fill() {
-    if (stopping_ || patience_.expired()) {
-        co_return false;
+// Waits for bytes of the client's. `running`: there are some; else how the upload ends.
+awaitable<upload::phase> upload::fill() {
+    if (patience_.expired()) {
+        co_return phase::client_failed;
     }
     const auto room = client_.input().prepare(1);
     const auto into = asio::buffer(room.data(), std::min(room.size(), piece_size));
     auto token = asio::bind_cancellation_slot(cancel_.slot(), use_tuple);
     const auto [error, got] = co_await client_.socket().async_read_some(into, std::move(token));
     if (stopping_) {
-        co_return false;
+        co_return phase::stopped;
     }
-    if (got > 0) {
-        client_.note_read(got);
-        go();  // it does not wait any longer
-        patience_.progress(got);
-        co_return true;
+    if (got == 0) {
+        co_return phase::client_failed;
     }
-    co_return false;
+    client_.note_read(got);
+    go();  // it does not wait any longer
+    patience_.progress(got);
+    co_return phase::running;
 }
 
 // One loop for both uses: with an origin the body is sent on, without one it is dropped.
@@ -85,9 +86,9 @@ awaitable<void> upload::pass(net::byte_stream* origin, std::uint64_t most) {
             break;
         }
         if (input.empty()) {
-            const bool more = co_await fill();
-            if (!more) {
-                end(stopping_ ? phase::stopped : phase::client_failed);
+            const auto got = co_await fill();
+            if (got != phase::running) {
+                end(got);
                 break;
             }
         }
@@ -179,19 +180,19 @@ void upload::stop() {
     cancel_.emit(asio::cancellation_type::total);
 }
 
-awaitable<void> upload::ended(waiter who) {
-    auto& over = who == waiter::producer ? over_for_producer_ : over_for_exchange_;
+awaitable<void> upload::over(waiter who) {
+    auto& news = who == waiter::producer ? over_for_producer_ : over_for_exchange_;
     while (phase_ == phase::running) {
-        const bool signalled = co_await over.wait(steady_time::max());
+        const bool signalled = co_await news.wait(steady_time::max());
         if (!signalled && phase_ == phase::running) {
             co_await asio::post(executor_, asio::use_awaitable_t<executor>{});
         }
     }
 }
 
-awaitable<bool> upload::drain(std::shared_ptr<upload> self, std::uint64_t most) {
+awaitable<ended> upload::drain(std::shared_ptr<upload> self, std::uint64_t most) {
     if (self->threw_) {
-        co_return false;  // where in the body it stands nobody knows
+        co_return ended::close;  // where in the body it stands nobody knows
     }
     if (self->phase_ == phase::stopped || self->phase_ == phase::origin_failed) {
         // What was taken is gone, and the framing knows how much is left: go on from there.
@@ -201,7 +202,7 @@ awaitable<bool> upload::drain(std::shared_ptr<upload> self, std::uint64_t most) 
         self->stopping_ = false;
         co_await self->pass(nullptr, most);
     }
-    co_return self->phase_ == phase::done;
+    co_return self->phase_ == phase::done ? ended::keep : ended::close;
 }
 
 }  // namespace reprise::proxy::fetch

@@ -10,6 +10,7 @@
 // origin is judged by the owner of its connection: passed_on() is for that.
 
 #include "config/options.hpp"
+#include "proxy/base/ended.hpp"
 #include "proxy/base/failure.hpp"
 #include "proxy/http/chunked.hpp"
 #include "proxy/http/framing.hpp"
@@ -61,11 +62,11 @@ public:
     void give_up();
     enum class waiter : std::uint8_t { producer, exchange };
     /// Waits until nothing is running; each of the two sides may wait, for itself.
-    [[nodiscard]] awaitable<void> ended(waiter who);
+    [[nodiscard]] awaitable<void> over(waiter who);
 
-    /// Reads and drops what is left of the body, at most `most` bytes, so that the connection can
-    /// go on.
-    [[nodiscard]] static awaitable<bool> drain(std::shared_ptr<upload> self, std::uint64_t most);
+    /// Reads and drops what is left of the body, at most `most` bytes: `keep`, if the connection
+    /// can go on behind it, or `close`.
+    [[nodiscard]] static awaitable<ended> drain(std::shared_ptr<upload> self, std::uint64_t most);
 
     [[nodiscard]] phase state() const noexcept { return phase_; }
     [[nodiscard]] bool stopping() const noexcept { return stopping_; }
@@ -77,7 +78,7 @@ public:
     [[nodiscard]] std::uint64_t passed_on() const noexcept { return passed_on_; }
 
 private:
-    [[nodiscard]] awaitable<bool> fill();
+    [[nodiscard]] awaitable<phase> fill();
     [[nodiscard]] awaitable<void> pass(net::byte_stream* origin, std::uint64_t most);
     void begin_patience() { patience_.guard_rate(bytes_per_second_, timeout_); }
     void end(phase how) noexcept { phase_ = how; }

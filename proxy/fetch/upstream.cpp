@@ -54,7 +54,7 @@ bool upstream::may_have_rest() const noexcept {
 
 awaitable<void> upstream::finish_upload() {
     if (upload_started_ && may_have_rest()) {
-        co_await body_->ended(upload::waiter::producer);
+        co_await body_->over(upload::waiter::producer);
     }
     co_await settle_upload();
 }
@@ -72,7 +72,7 @@ awaitable<void> upstream::settle_upload() {
             from.lease.socket().close(ignored);
         }
     }
-    co_await body_->ended(upload::waiter::producer);
+    co_await body_->over(upload::waiter::producer);
 }
 
 awaitable<void> upstream::send(const std::string& wire) {

@@ -35,8 +35,8 @@ awaitable<ended> passed_reply::await_body() {
     const auto& limits = x_.settings->options.limits;
     fetch::body_beginning beginning{x_.asked.body, {limits.head_size, limits.fields}};
     const auto until = x_.started + fetch::body_beginning::patience;
-    const bool stays = co_await fetch::await_beginning(x_.stream, std::move(beginning), until);
-    co_return stays ? ended::keep : x_.out.leave();
+    const auto waited = co_await fetch::await_beginning(x_.stream, std::move(beginning), until);
+    co_return waited == ended::keep ? waited : x_.out.leave();
 }
 
 }  // namespace reprise::proxy::serve

@@ -12,6 +12,7 @@
 // Threads   its worker's.
 
 #include "proxy/base/clock.hpp"
+#include "proxy/base/ended.hpp"
 #include "proxy/net/asio.hpp"
 #include "proxy/net/wakeup.hpp"
 
@@ -20,13 +21,6 @@
 #include <vector>
 
 namespace reprise::proxy::serve {
-
-/// How an answer ended, a part of it, or a wait.
-enum class ended : std::uint8_t {
-    keep,   ///< in order: what follows may go on
-    close,  ///< in order, and the connection's last
-    gone,   ///< the client has left or was broken off, or this process is ending
-};
 
 class reply_sink {
 public:

@@ -33,7 +33,7 @@ awaitable<ended> finish_request_body(exchange_state& x, ended answered) {
             (void)co_await x.stream.end_sending(options.limits.body_rate,
                                                 options.timeouts.client_body);
         }
-        co_await x.upload->ended(fetch::upload::waiter::exchange);
+        co_await x.upload->over(fetch::upload::waiter::exchange);
     }
     if (!x.upload) {
         if (!x.asked.has_body()) {
@@ -47,7 +47,7 @@ awaitable<ended> finish_request_body(exchange_state& x, ended answered) {
     }
     if (x.upload->state() == phase::running) {
         x.upload->stop();
-        co_await x.upload->ended(fetch::upload::waiter::exchange);
+        co_await x.upload->over(fetch::upload::waiter::exchange);
     }
     if (answered == ended::gone || x.upload->state() == phase::done) {
         co_return answered;
@@ -55,8 +55,8 @@ awaitable<ended> finish_request_body(exchange_state& x, ended answered) {
     if (!may_drain(x)) {
         co_return ended::close;
     }
-    const bool drained = co_await fetch::upload::drain(x.upload, drain_most);
-    co_return drained ? answered : ended::close;
+    const auto drained = co_await fetch::upload::drain(x.upload, drain_most);
+    co_return drained == ended::keep ? answered : drained;
 }
 
 }  // namespace reprise::proxy::serve
