@@ -1,7 +1,6 @@
 #include "proxy/fetch/body_reader.hpp"
 
 #include "proxy/fetch/continuation.hpp"
-#include "proxy/http/chunked.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -88,94 +87,108 @@ trouble body_reader::end() {
     return std::nullopt;
 }
 
+trouble body_reader::take_buffered(progress& so_far, std::string& trailers) {
+    auto& buffer = at_.from.lease.buffer();
+    bool same = true;
+    if (so_far.kind == body_kind::chunked) {
+        const auto step = so_far.decoder.feed(buffer.data());
+        if (step.error != nullptr) {
+            return at_.cut_short(std::string{"chunked coding: "} + step.error);
+        }
+        same = deliver(step.data);
+        buffer.consume(step.consumed);
+        if (same && step.done) {
+            for (const auto& line : so_far.decoder.trailers()) {
+                trailers.append(line.name).append(": ").append(line.value).append("\r\n");
+            }
+            so_far.over = true;
+            return std::nullopt;
+        }
+    } else {
+        const auto piece = buffer.data().substr(
+            0, static_cast<std::size_t>(std::min<std::uint64_t>(so_far.left, buffer.size())));
+        same = deliver(piece);
+        so_far.left -= piece.size();
+        so_far.over = so_far.left == 0;
+        buffer.consume(piece.size());
+    }
+    if (!same) {
+        return at_.cut_short(changed);
+    }
+    keeping_.keep_up();
+    return std::nullopt;
+}
+
+awaitable<trouble> body_reader::read_more(progress& so_far) {
+    const auto waited = co_await wait_for_room();
+    if (waited != ended::keep) {
+        co_return at_.cut_short("every client has left");
+    }
+    if (!at_.from.sibling) {
+        at_.patience.expire_after(order_.now_settings->options.timeouts.origin_body);
+    } else if (!at_.patience.armed()) {
+        at_.patience.guard_rate(sibling_rate,
+                                std::max(sibling_patience, at_.from.sibling->timeout));
+    }
+    error_code error;
+    std::size_t got = 0;
+    if (so_far.kind == body_kind::chunked || so_far.left <= upstream::read_size / 4 || skips() ||
+        ends_by_surprise()) {
+        auto& buffer = at_.from.lease.buffer();
+        const auto space = buffer.prepare(upstream::read_size);
+        got = co_await at_.read_into(space.data(), space.size(), error);
+        buffer.commit(got);
+    } else {
+        // Straight into the block that clients and store share.
+        const auto want = static_cast<std::size_t>(std::min<std::uint64_t>(so_far.left, 64u << 10));
+        const auto [block, space] = into_.producer_space(want);
+        got = co_await at_.read_into(block, space, error);
+        if (got > owed_) {
+            co_return at_.cut_short(changed);
+        }
+        owed_ -= got;
+        if (at_.from.sibling && passed_) {
+            passed_->note({block, got});
+        }
+        into_.producer_commit(got);
+        so_far.left -= got;
+        so_far.over = so_far.left == 0;
+        keeping_.keep_up();
+    }
+    if (got > 0) {
+        if (at_.from.sibling) {
+            at_.patience.progress(got);
+        }
+        co_return std::nullopt;
+    }
+    so_far.over = so_far.kind == body_kind::until_close && error == asio::error::eof;
+    if (so_far.over) {
+        co_return std::nullopt;
+    }
+    co_return at_.cut_short(error == asio::error::eof ? "the connection ended before the body"
+                                                      : "the connection broke: " + error.message());
+}
+
 // The body from the source in hand; why it did not come whole.
 awaitable<trouble> body_reader::read_one(std::string& trailers) {
-    auto& buffer = at_.from.lease.buffer();
+    const auto& limits = order_.now_settings->options.limits;
     const auto& framing = at_.from.came.framing;
-    const auto& options = order_.now_settings->options;
-    const auto timeout = options.timeouts.origin_body;
-    auto left = framing.kind == body_kind::length ? framing.length
-                                                  : std::numeric_limits<std::uint64_t>::max();
-    http::chunked_decoder decoder{
-        {.trailer_bytes = options.limits.head_size, .trailer_fields = options.limits.fields}};
-    for (;;) {
-        if (framing.kind == body_kind::length && left == 0) {
-            co_return end();
-        }
-        if (!buffer.empty()) {
-            bool same = true;
-            if (framing.kind == body_kind::chunked) {
-                const auto step = decoder.feed(buffer.data());
-                if (step.error != nullptr) {
-                    co_return at_.cut_short(std::string{"chunked coding: "} + step.error);
-                }
-                same = deliver(step.data);
-                buffer.consume(step.consumed);
-                if (same && step.done) {
-                    for (const auto& line : decoder.trailers()) {
-                        trailers.append(line.name).append(": ").append(line.value).append("\r\n");
-                    }
-                    co_return end();
-                }
-            } else {
-                const auto piece = buffer.data().substr(
-                    0, static_cast<std::size_t>(std::min<std::uint64_t>(left, buffer.size())));
-                same = deliver(piece);
-                left -= piece.size();
-                buffer.consume(piece.size());
-            }
-            if (!same) {
-                co_return at_.cut_short(changed);
-            }
-            keeping_.keep_up();
-            continue;
-        }
-        const auto waited = co_await wait_for_room();
-        if (waited != ended::keep) {
-            co_return at_.cut_short("every client has left");
-        }
-        if (!at_.from.sibling) {
-            at_.patience.expire_after(timeout);
-        } else if (!at_.patience.armed()) {
-            at_.patience.guard_rate(sibling_rate,
-                                    std::max(sibling_patience, at_.from.sibling->timeout));
-        }
-        error_code error;
-        std::size_t got = 0;
-        if (framing.kind == body_kind::chunked || left <= upstream::read_size / 4 || skips() ||
-            ends_by_surprise()) {
-            const auto space = buffer.prepare(upstream::read_size);
-            got = co_await at_.read_into(space.data(), space.size(), error);
-            buffer.commit(got);
+    const auto left = framing.kind == body_kind::length ? framing.length
+                                                        : std::numeric_limits<std::uint64_t>::max();
+    progress so_far{
+        framing.kind,
+        left,
+        http::chunked_decoder{{.trailer_bytes = limits.head_size, .trailer_fields = limits.fields}},
+        left == 0};
+    trouble wrong;
+    while (!wrong && !so_far.over) {
+        if (at_.from.lease.buffer().empty()) {
+            wrong = co_await read_more(so_far);
         } else {
-            // Straight into the block that clients and store share.
-            const auto want = static_cast<std::size_t>(std::min<std::uint64_t>(left, 64u << 10));
-            const auto [at, space] = into_.producer_space(want);
-            got = co_await at_.read_into(at, space, error);
-            if (got > owed_) {
-                co_return at_.cut_short(changed);
-            }
-            owed_ -= got;
-            if (at_.from.sibling && passed_) {
-                passed_->note({at, got});
-            }
-            into_.producer_commit(got);
-            left -= got;
-            keeping_.keep_up();
+            wrong = take_buffered(so_far, trailers);
         }
-        if (got > 0) {
-            if (at_.from.sibling) {
-                at_.patience.progress(got);
-            }
-            continue;
-        }
-        if (framing.kind == body_kind::until_close && error == asio::error::eof) {
-            co_return end();
-        }
-        co_return at_.cut_short(error == asio::error::eof
-                                    ? "the connection ended before the body"
-                                    : "the connection broke: " + error.message());
     }
+    co_return wrong ? wrong : end();
 }
 
 // A sibling broke off. Its readers have the beginning: the same response from elsewhere goes on

@@ -8,6 +8,7 @@
 #include "proxy/fetch/keeping.hpp"
 #include "proxy/fetch/prefix_hash.hpp"
 #include "proxy/fetch/sources.hpp"
+#include "proxy/http/chunked.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -27,7 +28,16 @@ public:
     [[nodiscard]] awaitable<trouble> read(std::string& trailers);
 
 private:
+    /// How far the source in hand has come.
+    struct progress {
+        http::body_kind kind;
+        std::uint64_t left;  ///< of its Content-Length; without one, no bound
+        http::chunked_decoder decoder;
+        bool over;  ///< it has sent all of its body
+    };
     [[nodiscard]] awaitable<trouble> read_one(std::string& trailers);
+    [[nodiscard]] awaitable<trouble> read_more(progress& so_far);
+    [[nodiscard]] trouble take_buffered(progress& so_far, std::string& trailers);
     [[nodiscard]] awaitable<trouble> go_on_elsewhere();
     [[nodiscard]] awaitable<ended> wait_for_room();
     [[nodiscard]] bool deliver(std::string_view piece);

@@ -85,11 +85,12 @@ bool keeping::leaves_stored(const received& came) const {
             -http::remaining(stored.freshness, came.resident_came) < freshness.stale_on_error);
 }
 
-// Judged as the 200 of a GET: a part of it, or a 304 about it, is a sight of the whole.
-http::storability keeping::judge_whole(const cache::fetched_head& head,
-                                       const received& came) const {
-    return http::judge_storable("GET",
-                                200,
+http::storability keeping::judge_as(std::string_view method,
+                                    unsigned status,
+                                    const cache::fetched_head& head,
+                                    const received& came) const {
+    return http::judge_storable(method,
+                                status,
                                 order_.request->head.fields,
                                 order_.asked,
                                 came.head.fields,
@@ -98,31 +99,32 @@ http::storability keeping::judge_whole(const cache::fetched_head& head,
                                 order_.now_settings->storing);
 }
 
-void keeping::judge(cache::fetched_head& head, const received& came, bool here) {
+http::storability keeping::judge_answer(const cache::fetched_head& head,
+                                        const received& came) const {
     const auto& request = order_.request->head;
+    if (request.method != boost::beast::http::verb::post) {
+        return judge_as(request.method_text, came.head.status, head, came);
+    }
+    return http::judge_post(came.head.status,
+                            order_.destination,
+                            request.fields,
+                            order_.asked,
+                            came.head.fields,
+                            head.directives,
+                            head.freshness,
+                            order_.now_settings->storing);
+}
+
+void keeping::judge(cache::fetched_head& head, const received& came, bool here) {
     const auto status = came.head.status;
+    const bool is_post = order_.request->head.method == boost::beast::http::verb::post;
     came_ = came.resident_came;
-    const bool is_post = request.method == boost::beast::http::verb::post;
-    head.verdict = is_post ? http::judge_post(status,
-                                              order_.destination,
-                                              request.fields,
-                                              order_.asked,
-                                              came.head.fields,
-                                              head.directives,
-                                              head.freshness,
-                                              order_.now_settings->storing)
-                           : http::judge_storable(request.method_text,
-                                                  status,
-                                                  request.fields,
-                                                  order_.asked,
-                                                  came.head.fields,
-                                                  head.directives,
-                                                  head.freshness,
-                                                  order_.now_settings->storing);
+    head.verdict = judge_answer(head, came);
+    // A part of the whole, or a 304 about it, is a sight of the whole: the 200 of a GET.
     const bool about_part = order_.own_range || order_.own_conditions ||
                             order_.as<wanted::gap>() != nullptr;
     const auto as_whole = order_.is_get && about_part && (status == 206 || status == 304)
-                              ? judge_whole(head, came)
+                              ? judge_as("GET", 200, head, came)
                               : head.verdict;
     if (as_whole == http::storability::storable && status == 206 &&
         may_store_part(came, head.length)) {

@@ -55,8 +55,12 @@ private:
     void record_sights();
     void note_verdict(cache::fetched_head& head, const received& came, bool here);
     [[nodiscard]] bool leaves_stored(const received& came) const;
-    [[nodiscard]] http::storability judge_whole(const cache::fetched_head& head,
-                                                const received& came) const;
+    [[nodiscard]] http::storability judge_as(std::string_view method,
+                                             unsigned status,
+                                             const cache::fetched_head& head,
+                                             const received& came) const;
+    [[nodiscard]] http::storability judge_answer(const cache::fetched_head& head,
+                                                 const received& came) const;
     [[nodiscard]] bool may_store_part(const received& came, std::optional<std::uint64_t> length);
     void find_place(cache::fetched_head& head);
     void refuse(cache::fetched_head& head);

@@ -3,7 +3,6 @@
 #include <boost/asio/bind_cancellation_slot.hpp>
 
 #include <algorithm>
-#include <array>
 #include <string>
 #include <utility>
 
@@ -30,7 +29,6 @@ upload::upload(net::client_stream& client,
       asks_first_{asks_first},
       left_{framing.kind == http::body_kind::length ? framing.length : 0} {}
 
-// Waits for bytes of the client's. `running`: there are some; else how the upload ends.
 awaitable<upload::phase> upload::fill() {
     if (patience_.expired()) {
         co_return phase::client_failed;
@@ -51,10 +49,72 @@ awaitable<upload::phase> upload::fill() {
     co_return phase::running;
 }
 
+awaitable<upload::phase> upload::send(net::byte_stream& origin,
+                                      std::array<asio::const_buffer, 3> parts) {
+    const auto began = steady_now();
+    const auto error = co_await net::write_all(origin, parts);
+    if (error) {
+        co_return phase::origin_failed;
+    }
+    // Waiting for the origin is no fault of the client: its time begins anew after that, and only
+    // then, or every piece of a slow drip would begin it anew.
+    if (steady_now() - began > std::chrono::milliseconds{100}) {
+        begin_patience();
+    }
+    passed_on_ += asio::buffer_size(parts);
+    co_return phase::running;
+}
+
+// A piece is consumed before it is sent: nobody else touches the buffer meanwhile, and what the
+// origin did not take is lost to it either way.
+awaitable<upload::phase> upload::pass_counted(net::byte_stream* origin) {
+    auto& input = client_.input();
+    const auto piece = input.data().substr(
+        0, static_cast<std::size_t>(std::min<std::uint64_t>(left_, piece_size)));
+    input.consume(piece.size());
+    left_ -= piece.size();
+    if (origin == nullptr) {
+        co_return phase::running;
+    }
+    const std::array<asio::const_buffer, 3> parts{asio::buffer(piece)};
+    co_return co_await send(*origin, parts);
+}
+
+awaitable<upload::phase> upload::pass_chunk(net::byte_stream* origin) {
+    auto& input = client_.input();
+    const auto step = decoder_.feed(input.data().substr(0, piece_size));
+    if (step.error != nullptr) {
+        why_ = failure{failure_code::bad_request, step.error};
+        co_return phase::bad_framing;
+    }
+    input.consume(step.consumed);
+    if (origin != nullptr && (!step.data.empty() || step.done)) {
+        std::string frame;
+        std::string last;
+        if (!step.data.empty()) {
+            http::append_chunk_header(frame, step.data.size());
+            last = "\r\n";
+        }
+        if (step.done) {
+            http::append_last_chunk(last, decoder_.trailers());
+        }
+        const std::array<asio::const_buffer, 3> parts{
+            asio::buffer(frame),
+            asio::buffer(step.data.data(), step.data.size()),
+            asio::buffer(last)};
+        const auto sent = co_await send(*origin, parts);
+        if (sent != phase::running) {
+            co_return sent;
+        }
+    }
+    co_return step.done ? phase::done : phase::running;
+}
+
 // One loop for both uses: with an origin the body is sent on, without one it is dropped.
 awaitable<void> upload::pass(net::byte_stream* origin, std::uint64_t most) {
     phase_ = phase::running;
-    if (!client_.input().empty() || origin == nullptr) {
+    auto& input = client_.input();
+    if (!input.empty() || origin == nullptr) {
         asks_first_ = false;
     }
     if (asks_first_) {
@@ -62,92 +122,26 @@ awaitable<void> upload::pass(net::byte_stream* origin, std::uint64_t most) {
     } else {
         begin_patience();
     }
-    // Waiting for the origin is no fault of the client: its time begins anew after that, and only
-    // then, or every piece of a slow drip would begin it anew.
-    steady_time began{};
-    const auto forgive_waiting = [&] {
-        if (steady_now() - began > std::chrono::milliseconds{100}) {
-            begin_patience();
-        }
-    };
-    auto& input = client_.input();
+    const bool counted = framing_.kind == http::body_kind::length;
     std::uint64_t taken = 0;
-    for (;;) {
-        if (framing_.kind == http::body_kind::length && left_ == 0) {
-            end(phase::done);
-            break;
-        }
-        if (stopping_) {
-            end(phase::stopped);
-            break;
-        }
-        if (taken > most) {
-            end(phase::stopped);
-            break;
-        }
-        if (input.empty()) {
-            const auto got = co_await fill();
-            if (got != phase::running) {
-                end(got);
-                break;
-            }
-        }
-        if (framing_.kind == http::body_kind::length) {
-            // Consumed before it is sent: nobody else touches the buffer meanwhile, and what the
-            // origin did not take is lost to it either way.
-            const auto piece = input.data().substr(
-                0, static_cast<std::size_t>(std::min<std::uint64_t>(left_, piece_size)));
-            input.consume(piece.size());
-            left_ -= piece.size();
-            taken += piece.size();
-            if (origin != nullptr) {
-                began = steady_now();
-                const auto error = co_await net::write_all(*origin, asio::buffer(piece));
-                if (error) {
-                    end(phase::origin_failed);
-                    break;
-                }
-                forgive_waiting();
-                passed_on_ += piece.size();
-            }
-            continue;
-        }
-        const auto step = decoder_.feed(input.data().substr(0, piece_size));
-        if (step.error != nullptr) {
-            why_ = failure{failure_code::bad_request, step.error};
-            end(phase::bad_framing);
-            break;
-        }
-        input.consume(step.consumed);
-        taken += step.consumed;
-        if (origin != nullptr && (!step.data.empty() || step.done)) {
-            std::string frame;
-            std::string last;
-            if (!step.data.empty()) {
-                http::append_chunk_header(frame, step.data.size());
-                last = "\r\n";
-            }
-            if (step.done) {
-                http::append_last_chunk(last, decoder_.trailers());
-            }
-            const std::array<asio::const_buffer, 3> parts{
-                asio::buffer(frame),
-                asio::buffer(step.data.data(), step.data.size()),
-                asio::buffer(last)};
-            began = steady_now();
-            const auto error = co_await net::write_all(*origin, parts);
-            if (error) {
-                end(phase::origin_failed);
-                break;
-            }
-            forgive_waiting();
-            passed_on_ += asio::buffer_size(parts);
-        }
-        if (step.done) {
-            end(phase::done);
-            break;
+    auto how = phase::running;
+    while (how == phase::running) {
+        const auto before = input.size();
+        if (counted && left_ == 0) {
+            how = phase::done;
+        } else if (stopping_ || taken > most) {
+            how = phase::stopped;
+        } else if (before == 0) {
+            how = co_await fill();
+        } else if (counted) {
+            how = co_await pass_counted(origin);
+            taken += before - input.size();
+        } else {
+            how = co_await pass_chunk(origin);
+            taken += before - input.size();
         }
     }
+    end(how);
     tell_ended();
 }
 

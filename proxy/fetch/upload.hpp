@@ -19,6 +19,7 @@
 
 #include <boost/asio/cancellation_signal.hpp>
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -78,7 +79,12 @@ public:
     [[nodiscard]] std::uint64_t passed_on() const noexcept { return passed_on_; }
 
 private:
+    // One step each. `running`: the body goes on; else how the upload ends.
     [[nodiscard]] awaitable<phase> fill();
+    [[nodiscard]] awaitable<phase> pass_counted(net::byte_stream* origin);
+    [[nodiscard]] awaitable<phase> pass_chunk(net::byte_stream* origin);
+    [[nodiscard]] awaitable<phase> send(net::byte_stream& origin,
+                                        std::array<asio::const_buffer, 3> parts);
     [[nodiscard]] awaitable<void> pass(net::byte_stream* origin, std::uint64_t most);
     void begin_patience() { patience_.guard_rate(bytes_per_second_, timeout_); }
     void end(phase how) noexcept { phase_ = how; }
