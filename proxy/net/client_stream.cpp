@@ -81,11 +81,11 @@ bool client_stream::send_now(std::vector<asio::const_buffer>& parts) {
     return true;
 }
 
-awaitable<bool> client_stream::send(std::vector<asio::const_buffer>& parts,
-                                    std::uint64_t bytes_per_second,
-                                    std::chrono::milliseconds timeout) {
+awaitable<ended> client_stream::send(std::vector<asio::const_buffer>& parts,
+                                     std::uint64_t bytes_per_second,
+                                     std::chrono::milliseconds timeout) {
     if (send_now(parts)) {
-        co_return !failed_;
+        co_return failed_ ? ended::gone : ended::keep;
     }
     auto& pace = taking();
     pace.begin(bytes_per_second, timeout);
@@ -99,17 +99,17 @@ awaitable<bool> client_stream::send(std::vector<asio::const_buffer>& parts,
         drop_front(parts, sent);
     }
     pace.end();
-    co_return !failed_;
+    co_return failed_ ? ended::gone : ended::keep;
 }
 
-awaitable<bool> client_stream::end_sending(std::uint64_t bytes_per_second,
-                                           std::chrono::milliseconds timeout) {
+awaitable<ended> client_stream::end_sending(std::uint64_t bytes_per_second,
+                                            std::chrono::milliseconds timeout) {
     auto& pace = taking();
     pace.begin(bytes_per_second, timeout);
     const bool said = co_await net::end_sending(socket_);
     pace.end();
     failed_ = failed_ || !said;
-    co_return said;
+    co_return said ? ended::keep : ended::gone;
 }
 
 std::uint64_t client_stream::acknowledged() noexcept {

@@ -6,6 +6,7 @@
 // it is whole. Until then the connection ends by a reset, whoever ends it and why: a FIN, or TLS's
 // close_notify, is the end of a body to a client that was told no length.
 
+#include "proxy/base/ended.hpp"
 #include "proxy/net/deadlines.hpp"
 #include "proxy/net/io.hpp"
 #include "proxy/net/pace.hpp"
@@ -42,15 +43,15 @@ public:
     /// True when all has gone or the connection has failed (then failed() is true).
     [[nodiscard]] bool send_now(std::vector<asio::const_buffer>& parts);
     /// Sends the rest, waiting at most `timeout` without enough progress: bytes that the client
-    /// has acknowledged, or sends itself. False: it is gone or too slow.
-    [[nodiscard]] awaitable<bool> send(std::vector<asio::const_buffer>& parts,
-                                       std::uint64_t bytes_per_second,
-                                       std::chrono::milliseconds timeout);
+    /// has acknowledged, or sends itself. `gone`: it has left, or is too slow.
+    [[nodiscard]] awaitable<ended> send(std::vector<asio::const_buffer>& parts,
+                                        std::uint64_t bytes_per_second,
+                                        std::chrono::milliseconds timeout);
 
     /// Says that nothing follows: a FIN, or close_notify, for which there must be room: waits like
-    /// send. False: the connection has failed.
-    [[nodiscard]] awaitable<bool> end_sending(std::uint64_t bytes_per_second,
-                                              std::chrono::milliseconds timeout);
+    /// send. `gone`: the connection has failed.
+    [[nodiscard]] awaitable<ended> end_sending(std::uint64_t bytes_per_second,
+                                               std::chrono::milliseconds timeout);
 
     [[nodiscard]] bool failed() const noexcept { return failed_; }
     [[nodiscard]] std::uint64_t bytes_in() const noexcept { return bytes_in_; }

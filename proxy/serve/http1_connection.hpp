@@ -14,8 +14,11 @@ public:
     net::client_stream stream;
 
     bool send_now(pieces& what) override { return stream.send_now(what); }
-    awaitable<bool> send(pieces& what, pace owed) override {
+    awaitable<ended> send(pieces& what, pace owed) override {
         return stream.send(what, owed.bytes_per_second, owed.timeout);
+    }
+    awaitable<ended> end_sending(pace owed) override {
+        return stream.end_sending(owed.bytes_per_second, owed.timeout);
     }
     awaitable<ended> wait(steady_time until) override;
     void ends_by_closing() noexcept override { stream.reply_ends_by_closing(); }

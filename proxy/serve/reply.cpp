@@ -49,14 +49,19 @@ std::optional<ended> reply::send_now() {
 awaitable<ended> reply::send() {
     const auto& options = now_.options;
     const reply_sink::pace owed{options.limits.body_rate, options.timeouts.client_body};
-    const bool sent = co_await to_.send(pieces_, owed);
+    const auto sent = co_await to_.send(pieces_, owed);
     book_.settle();
     book_.note_first_byte();
-    if (!sent) {
+    if (sent == ended::gone) {
         keeps = false;
         book_.how = outcome::client_gone;
     }
-    co_return sent ? ended::keep : ended::gone;
+    co_return sent;
+}
+
+awaitable<ended> reply::end_sending() {
+    const auto& options = now_.options;
+    return to_.end_sending({options.limits.body_rate, options.timeouts.client_body});
 }
 
 ended reply::end() {

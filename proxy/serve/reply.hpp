@@ -57,6 +57,9 @@ public:
     [[nodiscard]] std::optional<ended> send_now();
     /// Sends what is composed. `gone`: the client took too little for too long, or left.
     [[nodiscard]] awaitable<ended> send();
+    /// Behind a reply that ends with the connection: says that nothing follows, while the request's
+    /// body is still read.
+    [[nodiscard]] awaitable<ended> end_sending();
     /// Waits for news of a fetch, of the disk or of the store; at `until` there is none.
     /// `gone`: the client left, or the program ends.
     [[nodiscard]] awaitable<ended> wait(steady_time until = steady_time::max()) {

@@ -37,8 +37,10 @@ public:
     /// Sends what it takes of `what`, which then holds only what was not sent. True: all has gone,
     /// or the sink has failed (then failed() is true).
     [[nodiscard]] virtual bool send_now(pieces& what) = 0;
-    /// Sends the rest. False: the client is gone, or too slow.
-    [[nodiscard]] virtual awaitable<bool> send(pieces& what, pace owed) = 0;
+    /// Sends the rest. `gone`: the client has left, or is too slow.
+    [[nodiscard]] virtual awaitable<ended> send(pieces& what, pace owed) = 0;
+    /// Says that nothing follows, while what the client sends is still read. `gone` as for send.
+    [[nodiscard]] virtual awaitable<ended> end_sending(pace owed) = 0;
     /// Waits for `news`, at most until then. `gone`: the client left, or the program ends.
     [[nodiscard]] virtual awaitable<ended> wait(steady_time until) = 0;
     /// What a fetch, the disk or the store notifies when there is something to go on with.

@@ -29,9 +29,7 @@ awaitable<ended> finish_request_body(exchange_state& x, ended answered) {
         // Answered in full before the body was here in full, and the origin reads on. A reply that
         // ends with the connection has its end now; the producer says when the upload has to stop.
         if (!x.out.keeps) {
-            const auto& options = x.settings->options;
-            (void)co_await x.stream.end_sending(options.limits.body_rate,
-                                                options.timeouts.client_body);
+            (void)co_await x.out.end_sending();
         }
         co_await x.upload->over(fetch::upload::waiter::exchange);
     }

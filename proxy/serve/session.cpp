@@ -132,11 +132,9 @@ session::head_state session::look_for_head(bool first) {
     return head_state::need_more;
 }
 
-awaitable<bool> session::end_sending() {
-    const auto current = w_.current;
-    const auto& options = current->options;
-    co_return co_await connection_.stream.end_sending(options.limits.body_rate,
-                                                      options.timeouts.client_body);
+awaitable<ended> session::end_sending() {
+    const auto& options = w_.current->options;
+    return connection_.stream.end_sending(options.limits.body_rate, options.timeouts.client_body);
 }
 
 awaitable<void> session::say_end() {
@@ -158,8 +156,8 @@ awaitable<void> session::linger() {
         client.break_off();
         co_return;
     }
-    const bool said = co_await end_sending();
-    if (!said) {
+    const auto said = co_await end_sending();
+    if (said == ended::gone) {
         co_return;
     }
     client.patience().expire_after(std::chrono::seconds{2});

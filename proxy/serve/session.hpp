@@ -59,7 +59,7 @@ private:
     [[nodiscard]] lent lend() {
         return {w_, client_, connection_, space().memory, connection_.stream};
     }
-    [[nodiscard]] awaitable<bool> end_sending();
+    [[nodiscard]] awaitable<ended> end_sending();
     [[nodiscard]] awaitable<void> linger();
 
     thread::worker& w_;

@@ -29,6 +29,7 @@ public:
     unsigned wholes = 0;              ///< how often it was said to be whole
     bool ends_with_connection = false;
     bool broken_off = false;
+    bool said_end = false;
     const net::client_stream* input = nullptr;  ///< whose bytes are taken; null: nobody's
 
     /// He takes `bytes` more, and then nothing. Before the first call he takes everything.
@@ -46,7 +47,7 @@ public:
         (void)take(what);
         return what.empty() || failed_;
     }
-    awaitable<bool> send(pieces& what, pace) override {
+    awaitable<ended> send(pieces& what, pace) override {
         for (++sends; !what.empty() && !failed_;) {
             if (left_) {
                 failed_ = true;
@@ -54,7 +55,11 @@ public:
                 (void)co_await more_.wait(steady_time::max());
             }
         }
-        co_return !failed_;
+        co_return failed_ ? ended::gone : ended::keep;
+    }
+    awaitable<ended> end_sending(pace) override {
+        said_end = true;
+        co_return failed_ ? ended::gone : ended::keep;
     }
     awaitable<ended> wait(steady_time until) override {
         if (!left_) {
