@@ -22,6 +22,10 @@ inline config::options with_memory(std::uint64_t max_object) {
     return out;
 }
 
+/// The head of what is fresh for a minute, and the same of a body of five bytes.
+inline const std::string fresh = "200 OK\r\nCache-Control: max-age=60\r\n";
+inline const std::string of_five = fresh + "Content-Length: 5\r\n";
+
 /// A worker whom nobody runs, and what it shares with nobody.
 struct node {
     explicit node(const config::options& options = with_memory(1u << 20))

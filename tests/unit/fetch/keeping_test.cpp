@@ -4,14 +4,9 @@
 
 using namespace reprise::proxy;
 using namespace reprise::proxy::fetch;
-using fetch::test::arrival;
-using fetch::test::node;
-using fetch::test::with_memory;
+using namespace reprise::proxy::fetch::test;
 
 namespace {
-
-const std::string ok = "200 OK\r\nCache-Control: max-age=60\r\n";
-const std::string of_five = ok + "Content-Length: 5\r\n";
 
 void see(node& at, const std::string& head = of_five) {
     arrival first{at};
@@ -115,14 +110,14 @@ TEST_CASE("of unknown length nothing is claimed, and it is stored if it proves s
     node at{with_memory(64u << 10)};
     see(at);
     arrival small{at};
-    CHECK(!small.head(ok + "Transfer-Encoding: chunked\r\n").stored);
+    CHECK(!small.head(fresh + "Transfer-Encoding: chunked\r\n").stored);
     small.body("hello");
     small.end();
     CHECK(small.found() == "hello");
 
     arrival large{at, "GET http://a.example/large"};
     large.order->replaces = true;
-    large.head(ok + "Transfer-Encoding: chunked\r\n");
+    large.head(fresh + "Transfer-Encoding: chunked\r\n");
     for (int i = 0; i < 8; ++i) {
         large.body(std::string(16u << 10, 'x'));
     }

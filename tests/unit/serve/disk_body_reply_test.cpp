@@ -4,11 +4,7 @@
 
 using namespace reprise::proxy;
 using namespace reprise::proxy::serve;
-using serve::test::arrival;
-using serve::test::bench;
-using serve::test::get;
-using serve::test::stated;
-using serve::test::url;
+using namespace reprise::proxy::serve::test;
 using news = cache::disk_body_reader::news;
 
 namespace {

@@ -2,17 +2,7 @@
 
 using namespace reprise::proxy;
 using namespace reprise::proxy::serve;
-using serve::test::asking;
-using serve::test::bench;
-using serve::test::get;
-using serve::test::head_of;
-using serve::test::url;
-
-namespace {
-
-const std::string of_five = "200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 5\r\n";
-
-}  // namespace
+using namespace reprise::proxy::serve::test;
 
 TEST_SUITE_BEGIN("serve/exchange");
 
@@ -52,7 +42,7 @@ TEST_CASE("a request that stands behind another stays in the input, and is the n
     CHECK(on.stream.input().data().starts_with("GET " + url + " HTTP/1.1\r\nHost: a.example\r\nR"));
     const auto before = on.sink.sent.size();
     { asking second{on}; }
-    CHECK(serve::test::heard{std::string_view{on.sink.sent}.substr(before)}.body == "el");
+    CHECK(heard{std::string_view{on.sink.sent}.substr(before)}.body == "el");
     CHECK(on.stream.input().data() == "GE");
 }
 

@@ -23,6 +23,9 @@
 namespace reprise::proxy::serve::test {
 
 using fetch::test::arrival;
+using fetch::test::fresh;
+using fetch::test::of_five;
+namespace wanted = fetch::wanted;
 
 inline const std::string url = "http://a.example/x";
 
@@ -134,6 +137,10 @@ struct bench {
     /// What was ordered first is answered.
     arrival origin() { return arrival{at, orders.next()}; }
 
+    /// Of `url`.
+    [[nodiscard]] filter::key_hash key() const {
+        return filter::hash_of(url, at.common.admission.secret());
+    }
     [[nodiscard]] heard said() const { return heard{sink.sent}; }
     [[nodiscard]] std::uint64_t counted(outcome how) const {
         return at.w.counts.requests[static_cast<std::size_t>(how)].read();

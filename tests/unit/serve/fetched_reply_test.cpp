@@ -4,20 +4,9 @@
 
 using namespace reprise::proxy;
 using namespace reprise::proxy::serve;
-using serve::test::arrival;
-using serve::test::asking;
-using serve::test::bench;
-using serve::test::get;
-using serve::test::head_of;
-using serve::test::heard;
-using serve::test::stated;
-using serve::test::url;
-namespace wanted = reprise::proxy::fetch::wanted;
+using namespace reprise::proxy::serve::test;
 
 namespace {
-
-const std::string fresh = "200 OK\r\nCache-Control: max-age=60\r\n";
-const std::string of_five = fresh + "Content-Length: 5\r\n";
 
 // A client who waits for an origin.
 struct fetching : bench {

@@ -6,16 +6,7 @@
 
 using namespace reprise::proxy;
 using namespace reprise::proxy::serve;
-using serve::test::asking;
-using serve::test::bench;
-using serve::test::get;
-using serve::test::stated;
-
-namespace {
-
-const std::string of_five = "200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 5\r\n";
-
-}  // namespace
+using namespace reprise::proxy::serve::test;
 
 TEST_SUITE_BEGIN("serve/ledger");
 

@@ -3,17 +3,9 @@
 
 using namespace reprise::proxy;
 using namespace reprise::proxy::serve;
-using serve::test::arrival;
-using serve::test::asking;
-using serve::test::bench;
-using serve::test::get;
-using serve::test::stated;
-using serve::test::url;
+using namespace reprise::proxy::serve::test;
 
 namespace {
-
-const std::string fresh = "200 OK\r\nCache-Control: max-age=60\r\n";
-const std::string of_five = fresh + "Content-Length: 5\r\n";
 
 // What memory has for one request.
 struct looking : stated {

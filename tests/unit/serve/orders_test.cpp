@@ -3,13 +3,7 @@
 
 using namespace reprise::proxy;
 using namespace reprise::proxy::serve;
-using serve::test::asking;
-using serve::test::bench;
-using serve::test::get;
-using serve::test::head_of;
-using serve::test::stated;
-using serve::test::url;
-namespace wanted = reprise::proxy::fetch::wanted;
+using namespace reprise::proxy::serve::test;
 
 namespace {
 

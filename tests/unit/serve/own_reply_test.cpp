@@ -4,13 +4,7 @@
 
 using namespace reprise::proxy;
 using namespace reprise::proxy::serve;
-using serve::test::asking;
-using serve::test::bench;
-using serve::test::get;
-using serve::test::head_of;
-using serve::test::heard;
-using serve::test::stated;
-using serve::test::url;
+using namespace reprise::proxy::serve::test;
 
 namespace {
 

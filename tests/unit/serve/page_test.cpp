@@ -7,16 +7,9 @@
 
 using namespace reprise::proxy;
 using namespace reprise::proxy::serve;
-using serve::test::asking;
-using serve::test::bench;
-using serve::test::get;
-using serve::test::head_of;
-using serve::test::heard;
-using serve::test::url;
+using namespace reprise::proxy::serve::test;
 
 namespace {
-
-const std::string of_five = "200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 5\r\n";
 
 struct desk : bench {
     using bench::bench;

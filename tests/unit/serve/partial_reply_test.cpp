@@ -3,19 +3,14 @@
 
 using namespace reprise::proxy;
 using namespace reprise::proxy::serve;
-using serve::test::arrival;
-using serve::test::asking;
-using serve::test::bench;
-using serve::test::get;
-using serve::test::url;
-namespace wanted = reprise::proxy::fetch::wanted;
+using namespace reprise::proxy::serve::test;
 
 namespace {
 
-const std::string fresh = "Cache-Control: max-age=600\r\nETag: \"1\"\r\n";
+const std::string common = "Cache-Control: max-age=600\r\nETag: \"1\"\r\n";
 
 std::string part_of_ten(unsigned first, unsigned last) {
-    return "206 Partial Content\r\n" + fresh + "Content-Range: bytes " + std::to_string(first) +
+    return "206 Partial Content\r\n" + common + "Content-Range: bytes " + std::to_string(first) +
            "-" + std::to_string(last) +
            "/10\r\nContent-Length: " + std::to_string(last + 1 - first) + "\r\n";
 }
@@ -138,7 +133,7 @@ TEST_CASE("an answer to our range that is none to the client's request is follow
     auto own = at.origin();
     CHECK(own.order->as<wanted::whole>() != nullptr);
     CHECK(own.order->replaces);
-    own.head("200 OK\r\n" + fresh + "Content-Length: 3\r\n");
+    own.head("200 OK\r\n" + common + "Content-Length: 3\r\n");
     own.body("new");
     own.end();
     at.settle();

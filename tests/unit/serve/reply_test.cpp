@@ -2,8 +2,7 @@
 
 using namespace reprise::proxy;
 using namespace reprise::proxy::serve;
-using serve::test::bench;
-using serve::test::stated;
+using namespace reprise::proxy::serve::test;
 
 namespace {
 

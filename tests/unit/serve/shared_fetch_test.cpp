@@ -3,18 +3,10 @@
 
 using namespace reprise::proxy;
 using namespace reprise::proxy::serve;
+using namespace reprise::proxy::serve::test;
 using cache::test::pattern;
-using serve::test::arrival;
-using serve::test::asking;
-using serve::test::bench;
-using serve::test::get;
-using serve::test::url;
-namespace wanted = reprise::proxy::fetch::wanted;
 
 namespace {
-
-const std::string fresh = "200 OK\r\nCache-Control: max-age=60\r\n";
-const std::string of_five = fresh + "Content-Length: 5\r\n";
 
 reprise::config::options small() {
     auto out = fetch::test::with_memory(1000);
@@ -42,9 +34,6 @@ struct following : bench {
         order->key = key();
         order->listed = true;
         return order;
-    }
-    [[nodiscard]] reprise::filter::key_hash key() const {
-        return reprise::filter::hash_of(url, at.common.admission.secret());
     }
     // A long body comes, which the leader's client takes at once.
     void runs_on(std::size_t from, std::size_t to) {

@@ -3,20 +3,16 @@
 
 using namespace reprise::proxy;
 using namespace reprise::proxy::serve;
-using serve::test::asking;
-using serve::test::bench;
-using serve::test::get;
-using serve::test::head_of;
-using serve::test::heard;
-using serve::test::url;
+using namespace reprise::proxy::serve::test;
 
 namespace {
 
 const std::string text = "0123456789";
 const std::string modified = "Mon, 01 Jan 2024 00:00:00 GMT";
-const std::string fresh = "200 OK\r\nCache-Control: max-age=600\r\nETag: \"1\"\r\nLast-Modified: " +
-                          modified + "\r\nContent-Type: text/plain\r\n";
-const std::string of_ten = fresh + "Content-Length: 10\r\n";
+const std::string tagged =
+    "200 OK\r\nCache-Control: max-age=600\r\nETag: \"1\"\r\nLast-Modified: " + modified +
+    "\r\nContent-Type: text/plain\r\n";
+const std::string of_ten = tagged + "Content-Length: 10\r\n";
 
 // A client of a node that has `text`.
 struct holder : bench {
@@ -50,9 +46,6 @@ struct holder_of_parts : holder {
                   bytes,
                   "Range: bytes=" + range + "\r\n");
         }
-    }
-    [[nodiscard]] reprise::filter::key_hash key() const {
-        return reprise::filter::hash_of(url, at.common.admission.secret());
     }
 };
 
@@ -153,7 +146,7 @@ TEST_CASE("a range behind the end is a 416 that says where that is") {
 TEST_CASE("several ranges are a multipart of as many bytes as it says") {
     holder at;
     const auto long_text = text + std::string(500, '-') + "abcdef";
-    at.store(fresh + "Content-Length: 516\r\n", long_text);
+    at.store(tagged + "Content-Length: 516\r\n", long_text);
     const auto said = at.ask_for("Range: bytes=1-2,-3\r\n");
     CHECK(said.status == 206);
     CHECK(said["Content-Range"].empty());
