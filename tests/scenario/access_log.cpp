@@ -47,8 +47,7 @@ TEST_SUITE("scenario/access_log") {
         auto settings = basic_settings();
         settings["access"]["deny_destinations"] = json::array({"denied.example"});
         world w{settings};
-        auto one = w.proxy.connect();
-        one.send(absolute_request(
+        auto one = w.proxy.connect(absolute_request(
             "POST", "http://denied.example/asked", "User-Agent: asker\r\nContent-Length: 400\r\n"));
         CHECK(one.read().status == 403);
         one.send(std::string(400, 'x'));
@@ -74,9 +73,7 @@ TEST_SUITE("scenario/access_log") {
 
     TEST_CASE("what stands in a path's parameters is redacted as query values are") {
         world w{basic_settings()};
-        w.origin.otherwise([](origin_request&, origin_connection& connection) {
-            connection.send(ok("", "hello"));
-        });
+        w.origin.otherwise(sends(ok("", "hello")));
         CHECK(w.get("/shop;jsessionid=sesame/cart;user=me?x=sesame").status == 200);
         const auto line = w.proxy.logged("/shop");
         REQUIRE(line.is_object());
@@ -103,13 +100,10 @@ TEST_SUITE("scenario/access_log") {
 
     TEST_CASE("whatever a client sends, a line is a line of JSON") {
         world w{basic_settings()};
-        w.origin.otherwise([](origin_request&, origin_connection& connection) {
-            connection.send(ok("", "hello"));
-        });
+        w.origin.otherwise(sends(ok("", "hello")));
         CHECK(w.get("/odd-\xff\xfe\"\\<>", "User-Agent: \xff\"\\ x\r\n").status == 200);
         CHECK(w.proxy.logged("/odd-").is_object());
-        auto one = w.proxy.connect();
-        one.send("\x16\x03\x01\"\\\r\n\r\n");
+        auto one = w.proxy.connect("\x16\x03\x01\"\\\r\n\r\n");
         CHECK(one.read_to_end().end != read_end::timed_out);
         CHECK(w.get("/last").status == 200);
         CHECK(w.proxy.logged("/last").is_object());

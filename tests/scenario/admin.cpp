@@ -91,8 +91,7 @@ TEST_SUITE("scenario/admin") {
         limit_descriptors(w.proxy, open);
         std::vector<client> waiting;
         for (int i = 0; i < 8; ++i) {
-            waiting.push_back(w.proxy.connect());
-            waiting.back().send(absolute_request("GET", w.origin.url("/a")));
+            waiting.push_back(w.proxy.connect(absolute_request("GET", w.origin.url("/a"))));
         }
         REQUIRE(eventually(
             [&] { return w.proxy.errors().find("accepting connections:") != std::string::npos; }));
@@ -204,9 +203,7 @@ TEST_SUITE("scenario/admin") {
         settings["memory"] = {{"size", "8MiB"}, {"max_object", "1MiB"}};
         const auto body = patterned(400 * kib);
         world w{settings};
-        w.origin.otherwise([&](origin_request&, origin_connection& connection) {
-            connection.send(ok("Cache-Control: max-age=60\r\n", body));
-        });
+        w.origin.otherwise(sends(ok("Cache-Control: max-age=60\r\n", body)));
         for (int i = 0; i < 60; ++i) {
             CHECK(w.get("/" + std::to_string(i)).complete());
         }
@@ -262,9 +259,7 @@ TEST_SUITE("scenario/admin") {
 
     TEST_CASE("URLs and clients are no labels: the number of series does not grow with traffic") {
         world w{basic_settings()};
-        w.origin.otherwise([](origin_request&, origin_connection& connection) {
-            connection.send(ok("Cache-Control: max-age=60\r\n", "hello"));
-        });
+        w.origin.otherwise(sends(ok("Cache-Control: max-age=60\r\n", "hello")));
         const auto lines = [&] {
             const auto body = w.proxy.admin("/metrics").body;
             return std::count(body.begin(), body.end(), '\n');

@@ -161,11 +161,7 @@ TEST_SUITE("scenario/admission") {
         auto settings = basic_settings();
         settings["admission"] = {{"policy", "nth-hit"}, {"hits", 3}};
         world w{settings};
-        auto& go = w.origin.make_gate();
-        w.origin.on("/a", [&](origin_request&, origin_connection& connection) {
-            go.wait();
-            connection.send(fresh_hello);
-        });
+        auto& go = w.origin.hold("/a", fresh_hello);
         auto one = w.proxy.connect();
         auto two = w.proxy.connect();
         one.send(w.request("/a"));

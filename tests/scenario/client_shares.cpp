@@ -66,11 +66,7 @@ TEST_SUITE("scenario/client_shares") {
 
     TEST_CASE("what waits for its own share goes on when that comes free") {
         world w{with_shares(8, 1)};
-        auto& first = w.origin.make_gate();
-        w.origin.on("/first", [&](origin_request&, origin_connection& connection) {
-            first.wait();
-            connection.send(ok("", "first"));
-        });
+        auto& first = w.origin.hold("/first", ok("", "first"));
         w.origin.on("/second", ok("", "second"));
         client one{w.proxy.port(), greedy};
         client two{w.proxy.port(), greedy};

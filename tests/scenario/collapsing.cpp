@@ -44,11 +44,7 @@ TEST_SUITE("scenario/collapsing") {
             CAPTURE(stored);
             const auto body = patterned(500 * kib);
             world w{stored ? storing_settings() : basic_settings()};
-            auto& go = w.origin.make_gate();
-            w.origin.on("/a", [&](origin_request&, origin_connection& connection) {
-                go.wait();
-                connection.send(ok("Cache-Control: max-age=60\r\n", body));
-            });
+            auto& go = w.origin.hold("/a", ok("Cache-Control: max-age=60\r\n", body));
             auto all = gather(w, followers);
             go.open();
             const auto first = all.leader.read();
@@ -104,13 +100,11 @@ TEST_SUITE("scenario/collapsing") {
             rest.wait();
             connection.send(" last");
         });
-        auto leader = w.proxy.connect();
-        leader.send(w.request("/a"));
+        auto leader = w.proxy.connect(w.request("/a"));
         auto first = leader.read_head();
         leader.read_body(first, 5);
         REQUIRE(first.body == "first");
-        auto late = w.proxy.connect();
-        late.send(w.request("/a"));
+        auto late = w.proxy.connect(w.request("/a"));
         auto second = late.read_head();
         late.read_body(second, 5);
         CHECK(second.body == "first");
@@ -123,16 +117,12 @@ TEST_SUITE("scenario/collapsing") {
 
     TEST_CASE("an HTTP/1.0 follower of a chunked fetch gets no chunks") {
         world w;
-        auto& go = w.origin.make_gate();
-        w.origin.on("/a", [&](origin_request&, origin_connection& connection) {
-            go.wait();
-            connection.send(
-                raw_head("200 OK", "Cache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n") +
+        auto& go = w.origin.hold(
+            "/a",
+            raw_head("200 OK", "Cache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n") +
                 chunk("hello ") + chunk("world") + chunk(""));
-        });
         auto all = gather(w, 1);
-        auto old = w.proxy.connect();
-        old.send("GET " + w.origin.url("/a") + " HTTP/1.0\r\n\r\n");
+        auto old = w.proxy.connect("GET " + w.origin.url("/a") + " HTTP/1.0\r\n\r\n");
         REQUIRE(eventually([&] { return figure(w.proxy.stats(), figure_name::joined) == 2; }));
         go.open();
         const auto answer = old.read();
@@ -269,20 +259,17 @@ TEST_SUITE("scenario/collapsing") {
             rest.wait();
             connection.send(std::string_view{body}.substr(8 * mib));
         });
-        auto one = w.proxy.connect();
-        one.send(w.request("/a"));
+        auto one = w.proxy.connect(w.request("/a"));
         auto first = one.read_head();
         one.read_body(first, 8 * mib);
         REQUIRE(first.body.size() == 8 * mib);
 
-        auto two = w.proxy.connect();
-        two.send(w.request("/a"));
+        auto two = w.proxy.connect(w.request("/a"));
         auto second = two.read_head();
         two.read_body(second, 8 * mib);
         CHECK(w.origin.count("/a") == 2);
 
-        auto three = w.proxy.connect();
-        three.send(w.request("/a"));
+        auto three = w.proxy.connect(w.request("/a"));
         auto third = three.read_head();
         three.read_body(third, 8 * mib);
         CHECK(third.body.size() == 8 * mib);
@@ -314,8 +301,7 @@ TEST_SUITE("scenario/collapsing") {
         });
         std::vector<client> all;
         for (int i = 0; i < 6; ++i) {
-            all.push_back(w.proxy.connect());
-            all.back().send(w.request("/a"));
+            all.push_back(w.proxy.connect(w.request("/a")));
         }
         REQUIRE(eventually([&] { return asked > 0; }));
         CHECK(never_within_a_moment([&] { return asked == 6; }));
@@ -346,15 +332,10 @@ TEST_SUITE("scenario/collapsing") {
             world w;
             w.origin.on("/a", answer(row.status, row.fields, "no"));
             CHECK(w.get("/a").body == "no");
-            auto& go = w.origin.make_gate();
-            w.origin.on("/a", [&](origin_request&, origin_connection& connection) {
-                go.wait();
-                connection.send(ok("Cache-Control: max-age=60\r\n", "hello"));
-            });
+            auto& go = w.origin.hold("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
             std::vector<client> all;
             for (std::size_t i = 0; i < followers; ++i) {
-                all.push_back(w.proxy.connect());
-                all.back().send(w.request("/a"));
+                all.push_back(w.proxy.connect(w.request("/a")));
             }
             if (row.shares) {
                 CHECK(eventually([&] {

@@ -118,8 +118,8 @@ TEST_SUITE("scenario/connection") {
             whole = request.body_complete;
             connection.close();
         });
-        auto one = w.proxy.connect();
-        one.send(absolute_request("POST", w.origin.url("/a"), "Content-Length: 100000\r\n"));
+        auto one = w.proxy.connect(
+            absolute_request("POST", w.origin.url("/a"), "Content-Length: 100000\r\n"));
         std::string got;
         const bool ended = eventually([&] {
             one.send("x");
@@ -138,9 +138,7 @@ TEST_SUITE("scenario/connection") {
         auto settings = storing_settings();
         settings["limits"] = {{"head_size", "8KiB"}, {"fields", 50}, {"url_length", "2KiB"}};
         world w{settings};
-        w.origin.otherwise([](origin_request&, origin_connection& connection) {
-            connection.send(ok("", "hello"));
-        });
+        w.origin.otherwise(sends(ok("", "hello")));
         const auto status_of = [&](const std::string& raw) {
             auto one = w.proxy.connect();
             const auto answer = one.ask(raw);
@@ -165,8 +163,7 @@ TEST_SUITE("scenario/connection") {
         world w;
         w.proxy.forget_peak();
         const auto before = w.proxy.resident_bytes();
-        auto one = w.proxy.connect();
-        one.send("GET " + w.origin.url("/"));
+        auto one = w.proxy.connect("GET " + w.origin.url("/"));
         const std::string piece(mib, 'x');
         for (int i = 0; i < 64 && one.connection().send_until_stalled(piece, a_moment) == mib;
              ++i) {
@@ -208,8 +205,7 @@ TEST_SUITE("scenario/connection") {
             kept.push_back(w.proxy.connect());
             CHECK(kept.back().ask(w.request("/a")).body == "hello");
         }
-        auto one_more = w.proxy.connect();
-        one_more.send(w.request("/a"));
+        auto one_more = w.proxy.connect(w.request("/a"));
         const auto refused = one_more.read();
         CHECK((refused.status == 0 || refused.status == 503));
         CHECK(one_more.is_closed_by_proxy());
@@ -252,13 +248,8 @@ TEST_SUITE("scenario/connection") {
         // FIN is all that a closing browser sends, so who still waits cannot be told from who does
         // not; a whole answer is right, none is right, a part is not.
         world w;
-        auto& go = w.origin.make_gate();
-        w.origin.on("/a", [&](origin_request&, origin_connection& connection) {
-            go.wait();
-            connection.send(ok("", "hello"));
-        });
-        auto one = w.proxy.connect();
-        one.send(w.request("/a"));
+        auto& go = w.origin.hold("/a", ok("", "hello"));
+        auto one = w.proxy.connect(w.request("/a"));
         one.connection().finish_sending();
         REQUIRE(eventually([&] { return w.origin.count("/a") == 1; }));
         std::thread opener{[&] {
@@ -276,8 +267,7 @@ TEST_SUITE("scenario/connection") {
         world w;
         w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
         CHECK(w.get("/a").status == 200);
-        auto one = w.proxy.connect();
-        one.send(w.request("/a"));
+        auto one = w.proxy.connect(w.request("/a"));
         one.connection().finish_sending();
         CHECK(one.read().body == "hello");
         CHECK(one.is_closed_by_proxy());
@@ -285,15 +275,10 @@ TEST_SUITE("scenario/connection") {
 
     TEST_CASE("a client that leaves during a fetch costs nobody else anything") {
         world w{basic_settings()};
-        auto& go = w.origin.make_gate();
-        w.origin.on("/slow", [&](origin_request&, origin_connection& connection) {
-            go.wait();
-            connection.send(ok("", "late"));
-        });
+        auto& go = w.origin.hold("/slow", ok("", "late"));
         w.origin.on("/a", ok("", "hello"));
         for (int i = 0; i < 10; ++i) {
-            auto one = w.proxy.connect();
-            one.send(w.request("/slow"));
+            auto one = w.proxy.connect(w.request("/slow"));
             CHECK(eventually([&] { return w.origin.connections() >= 1; }));
             one.connection().reset();
         }

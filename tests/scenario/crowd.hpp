@@ -26,8 +26,7 @@ template <class Fields>
     all.leader.send(w.request("/a", fields(0)));
     REQUIRE(eventually([&] { return w.origin.count("/a") == 1; }));
     for (std::size_t i = 1; i <= size; ++i) {
-        all.rest.push_back(w.proxy.connect());
-        all.rest.back().send(w.request("/a", fields(i)));
+        all.rest.push_back(w.proxy.connect(w.request("/a", fields(i))));
     }
     REQUIRE(eventually([&] {
         return figure(w.proxy.stats(), figure_name::joined) ==

@@ -31,6 +31,12 @@ TEST_SUITE("scenario/disk") {
             proxy.emplace(settings);
             REQUIRE(eventually([&] { return state() == "ready"; }));
         }
+        /// Begun anew: a body above 1 MiB is on disk alone.
+        void start_with_little_memory() {
+            settings["memory"] = {{"size", "8MiB"}, {"max_object", "1MiB"}};
+            proxy.reset();
+            start();
+        }
         void restart() {
             CHECK(proxy->stop() == 0);
             start();
@@ -124,9 +130,7 @@ TEST_SUITE("scenario/disk") {
     TEST_CASE("a body too large for memory is a hit from disk, whole and in ranges") {
         disk_world w;
         const auto body = long_text(5 * mib + 12'345);
-        w.settings["memory"] = {{"size", "8MiB"}, {"max_object", "1MiB"}};
-        w.proxy.reset();
-        w.start();
+        w.start_with_little_memory();
         w.put("/large", body);
         CHECK((w.get("/large").body == body));
         w.wait_for_writing(1);
@@ -219,9 +223,7 @@ TEST_SUITE("scenario/disk") {
 
     TEST_CASE("a body of unknown length that outgrows memory goes on to disk") {
         disk_world w;
-        w.settings["memory"] = {{"size", "8MiB"}, {"max_object", "1MiB"}};
-        w.proxy.reset();
-        w.start();
+        w.start_with_little_memory();
         const auto body = long_text(3 * mib + 77);
         w.origin.on("/chunked", [&](origin_request&, origin_connection& connection) {
             connection.send(
@@ -310,9 +312,7 @@ TEST_SUITE("scenario/disk") {
 
     TEST_CASE("a body that is damaged on disk never reaches a client") {
         disk_world w;
-        w.settings["memory"] = {{"size", "8MiB"}, {"max_object", "1MiB"}};
-        w.proxy.reset();
-        w.start();
+        w.start_with_little_memory();
         const auto large = long_text(3 * mib);
         const auto small = long_text(30'000);
         w.put("/large", large);
@@ -358,9 +358,7 @@ TEST_SUITE("scenario/disk") {
     TEST_CASE("the files take no more room than disk.size") {
         disk_world w{"16MiB"};
         const auto body = long_text(100'000);
-        w.origin.otherwise([&](origin_request&, origin_connection& connection) {
-            connection.send(ok("Cache-Control: max-age=600\r\n", body));
-        });
+        w.origin.otherwise(sends(ok("Cache-Control: max-age=600\r\n", body)));
         for (int i = 0; i < 400; ++i) {
             CHECK(w.get("/many/" + std::to_string(i)).status == 200);
         }

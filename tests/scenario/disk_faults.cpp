@@ -74,6 +74,13 @@ TEST_SUITE("scenario/disk_faults") {
         void wait_for_objects(std::int64_t objects) const {
             REQUIRE(eventually([&] { return figure(proxy->stats(), "/disk/objects") >= objects; }));
         }
+        /// The large ones of the keys 1 to `objects` are on disk.
+        void fill(std::uint64_t objects) const {
+            for (std::uint64_t key = 1; key <= objects; ++key) {
+                get(key, large);
+            }
+            wait_for_objects(static_cast<std::int64_t>(objects));
+        }
     };
 
     /// Asks for new objects until `condition` holds: somebody has to want the disk.
@@ -113,11 +120,8 @@ TEST_SUITE("scenario/disk_faults") {
         for (const int error : {ENOSPC, EIO, EROFS}) {
             CAPTURE(error);
             faulty_world w;
-            std::uint64_t next = 1;
-            for (; next <= 20; ++next) {
-                w.get(next, large);
-            }
-            w.wait_for_objects(20);
+            w.fill(20);
+            std::uint64_t next = 21;
             w.faults.set().write_error = error;
             CHECK(asking_for_more(w, next, [&] { return w.state() == "reading"; }));
             CHECK(figure(w.proxy->stats(), "/disk/write_errors") > 0);
@@ -135,11 +139,8 @@ TEST_SUITE("scenario/disk_faults") {
 
     TEST_CASE("what was written before writing failed is a hit after a restart") {
         faulty_world w;
-        std::uint64_t next = 1;
-        for (; next <= 50; ++next) {
-            w.get(next, large);
-        }
-        w.wait_for_objects(50);
+        w.fill(50);
+        std::uint64_t next = 51;
         w.faults.set().write_error = ENOSPC;
         CHECK(asking_for_more(w, next, [&] { return w.state() == "reading"; }));
         CHECK(w.proxy->stop() == 0);
@@ -152,10 +153,7 @@ TEST_SUITE("scenario/disk_faults") {
 
     TEST_CASE("what can't be read is fetched again, whole and right") {
         faulty_world w;
-        for (std::uint64_t key = 1; key <= 20; ++key) {
-            w.get(key, large);
-        }
-        w.wait_for_objects(20);
+        w.fill(20);
         w.faults.set().read_error = EIO;
         for (std::uint64_t key = 1; key <= 20; ++key) {
             CHECK_FALSE(is_hit(w.get(key, large)));
@@ -175,8 +173,7 @@ TEST_SUITE("scenario/disk_faults") {
         w.wait_for_objects(1);
         CHECK(is_hit(w.get(key, larger)));
         const auto url = w.origin.url(faulty_world::path(key, larger));
-        auto connection = w.proxy->connect();
-        connection.send(absolute_request("GET", url));
+        auto connection = w.proxy->connect(absolute_request("GET", url));
         CHECK(is_hit(connection.read_head()));
         w.faults.set().uncached = 1;
         w.faults.set().read_error = EIO;
@@ -188,10 +185,7 @@ TEST_SUITE("scenario/disk_faults") {
 
     TEST_CASE("a purge that was answered 200 holds, whatever the disk did") {
         faulty_world w;
-        for (std::uint64_t key = 1; key <= 10; ++key) {
-            w.get(key, large);
-        }
-        w.wait_for_objects(10);
+        w.fill(10);
         const auto purge = [&](std::uint64_t key) {
             return w.proxy->ask("PURGE", w.origin.url(faulty_world::path(key, large))).status;
         };

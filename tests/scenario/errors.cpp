@@ -102,15 +102,14 @@ TEST_SUITE("scenario/errors") {
                                          "Host: a\r\nno field\r\n",
                                          "Host: a\r\nX : y\r\n"}) {
             CAPTURE(fields);
-            auto one = w.proxy.connect();
-            one.send("HEAD " + w.origin.url("/a") + " HTTP/1.1\r\n" + fields + "\r\n");
+            auto one = w.proxy.connect("HEAD " + w.origin.url("/a") + " HTTP/1.1\r\n" + fields +
+                                       "\r\n");
             const auto answer = one.read("HEAD");
             CHECK(answer.status >= 400);
             CHECK(answer.get("Content-Length") != "0");
             CHECK(one.read_to_end(a_moment).bytes.empty());
         }
-        auto one = w.proxy.connect();
-        one.send("HEAD ftp://x/ HTTP/1.1\r\nHost: x\r\n\r\n");
+        auto one = w.proxy.connect("HEAD ftp://x/ HTTP/1.1\r\nHost: x\r\n\r\n");
         CHECK(one.read("HEAD").status == 501);
         CHECK(one.ask(w.request("/a")).status == 404);
     }

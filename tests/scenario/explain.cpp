@@ -184,8 +184,7 @@ TEST_SUITE("scenario/explain") {
                 const auto host = from == std::string::npos ? 0 : from + 3;
                 request += "Host: " + one.url.substr(host, one.url.find('/', host) - host) + "\r\n";
             }
-            auto talk = proxy.connect();
-            talk.send(request + "Connection: close\r\n\r\n");
+            auto talk = proxy.connect(request + "Connection: close\r\n\r\n");
             const auto got = talk.read_head(one.method);
             const auto outcome = said.at("outcome");
             const bool refuses = outcome == "refused" || outcome == "client_error" ||

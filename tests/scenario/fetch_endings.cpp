@@ -138,8 +138,7 @@ TEST_SUITE("scenario/fetch_endings") {
             given_up = connection.is_closed_by_proxy();
         });
         {
-            auto one = w.proxy.connect();
-            one.send(w.request("/a"));
+            auto one = w.proxy.connect(w.request("/a"));
             auto answer = one.read_head();
             one.read_body(answer, 1000);
             one.connection().reset();
@@ -162,8 +161,7 @@ TEST_SUITE("scenario/fetch_endings") {
             connection.send(std::string_view{body}.substr(200 * kib));
         });
         {
-            auto one = w.proxy.connect();
-            one.send(w.request("/a"));
+            auto one = w.proxy.connect(w.request("/a"));
             auto answer = one.read_head();
             one.read_body(answer, 1000);
             one.connection().reset();

@@ -94,11 +94,9 @@ TEST_SUITE("scenario/freshness") {
                            request.get("X-Name") + "\r\n",
                        "hello"));
         });
-        auto alice = w.proxy.connect();
-        alice.send(w.request("/a", "X-Name: alice\r\n"));
+        auto alice = w.proxy.connect(w.request("/a", "X-Name: alice\r\n"));
         REQUIRE(eventually([&] { return w.origin.count("/a") == 1; }));
-        auto bob = w.proxy.connect();
-        bob.send(w.request("/a", "X-Name: bob\r\n"));
+        auto bob = w.proxy.connect(w.request("/a", "X-Name: bob\r\n"));
         REQUIRE(eventually([&] { return figure(w.proxy.stats(), figure_name::joined) == 1; }));
         go.open();
         CHECK(alice.read().get("X-Who") == "alice");

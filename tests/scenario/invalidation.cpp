@@ -160,8 +160,7 @@ TEST_SUITE("scenario/invalidation") {
                 go.wait();
                 connection.send(ok("Cache-Control: public, max-age=60\r\n", "before"));
             });
-            auto early = w.proxy.connect();
-            early.send(w.request("/a", fields));
+            auto early = w.proxy.connect(w.request("/a", fields));
             asked.wait();
             CHECK(w.ask("POST", "/a", "Content-Length: 0\r\n").body == "changed");
             go.open();

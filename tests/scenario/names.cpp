@@ -142,9 +142,8 @@ TEST_SUITE("scenario/names") {
         const proxy_process proxy{w.settings()};
         std::vector<client> all;
         for (int i = 0; i < 20; ++i) {
-            all.push_back(proxy.connect());
-            all.back().send(
-                absolute_request("GET", w.url("www.example.test", "/" + std::to_string(i))));
+            all.push_back(proxy.connect(
+                absolute_request("GET", w.url("www.example.test", "/" + std::to_string(i)))));
         }
         for (int i = 0; i < 20; ++i) {
             CHECK(all[static_cast<std::size_t>(i)].read().body == "/" + std::to_string(i));

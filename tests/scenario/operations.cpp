@@ -194,8 +194,7 @@ TEST_SUITE("scenario/operations") {
         auto idle = w.proxy.connect();
         w.origin.on("/a", ok("", "hello"));
         CHECK(idle.ask(w.request("/a")).body == "hello");
-        auto busy = w.proxy.connect();
-        busy.send(w.request("/slow"));
+        auto busy = w.proxy.connect(w.request("/slow"));
         auto answer = busy.read_head();
         busy.read_body(answer, 5);
         w.proxy.signal(SIGTERM);
@@ -222,8 +221,7 @@ TEST_SUITE("scenario/operations") {
         world w{settings};
         auto& go = w.origin.make_gate();
         w.origin.on("/slow", [&](origin_request&, origin_connection&) { go.wait(); });
-        auto busy = w.proxy.connect();
-        busy.send(w.request("/slow"));
+        auto busy = w.proxy.connect(w.request("/slow"));
         REQUIRE(eventually([&] { return w.origin.count("/slow") == 1; }));
         w.proxy.signal(SIGTERM);
         CHECK(w.proxy.wait() == 0);
@@ -241,8 +239,7 @@ TEST_SUITE("scenario/operations") {
         world w{settings};
         auto& go = w.origin.make_gate();
         w.origin.on("/slow", [&](origin_request&, origin_connection&) { go.wait(3 * patience); });
-        auto busy = w.proxy.connect();
-        busy.send(w.request("/slow"));
+        auto busy = w.proxy.connect(w.request("/slow"));
         REQUIRE(eventually([&] { return w.origin.count("/slow") == 1; }));
         w.proxy.signal(SIGTERM);
         CHECK(never_within_a_moment([&] { return !w.proxy.is_running(); }));
@@ -254,8 +251,7 @@ TEST_SUITE("scenario/operations") {
         world w{basic_settings()};
         w.origin.on("/a", ok("", patterned(4 * mib)));
         for (int i = 0; i < 20; ++i) {
-            auto one = w.proxy.connect();
-            one.send(w.request("/a"));
+            auto one = w.proxy.connect(w.request("/a"));
             (void)one.read_head();
             one.connection().reset();
         }

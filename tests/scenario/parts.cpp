@@ -159,8 +159,7 @@ TEST_CASE("nothing goes out before the origin has said that what is held still h
         ranged_object{}.answer_to(request, to);
     });
     (void)w.get("/a", range("0-5"));
-    auto one = w.proxy.connect();
-    one.send(w.request("/a", range("0-9")));
+    auto one = w.proxy.connect(w.request("/a", range("0-9")));
     REQUIRE(eventually([&] { return w.origin.count("/a") == 2; }));
     go.open();
     const auto gone = one.read();
@@ -643,8 +642,7 @@ TEST_CASE("all of an object as one part, invalidated on its way, takes nobody's 
             to.send(ok(fields, "newer"));
         }
     });
-    auto slow = w.proxy.connect();
-    slow.send(w.request("/a", range("0-")));
+    auto slow = w.proxy.connect(w.request("/a", range("0-")));
     REQUIRE(eventually([&] { return w.origin.count("/a") == 1; }));
     CHECK(w.ask("DELETE", "/a").status == 200);
     CHECK(w.get("/a").body == "newer");

@@ -8,15 +8,10 @@ TEST_SUITE("scenario/pipelining") {
 
     TEST_CASE("answers come in the order of the requests, whichever is ready first") {
         world w;
-        auto& go = w.origin.make_gate();
-        w.origin.on("/slow", [&](origin_request&, origin_connection& connection) {
-            go.wait();
-            connection.send(ok("", "slow"));
-        });
+        auto& go = w.origin.hold("/slow", ok("", "slow"));
         w.origin.on("/hit", ok("Cache-Control: max-age=60\r\n", "hit"));
         CHECK(w.get("/hit").body == "hit");
-        auto one = w.proxy.connect();
-        one.send(w.request("/slow") + w.request("/hit") + w.request("/hit"));
+        auto one = w.proxy.connect(w.request("/slow") + w.request("/hit") + w.request("/hit"));
         CHECK(one.read_raw(1, a_moment).empty());
         go.open();
         CHECK(one.read().body == "slow");
@@ -33,8 +28,7 @@ TEST_SUITE("scenario/pipelining") {
         for (int i = 0; i < 100; ++i) {
             raw += w.request("/" + std::to_string(i % 7));
         }
-        auto one = w.proxy.connect();
-        one.send(raw);
+        auto one = w.proxy.connect(raw);
         for (int i = 0; i < 100; ++i) {
             CHECK(one.read().body == "/" + std::to_string(i % 7));
         }
@@ -45,10 +39,10 @@ TEST_SUITE("scenario/pipelining") {
         w.origin.on("/a", [](origin_request& request, origin_connection& connection) {
             connection.send(ok("", request.method + ":" + request.body));
         });
-        auto one = w.proxy.connect();
-        one.send(absolute_request("POST", w.origin.url("/a"), "", "one") + w.request("/a") +
-                 absolute_request("PUT", w.origin.url("/a"), "Transfer-Encoding: chunked\r\n") +
-                 chunk("two") + chunk("") + w.request("/a"));
+        auto one = w.proxy.connect(
+            absolute_request("POST", w.origin.url("/a"), "", "one") + w.request("/a") +
+            absolute_request("PUT", w.origin.url("/a"), "Transfer-Encoding: chunked\r\n") +
+            chunk("two") + chunk("") + w.request("/a"));
         CHECK(one.read("POST").body == "POST:one");
         CHECK(one.read("GET").body == "GET:");
         CHECK(one.read("PUT").body == "PUT:two");
@@ -76,8 +70,7 @@ TEST_SUITE("scenario/pipelining") {
         world w{basic_settings()};
         w.origin.on("/a", ok("", "hello"));
         w.origin.on("/b", ok("", "never"));
-        auto one = w.proxy.connect();
-        one.send(w.request("/a", "Connection: close\r\n") + w.request("/b"));
+        auto one = w.proxy.connect(w.request("/a", "Connection: close\r\n") + w.request("/b"));
         CHECK(one.read().body == "hello");
         CHECK(one.is_closed_by_proxy());
         CHECK(w.origin.count("/b") == 0);

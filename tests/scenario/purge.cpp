@@ -132,8 +132,7 @@ TEST_SUITE("scenario/purge") {
                 connection.send(ok("Cache-Control: max-age=60\r\nSurrogate-Key: k\r\n",
                                    first ? "before" : "after"));
             });
-            auto early = w.proxy.connect();
-            early.send(w.request("/a"));
+            auto early = w.proxy.connect(w.request("/a"));
             asked.wait();
             const auto status = w.ask("PURGE", "/a", fields).status;
             CHECK((status == 200 || status == 404));
@@ -168,8 +167,7 @@ TEST_SUITE("scenario/purge") {
                     }
                 });
                 CHECK(w.get("/a").status == 200);
-                auto early = w.proxy.connect();
-                early.send(w.request("/a", "Cache-Control: no-cache\r\n"));
+                auto early = w.proxy.connect(w.request("/a", "Cache-Control: no-cache\r\n"));
                 asked.wait();
                 CHECK(w.ask("PURGE", "/a", fields).status == 200);
                 go.open();

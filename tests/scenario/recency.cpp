@@ -43,8 +43,7 @@ TEST_SUITE("scenario/recency") {
             go.wait();
             to.send("der");
         });
-        auto slow = w.proxy.connect();
-        slow.send(w.request("/a"));
+        auto slow = w.proxy.connect(w.request("/a"));
         auto first = slow.read_head();
         CHECK(first.get("ETag") == "\"1\"");
         CHECK(w.get("/a", "Cache-Control: no-cache\r\n").body == "newer");

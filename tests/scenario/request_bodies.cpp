@@ -63,11 +63,11 @@ TEST_SUITE("scenario/request_bodies") {
     TEST_CASE("a chunked body arrives whole, its chunk lines canonical, its trailers clean") {
         world w;
         w.origin.on("/a", echo_length);
-        auto one = w.proxy.connect();
-        one.send("POST " + w.origin.url("/a") + " HTTP/1.1\r\nHost: " + w.origin.authority() +
-                 "\r\nTransfer-Encoding: Chunked\r\nTrailer: X-Sum\r\n\r\n"
-                 "5;ext=1\r\nhello\r\n00006\r\n world\r\n0\r\nX-Sum: 17\r\nContent-Length: 2\r\n"
-                 "Host: evil\r\nTransfer-Encoding: x\r\n\r\n");
+        auto one = w.proxy.connect(
+            "POST " + w.origin.url("/a") + " HTTP/1.1\r\nHost: " + w.origin.authority() +
+            "\r\nTransfer-Encoding: Chunked\r\nTrailer: X-Sum\r\n\r\n"
+            "5;ext=1\r\nhello\r\n00006\r\n world\r\n0\r\nX-Sum: 17\r\nContent-Length: 2\r\n"
+            "Host: evil\r\nTransfer-Encoding: x\r\n\r\n");
         CHECK(one.read("POST").body == "11");
         const auto got = w.origin.requests("/a").at(0);
         CHECK(got.body == "hello world");
@@ -120,8 +120,7 @@ TEST_SUITE("scenario/request_bodies") {
             connection.read_body(request);
             echo_length(request, connection);
         });
-        auto one = w.proxy.connect();
-        one.send(absolute_request(
+        auto one = w.proxy.connect(absolute_request(
             "POST", w.origin.url("/a"), "Expect: 100-continue\r\nContent-Length: 5\r\n"));
         REQUIRE(eventually([&] { return w.origin.count("/a") == 1; }));
         CHECK(w.origin.requests("/a").at(0).get("Expect") == "100-continue");
@@ -135,12 +134,9 @@ TEST_SUITE("scenario/request_bodies") {
 
     TEST_CASE("a refusal in answer to Expect reaches the client, which need not send its body") {
         world w{basic_settings()};
-        w.origin.on_head("/a", [&](origin_request&, origin_connection& connection) {
-            connection.send(answer("413 Content Too Large", "", "no"));
-        });
+        w.origin.on_head("/a", sends(answer("413 Content Too Large", "", "no")));
         w.origin.on("/b", ok("", "next"));
-        auto one = w.proxy.connect();
-        one.send(absolute_request(
+        auto one = w.proxy.connect(absolute_request(
             "POST", w.origin.url("/a"), "Expect: 100-continue\r\nContent-Length: 5000000\r\n"));
         const auto answer = one.read("POST");
         CHECK(answer.status == 413);
@@ -172,16 +168,14 @@ TEST_SUITE("scenario/request_bodies") {
 
     TEST_CASE("an origin that answers before the body is out: its connection is not used again") {
         world w{basic_settings()};
-        w.origin.on_head("/early", [&](origin_request&, origin_connection& connection) {
-            connection.send(answer("401 Unauthorized", "", "who?"));
-        });
+        w.origin.on_head("/early", sends(answer("401 Unauthorized", "", "who?")));
         w.origin.on("/b", ok("", "my own"));
         const auto body = w.request("/b",
                                     "X-Smuggled: yes\r\n");  // would be a request if read as one
-        auto one = w.proxy.connect();
-        one.send(absolute_request("POST",
-                                  w.origin.url("/early"),
-                                  "Content-Length: " + std::to_string(body.size() + 10) + "\r\n"));
+        auto one = w.proxy.connect(
+            absolute_request("POST",
+                             w.origin.url("/early"),
+                             "Content-Length: " + std::to_string(body.size() + 10) + "\r\n"));
         one.send(body.substr(0, body.size() / 2));
         const auto early = one.read("POST");
         CHECK(early.status == 401);
@@ -236,9 +230,8 @@ TEST_SUITE("scenario/request_bodies") {
             for (const bool by_reset : {false, true}) {
                 CAPTURE(head);
                 CAPTURE(by_reset);
-                auto one = w.proxy.connect();
-                one.send("POST " + w.origin.url("/a") +
-                         " HTTP/1.1\r\nHost: " + w.origin.authority() + "\r\n" + head);
+                auto one = w.proxy.connect("POST " + w.origin.url("/a") + " HTTP/1.1\r\nHost: " +
+                                           w.origin.authority() + "\r\n" + head);
                 const auto connections_before = static_cast<unsigned>(expected);
                 CHECK(eventually([&] { return w.origin.connections() > connections_before; }));
                 if (by_reset) {
@@ -298,11 +291,10 @@ TEST_SUITE("scenario/request_bodies") {
                 taken.read(connection, chunked ? pieces * chunk(piece).size() : pieces * kib);
                 connection.send(ok("", "thanks"));
             });
-            auto one = w.proxy.connect();
-            one.send(absolute_request("POST",
-                                      w.origin.url("/a"),
-                                      chunked ? "Transfer-Encoding: chunked\r\n"
-                                              : with_length(pieces * kib)));
+            auto one = w.proxy.connect(absolute_request("POST",
+                                                        w.origin.url("/a"),
+                                                        chunked ? "Transfer-Encoding: chunked\r\n"
+                                                                : with_length(pieces * kib)));
             const auto began = clock::now();
             for (std::size_t i = 0; i < pieces; ++i) {
                 REQUIRE(one.send(chunked ? chunk(piece) : piece));
@@ -348,10 +340,10 @@ TEST_SUITE("scenario/request_bodies") {
             connection.send(ok("", "thanks"));
         }};
         const auto answer = [&] {
-            auto one = proxy.connect();
-            one.send(absolute_request("POST",
-                                      "http://127.0.0.1:" + std::to_string(origin.port()) + "/",
-                                      "Connection: close\r\n" + with_length(all)));
+            auto one = proxy.connect(
+                absolute_request("POST",
+                                 "http://127.0.0.1:" + std::to_string(origin.port()) + "/",
+                                 "Connection: close\r\n" + with_length(all)));
             one.send(std::string(all - 7, 'x') + "the end");
             return one.read("POST");
         }();
@@ -422,8 +414,7 @@ TEST_SUITE("scenario/request_bodies") {
             connection.read_body(request);
             echo_length(request, connection);
         });
-        auto one = w.proxy.connect();
-        one.send(absolute_request(
+        auto one = w.proxy.connect(absolute_request(
             "POST", w.origin.url("/a"), "Expect: 100-continue\r\nContent-Length: 5\r\n"));
         CHECK(one.read_one_head().status == 100);
         one.send("hello");
@@ -438,8 +429,7 @@ TEST_SUITE("scenario/request_bodies") {
             connection.send("HTTP/1.1 100 Continue\r\n\r\n");
             connection.read_body(request);
         });
-        auto one = w.proxy.connect();
-        one.send(absolute_request(
+        auto one = w.proxy.connect(absolute_request(
             "POST", w.origin.url("/a"), "Expect: 100-continue\r\nContent-Length: 5\r\n"));
         CHECK(one.read_one_head().status == 100);
         CHECK(one.read("POST").status == 408);
@@ -467,8 +457,8 @@ TEST_SUITE("scenario/request_bodies") {
             });
             w.origin.on("/b", ok("", "next"));
             const auto body = patterned(3 * mib);
-            auto one = w.proxy.connect();
-            one.send(absolute_request("POST", w.origin.url("/early"), with_length(body.size())));
+            auto one = w.proxy.connect(
+                absolute_request("POST", w.origin.url("/early"), with_length(body.size())));
             one.send(body.substr(0, 1000));
             const auto early = one.read("POST");
             CHECK(early.status == 200);
@@ -498,8 +488,8 @@ TEST_SUITE("scenario/request_bodies") {
             connection.read_body(request);
             whole = request.body_complete;
         });
-        auto one = w.proxy.connect();
-        one.send("POST " + w.origin.url("/early") + " HTTP/1.0\r\nContent-Length: 100000\r\n\r\n");
+        auto one = w.proxy.connect("POST " + w.origin.url("/early") +
+                                   " HTTP/1.0\r\nContent-Length: 100000\r\n\r\n");
         one.send(std::string(1000, 'x'));
         const auto early = one.read("POST");
         CHECK(early.complete());
@@ -518,8 +508,8 @@ TEST_SUITE("scenario/request_bodies") {
             connection.send(ok("", large));
             reads.join();
         });
-        auto one = w.proxy.connect();
-        one.send(absolute_request("POST", w.origin.url("/early"), with_length(length)));
+        auto one = w.proxy.connect(
+            absolute_request("POST", w.origin.url("/early"), with_length(length)));
         using clock = std::chrono::steady_clock;
         const auto began = clock::now();
         const std::string piece(mib, 'x');

@@ -21,8 +21,7 @@ TEST_SUITE("scenario/request_framing") {
     /// Sends a trap and a second request behind it: one error comes, and nothing of the second.
     void check_refused(world& w, const std::string& what, const std::string& raw, int status) {
         CAPTURE(what);
-        auto one = w.proxy.connect();
-        one.send(raw);
+        auto one = w.proxy.connect(raw);
         one.send(w.request("/smuggled"));
         const auto answer = one.read("POST");
         if (status == any_refusal) {
@@ -238,9 +237,8 @@ TEST_SUITE("scenario/request_framing") {
 
     TEST_CASE("a TLS hello on a plain listener is refused at once") {
         world w;
-        auto one = w.proxy.connect();
-        one.send(std::string{"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11} +
-                 std::string(500, 'x'));
+        auto one = w.proxy.connect(std::string{"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11} +
+                                   std::string(500, 'x'));
         const auto rest = one.read_to_end();
         CHECK(rest.end != read_end::timed_out);
     }
@@ -270,8 +268,8 @@ TEST_SUITE("scenario/request_framing") {
         world w;
         for (const auto& one : traps) {
             CAPTURE(one.what);
-            auto connection = w.proxy.connect();
-            connection.send(post(w, "Transfer-Encoding: chunked\r\n\r\n") + one.head);
+            auto connection = w.proxy.connect(post(w, "Transfer-Encoding: chunked\r\n\r\n") +
+                                              one.head);
             connection.send(w.request("/smuggled"));
             const auto answer = connection.read("POST");
             REQUIRE(answer.end != ending::timed_out);

@@ -239,8 +239,7 @@ TEST_SUITE("scenario/response_bodies") {
                 go.wait();
                 connection.send(chunked ? chunk("later") + chunk("") : "later");
             });
-            auto one = w.proxy.connect();
-            one.send(w.request("/a"));
+            auto one = w.proxy.connect(w.request("/a"));
             auto answer = one.read_head();
             one.read_body(answer, 5);
             CHECK(answer.body == "first");

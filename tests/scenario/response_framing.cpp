@@ -157,8 +157,7 @@ TEST_SUITE("scenario/response_framing") {
             while (connection.goes_on() && connection.send("HTTP/1.1 103 Early Hints\r\n\r\n")) {
             }
         });
-        auto one = w.proxy.connect();
-        one.send(w.request("/a"));
+        auto one = w.proxy.connect(w.request("/a"));
         const auto answer = one.read();
         CHECK((answer.status == 502 || answer.end == ending::cut_short));
     }
@@ -166,12 +165,11 @@ TEST_SUITE("scenario/response_framing") {
     TEST_CASE(
         "Content-Length and Transfer-Encoding together: refused, or chunked and then closed") {
         world w;
-        w.origin.on("/a", [](origin_request&, origin_connection& connection) {
-            connection.send(raw_head("200 OK",
-                                     "Cache-Control: max-age=60\r\nContent-Length: 3\r\n"
-                                     "Transfer-Encoding: chunked\r\n") +
-                            chunk("hello") + chunk("") + evil);
-        });
+        w.origin.on("/a",
+                    raw_head("200 OK",
+                             "Cache-Control: max-age=60\r\nContent-Length: 3\r\n"
+                             "Transfer-Encoding: chunked\r\n") +
+                        chunk("hello") + chunk("") + evil);
         const auto answer = w.get("/a");
         if (answer.status == 200) {
             CHECK(answer.fields.count("Content-Length") +
@@ -341,9 +339,7 @@ TEST_SUITE("scenario/response_framing") {
 
     TEST_CASE("HTTP/1.0 origins and Connection: close are not kept") {
         world w{basic_settings()};
-        w.origin.on("/old", [](origin_request&, origin_connection& connection) {
-            connection.send("HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello");
-        });
+        w.origin.on("/old", "HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello");
         w.origin.on("/close", ok("Connection: close\r\n", "hello"));
         auto one = w.proxy.connect();
         for (const std::string path : {"/old", "/close"}) {

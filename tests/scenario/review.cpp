@@ -62,8 +62,7 @@ TEST_SUITE("scenario/review") {
                 to.send(part, 6 * patience);
             });
             slow.connection().shrink_receive_buffer(64 << 10);
-            auto fast = w.proxy.connect();
-            fast.send(w.request("/a"));
+            auto fast = w.proxy.connect(w.request("/a"));
             REQUIRE(eventually([&] { return w.origin.count("/a") == 1; }));
             answer = (slow.send(w.request("/a")), slow.read_head());
             go.open();
@@ -137,8 +136,7 @@ TEST_SUITE("scenario/review") {
             }
         });
         CHECK(w.get("/a").body == "old");
-        auto validating = w.proxy.connect();
-        validating.send(w.request("/a"));
+        auto validating = w.proxy.connect(w.request("/a"));
         REQUIRE(eventually([&] { return w.origin.count("/a") == 2; }));
         CHECK(w.ask("POST", "/a", "Content-Length: 0\r\n").status == 200);
         go.open();
@@ -180,11 +178,9 @@ TEST_SUITE("scenario/review") {
                              "ETag: \"a\"\r\nCache-Control: private\r\nX-For: one\r\n"));
         });
         CHECK(w.get("/a").body == "hello");
-        auto leader = w.proxy.connect();
-        leader.send(w.request("/a"));
+        auto leader = w.proxy.connect(w.request("/a"));
         REQUIRE(eventually([&] { return w.origin.count("/a") == 2; }));
-        auto follower = w.proxy.connect();
-        follower.send(w.request("/a"));
+        auto follower = w.proxy.connect(w.request("/a"));
         REQUIRE(eventually([&] { return figure(w.proxy.stats(), figure_name::joined) == 1; }));
         go.open();
         CHECK(leader.read().get("X-For") == "one");
@@ -251,8 +247,7 @@ TEST_SUITE("scenario/review") {
         std::vector<response> answers;
         for (int turn = 0; turn < 2; ++turn) {  // the second one comes when the head is known
             for (int i = 0; i < objects; ++i) {
-                all.push_back(w.proxy.connect());
-                all.back().send(w.request("/" + std::to_string(i)));
+                all.push_back(w.proxy.connect(w.request("/" + std::to_string(i))));
                 answers.push_back(all.back().read_head());
             }
         }

@@ -73,9 +73,7 @@ TEST_SUITE("scenario/sibling_exchange") {
         settings["digest"]["secret_file"] = secret_in(directory, 'a');
         fleet f{2, settings};
         fake_origin listed;  // a peer's address, without the secret
-        listed.otherwise([](origin_request&, origin_connection& connection) {
-            connection.send(answer("404 Not Found", "", ""));
-        });
+        listed.otherwise(sends(answer("404 Not Found", "", "")));
         f.tell(1, json::array({peer_at("n0", f[0].port()), peer_at("listed", listed.port())}));
         REQUIRE(eventually([&] { return listed.count("/.well-known/reprise/digest") > 0; }));
         const auto asked = listed.requests("/.well-known/reprise/digest").front();
@@ -129,8 +127,7 @@ TEST_SUITE("scenario/sibling_exchange") {
             f[0].port(), node.port(), node.admin_port(), other.port()};
         f.meet();
         const auto connects = [&, &through = node](const std::string& authority) {
-            auto one = through.connect();
-            one.send("CONNECT " + authority + " HTTP/1.1\r\nHost: x\r\n\r\n");
+            auto one = through.connect("CONNECT " + authority + " HTTP/1.1\r\nHost: x\r\n\r\n");
             return one.read("CONNECT").status;
         };
         REQUIRE(eventually(

@@ -25,8 +25,7 @@ TEST_SUITE("scenario/stale") {
     }
 
     /// The origin's first answer is `first`; each later request gets what `later` sends.
-    template <class Later>
-    void answer_then(world& w, const std::string& first, Later later) {
+    void answer_then(world& w, const std::string& first, const origin_handler& later) {
         auto asked = std::make_shared<std::atomic<int>>(0);
         w.origin.on("/a", [=](origin_request& request, origin_connection& connection) {
             if (asked->fetch_add(1) == 0) {
@@ -86,9 +85,7 @@ TEST_SUITE("scenario/stale") {
         world w;
         answer_then(w,
                     aged(", stale-while-revalidate=300", "old"),
-                    [&](origin_request&, origin_connection& connection) {
-                        connection.send(ok("Cache-Control: max-age=60\r\n", body));
-                    });
+                    sends(ok("Cache-Control: max-age=60\r\n", body)));
         CHECK(w.get("/a").body == "old");
         CHECK(w.get("/a").body == "old");
         CHECK(eventually([&] { return w.get("/a").body == body; }));
@@ -113,9 +110,7 @@ TEST_SUITE("scenario/stale") {
         world w;
         answer_then(w,
                     aged(", stale-while-revalidate=300", "old"),
-                    [](origin_request&, origin_connection& connection) {
-                        connection.send(ok("Cache-Control: no-store\r\n", "new"));
-                    });
+                    sends(ok("Cache-Control: no-store\r\n", "new")));
         CHECK(w.get("/a").body == "old");
         CHECK(w.get("/a").body == "old");
         CHECK(eventually([&] { return w.get("/a").body == "new"; }));
@@ -136,9 +131,7 @@ TEST_SUITE("scenario/stale") {
                 world w;
                 answer_then(w,
                             aged(", stale-while-revalidate=300", "old"),
-                            [&](origin_request&, origin_connection& connection) {
-                                connection.send(answer(status, fields, "not for everybody"));
-                            });
+                            sends(answer(status, fields, "not for everybody")));
                 CHECK(w.get("/a").body == "old");
                 // Each validation begins when the one before it has ended.
                 CHECK(eventually([&] {
@@ -157,10 +150,7 @@ TEST_SUITE("scenario/stale") {
                 world w;
                 answer_then(w,
                             aged(", stale-while-revalidate=300", "old"),
-                            [&](origin_request&, origin_connection& connection) {
-                                connection.send(
-                                    answer(status, "Cache-Control: no-store\r\n", "none"));
-                            });
+                            sends(answer(status, "Cache-Control: no-store\r\n", "none")));
                 CHECK(w.get("/a").body == "old");
                 if (waits) {
                     CHECK(w.get("/a", "Cache-Control: max-stale=0\r\n").body == "none");
@@ -181,9 +171,7 @@ TEST_SUITE("scenario/stale") {
             CAPTURE(directives);
             world w;
             answer_then(
-                w, aged(directives, "old"), [](origin_request&, origin_connection& connection) {
-                    connection.send(ok("Cache-Control: max-age=60\r\n", "new"));
-                });
+                w, aged(directives, "old"), sends(ok("Cache-Control: max-age=60\r\n", "new")));
             CHECK(w.get("/a").body == "old");
             CHECK(w.get("/a").body == "new");
         }
@@ -193,9 +181,7 @@ TEST_SUITE("scenario/stale") {
         world w;
         answer_then(w,
                     aged(", stale-while-revalidate=300", "old"),
-                    [](origin_request&, origin_connection& connection) {
-                        connection.send(ok("Cache-Control: max-age=60\r\n", "new"));
-                    });
+                    sends(ok("Cache-Control: max-age=60\r\n", "new")));
         CHECK(w.get("/a").body == "old");
         CHECK(w.get("/a", "Cache-Control: no-cache\r\n").body == "new");
     }
@@ -207,11 +193,8 @@ TEST_SUITE("scenario/stale") {
                                          "504 Gateway Timeout"}) {
             CAPTURE(status);
             world w;
-            answer_then(w,
-                        aged(", stale-if-error=300", "old"),
-                        [&](origin_request&, origin_connection& connection) {
-                            connection.send(answer(status, "", "broken"));
-                        });
+            answer_then(
+                w, aged(", stale-if-error=300", "old"), sends(answer(status, "", "broken")));
             CHECK(w.get("/a").body == "old");
             const auto second = w.get("/a");
             CHECK(second.body == "old");
@@ -234,10 +217,7 @@ TEST_SUITE("scenario/stale") {
             CAPTURE(directives);
             CAPTURE(status);
             world w;
-            answer_then(
-                w, aged(directives, "old"), [&](origin_request&, origin_connection& connection) {
-                    connection.send(answer(status, "", "broken"));
-                });
+            answer_then(w, aged(directives, "old"), sends(answer(status, "", "broken")));
             CHECK(w.get("/a").body == "old");
             CHECK(w.get("/a").body == "broken");
         }
@@ -246,12 +226,10 @@ TEST_SUITE("scenario/stale") {
     TEST_CASE(
         "what stands in for an error is not replaced by it, though it says how long it lasts") {
         world w;
-        answer_then(w,
-                    aged(", stale-if-error=300", "old"),
-                    [](origin_request&, origin_connection& connection) {
-                        connection.send(answer(
-                            "503 Service Unavailable", "Cache-Control: max-age=600\r\n", "broken"));
-                    });
+        answer_then(
+            w,
+            aged(", stale-if-error=300", "old"),
+            sends(answer("503 Service Unavailable", "Cache-Control: max-age=600\r\n", "broken")));
         CHECK(w.get("/a").body == "old");
         for (int i = 0; i < 3; ++i) {
             CHECK(is_stale_hit(w.get("/a")));
@@ -272,10 +250,7 @@ TEST_SUITE("scenario/stale") {
                 CAPTURE(status);
                 settings["freshness"] = {{"stale_on_error_status", wanted}};
                 world w{settings};
-                answer_then(
-                    w, aged("", "old"), [&](origin_request&, origin_connection& connection) {
-                        connection.send(answer(status, "", "broken"));
-                    });
+                answer_then(w, aged("", "old"), sends(answer(status, "", "broken")));
                 CHECK(w.get("/a").body == "old");
                 const auto second = w.get("/a");
                 const bool stands_in = wanted && status[0] == '5' && !status.starts_with("501");
@@ -288,9 +263,7 @@ TEST_SUITE("scenario/stale") {
             CAPTURE(directives);
             world w{settings};
             answer_then(
-                w, aged(directives, "old"), [](origin_request&, origin_connection& connection) {
-                    connection.send(answer("503 Service Unavailable", "", "broken"));
-                });
+                w, aged(directives, "old"), sends(answer("503 Service Unavailable", "", "broken")));
             CHECK(w.get("/a").body == "old");
             CHECK(w.get("/a").body == "broken");
         }
@@ -339,8 +312,7 @@ TEST_SUITE("scenario/stale") {
             connection.send(ok("Cache-Control: no-store\r\n", "hello"));
         });
         CHECK(w.get("/a").body == "hello");
-        auto slow = w.proxy.connect();
-        slow.send(w.request("/a", "X-Hold: 1\r\n"));
+        auto slow = w.proxy.connect(w.request("/a", "X-Hold: 1\r\n"));
         REQUIRE(eventually([&] { return w.origin.count("/a") == 2; }));
         // The first one's head has not come, and nobody joins it.
         CHECK(w.get("/a").body == "hello");

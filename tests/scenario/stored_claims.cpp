@@ -48,8 +48,7 @@ TEST_SUITE("scenario/stored_claims") {
             for (int i = 0; i < 9; ++i) {
                 const auto path = "/large/" + std::to_string(i);
                 stall_after(w, path, 4 * mib, sent);
-                waiting.push_back(w.proxy.connect());
-                waiting.back().send(w.request(path));
+                waiting.push_back(w.proxy.connect(w.request(path)));
                 auto answer = waiting.back().read_head();
                 waiting.back().read_body(answer, sent / 2);
                 CHECK(answer.status == 200);
@@ -77,12 +76,10 @@ TEST_SUITE("scenario/stored_claims") {
             go.wait();
             connection.send(chunk(patterned(200 * kib)) + chunk(""));
         });
-        auto leader = w.proxy.connect();
-        leader.send(w.request("/a"));
+        auto leader = w.proxy.connect(w.request("/a"));
         auto first = leader.read_head();
         leader.read_body(first, 6);
-        auto follower = w.proxy.connect();
-        follower.send(w.request("/a"));
+        auto follower = w.proxy.connect(w.request("/a"));
         const auto second = follower.read_head();
         CHECK(cache_status_of(second).collapsed);
         CHECK_FALSE(is_promised(first));

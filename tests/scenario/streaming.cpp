@@ -60,8 +60,7 @@ TEST_SUITE("scenario/streaming") {
             CAPTURE(path);
             w.proxy.forget_peak();
             const auto before = w.proxy.resident_bytes();
-            auto one = w.proxy.connect();
-            one.send(w.request(path));
+            auto one = w.proxy.connect(w.request(path));
             long_body_check check{body};
             const auto answer = one.read("GET", [&](std::string_view bytes) { check.feed(bytes); });
             CHECK(answer.complete());
@@ -96,12 +95,11 @@ TEST_SUITE("scenario/streaming") {
             right = false;
             w.proxy.forget_peak();
             const auto before = w.proxy.resident_bytes();
-            auto one = w.proxy.connect();
-            one.send(absolute_request("PUT",
-                                      w.origin.url("/up"),
-                                      chunked ? "Transfer-Encoding: chunked\r\n"
-                                              : "Content-Length: " + std::to_string(body.size()) +
-                                                    "\r\n"));
+            auto one = w.proxy.connect(absolute_request(
+                "PUT",
+                w.origin.url("/up"),
+                chunked ? "Transfer-Encoding: chunked\r\n"
+                        : "Content-Length: " + std::to_string(body.size()) + "\r\n"));
             for (std::uint64_t at = 0; at < body.size();) {
                 const auto piece = body.piece(at, mib);
                 REQUIRE(one.send(chunked ? chunk(piece) : std::string{piece}));
@@ -170,8 +168,7 @@ TEST_SUITE("scenario/streaming") {
         });
         w.proxy.forget_peak();
         const auto before = w.proxy.resident_bytes();
-        auto one = w.proxy.connect();
-        one.send(absolute_request(
+        auto one = w.proxy.connect(absolute_request(
             "POST", w.origin.url("/a"), "Content-Length: " + std::to_string(body.size()) + "\r\n"));
         std::uint64_t at = 0;
         while (at < body.size()) {

@@ -296,11 +296,7 @@ TEST_SUITE("scenario/tls") {
         settings["timeouts"]["drain"] = "10s";
         tls_world w{settings};
         const auto body = patterned(6 * mib);
-        auto& hold = w.origin.make_gate();
-        w.origin.on("/a", [&](origin_request&, origin_connection& connection) {
-            hold.wait();
-            connection.send(ok("", body));
-        });
+        auto& hold = w.origin.hold("/a", ok("", body));
         const auto one = w.connect();
         one->http().send(w.request("/a"));
         REQUIRE(eventually([&] { return w.origin.count("/a") == 1; }));

@@ -41,8 +41,7 @@ TEST_SUITE("scenario/tunnel") {
 
     TEST_CASE("bytes pass both ways until both sides have closed") {
         tunnel_world w;
-        auto one = w.proxy.connect();
-        one.send(w.connect_request());
+        auto one = w.proxy.connect(w.connect_request());
         auto far = w.server.accept(patience);
         REQUIRE(far.is_open());
         const auto head = one.read_head("CONNECT");
@@ -67,8 +66,7 @@ TEST_SUITE("scenario/tunnel") {
 
     TEST_CASE("the far side may be the first to close its half") {
         tunnel_world w;
-        auto one = w.proxy.connect();
-        one.send(w.connect_request());
+        auto one = w.proxy.connect(w.connect_request());
         auto far = w.server.accept(patience);
         REQUIRE(one.read_head("CONNECT").status == 200);
         far.send("bye");
@@ -93,8 +91,7 @@ TEST_SUITE("scenario/tunnel") {
 
     TEST_CASE("what the far side says first is not lost, nor mixed with the head") {
         tunnel_world w;
-        auto one = w.proxy.connect();
-        one.send(w.connect_request());
+        auto one = w.proxy.connect(w.connect_request());
         auto far = w.server.accept(patience);
         far.send("SSH-2.0-hello\r\n");
         CHECK(one.read_head("CONNECT").status == 200);
@@ -103,8 +100,7 @@ TEST_SUITE("scenario/tunnel") {
 
     TEST_CASE("much passes both ways at once") {
         tunnel_world w;
-        auto one = w.proxy.connect();
-        one.send(w.connect_request());
+        auto one = w.proxy.connect(w.connect_request());
         auto far = w.server.accept(patience);
         REQUIRE(one.read_head("CONNECT").status == 200);
         const auto up = patterned(8 * mib, 1);
@@ -124,8 +120,7 @@ TEST_SUITE("scenario/tunnel") {
 
     TEST_CASE("a reset on one side ends the other") {
         tunnel_world w;
-        auto one = w.proxy.connect();
-        one.send(w.connect_request());
+        auto one = w.proxy.connect(w.connect_request());
         auto far = w.server.accept(patience);
         REQUIRE(one.read_head("CONNECT").status == 200);
         SUBCASE("the client's") {
@@ -143,8 +138,7 @@ TEST_SUITE("scenario/tunnel") {
         auto settings = basic_settings();
         settings["timeouts"]["tunnel_idle"] = "300ms";
         tunnel_world w{settings};
-        auto one = w.proxy.connect();
-        one.send(w.connect_request());
+        auto one = w.proxy.connect(w.connect_request());
         auto far = w.server.accept(patience);
         REQUIRE(one.read_head("CONNECT").status == 200);
         CHECK(one.is_closed_by_proxy());
@@ -188,9 +182,9 @@ TEST_SUITE("scenario/tunnel") {
                  {"an expectation", nobody, "Expect: more\r\n", 417},
              }) {
             CAPTURE(each.what);
-            auto one = proxy.connect();
-            one.send("CONNECT " + each.target + " HTTP/1.1\r\nHost: x\r\n" + each.fields + "\r\n" +
-                     absolute_request("GET", origin.url("/a")) + std::string(200 * kib, 'x'));
+            auto one = proxy.connect(
+                "CONNECT " + each.target + " HTTP/1.1\r\nHost: x\r\n" + each.fields + "\r\n" +
+                absolute_request("GET", origin.url("/a")) + std::string(200 * kib, 'x'));
             const auto answer = one.read("CONNECT");
             CHECK(answer.status == each.status);
             CHECK(lower(answer.get("Connection")) == "close");
@@ -205,9 +199,8 @@ TEST_SUITE("scenario/tunnel") {
     TEST_CASE("a port that is refused closes as well, whatever came behind the CONNECT") {
         world w{basic_settings()};
         w.origin.on("/a", ok("", "hello"));
-        auto one = w.proxy.connect();
-        one.send("CONNECT " + w.origin.authority() + " HTTP/1.1\r\nHost: " + w.origin.authority() +
-                 "\r\n\r\n");
+        auto one = w.proxy.connect("CONNECT " + w.origin.authority() +
+                                   " HTTP/1.1\r\nHost: " + w.origin.authority() + "\r\n\r\n");
         CHECK(one.read("CONNECT").status == 403);
         one.send(w.request("/a"));
         const auto end = one.read_to_end();

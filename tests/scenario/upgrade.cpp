@@ -29,8 +29,7 @@ TEST_SUITE("scenario/upgrade") {
             connection.send("got " + got);
             connection.close();
         });
-        auto one = w.proxy.connect();
-        one.send(w.request("/ws", handshake));
+        auto one = w.proxy.connect(w.request("/ws", handshake));
         const auto head = one.read_head();
         CHECK(head.status == 101);
         CHECK(lower(head.get("Upgrade")) == "websocket");
@@ -61,8 +60,7 @@ TEST_SUITE("scenario/upgrade") {
             connection.send(got);
             connection.close();
         });
-        auto one = w.proxy.connect();
-        one.send(w.request("/ws", handshake) + "early");
+        auto one = w.proxy.connect(w.request("/ws", handshake) + "early");
         go.open();
         CHECK(one.read_head().status == 101);
         CHECK(one.read_raw(5) == "early");
@@ -73,8 +71,7 @@ TEST_SUITE("scenario/upgrade") {
         world w{basic_settings()};
         w.origin.on("/ws", answer("403 Forbidden", "", "no"));
         w.origin.on("/smuggled", ok("", "never"));
-        auto one = w.proxy.connect();
-        one.send(w.request("/ws", handshake));
+        auto one = w.proxy.connect(w.request("/ws", handshake));
         const auto answer = one.read();
         CHECK(answer.status == 403);
         CHECK(answer.body == "no");
@@ -100,11 +97,9 @@ TEST_SUITE("scenario/upgrade") {
 
     TEST_CASE("an origin that upgrades to something else is 502") {
         world w{basic_settings()};
-        w.origin.on("/ws", [](origin_request&, origin_connection& connection) {
-            connection.send(
-                raw_head("101 Switching Protocols", "Connection: Upgrade\r\nUpgrade: h2c\r\n") +
-                ok("X-Evil: yes\r\n", "evil"));
-        });
+        w.origin.on("/ws",
+                    raw_head("101 Switching Protocols", "Connection: Upgrade\r\nUpgrade: h2c\r\n") +
+                        ok("X-Evil: yes\r\n", "evil"));
         auto one = w.proxy.connect();
         const auto answer = one.ask(w.request("/ws", handshake));
         CHECK(answer.status == 502);
@@ -120,9 +115,9 @@ TEST_SUITE("scenario/upgrade") {
         SUBCASE("with a body: it is not asked for") {
             body = "Content-Length: 4\r\n\r\nbody";
         }
-        auto one = w.proxy.connect();
-        one.send("GET " + w.origin.url("/ws") + " HTTP/1.1\r\nHost: " + w.origin.authority() +
-                 "\r\n" + handshake + (body.empty() ? "\r\n" : body) + w.request("/a"));
+        auto one = w.proxy.connect("GET " + w.origin.url("/ws") +
+                                   " HTTP/1.1\r\nHost: " + w.origin.authority() + "\r\n" +
+                                   handshake + (body.empty() ? "\r\n" : body) + w.request("/a"));
         const auto said = one.read();
         CHECK(said.status == 403);
         CHECK(said.body == "no");

@@ -152,15 +152,15 @@ std::string fake_origin::url(std::string_view path) const {
     return "http://" + authority() + std::string{path};
 }
 
+origin_handler sends(std::string raw_answer) {
+    return [raw = std::move(raw_answer)](origin_request&, origin_connection& connection) {
+        connection.send(raw);
+    };
+}
+
 void fake_origin::on(const std::string& path, origin_handler handler) {
     const std::lock_guard lock{mutex_};
     routes_[path] = {std::move(handler), false};
-}
-
-void fake_origin::on(const std::string& path, std::string raw_answer) {
-    on(path, [raw = std::move(raw_answer)](origin_request&, origin_connection& connection) {
-        connection.send(raw);
-    });
 }
 
 void fake_origin::on_head(const std::string& path, origin_handler handler) {
@@ -210,6 +210,15 @@ unsigned fake_origin::open_connections() const {
 gate& fake_origin::make_gate() {
     const std::lock_guard lock{mutex_};
     return gates_.emplace_back();
+}
+
+gate& fake_origin::hold(const std::string& path, std::string raw_answer) {
+    auto& go = make_gate();
+    on(path, [&go, raw = std::move(raw_answer)](origin_request&, origin_connection& connection) {
+        go.wait();
+        connection.send(raw);
+    });
+    return go;
 }
 
 void fake_origin::open_gates() {

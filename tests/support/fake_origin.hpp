@@ -23,6 +23,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace reprise::tests {
@@ -93,6 +94,9 @@ private:
 
 using origin_handler = std::function<void(origin_request& request, origin_connection& connection)>;
 
+/// Sends one fixed answer, as it stands.
+[[nodiscard]] origin_handler sends(std::string raw_answer);
+
 struct origin_options {
     std::string address = "127.0.0.1";
     std::uint16_t port = 0;                      ///< 0: the system picks
@@ -117,8 +121,9 @@ public:
     /// Answers requests for `path` (query excluded) once they are whole. Replaces an earlier one,
     /// which may still be running: what a handler holds by reference must outlive the origin.
     void on(const std::string& path, origin_handler handler);
-    /// The same with one fixed answer, sent as it stands.
-    void on(const std::string& path, std::string raw_answer);
+    void on(const std::string& path, std::string raw_answer) {
+        on(path, sends(std::move(raw_answer)));
+    }
     /// Answers at the end of the head, body unread.
     void on_head(const std::string& path, origin_handler handler);
     /// Answers what has no handler; 404 at first.
@@ -138,6 +143,8 @@ public:
 
     /// A gate that is opened, if nobody did before, when the origin goes.
     [[nodiscard]] gate& make_gate();
+    /// One fixed answer for `path` again, which is held back until this gate is opened.
+    [[nodiscard]] gate& hold(const std::string& path, std::string raw_answer);
     void open_gates();
 
     /// No new connections from now on (they are refused), and the old ones end.

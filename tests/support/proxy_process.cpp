@@ -348,6 +348,14 @@ response proxy_process::get(std::string_view url, std::string_view fields) const
     return ask("GET", url, fields);
 }
 
+client proxy_process::connect(std::string_view first) const {
+    client one{port()};
+    if (!first.empty()) {
+        one.send(first);
+    }
+    return one;
+}
+
 response proxy_process::ask(std::string_view method,
                             std::string_view url,
                             std::string_view fields) const {

@@ -99,8 +99,8 @@ public:
     /// /stats.
     [[nodiscard]] json stats() const;
 
-    /// A new connection to the first listener.
-    [[nodiscard]] client connect() const { return client{port()}; }
+    /// A new connection to the first listener, on which this is sent at once.
+    [[nodiscard]] client connect(std::string_view first = {}) const;
     /// One GET of an absolute URL on a connection of its own.
     [[nodiscard]] response get(std::string_view url, std::string_view fields = "") const;
     [[nodiscard]] response ask(std::string_view method,
