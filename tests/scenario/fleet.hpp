@@ -34,6 +34,14 @@ namespace reprise::tests {
             {"timeout", "2s"}};
 }
 
+/// The same as one that requests go through.
+[[nodiscard]] inline json parent_at(std::string_view name, std::uint16_t port) {
+    auto made = peer_at(name, port);
+    made["kind"] = "parent";
+    made.erase("refresh");
+    return made;
+}
+
 struct fleet {
     fake_origin origin;
     std::vector<std::string> environment;  ///< of all nodes, beside the test's own

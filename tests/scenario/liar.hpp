@@ -33,4 +33,11 @@ inline void meet_liar(fleet& f, const liar& as) {
     f.tell(1, json::array({peer_at("liar", as.as.port())}));
 }
 
+/// The same once the first has stored /a, until the second believes it of `as`.
+inline void store_and_meet_liar(fleet& f, const liar& as) {
+    CHECK(f[0].get(f.origin.url("/a")).status == 200);
+    meet_liar(f, as);
+    REQUIRE(f.holds(1, "liar", 1));
+}
+
 }  // namespace reprise::tests

@@ -10,13 +10,6 @@ TEST_SUITE("scenario/parents") {
     using namespace reprise::tests;
 
     namespace {
-    json parent_at(std::string_view name, std::uint16_t port) {
-        auto made = peer_at(name, port);
-        made["kind"] = "parent";
-        made.erase("refresh");
-        return made;
-    }
-
     /// Nodes whose logs hold nothing but what parents are asked.
     struct strangers : fleet {
         explicit strangers(std::size_t count) : fleet{0} {

@@ -24,13 +24,6 @@ TEST_SUITE("scenario/peer_log") {
         return eventually([&] { return times(node, part) >= often; }, 3 * patience);
     }
 
-    json parent_at(std::string_view name, std::uint16_t port) {
-        auto made = peer_at(name, port);
-        made["kind"] = "parent";
-        made.erase("refresh");
-        return made;
-    }
-
     /// How often node 0 has asked for its only sibling's digest in vain.
     std::int64_t failures(fleet& f) {
         return figure(f[0].stats(), "/siblings/digest_answers/n1/failed");

@@ -30,9 +30,7 @@ TEST_SUITE("scenario/sibling_figures") {
                     asked = true;
                     left = c.is_closed_by_proxy();
                 }};
-        CHECK(f[0].get(f.origin.url("/a")).status == 200);
-        meet_liar(f, as);
-        REQUIRE(f.holds(1, "liar", 1));
+        store_and_meet_liar(f, as);
         {
             client leaving{f[1].port()};
             leaving.send(absolute_request("GET", f.origin.url("/a")));
@@ -56,9 +54,7 @@ TEST_SUITE("scenario/sibling_figures") {
                     c.pause(std::chrono::milliseconds{300});
                     c.close();
                 }};
-        CHECK(f[0].get(f.origin.url("/a")).status == 200);
-        meet_liar(f, as);
-        REQUIRE(f.holds(1, "liar", 1));
+        store_and_meet_liar(f, as);
         CHECK(f[1].get(f.origin.url("/a")).body == body);
         CHECK(f.asked(1, "liar", "failed") == 1);
         const auto stats = f[1].stats();

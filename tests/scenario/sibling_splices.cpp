@@ -32,9 +32,7 @@ TEST_SUITE("scenario/sibling_splices") {
             : fleet{2},
               as{*this, 0, std::move(deed)} {
             origin.on("/a", ok(fresh, "what it was"));
-            CHECK((*this)[0].get(origin.url("/a")).status == 200);
-            meet_liar(*this, as);
-            REQUIRE(holds(1, "liar", 1));
+            store_and_meet_liar(*this, as);
             origin.on("/a", std::move(then));
         }
 

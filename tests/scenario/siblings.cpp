@@ -138,9 +138,7 @@ TEST_SUITE("scenario/siblings") {
                         c.send(one.body.empty() ? raw_head(one.status, fields)
                                                 : answer(one.status, fields, one.body));
                     }};
-            CHECK(f[0].get(f.origin.url("/a")).status == 200);
-            meet_liar(f, as);
-            REQUIRE(f.holds(1, "liar", 1));
+            store_and_meet_liar(f, as);
             const auto got = f[1].get(f.origin.url("/a"), one.asked);
             CHECK(std::to_string(got.status) == (one.taken ? one.status.substr(0, 3) : "200"));
             CHECK(got.body == (one.taken ? one.body : "0123456789"));
@@ -201,9 +199,7 @@ TEST_SUITE("scenario/siblings") {
             fleet f{2};
             f.serve_everything();
             liar as{f, 0, one.asked};
-            CHECK(f[0].get(f.origin.url("/a")).status == 200);
-            meet_liar(f, as);
-            REQUIRE(f.holds(1, "liar", 1));
+            store_and_meet_liar(f, as);
             const auto got = f[1].get(f.origin.url("/a"));
             CHECK(got.status == 200);
             CHECK(got.body == "body of /a");
@@ -248,9 +244,7 @@ TEST_SUITE("scenario/siblings") {
             fleet f{2};
             f.origin.on("/a", ok("Cache-Control: max-age=600\r\n", body));
             liar as{f, 0, asked};
-            CHECK(f[0].get(f.origin.url("/a")).status == 200);
-            meet_liar(f, as);
-            REQUIRE(f.holds(1, "liar", 1));
+            store_and_meet_liar(f, as);
             const auto got = f[1].get(f.origin.url("/a"));
             CHECK(got.complete());
             CHECK((got.body == body));
@@ -271,9 +265,7 @@ TEST_SUITE("scenario/siblings") {
                            body.substr(0, 200'000));
                     c.close();
                 }};
-        CHECK(f[0].get(f.origin.url("/a")).status == 200);
-        meet_liar(f, as);
-        REQUIRE(f.holds(1, "liar", 1));
+        store_and_meet_liar(f, as);
         const auto got = f[1].get(f.origin.url("/a"));
         CHECK_FALSE(got.complete());
         CHECK(got.body.find('b') == std::string::npos);
@@ -295,9 +287,7 @@ TEST_SUITE("scenario/siblings") {
                     (void)eventually([&] { return f.origin.count("/a") == 2; });
                     c.send(ok("Age: 1\r\nCache-Control: max-age=600\r\n", "of the sibling"));
                 }};
-        CHECK(f[0].get(f.origin.url("/a")).status == 200);
-        meet_liar(f, as);
-        REQUIRE(f.holds(1, "liar", 1));
+        store_and_meet_liar(f, as);
         CHECK(f[1].get(f.origin.url("/a")).body == "of the sibling");
         CHECK(f.origin.count("/a") == 2);  // it was asked too
         CHECK(f[1].logged("/a").at("outcome") == "sibling");
@@ -320,9 +310,7 @@ TEST_SUITE("scenario/siblings") {
                     (void)sibling_waits.wait();
                     c.send(ok("Age: 1\r\nCache-Control: max-age=600\r\n", "old"));
                 }};
-        CHECK(f[0].get(f.origin.url("/a")).status == 200);
-        meet_liar(f, as);
-        REQUIRE(f.holds(1, "liar", 1));
+        store_and_meet_liar(f, as);
         client asking{f[1].port()};
         asking.send(absolute_request("GET", f.origin.url("/a")));
         const auto path = f.origin.url("/a");

@@ -55,13 +55,6 @@ TEST_SUITE("scenario/tls") {
         }
     };
 
-    std::string read_exactly(stream& from, std::size_t bytes) {
-        std::string out;
-        while (out.size() < bytes && from.read_some(out) == read_end::data) {
-        }
-        return out;
-    }
-
     }  // namespace
 
     TEST_CASE("a miss, and then a hit, on one connection; the log names the client") {
@@ -153,7 +146,7 @@ TEST_SUITE("scenario/tls") {
         REQUIRE(far.is_open());
         REQUIRE(one->http().read_head("CONNECT").status == 200);
         one->http().send("ping");
-        CHECK(read_exactly(far, 4) == "ping");
+        CHECK(far.read_at_least(4) == "ping");
         one->http().connection().finish_sending();
         std::string rest;
         CHECK(far.read_some(rest) == read_end::closed);

@@ -30,13 +30,6 @@ TEST_SUITE("scenario/tunnel") {
         }
     };
 
-    std::string read_exactly(stream& from, std::size_t bytes) {
-        std::string out;
-        while (out.size() < bytes && from.read_some(out) == read_end::data) {
-        }
-        return out;
-    }
-
     }  // namespace
 
     TEST_CASE("bytes pass both ways until both sides have closed") {
@@ -50,7 +43,7 @@ TEST_SUITE("scenario/tunnel") {
         CHECK_FALSE(head.has("Transfer-Encoding"));
 
         one.send("ping");
-        CHECK(read_exactly(far, 4) == "ping");
+        CHECK(far.read_at_least(4) == "ping");
         far.send("pong");
         CHECK(one.read_raw(4) == "pong");
 
@@ -75,7 +68,7 @@ TEST_SUITE("scenario/tunnel") {
         CHECK(end.bytes == "bye");
         CHECK(end.end == read_end::closed);
         one.send("thanks");
-        CHECK(read_exactly(far, 6) == "thanks");
+        CHECK(far.read_at_least(6) == "thanks");
     }
 
     TEST_CASE("bytes sent right behind CONNECT reach the far side") {
@@ -85,7 +78,7 @@ TEST_SUITE("scenario/tunnel") {
         one.send(w.connect_request() + early);
         auto far = w.server.accept(patience);
         REQUIRE(far.is_open());
-        CHECK(read_exactly(far, early.size()) == early);
+        CHECK(far.read_at_least(early.size()) == early);
         CHECK(one.read_head("CONNECT").status == 200);
     }
 
@@ -108,7 +101,7 @@ TEST_SUITE("scenario/tunnel") {
         std::string got_up;
         std::thread server{[&] {
             std::thread sender{[&] { far.send(down); }};
-            got_up = read_exactly(far, up.size());
+            got_up = far.read_at_least(up.size());
             sender.join();
         }};
         std::thread sender{[&] { one.send(up); }};

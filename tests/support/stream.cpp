@@ -213,6 +213,13 @@ std::size_t stream::send_until_stalled(std::string_view bytes, milliseconds stal
     return total;
 }
 
+std::string stream::read_at_least(std::size_t bytes) {
+    std::string out;
+    while (out.size() < bytes && read_some(out) == read_end::data) {
+    }
+    return out;
+}
+
 read_end stream::read_some(std::string& into, milliseconds limit, std::size_t most) {
     const auto until = clock::now() + limit;
     const auto before = into.size();

@@ -50,6 +50,8 @@ public:
     [[nodiscard]] read_end read_some(std::string& into,
                                      std::chrono::milliseconds limit = patience,
                                      std::size_t most = 64 << 10);
+    /// So many bytes at least; fewer where the other side has no more.
+    [[nodiscard]] std::string read_at_least(std::size_t bytes);
 
     /// True once the connection broke, or the other side has closed it and all it sent was read.
     [[nodiscard]] bool has_ended() const noexcept;

@@ -9,11 +9,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <string>
 
 namespace reprise::filter {
 
 using test::digest_of_keys;
+using test::hex;
 using test::small_digest;
 using test::stamp_of;
 using test::test_seed;
@@ -64,15 +66,6 @@ digest random_digest(std::uint64_t bits, double share, std::uint64_t counter = 1
                   stamp_of(1, counter)};
 }
 
-std::string hex(const wire_bytes& wire) {
-    std::string out;
-    for (const auto byte : wire) {
-        out += "0123456789abcdef"[std::to_integer<unsigned>(byte) >> 4];
-        out += "0123456789abcdef"[std::to_integer<unsigned>(byte) & 15];
-    }
-    return out;
-}
-
 constexpr std::uint64_t many = 100'000;
 constexpr bloom_size many_size{.bits = 1'898'240, .probes = 2};  // 1 %, two probes
 
@@ -86,7 +79,7 @@ TEST_SUITE("filter/digest_wire") {
                            .generation = {.epoch = 0x1122334455667788, .counter = 3},
                            .keys = 2}};
         const auto wire = encode(tiny);
-        CHECK(hex({wire.begin(), wire.begin() + 112}) ==
+        CHECK(hex(std::span{wire}.first(112)) ==
               "52455044474553540100"              // magic, version
               "01010001"                          // whole, Golomb, standard, XXH3
               "0200"                              // probes
@@ -101,7 +94,7 @@ TEST_SUITE("filter/digest_wire") {
               "0900000000000000"                  // divisor
               "0200000000000000");                // bytes of body
         // Gaps 1, 2, 4 with divisor 9: b = 4, u = 7, each a zero and three bits.
-        CHECK(hex({wire.begin() + digest_header_bytes, wire.end()}) == "4208");
+        CHECK(hex(std::span{wire}.subspan(digest_header_bytes)) == "4208");
         CHECK(wire == summed(wire));
     }
 

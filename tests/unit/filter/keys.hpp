@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace reprise::filter::test {
 
@@ -30,6 +31,17 @@ inline hash_seed counting_seed() {
         seed[i] = static_cast<std::byte>(i);
     }
     return seed;
+}
+
+/// Bytes as hexadecimal digits.
+template <class Bytes>
+[[nodiscard]] std::string hex(const Bytes& bytes) {
+    std::string out;
+    for (const auto byte : bytes) {
+        out += "0123456789abcdef"[std::to_integer<unsigned>(byte) >> 4];
+        out += "0123456789abcdef"[std::to_integer<unsigned>(byte) & 15];
+    }
+    return out;
 }
 
 /// When admission begins to see requests.

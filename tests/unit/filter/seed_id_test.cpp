@@ -10,19 +10,7 @@
 namespace reprise::filter {
 
 using test::counting_seed;
-
-namespace {
-
-std::string hex(const seed_id& id) {
-    std::string out;
-    for (const auto byte : id) {
-        out += "0123456789abcdef"[std::to_integer<unsigned>(byte) >> 4];
-        out += "0123456789abcdef"[std::to_integer<unsigned>(byte) & 15];
-    }
-    return out;
-}
-
-}  // namespace
+using test::hex;
 
 TEST_SUITE("filter/seed_id") {
     TEST_CASE("a seed's name is the one that the format's page describes") {

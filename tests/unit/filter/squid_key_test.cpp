@@ -1,4 +1,5 @@
 #include "filter/squid_key.hpp"
+#include "tests/unit/filter/keys.hpp"
 #include "tests/unit/filter/squid_fixtures.hpp"
 
 #include <doctest/doctest.h>
@@ -7,18 +8,10 @@
 
 namespace reprise::filter {
 
+using test::hex;
 using test::squid_lines;
 
 namespace {
-
-std::string key_hex(const squid_key& key) {
-    std::string out;
-    for (const auto byte : key) {
-        out += "0123456789abcdef"[std::to_integer<unsigned>(byte) >> 4];
-        out += "0123456789abcdef"[std::to_integer<unsigned>(byte) & 15];
-    }
-    return out;
-}
 
 std::string listed(const std::array<std::uint64_t, 4>& places) {
     std::string out;
@@ -43,14 +36,14 @@ TEST_SUITE("filter/squid_key") {
                                             method == "HEAD" ? squid_method::head
                                                              : squid_method::get,
                                             mark == "-" ? "" : mark);
-            CHECK(key_hex(made) == key);
+            CHECK(hex(made) == key);
             CHECK(listed(squid_places(made, 560)) == in_560);
             CHECK(listed(squid_places(made, 5000)) == in_5000);
         }
     }
 
     TEST_CASE("a URL's key is that of its form in Squid, asked with GET") {
-        CHECK(key_hex(squid_key_of("http://LOCALHOST:44891/obj/case%7e%7E/../x")) ==
+        CHECK(hex(squid_key_of("http://LOCALHOST:44891/obj/case%7e%7E/../x")) ==
               "80e117e8f6810d3875fa68bede245ed5");
         CHECK(squid_key_of("HTTP://Host:80") == squid_raw_key("http://host/"));
         CHECK(squid_key_of("http://host/a") != squid_raw_key("http://host/a", squid_method::head));

@@ -306,8 +306,8 @@ TEST_CASE("what one side says the other hears, plain and encrypted, in pieces of
         CHECK(bench.stream->protocol() == (newest != 0 ? "http/1.1" : ""));
         REQUIRE(bench.say("question"));
         CHECK(bench.read(8) == "question");
-        const auto large = tls_pattern(20'000);
-        const auto larger = tls_pattern(70'000);
+        const auto large = pattern(20'000);
+        const auto larger = pattern(70'000);
         const std::array<asio::const_buffer, 6> parts{asio::buffer(""),
                                                       asio::const_buffer{},
                                                       asio::const_buffer{asio::buffer(large)},
@@ -403,7 +403,7 @@ TEST_CASE("megabytes pass both ways") {
     for (const bool tls : {false, true}) {
         CAPTURE(tls);
         stream_bench bench{tls};
-        const auto up = tls_pattern(5u << 20);
+        const auto up = pattern(5u << 20);
         bool over = false;
         bench.start(stream_bench::write_all_of(*bench.stream, up, over));
         CHECK(bench.hear(up.size()) == up);
@@ -541,7 +541,7 @@ TEST_CASE("what is broken off does not look whole") {
 
 TEST_CASE("who closes in the middle of a write breaks off") {
     stream_bench bench{true};
-    const auto text = tls_pattern(16u << 20);
+    const auto text = pattern(16u << 20);
     error_code error;
     std::size_t sent = 0;
     while (bench.held() == 0 && sent + 16'384 < text.size()) {
@@ -573,7 +573,7 @@ TEST_CASE("a client that asks to renegotiate is not obeyed, and may go on") {
 
 TEST_CASE("what a reader who is stuck makes us hold is bounded, and comes whole when he goes on") {
     stream_bench bench{true};
-    const auto text = tls_pattern(64u << 20);
+    const auto text = pattern(64u << 20);
     std::size_t sent = 0;
     std::uint64_t most = 0;
     for (unsigned in_vain = 0; in_vain < 20;) {
@@ -600,7 +600,7 @@ TEST_CASE("what a reader who is stuck makes us hold is bounded, and comes whole 
 TEST_CASE("what one connection could not send no other one does") {
     stream_bench gone{true};
     gone.far_resets();
-    const auto text = tls_pattern(50'000);
+    const auto text = pattern(50'000);
     error_code error;
     gone.run_until([&] {
         static_cast<void>(gone.stream->try_write(asio::buffer(text), error));

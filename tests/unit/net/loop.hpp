@@ -153,4 +153,13 @@ awaitable<error_code> write_text(Stream& to, std::string text) {
     co_return error;
 }
 
+/// A text in which no two stretches look alike.
+inline std::string pattern(std::size_t bytes) {
+    std::string text(bytes, '\0');
+    for (std::size_t i = 0; i < bytes; ++i) {
+        text[i] = static_cast<char>((i * 2654435761u) >> 13);
+    }
+    return text;
+}
+
 }  // namespace reprise::proxy::net

@@ -38,14 +38,6 @@ struct tunnel_bench : test_loop {
     }
 };
 
-std::string pattern(std::size_t bytes) {
-    std::string text(bytes, '\0');
-    for (std::size_t i = 0; i < bytes; ++i) {
-        text[i] = static_cast<char>((i * 2654435761u) >> 13);
-    }
-    return text;
-}
-
 }  // namespace
 
 TEST_SUITE_BEGIN("net/relay");

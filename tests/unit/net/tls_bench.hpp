@@ -89,12 +89,4 @@ inline awaitable<read_result> read_until_end(byte_stream& socket) {
     }
 }
 
-inline std::string tls_pattern(std::size_t bytes) {
-    std::string text(bytes, '\0');
-    for (std::size_t i = 0; i < bytes; ++i) {
-        text[i] = static_cast<char>((i * 2654435761u) >> 13);
-    }
-    return text;
-}
-
 }  // namespace reprise::proxy::net

@@ -73,7 +73,7 @@ TEST_CASE("a record that was tampered with is a reset") {
 
 TEST_CASE("a stream that is not read holds its sender up") {
     accepted_bench bench;
-    const auto text = tls_pattern(64 << 10);
+    const auto text = pattern(64 << 10);
     std::atomic<std::size_t> sent{0};
     std::atomic<bool> held{false};
     const int far = bench.peer.socket();

@@ -3,6 +3,7 @@
 // of eviction policies share.
 
 #include "proxy/cache/policy/eviction.hpp"
+#include "tests/unit/filter/keys.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -19,14 +20,7 @@ namespace reprise::proxy::cache::test {
 inline constexpr std::uint64_t policy_capacity = 20'000;
 
 inline filter::key_hash key_of(std::uint64_t n) {
-    // Two rounds of SplitMix64: uniform words from small numbers.
-    const auto mix = [](std::uint64_t x) {
-        x += 0x9e3779b97f4a7c15;
-        x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-        x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-        return x ^ (x >> 31);
-    };
-    return {.low = mix(n), .high = mix(~n)};
+    return {.low = filter::test::mix(n), .high = filter::test::mix(~n)};
 }
 
 struct wish {
