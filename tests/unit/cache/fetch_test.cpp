@@ -39,6 +39,14 @@ void produce(fetch& into, std::size_t bytes) {
     into.producer_append(pattern(bytes, static_cast<std::size_t>(into.received())));
 }
 
+/// The same until so many have come, of which `reader` takes each at once.
+void produce_until(fetch& into, std::uint64_t received, client& reader) {
+    while (into.received() < received) {
+        produce(into, 8 * kib);
+        reader.drain();
+    }
+}
+
 }  // namespace
 
 TEST_SUITE_BEGIN("cache/fetch");
@@ -128,10 +136,7 @@ TEST_CASE("nobody joins once the first bytes were let go") {
     const auto source = begun();
     client early{source};
     source->producer_head(head_of());
-    while (source->received() <= small.first_bytes + 128 * kib) {
-        produce(*source, 8 * kib);
-        early.drain();
-    }
+    produce_until(*source, small.first_bytes + 128 * kib + 1, early);
     CHECK(!client{source}.reader);
     CHECK(source->readers() == 1);
 }
@@ -317,10 +322,7 @@ TEST_CASE("a stalled reader of a shared fetch falls out when the window has pass
     client stalled{source};
     source->producer_head(resumable_head_of());
     stalled.step();
-    while (source->received() < 2 * small.window) {
-        produce(*source, 8 * kib);
-        fast.drain();
-    }
+    produce_until(*source, 2 * small.window, fast);
     CHECK(stalled.step() == news::fell_out);
     CHECK(stalled.bytes.empty());
     CHECK(stalled.drain() == news::fell_out);
@@ -401,10 +403,7 @@ TEST_CASE("a reader that has fallen out with nothing read says so before its fir
     client fast{source};
     client late{source};
     source->producer_head(resumable_head_of());
-    while (source->received() < 2 * small.window) {
-        produce(*source, 8 * kib);
-        fast.drain();
-    }
+    produce_until(*source, 2 * small.window, fast);
     CHECK(late.step() == news::head);
     CHECK(late.step() == news::fell_out);
     CHECK(late.reader->offset() == 0);
@@ -531,10 +530,7 @@ TEST_CASE("nobody falls out of what is kept whole, until it is kept no more") {
     REQUIRE(source->keep_whole());
     CHECK(source->kept_whole());
     source->producer_head(resumable_head_of());
-    while (source->received() < 4 * small.window) {
-        produce(*source, 8 * kib);
-        fast.drain();
-    }
+    produce_until(*source, 4 * small.window, fast);
     SUBCASE("kept to the end") {
         stalled.drain();
         CHECK(stalled.bytes == pattern(4 * small.window));
@@ -554,10 +550,7 @@ TEST_CASE("keep_whole comes too late when the first bytes are gone or the fetch 
     client one{source};
     source->producer_head(head_of());
     SUBCASE("first bytes gone") {
-        while (source->received() <= small.first_bytes + 128 * kib) {
-            produce(*source, 8 * kib);
-            one.drain();
-        }
+        produce_until(*source, small.first_bytes + 128 * kib + 1, one);
     }
     SUBCASE("finished") {
         source->producer_finish("");
@@ -660,10 +653,7 @@ TEST_CASE("a reader that fell out neither holds the fetch nor paces it") {
     client stalled{source};
     source->producer_head(resumable_head_of());
     stalled.step();
-    while (source->received() < 2 * small.window) {
-        produce(*source, 8 * kib);
-        fast.drain();
-    }
+    produce_until(*source, 2 * small.window, fast);
     REQUIRE(stalled.step() == news::fell_out);
     fast.leave();
     CHECK(source->abandoned());
@@ -801,7 +791,7 @@ TEST_CASE("readers on other threads see every byte, while one leaves and one com
     const client holds_it{source};  // so that it is not given up before the others have come
     REQUIRE(source->keep_whole());
     std::string large_steps, small_steps, leaves, late;
-    std::vector<std::thread> threads;
+    std::vector<std::jthread> threads;
     threads.emplace_back([&] { large_steps = read_up_to(size, 1'000'000); });
     threads.emplace_back([&] { small_steps = read_up_to(size, 9'999); });
     threads.emplace_back([&] { leaves = read_up_to(100'000, 5'000); });
@@ -828,9 +818,7 @@ TEST_CASE("readers on other threads see every byte, while one leaves and one com
     }
     const auto whole = source->whole_body();
     source->producer_finish("");
-    for (auto& one : threads) {
-        one.join();
-    }
+    threads.clear();
     CHECK((large_steps == expected));
     CHECK((small_steps == expected));
     CHECK(leaves.size() >= 100'000);
