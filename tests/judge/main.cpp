@@ -46,7 +46,7 @@ std::uint64_t play_all(const options& asked, const std::vector<world_kind>& kind
     const milliseconds turn{1000 * (asked.turn > 0 ? asked.turn : std::clamp(share, 1, 30))};
     std::atomic<std::size_t> next{0};
     std::atomic<std::uint64_t> played{0};
-    std::vector<std::thread> players;
+    std::vector<std::jthread> players;
     for (unsigned i = 0; i < std::min<std::size_t>(asked.together, kinds.size()); ++i) {
         players.emplace_back([&] {
             for (;;) {
@@ -67,9 +67,7 @@ std::uint64_t play_all(const options& asked, const std::vector<world_kind>& kind
             }
         });
     }
-    for (auto& one : players) {
-        one.join();
-    }
+    players.clear();
     return played;
 }
 

@@ -201,13 +201,11 @@ answer_seen world::unsafe(wish what, const allowance& beyond) {
 
 std::vector<answer_seen> world::all(const std::vector<wish>& together, const allowance& beyond) {
     std::vector<answer_seen> out(together.size());
-    std::vector<std::thread> threads;
+    std::vector<std::jthread> threads;
     for (std::size_t i = 0; i < together.size(); ++i) {
         threads.emplace_back([&, i] { out[i] = get(together[i], beyond); });
     }
-    for (auto& one : threads) {
-        one.join();
-    }
+    threads.clear();
     return out;
 }
 

@@ -98,7 +98,7 @@ void round_of(world& w,
               const allowance& beyond,
               End&& end) {
     std::atomic<bool> stop{false};
-    std::vector<std::thread> clients;
+    std::vector<std::jthread> clients;
     for (int i = 0; i < 6; ++i) {
         const auto seed = w.below(~std::uint64_t{0} - 1);
         clients.emplace_back([&, seed] { ask_at_random(w, paths, seed, stop, tls, beyond); });
@@ -106,9 +106,7 @@ void round_of(world& w,
     std::this_thread::sleep_for(so_long);
     end();
     stop = true;
-    for (auto& one : clients) {
-        one.join();
-    }
+    clients.clear();
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ void play_uploads(world& w) {
     settings["timeouts"] = {{"origin_head", "2s"}};
     w.start(settings);
     while (w.goes_on()) {
-        std::vector<std::thread> threads;
+        std::vector<std::jthread> threads;
         for (int i = 0; i < 6; ++i) {
             wish one{.method = w.one_in(2) ? "PUT" : "POST",
                      .path = w.fresh({.name = "up", .size = 1'000})};
@@ -39,9 +39,7 @@ void play_uploads(world& w) {
                 (void)w.get(one.path);
             });
         }
-        for (auto& one : threads) {
-            one.join();
-        }
+        threads.clear();
     }
 }
 

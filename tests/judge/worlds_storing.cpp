@@ -127,7 +127,7 @@ void play_late_answers_on_disk(world& w) {
         w.stop();
         w.start(settings);
         wait(milliseconds{4'200});
-        std::vector<std::thread> late;
+        std::vector<std::jthread> late;
         for (const auto& path : paths) {
             w.origin.behave(path, {.validation_after = milliseconds{2'500}});
             late.emplace_back([&w, path] { (void)w.get(path); });
@@ -139,9 +139,7 @@ void play_late_answers_on_disk(world& w) {
             (void)w.get(wish{.path = path, .reload = true});
             (void)w.get(path);
         }
-        for (auto& one : late) {
-            one.join();
-        }
+        late.clear();
         wait(milliseconds{50});
         for (const auto& path : paths) {
             (void)w.get(path);
@@ -239,7 +237,7 @@ void play_surplus(world& w) {
                     {.surplus = stray, .surplus_after = std::chrono::microseconds{w.below(600)}});
             }
         }
-        std::vector<std::thread> threads;
+        std::vector<std::jthread> threads;
         for (std::size_t of = 0; of < 4; ++of) {
             threads.emplace_back([&, of] {
                 asker one{w.place()};
@@ -248,9 +246,7 @@ void play_surplus(world& w) {
                 }
             });
         }
-        for (auto& one : threads) {
-            one.join();
-        }
+        threads.clear();
         wait(milliseconds{200});  // every request may take a port of its own
     }
 }

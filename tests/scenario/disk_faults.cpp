@@ -243,7 +243,7 @@ TEST_SUITE("scenario/disk_faults") {
         // Others ask for what is on disk and for what has to be written, all the while.
         w.faults.set().delay_ms = 3000;
         std::atomic<bool> over{false};
-        std::vector<std::thread> others;
+        std::vector<std::jthread> others;
         for (unsigned i = 0; i < 8; ++i) {
             others.emplace_back([&, i] {
                 for (std::uint64_t turn = 0; !over; ++turn) {
@@ -261,9 +261,7 @@ TEST_SUITE("scenario/disk_faults") {
         const auto state = w.state();
         over = true;
         w.faults.heal();
-        for (auto& one : others) {
-            one.join();
-        }
+        others.clear();
         MESSAGE("memory hits, us: p50 " << well.p50_us << ", p99 " << well.p99_us << ", most "
                                         << well.most_us << "; with a disk of 3 s a call (state "
                                         << state << "): p50 " << slow.p50_us << ", p99 "

@@ -109,16 +109,14 @@ TEST_SUITE("scenario/falling_behind") {
     /// Every response of the crowd, each read by a thread of its own.
     std::vector<response> read_all(crowd& all) {
         std::vector<response> answers(all.rest.size() + 1);
-        std::vector<std::thread> threads;
+        std::vector<std::jthread> threads;
         for (std::size_t i = 0; i < answers.size(); ++i) {
             threads.emplace_back([&, i] {
                 auto& one = i == 0 ? all.leader : all.rest[i - 1];
                 answers[i] = one.read();
             });
         }
-        for (auto& thread : threads) {
-            thread.join();
-        }
+        threads.clear();
         return answers;
     }
 

@@ -252,13 +252,11 @@ TEST_SUITE("scenario/review") {
             }
         }
         go.open();
-        std::vector<std::thread> readers;
+        std::vector<std::jthread> readers;
         for (std::size_t i = 0; i < all.size(); ++i) {
             readers.emplace_back([&, i] { all[i].read_body(answers[i], each - 1, 6 * patience); });
         }
-        for (auto& one : readers) {
-            one.join();
-        }
+        readers.clear();
         CHECK(w.proxy.resident_bytes() < before + (sanitized ? 512 : 80) * mib);
         never.open();
     }

@@ -164,7 +164,7 @@ TEST_SUITE("scenario/shared_fetch") {
         std::vector<client> all = std::move(gathered.rest);
         all.push_back(std::move(gathered.leader));
         head.open();
-        std::vector<std::thread> threads;
+        std::vector<std::jthread> threads;
         std::atomic<int> whole{0};
         std::atomic<int> wrong{0};
         for (auto& one : all) {
@@ -176,9 +176,7 @@ TEST_SUITE("scenario/shared_fetch") {
                 wrong += check.is_right() && check.is_whole() == answer.complete() ? 0 : 1;
             });
         }
-        for (auto& thread : threads) {
-            thread.join();
-        }
+        threads.clear();
         // Nobody could go on without this fetch, so it goes at the pace of the slowest.
         CHECK(whole.load() == 4);
         CHECK(wrong.load() == 0);

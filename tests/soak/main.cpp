@@ -142,7 +142,7 @@ public:
 
     bool run() {
         const auto until = clock_type::now() + std::chrono::seconds{plan_.seconds};
-        std::vector<std::thread> clients;
+        std::vector<std::jthread> clients;
         for (std::size_t i = 0; i < plan_.clients; ++i) {
             clients.emplace_back([this, i, until] { ask(plan_.seed * 1000 + i, until); });
         }
@@ -161,9 +161,7 @@ public:
             std::this_thread::sleep_for(std::chrono::milliseconds{random() % 1500});
             start(victim);
         }
-        for (auto& one : clients) {
-            one.join();
-        }
+        clients.clear();
         const auto at_last = nodes_[0]->process->resident_bytes();
         const auto stats = nodes_[0]->process->stats();
         report(killed, at_first, at_last, stats);

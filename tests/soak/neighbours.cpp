@@ -86,13 +86,11 @@ measured ask_as_neighbour(const fake_origin& origin,
             }
         }
     };
-    std::vector<std::thread> threads;
+    std::vector<std::jthread> threads;
     for (unsigned i = 0; i < neighbour_connections; ++i) {
         threads.emplace_back(work, i);
     }
-    for (auto& one : threads) {
-        one.join();
-    }
+    threads.clear();
     all.seconds = std::chrono::duration<double>(clock_type::now() - start).count();
     std::sort(all.took.begin(), all.took.end());
     return all;

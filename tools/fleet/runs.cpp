@@ -111,14 +111,12 @@ std::vector<run_result> run_all(const replay::recorded_trace& requests,
             }
         }
     };
-    std::vector<std::thread> crew;
+    std::vector<std::jthread> crew;
     for (unsigned i = 1; i < threads; ++i) {
         crew.emplace_back(work);
     }
     work();
-    for (auto& one : crew) {
-        one.join();
-    }
+    crew.clear();
     if (failed) {
         std::rethrow_exception(failed);
     }

@@ -77,7 +77,7 @@ TEST_SUITE("base/access_log") {
         constexpr std::uint64_t each = 1'500;
         access_log log;
         REQUIRE_FALSE(log.retarget({.access = folder.file("log")}));
-        std::vector<std::thread> writers;
+        std::vector<std::jthread> writers;
         for (int i = 0; i < threads; ++i) {
             writers.emplace_back([&log, name = std::to_string(i)] {
                 for (std::uint64_t id = 1; id <= each; ++id) {
@@ -85,9 +85,7 @@ TEST_SUITE("base/access_log") {
                 }
             });
         }
-        for (auto& writer : writers) {
-            writer.join();
-        }
+        writers.clear();
         log.stop();
         std::map<std::string, std::uint64_t> last;
         for (const auto& text : lines_in(folder.file("log"))) {
@@ -135,7 +133,7 @@ TEST_SUITE("base/access_log") {
         // Their lanes come first, and hold much: a round is long before it comes to ours.
         std::atomic<bool> done{false};
         std::atomic<unsigned> begun{0};
-        std::vector<std::thread> noise;
+        std::vector<std::jthread> noise;
         for (unsigned n = 0; n < 4; ++n) {
             noise.emplace_back([&] {
                 log.write(record_of(1'000'000));
@@ -157,9 +155,7 @@ TEST_SUITE("base/access_log") {
             }
         }
         done = true;
-        for (auto& one : noise) {
-            one.join();
-        }
+        noise.clear();
         log.stop();
         unsigned seen = 0;
         for (unsigned i = 0; i < turns; ++i) {

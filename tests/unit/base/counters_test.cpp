@@ -97,7 +97,7 @@ TEST_SUITE("base/counters") {
         constexpr std::size_t writers = 3;
         constexpr std::uint64_t each = 20'000;
         counters_registry registry{writers};
-        std::vector<std::thread> threads;
+        std::vector<std::jthread> threads;
         for (std::size_t i = 0; i < writers; ++i) {
             threads.emplace_back([&registry, i] {
                 auto& counts = registry.of_thread(i);
@@ -113,9 +113,7 @@ TEST_SUITE("base/counters") {
             REQUIRE(now >= last);
             last = now;
         }
-        for (auto& thread : threads) {
-            thread.join();
-        }
+        threads.clear();
         CHECK(count_of(registry.snapshot().complete[0]) == writers * each);
     }
 

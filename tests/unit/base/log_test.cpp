@@ -91,7 +91,7 @@ TEST_SUITE("base/log") {
     TEST_CASE("many threads may log at once; what is not overrun is whole") {
         const auto text = caught_from_stderr([] {
             const diagnostic_log running{config::log_level::info};
-            std::vector<std::thread> threads;
+            std::vector<std::jthread> threads;
             for (int i = 0; i < 4; ++i) {
                 threads.emplace_back([] {
                     for (int n = 0; n < 500; ++n) {
@@ -99,9 +99,7 @@ TEST_SUITE("base/log") {
                     }
                 });
             }
-            for (auto& thread : threads) {
-                thread.join();
-            }
+            threads.clear();
         });
         std::size_t lines = 0, whole = 0;
         for (std::size_t at = 0; at < text.size(); ++lines) {

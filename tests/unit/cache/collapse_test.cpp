@@ -150,7 +150,7 @@ TEST_CASE("threads that ask for one key together have one leader") {
         collapse_table table;
         std::atomic<int> leaders{0}, ready{0};
         std::vector<collapse_table::place> places(4);
-        std::vector<std::thread> threads;
+        std::vector<std::jthread> threads;
         for (auto& place : places) {
             threads.emplace_back([&] {
                 ++ready;
@@ -161,9 +161,7 @@ TEST_CASE("threads that ask for one key together have one leader") {
                 leaders += place.leads;
             });
         }
-        for (auto& one : threads) {
-            one.join();
-        }
+        threads.clear();
         CHECK(leaders == 1);
         for (const auto& place : places) {
             REQUIRE(place.reader);

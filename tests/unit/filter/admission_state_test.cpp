@@ -278,7 +278,7 @@ TEST_SUITE("filter/admission_state") {
             filter.note(nth_key(1, i), start);
         }
         std::atomic<bool> stop{false};
-        std::vector<std::thread> threads;
+        std::vector<std::jthread> threads;
         for (unsigned worker = 0; worker < 3; ++worker) {
             threads.emplace_back([&, worker] {
                 for (std::uint64_t i = 0; !stop.load(std::memory_order_relaxed); ++i) {
@@ -295,9 +295,7 @@ TEST_SUITE("filter/admission_state") {
             }
         }
         stop = true;
-        for (auto& thread : threads) {
-            thread.join();
-        }
+        threads.clear();
     }
 
     TEST_CASE("every reason has a sentence of its own") {

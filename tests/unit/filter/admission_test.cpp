@@ -276,13 +276,11 @@ TEST_SUITE("filter/admission") {
                 round_done.arrive_and_wait();
             }
         };
-        std::vector<std::thread> threads;
+        std::vector<std::jthread> threads;
         for (unsigned worker = 0; worker < workers; ++worker) {
             threads.emplace_back(work, worker);
         }
-        for (auto& thread : threads) {
-            thread.join();
-        }
+        threads.clear();
         CHECK(std::count(lost.begin(), lost.end(), 0u) == workers);
         CHECK(filter.figures(start).swaps > 20);
     }
@@ -292,7 +290,7 @@ TEST_SUITE("filter/admission") {
         constexpr std::uint64_t objects = 30'000;
         constexpr int workers = 4;
         admission_filter filter{settings_of(objects, seconds{60}), start};
-        std::vector<std::thread> threads;
+        std::vector<std::jthread> threads;
         for (int worker = 0; worker < workers; ++worker) {
             threads.emplace_back([&filter, worker] {
                 for (std::uint64_t i = 0; i < 5 * objects; ++i) {
@@ -300,9 +298,7 @@ TEST_SUITE("filter/admission") {
                 }
             });
         }
-        for (auto& thread : threads) {
-            thread.join();
-        }
+        threads.clear();
         // How often depends on the scheduler: a thread asleep with its slice lets the young
         // generation grow. Never more often than keys came, though, and never stuck.
         const auto swaps = filter.figures(start).swaps;

@@ -154,7 +154,7 @@ TEST_SUITE("filter/bloom") {
         constexpr std::uint64_t keys = 20'000;
         blocked_bloom filter{blocks_for(keys, 1e-6)};
         std::vector<std::atomic<unsigned>> firsts(keys);
-        std::vector<std::thread> threads;
+        std::vector<std::jthread> threads;
         for (int t = 0; t < 4; ++t) {
             threads.emplace_back([&] {
                 for (std::uint64_t i = 0; i < keys; ++i) {
@@ -164,9 +164,7 @@ TEST_SUITE("filter/bloom") {
                 }
             });
         }
-        for (auto& thread : threads) {
-            thread.join();
-        }
+        threads.clear();
         std::uint64_t without_first = 0;
         for (std::uint64_t i = 0; i < keys; ++i) {
             CHECK(filter.may_contain(nth_key(1, i)));

@@ -326,7 +326,7 @@ TEST_SUITE("filter/sibling_index") {
             std::atomic<std::uint64_t> mixtures{0};
             std::atomic<std::uint64_t> answered{0};
             std::atomic<std::uint64_t> others_lost{0};
-            std::vector<std::thread> readers;
+            std::vector<std::jthread> readers;
             for (int thread = 0; thread < 2; ++thread) {
                 readers.emplace_back([&] {
                     sibling_index::reader reader{index};
@@ -353,9 +353,7 @@ TEST_SUITE("filter/sibling_index") {
                 }
             }
             done = true;
-            for (auto& reader : readers) {
-                reader.join();
-            }
+            readers.clear();
             CHECK(mixtures == 0);
             CHECK(others_lost == 0);
             CHECK(answered > 0);
@@ -391,7 +389,7 @@ TEST_SUITE("filter/sibling_index") {
         std::atomic<std::uint64_t> asked{0};
         std::atomic<bool> done{false};
         std::atomic<std::uint64_t> strange{0};
-        std::vector<std::thread> threads;
+        std::vector<std::jthread> threads;
         for (unsigned writer = 0; writer < 2; ++writer) {
             threads.emplace_back([&, writer] {
                 for (unsigned round = 0; round < 300 || asked < 500; ++round) {
@@ -419,9 +417,7 @@ TEST_SUITE("filter/sibling_index") {
                 }
             });
         }
-        for (auto& thread : threads) {
-            thread.join();
-        }
+        threads.clear();
         CHECK(strange == 0);
         sibling_index::reader last{index};
         for (unsigned sibling = 0; sibling < 40; ++sibling) {

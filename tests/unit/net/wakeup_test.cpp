@@ -141,7 +141,7 @@ TEST_CASE("no signal of many threads is lost") {
     wakeup event{loop.timer};
     std::atomic<unsigned> sum{0};
     constexpr unsigned threads = 3, steps = 3'000;
-    std::vector<std::thread> others;
+    std::vector<std::jthread> others;
     for (unsigned i = 0; i < threads; ++i) {
         others.emplace_back([&sum, signal = event.handle()] {
             for (unsigned step = 0; step < steps; ++step) {
@@ -154,9 +154,7 @@ TEST_CASE("no signal of many threads is lost") {
         });
     }
     CHECK(loop.finish(follow(event, sum, threads * steps)));
-    for (auto& each : others) {
-        each.join();
-    }
+    others.clear();
 }
 
 namespace {

@@ -120,7 +120,7 @@ TEST_SUITE("cache/admission/resizable_admission") {
         resizable_admission seen{filter_for(100'000)};
         std::atomic<bool> done{false};
         std::atomic<unsigned> lost{0};
-        std::vector<std::thread> threads;
+        std::vector<std::jthread> threads;
         for (std::uint64_t t = 0; t < 3; ++t) {
             threads.emplace_back([&, t] {
                 for (std::uint64_t n = 0; n < 3'000; ++n) {
@@ -141,9 +141,7 @@ TEST_SUITE("cache/admission/resizable_admission") {
                 std::this_thread::yield();
             }
         }};
-        for (auto& one : threads) {
-            one.join();
-        }
+        threads.clear();
         done = true;
         changer.join();
         // A note that read the view before a change writes to what is then the former filter,

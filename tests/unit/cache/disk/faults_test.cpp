@@ -838,7 +838,7 @@ TEST_SUITE("cache/disk/faults") {
         s.open();
         std::atomic<unsigned> wrong{0};
         std::atomic<unsigned> hits{0};
-        std::vector<std::thread> threads;
+        std::vector<std::jthread> threads;
         for (unsigned t = 0; t < 3; ++t) {
             threads.emplace_back([&, t] {
                 std::mt19937_64 random{t};
@@ -902,9 +902,7 @@ TEST_SUITE("cache/disk/faults") {
                 }
             });
         }
-        for (auto& thread : threads) {
-            thread.join();
-        }
+        threads.clear();
         CHECK(wrong == 0);
         CHECK(hits > 20);
         CHECK(s->figures().damaged == 0);

@@ -193,7 +193,7 @@ TEST_SUITE("cache/disk/index") {
     TEST_CASE("threads that put, look, count and erase leave what they agree on") {
         record_index index;
         constexpr std::uint64_t each = 4000;
-        std::vector<std::thread> threads;
+        std::vector<std::jthread> threads;
         for (std::uint64_t t = 0; t < 4; ++t) {
             threads.emplace_back([&index, t] {
                 for (std::uint64_t i = 0; i < each; ++i) {
@@ -207,9 +207,7 @@ TEST_SUITE("cache/disk/index") {
                 }
             });
         }
-        for (auto& thread : threads) {
-            thread.join();
-        }
+        threads.clear();
         CHECK(index.records() == 2 * each);
         for (std::uint64_t n = 0; n < 4 * each; ++n) {
             REQUIRE(index.find(nth(n)).has_value() == (n % 2 == 0));

@@ -344,7 +344,7 @@ TEST_SUITE("cache/memory/memory_tier_policies") {
         memory_tier store{{.capacity = 200 * each, .probation = 0.2, .stripes = 8}};
         std::atomic<unsigned> told{0};
         store.on_eviction([&told](const evicted_response&) { ++told; });
-        std::vector<std::thread> threads;
+        std::vector<std::jthread> threads;
         for (std::uint64_t t = 0; t < 3; ++t) {
             threads.emplace_back([&store, t] {
                 std::mt19937_64 random{t};
@@ -360,9 +360,7 @@ TEST_SUITE("cache/memory/memory_tier_policies") {
                 }
             });
         }
-        for (auto& one : threads) {
-            one.join();
-        }
+        threads.clear();
         const auto now = store.figures();
         CHECK(now.bytes == now.objects * each);
         CHECK(now.probation_bytes == now.probation_objects * each);

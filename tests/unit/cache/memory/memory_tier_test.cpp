@@ -522,13 +522,11 @@ TEST_CASE("threads that put, find, freshen and drop at once leave an exact accou
             }
         }
     };
-    std::vector<std::thread> threads;
+    std::vector<std::jthread> threads;
     for (std::uint64_t seed = 1; seed <= 4; ++seed) {
         threads.emplace_back(work, seed);
     }
-    for (auto& one : threads) {
-        one.join();
-    }
+    threads.clear();
     CHECK(wrong == 0);
     CHECK(store.figures().reserved == 0);
     CHECK(store.figures().bytes <= capacity);

@@ -99,7 +99,7 @@ TEST_CASE("eight bytes a key, rounded up to a power of two") {
 
 TEST_CASE("threads may note and ask at once") {
     frequency_sketch sketch{1'000};
-    std::vector<std::thread> threads;
+    std::vector<std::jthread> threads;
     std::atomic<unsigned> highest{0};
     for (unsigned t = 0; t < 3; ++t) {
         threads.emplace_back([&sketch, &highest, t] {
@@ -109,9 +109,7 @@ TEST_CASE("threads may note and ask at once") {
             }
         });
     }
-    for (auto& thread : threads) {
-        thread.join();
-    }
+    threads.clear();
     CHECK(highest.load() <= frequency_sketch::most);
     CHECK(sketch.estimate(key_of(350)) > 0);
 }

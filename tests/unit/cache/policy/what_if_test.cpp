@@ -272,7 +272,7 @@ TEST_SUITE("cache/policy/what_if") {
 
     TEST_CASE("threads note while reports are made") {
         what_if ghosts{{.capacity = 100'000}, start, 1};
-        std::vector<std::thread> threads;
+        std::vector<std::jthread> threads;
         for (std::uint64_t t = 0; t < 3; ++t) {
             threads.emplace_back([&ghosts, t] {
                 for (std::uint64_t n = 0; n < 1'000; ++n) {
@@ -284,9 +284,7 @@ TEST_SUITE("cache/policy/what_if") {
             (void)ghosts.report(start);
             (void)ghosts.decide(start);
         }
-        for (auto& one : threads) {
-            one.join();
-        }
+        threads.clear();
         CHECK(ghosts.report(start).requests == 3'000);
     }
 }
