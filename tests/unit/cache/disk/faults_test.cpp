@@ -105,10 +105,11 @@ TEST_SUITE("cache/disk/faults") {
             store s{files};
             s.open_and_load();
             s.put_surely(url_of(1), object(url_of(1), 100));
-            files->set_hook([how](operation what, std::string_view) {
-                return what == operation::write || what == operation::reserve ? failing(how)
-                                                                              : error_code{};
-            });
+            files->fail_when(
+                [](operation what, std::string_view) {
+                    return what == operation::write || what == operation::reserve;
+                },
+                how);
             REQUIRE(s.put(url_of(2), object(url_of(2), 100)));
             REQUIRE(eventually([&] { return s->figures().state == tier_state::reading; }));
             CHECK_FALSE(s->figures().trouble.empty());
@@ -173,11 +174,11 @@ TEST_SUITE("cache/disk/faults") {
         s.settings.retry_after = s.settings.retry_at_most = 1ms;
         s.open_and_load();
         std::atomic<bool> is_full{false};
-        files->set_hook([&is_full](operation what, std::string_view) {
-            return is_full && what == operation::open
-                       ? failing(boost::system::errc::no_space_on_device)
-                       : error_code{};
-        });
+        files->fail_when(
+            [&is_full](operation what, std::string_view) {
+                return is_full && what == operation::open;
+            },
+            boost::system::errc::no_space_on_device);
         const auto url = url_of(1);
         unsigned lost = 0;
         for (unsigned version = 1; version < 1000 && lost < 5; ++version) {
@@ -210,11 +211,9 @@ TEST_SUITE("cache/disk/faults") {
         const auto url = url_of(1);
         s.put_surely(url, object(url, 20'000, 1));
         std::atomic<bool> fails{true};
-        files->set_hook([&fails](operation what, std::string_view file) {
+        files->fail_when([&fails](operation what, std::string_view file) {
             return fails && what == operation::write &&
-                           file.find("purges") == std::string_view::npos
-                       ? failing(boost::system::errc::io_error)
-                       : error_code{};
+                   file.find("purges") == std::string_view::npos;
         });
         REQUIRE(s.put(url, object(url, 20'000, 2)));
         REQUIRE(eventually([&] { return s->figures().state == tier_state::reading; }));
@@ -232,10 +231,8 @@ TEST_SUITE("cache/disk/faults") {
         s.open_and_load();
         s.put_surely(url_of(1), object(url_of(1), 100));
         s.put_surely(url_of(2), object(url_of(2), 100));
-        files->set_hook([](operation what, std::string_view path) {
-            return what == operation::sync && path.find("purges") != std::string_view::npos
-                       ? failing(boost::system::errc::io_error)
-                       : error_code{};
+        files->fail_when([](operation what, std::string_view path) {
+            return what == operation::sync && path.find("purges") != std::string_view::npos;
         });
         std::atomic<bool> kept{false};
         s.lately->note(key_of(url_of(1)));
@@ -259,9 +256,7 @@ TEST_SUITE("cache/disk/faults") {
         s.open_and_load();
         s.put_surely(url_of(1), object(url_of(1), 100));
         files->set_cold(true);
-        files->set_hook([](operation what, std::string_view) {
-            return what == operation::read ? failing(boost::system::errc::io_error) : error_code{};
-        });
+        files->fail_when([](operation what, std::string_view) { return what == operation::read; });
         CHECK(s.find(url_of(1)).what == lookup::absent);
         CHECK(s->figures().read_errors > 0);
         files->set_hook({});
@@ -325,9 +320,7 @@ TEST_SUITE("cache/disk/faults") {
             return news;
         };
         files->set_cold(true);
-        files->set_hook([](operation what, std::string_view) {
-            return what == operation::read ? failing(boost::system::errc::io_error) : error_code{};
-        });
+        files->fail_when([](operation what, std::string_view) { return what == operation::read; });
         CHECK(ends_as() == disk_body_reader::news::refused);
         {
             const hanging_disk disk{*files, {operation::read}};
@@ -510,11 +503,9 @@ TEST_SUITE("cache/disk/faults") {
         s.open_and_load();
         s.put_surely(url_of(0), object(url_of(0), 100));
         std::atomic<bool> gone{true};
-        files->set_hook([&gone](operation what, std::string_view) {
-            return gone && what == operation::open
-                       ? failing(boost::system::errc::no_such_file_or_directory)
-                       : error_code{};
-        });
+        files->fail_when(
+            [&gone](operation what, std::string_view) { return gone && what == operation::open; },
+            boost::system::errc::no_such_file_or_directory);
         REQUIRE(eventually([&, i = 1u]() mutable {
             (void)s.put(url_of(i), object(url_of(i), 10'000));
             ++i;
@@ -530,11 +521,11 @@ TEST_SUITE("cache/disk/faults") {
         auto files = std::make_shared<memory_files>();
         store s{files, smallest_store};
         std::atomic<unsigned> made{0};
-        files->set_hook([&made](operation what, std::string_view) {
-            return what == operation::reserve && ++made > 5
-                       ? failing(boost::system::errc::no_space_on_device)
-                       : error_code{};
-        });
+        files->fail_when(
+            [&made](operation what, std::string_view) {
+                return what == operation::reserve && ++made > 5;
+            },
+            boost::system::errc::no_space_on_device);
         s.settings.write_queue = 128u << 10;
         s.open_and_load();
         for (unsigned i = 0; i < 400; ++i) {
@@ -561,11 +552,9 @@ TEST_SUITE("cache/disk/faults") {
             }));
         };
         put_enough_for(segments + 1);
-        files->set_hook([](operation what, std::string_view path) {
+        files->fail_when([](operation what, std::string_view path) {
             return what == operation::write &&
-                           (path == "/store/s-00000004" || path == "/store/s-00000005")
-                       ? failing(boost::system::errc::io_error)
-                       : error_code{};
+                   (path == "/store/s-00000004" || path == "/store/s-00000005");
         });
         put_enough_for(3 * segments);
         REQUIRE(eventually([&] { return is_ready(s); }));
@@ -592,9 +581,7 @@ TEST_SUITE("cache/disk/faults") {
             put_more();
             return files->written_bytes() > until;
         }));
-        files->set_hook([](operation what, std::string_view) {
-            return what == operation::write ? failing(boost::system::errc::io_error) : error_code{};
-        });
+        files->fail_when([](operation what, std::string_view) { return what == operation::write; });
         REQUIRE(eventually([&] {
             put_more();
             return s->figures().state == tier_state::reading;
@@ -614,10 +601,8 @@ TEST_SUITE("cache/disk/faults") {
         s.open_and_load();
         s.put_surely(url_of(1), object(url_of(1), 100));
         s.put_surely(url_of(2), object(url_of(2), 100));
-        files->set_hook([](operation what, std::string_view path) {
-            return what == operation::write && path.find("purges") != std::string_view::npos
-                       ? failing(boost::system::errc::io_error)
-                       : error_code{};
+        files->fail_when([](operation what, std::string_view path) {
+            return what == operation::write && path.find("purges") != std::string_view::npos;
         });
         for (unsigned i = 0; i < 70'000; ++i) {
             s->invalidate(key_of(i == 100 ? url_of(1) : "http://other/" + std::to_string(i)));
@@ -768,10 +753,8 @@ TEST_SUITE("cache/disk/faults") {
     TEST_CASE("a segment whose beginning failed leaves its number to nobody") {
         auto files = std::make_shared<memory_files>();
         std::atomic<bool> met{false};
-        files->set_hook([&](operation what, std::string_view path) {
-            return what == operation::sync && path == "/store/s-00000000" && !met.exchange(true)
-                       ? failing(boost::system::errc::io_error)
-                       : error_code{};
+        files->fail_when([&](operation what, std::string_view path) {
+            return what == operation::sync && path == "/store/s-00000000" && !met.exchange(true);
         });
         store s{files, smallest_store};
         s.open_and_load();
@@ -805,19 +788,15 @@ TEST_SUITE("cache/disk/faults") {
             REQUIRE(eventually([&] { return s.put(url_of(i), object(url_of(i), 10'000)); }));
         }
         for (const auto failing_now : {operation::open, operation::read}) {
-            files->set_hook([failing_now](operation what, std::string_view path) {
-                return what == failing_now && path == "/store/s-00000000"
-                           ? failing(boost::system::errc::io_error)
-                           : error_code{};
+            files->fail_when([failing_now](operation what, std::string_view path) {
+                return what == failing_now && path == "/store/s-00000000";
             });
             s.open_and_load();
             CHECK_FALSE(s.has("http://there/"));
             std::atomic<bool> journal_fails{true};
-            files->set_hook([&](operation what, std::string_view path) {
+            files->fail_when([&](operation what, std::string_view path) {
                 return what == operation::write && path.starts_with("/store/purges") &&
-                               journal_fails.exchange(false)
-                           ? failing(boost::system::errc::io_error)
-                           : error_code{};
+                       journal_fails.exchange(false);
             });
             s.invalidate("http://other/");
             REQUIRE_FALSE(journal_fails);

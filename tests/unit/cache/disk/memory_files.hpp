@@ -34,6 +34,14 @@ public:
         const std::lock_guard lock{guard_};
         hook_ = std::move(next);
     }
+    /// Whatever operation `condition` says yes to fails, `how`.
+    template <class Condition>
+    void fail_when(Condition condition,
+                   boost::system::errc::errc_t how = boost::system::errc::io_error) {
+        set_hook([condition, how](operation what, std::string_view path) {
+            return condition(what, path) ? boost::system::errc::make_error_code(how) : error_code{};
+        });
+    }
     /// Reads and writes do less than they are asked.
     void set_short_transfers(bool wanted) {
         const std::lock_guard lock{guard_};
