@@ -10,6 +10,7 @@
 // Threads   every member: any number. Stamps are atomic words; the rest never changes.
 
 #include "tests/support/client.hpp"
+#include "tools/mix.hpp"
 
 #include <algorithm>
 #include <array>
@@ -21,6 +22,8 @@
 #include <string_view>
 
 namespace reprise::tests::crash {
+
+using tools::mix;
 
 enum class kind : std::uint8_t {
     small,      ///< up to 16 KB, one in a hundred up to 200 KB; fresh for a day
@@ -126,13 +129,5 @@ private:
     std::array<count, groups> groups_;
     std::array<count, tags> tags_;
 };
-
-/// A 64-bit mix of a number: SplitMix64's finish (Steele, Lea, Flood 2014).
-[[nodiscard]] constexpr std::uint64_t mix(std::uint64_t x) noexcept {
-    x += 0x9e3779b97f4a7c15u;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
 
 }  // namespace reprise::tests::crash

@@ -2,6 +2,8 @@
 // An array of cells of 1 to 32 bits each, without gaps: what fingerprints and small counters lie
 // in.
 
+#include "tools/mix.hpp"
+
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
@@ -62,14 +64,7 @@ private:
     std::vector<std::byte> bytes_;
 };
 
-/// Steele, Lea and Flood's SplitMix64 finaliser: a bijection that looks random. For what needs
-/// more hashes than a key brings.
-constexpr std::uint64_t mix(std::uint64_t x) noexcept {
-    x += 0x9e3779b97f4a7c15;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-    return x ^ (x >> 31);
-}
+using tools::mix;  // for what needs more hashes than a key brings
 
 /// Lemire's range reduction: a word read as a fraction of one, times `range`.
 constexpr std::uint64_t scaled(std::uint64_t word, std::uint64_t range) noexcept {

@@ -2,6 +2,8 @@
 
 #include "tools/bench_filter/harness.hpp"
 
+#include "tools/mix.hpp"
+
 namespace reprise::bench {
 
 namespace {
@@ -9,12 +11,7 @@ namespace {
 volatile std::uint64_t sunk = 0;
 volatile std::uint64_t zero = 0;
 
-std::uint64_t mix(std::uint64_t x) noexcept {
-    x += 0x9e3779b97f4a7c15;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-    return x ^ (x >> 31);
-}
+using tools::mix;
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 #include "tools/fleet/runs.hpp"
 
 #include "proxy/cache/plan.hpp"
+#include "tools/mix.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -12,13 +13,7 @@ namespace reprise::fleet {
 
 namespace {
 
-// Steele, Lea and Flood's mixer (SplittableRandom): neighbouring numbers go anywhere.
-std::uint64_t mixed(std::uint64_t x) noexcept {
-    x += 0x9e3779b97f4a7c15u;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return x ^ x >> 31;
-}
+using tools::mix;
 
 run_result run_one(const replay::recorded_trace& requests,
                    std::span<const std::uint32_t> clients,
@@ -74,9 +69,9 @@ node_number node_for(splitting how,
                      std::uint64_t seed,
                      node_number nodes) noexcept {
     switch (how) {
-    case splitting::random: return static_cast<node_number>(mixed(number ^ mixed(seed)) % nodes);
+    case splitting::random: return static_cast<node_number>(mix(number ^ mix(seed)) % nodes);
     case splitting::turns: return static_cast<node_number>(number % nodes);
-    case splitting::client: return static_cast<node_number>(mixed(client ^ mixed(seed)) % nodes);
+    case splitting::client: return static_cast<node_number>(mix(client ^ mix(seed)) % nodes);
     }
     return 0;
 }
