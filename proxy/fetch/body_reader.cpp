@@ -120,7 +120,10 @@ trouble body_reader::take_buffered(progress& so_far, std::string& trailers) {
 }
 
 awaitable<trouble> body_reader::read_more(progress& so_far) {
-    const auto waited = co_await wait_for_room();
+    auto waited = into_.abandoned() ? ended::gone : ended::keep;
+    if (into_.producer_must_pause()) {
+        waited = co_await wait_for_room();
+    }
     if (waited != ended::keep) {
         co_return at_.cut_short("every client has left");
     }

@@ -157,8 +157,10 @@ bool exchange::compose() {
 }
 
 awaitable<ended> exchange::run() {
+    giver by{*this};
     for (;;) {
-        auto came = co_await give();
+        (void)compose();
+        auto came = co_await std::visit(by, answer_);
         if (auto* next = std::get_if<answer>(&came)) {
             take_instead(std::move(*next));
             continue;
@@ -176,12 +178,6 @@ void exchange::take_instead(answer next) {
         !std::holds_alternative<answers::body_on_disk>(answer_)) {
         x_.out.drop_pieces();
     }
-}
-
-awaitable<ended_or_next> exchange::give() {
-    (void)compose();
-    giver by{*this};
-    co_return co_await std::visit(by, answer_);
 }
 
 awaitable<ended_or_next> exchange::send_composed() {

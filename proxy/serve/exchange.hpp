@@ -34,7 +34,6 @@ private:
     void find_answer();
     void ask_store();
     [[nodiscard]] bool compose();
-    [[nodiscard]] awaitable<ended_or_next> give();
     void take_instead(answer next);
     struct giver;
     [[nodiscard]] awaitable<ended_or_next> look_on_disk();

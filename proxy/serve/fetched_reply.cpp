@@ -21,7 +21,7 @@ awaitable<ended_or_next> fetched_reply::give(const answers::fetched& what) {
         order_->validate_nothing();
         ask_as_the_client_does(x_, *order_);
         x_.sending = nullptr;
-        co_return co_await give_alone();
+        return give_alone();
     }
     const bool of_parts = x_.stored.what == cache::lookup::present && x_.stored.response->parts;
     if (of_parts && x_.verdict.what != cache::ruling::validate) {
@@ -32,10 +32,7 @@ awaitable<ended_or_next> fetched_reply::give(const answers::fetched& what) {
     order_->may_ask_siblings = order_->may_use_parents && facts.is_get && !order_->replaces &&
                                !facts.has_authorization && !facts.has_cookie &&
                                !facts.asked.no_cache;
-    if (must_be_alone()) {
-        co_return co_await give_alone();
-    }
-    co_return co_await give_together();
+    return must_be_alone() ? give_alone() : give_together();
 }
 
 // A client whose copy still holds gets a 304, and of that nothing can be stored. So where the

@@ -129,13 +129,13 @@ awaitable<ended> resume_alone(exchange_state& x,
 
 }  // namespace
 
+bool has_next(exchange_state& x, cache::fetch_reader& reader) {
+    reader.next(x.memory.report, body_batch);
+    return x.memory.report.what != news::nothing;
+}
+
 awaitable<ended> next_of(exchange_state& x, cache::fetch_reader& reader) {
-    auto& came = x.memory.report;
-    for (;;) {
-        reader.next(came, body_batch);
-        if (came.what != news::nothing) {
-            co_return ended::keep;
-        }
+    while (!has_next(x, reader)) {
         if (x.out.has_pieces()) {
             const auto sent = co_await x.out.send();
             if (sent != ended::keep) {
@@ -147,15 +147,18 @@ awaitable<ended> next_of(exchange_state& x, cache::fetch_reader& reader) {
             co_return x.out.leave();
         }
     }
+    co_return ended::keep;
 }
 
 awaitable<relayed> relay_body(exchange_state& x, cache::fetch_reader& reader, body_rules rules) {
     auto& came = x.memory.report;
     std::string chunk_line;
     for (;;) {
-        const auto waited = co_await next_of(x, reader);
-        if (waited != ended::keep) {
-            co_return relayed::gone;
+        if (!has_next(x, reader)) {
+            const auto waited = co_await next_of(x, reader);
+            if (waited != ended::keep) {
+                co_return relayed::gone;
+            }
         }
         bool over = false;
         switch (came.what) {
@@ -198,7 +201,10 @@ awaitable<relayed> relay_body(exchange_state& x, cache::fetch_reader& reader, bo
         case news::upgraded: co_return relayed::out_of_order;
         }
         if (x.out.has_pieces()) {
-            const auto sent = co_await x.out.send();
+            auto sent = x.out.try_send();
+            if (!sent) {
+                sent = co_await x.out.send();
+            }
             if (sent != ended::keep) {
                 co_return relayed::gone;
             }

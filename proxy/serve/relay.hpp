@@ -10,8 +10,9 @@
 
 namespace reprise::proxy::serve {
 
-/// Waits for the fetch's next event (x.memory.report), after sending what is composed. Anything
-/// but `keep`: nobody waits any more.
+/// The fetch's next event (x.memory.report), if there is one.
+[[nodiscard]] bool has_next(exchange_state& x, cache::fetch_reader& reader);
+/// Waits for it, after sending what is composed. Anything but `keep`: nobody waits any more.
 [[nodiscard]] awaitable<ended> next_of(exchange_state& x, cache::fetch_reader& reader);
 
 /// How a body's bytes go out.

@@ -46,17 +46,28 @@ std::optional<ended> reply::send_now() {
     return end();
 }
 
+std::optional<ended> reply::try_send() {
+    if (!to_.send_now(pieces_)) {
+        return std::nullopt;
+    }
+    return sent(failed() ? ended::gone : ended::keep);
+}
+
 awaitable<ended> reply::send() {
     const auto& options = now_.options;
     const reply_sink::pace owed{options.limits.body_rate, options.timeouts.client_body};
-    const auto sent = co_await to_.send(pieces_, owed);
+    const auto how = co_await to_.send(pieces_, owed);
+    co_return sent(how);
+}
+
+ended reply::sent(ended how) {
     book_.settle();
     book_.note_first_byte();
-    if (sent == ended::gone) {
+    if (how == ended::gone) {
         keeps = false;
         book_.how = outcome::client_gone;
     }
-    co_return sent;
+    return how;
 }
 
 awaitable<ended> reply::end_sending() {

@@ -53,8 +53,10 @@ public:
     /// Forgets what is composed and not sent.
     void drop_pieces() noexcept { pieces_.clear(); }
 
-    /// Sends what the kernel takes. None: send() has to go on.
+    /// As try_send, and then it has ended.
     [[nodiscard]] std::optional<ended> send_now();
+    /// Sends what the kernel takes of what is composed. None: send() has to go on.
+    [[nodiscard]] std::optional<ended> try_send();
     /// Sends what is composed. `gone`: the client took too little for too long, or left.
     [[nodiscard]] awaitable<ended> send();
     /// Behind a reply that ends with the connection: says that nothing follows, while the request's
@@ -81,6 +83,8 @@ public:
     [[nodiscard]] bool failed() const noexcept { return to_.failed(); }
 
 private:
+    ended sent(ended how);
+
     reply_sink& to_;
     reply_sink::pieces& pieces_;
     std::string& fields_;
