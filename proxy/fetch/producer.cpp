@@ -154,7 +154,9 @@ awaitable<void> producer::pass_body(cache::head_ptr published) {
     }
     count_finished();
     into_.producer_finish(std::move(trailers));
-    co_await at_.finish_upload();
+    if (at_.uploads()) {
+        co_await at_.finish_upload();
+    }
     at_.give_back();
 }
 
@@ -231,7 +233,9 @@ awaitable<void> producer::run() {
     sources_.stop_asking();
     into_.producer_left();
     at_.patience.clear();
-    co_await at_.settle_upload();
+    if (at_.uploads()) {
+        co_await at_.settle_upload();
+    }
     at_.let_go();
     if (order_->listed) {
         w_.common.fetches.remove(order_->key, order_->into);

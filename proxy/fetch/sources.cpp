@@ -198,19 +198,18 @@ void sources::note_parent_answered() {
     }
 }
 
-// While siblings are asked too, their answer must not wait for a connection.
-awaitable<attempt<net::origin_lease>> sources::acquire(bool fresh_only, steady_time until) {
-    auto& o = order_;
+net::origin_address sources::address() const {
     const auto* via = parent();
-    const auto to = via != nullptr
-                        ? net::origin_address{via->host, via->port, true, via->https}
-                        : net::origin_address{o.connect_host, o.connect_port, o.exempt, false};
-    if (!fresh_only) {
-        auto kept = w_.origins.try_acquire(to, o.charged_to);
-        if (kept) {
-            co_return std::move(kept);
-        }
-    }
+    return via != nullptr ? net::origin_address{via->host, via->port, true, via->https}
+                          : net::origin_address{
+                                order_.connect_host, order_.connect_port, order_.exempt, false};
+}
+
+// While siblings are asked too, their answer must not wait for a connection.
+awaitable<attempt<net::origin_lease>> sources::acquire(net::origin_address to,
+                                                       bool fresh_only,
+                                                       steady_time until) {
+    auto& o = order_;
     if (!at_.rivals) {
         co_return co_await w_.origins.acquire(to, fresh_only, until, o.charged_to);
     }
@@ -247,7 +246,14 @@ awaitable<trouble> sources::connect(bool fresh_only) {
     for (;;) {
         const auto begun = steady_now();
         const auto until = begun + order_.now_settings->options.timeouts.origin_connect;
-        auto leased = co_await acquire(fresh_only, until);
+        const auto to = address();
+        if (!fresh_only) {
+            here_.lease = w_.origins.try_acquire(to, order_.charged_to);
+            if (here_.lease) {
+                co_return std::nullopt;
+            }
+        }
+        auto leased = co_await acquire(to, fresh_only, until);
         if (leased) {
             here_.lease = std::move(*leased);
             co_return std::nullopt;

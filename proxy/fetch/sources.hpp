@@ -48,7 +48,10 @@ private:
     [[nodiscard]] awaitable<bool> wait_for_siblings(steady_time until);
     void adopt_sibling();
     [[nodiscard]] awaitable<head_end> ask_origins();
-    [[nodiscard]] awaitable<attempt<net::origin_lease>> acquire(bool fresh_only, steady_time until);
+    [[nodiscard]] net::origin_address address() const;
+    [[nodiscard]] awaitable<attempt<net::origin_lease>> acquire(net::origin_address to,
+                                                                bool fresh_only,
+                                                                steady_time until);
     [[nodiscard]] awaitable<trouble> connect(bool fresh_only);
     [[nodiscard]] awaitable<trouble> connect_and_send(bool fresh_only);
     void blame_parent(steady_time begun, const failure& why);

@@ -60,7 +60,7 @@ awaitable<void> upstream::finish_upload() {
 }
 
 awaitable<void> upstream::settle_upload() {
-    if (!body_ || !upload_started_) {
+    if (!upload_started_) {
         co_return;
     }
     watch_.end();
@@ -78,7 +78,13 @@ awaitable<void> upstream::settle_upload() {
 awaitable<void> upstream::send(const std::string& wire) {
     awaits_head_ = true;
     patience.expire_after(order_->now_settings->options.timeouts.origin_head);
-    const auto error = co_await net::write_all(from.lease.socket(), asio::buffer(wire));
+    auto& socket = from.lease.socket();
+    const auto bytes = asio::buffer(wire);
+    error_code error;
+    const auto taken = socket.try_write(bytes, error);
+    if (!error && taken < wire.size()) {
+        error = co_await net::write_all(socket, bytes + taken);
+    }
     if (error) {
         co_return;
     }

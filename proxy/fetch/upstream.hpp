@@ -82,6 +82,8 @@ public:
 
     /// The request's body is not out yet.
     [[nodiscard]] bool body_is_pending() const noexcept;
+    /// The request's body has begun to go out.
+    [[nodiscard]] bool uploads() const noexcept { return upload_started_; }
     /// Behind a whole response: until the body has gone out, or the origin or the client ends it.
     [[nodiscard]] awaitable<void> finish_upload();
     /// Ends the upload.
