@@ -70,7 +70,7 @@ std::string wrapped(std::string_view text, std::size_t indent) {
 
 constexpr std::string_view markdown_head = R"(# Settings
 
-<!-- Made by tools/config_reference from the table in settings.cpp; do not edit. -->
+<!-- Made by tools/config_reference from the tables in *settings.cpp; do not edit. -->
 
 `reprise --config FILE` reads one JSON object; `//` and `/* */` comments are allowed. What it does
 not mention keeps its default. `reprise --check-config --config FILE` reports every mistake at once;
