@@ -214,9 +214,11 @@ awaitable<trouble> body_reader::go_on_elsewhere() {
 }
 
 awaitable<trouble> body_reader::read(std::string& trailers) {
-    if (at_.from.sibling) {
-        passed_ = std::make_unique<prefix_hash>();
-    }
+    return at_.from.sibling ? read_of_sibling(trailers) : read_one(trailers);
+}
+
+awaitable<trouble> body_reader::read_of_sibling(std::string& trailers) {
+    passed_ = std::make_unique<prefix_hash>();
     auto wrong = co_await read_one(trailers);
     if (wrong && at_.from.sibling && !into_.abandoned()) {
         wrong = co_await go_on_elsewhere();

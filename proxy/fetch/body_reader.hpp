@@ -35,6 +35,7 @@ private:
         http::chunked_decoder decoder;
         bool over;  ///< it has sent all of its body
     };
+    [[nodiscard]] awaitable<trouble> read_of_sibling(std::string& trailers);
     [[nodiscard]] awaitable<trouble> read_one(std::string& trailers);
     [[nodiscard]] awaitable<trouble> read_more(progress& so_far);
     [[nodiscard]] trouble take_buffered(progress& so_far, std::string& trailers);

@@ -35,9 +35,32 @@ public:
           sources_{w, *order_, at_},
           keeping_{w, *order_, into_} {}
 
-    awaitable<void> run();
+    /// An order from its beginning to its end.
+    static awaitable<void> run(thread::worker& w, std::shared_ptr<fetch_order> order) {
+        producer one{w, std::move(order)};
+        one.begin();
+        std::optional<failure> broken;
+        try {
+            do {  // twice at most: the second request does not validate
+                one.refetch_ = false;
+                co_await one.fetch_once();
+            } while (one.refetch_);
+        } catch (const std::bad_alloc&) {
+            broken = failure{failure_code::out_of_memory, ""};
+        } catch (const std::exception& what) {
+            broken = failure{failure_code::internal, what.what()};
+        }
+        one.end(std::move(broken));
+        if (one.at_.uploads()) {
+            co_await one.at_.settle_upload();
+        }
+        one.leave();
+    }
 
 private:
+    void begin();
+    void end(std::optional<failure> broken);
+    void leave();
     awaitable<void> fetch_once();
     [[nodiscard]] trouble switch_protocols();
     [[nodiscard]] bool adopt_not_modified(bool dubious);
@@ -208,7 +231,7 @@ awaitable<void> producer::fetch_once() {
     co_await pass_body(std::move(published));
 }
 
-awaitable<void> producer::run() {
+void producer::begin() {
     // Posting is all that the stop function may do: it is called under the fetch's lock, on any
     // thread.
     auto stop = [reader = at_.control, ex = w_.io.get_executor()] {
@@ -216,35 +239,22 @@ awaitable<void> producer::run() {
     };
     into_.producer_is(at_.ready.handle(), std::move(stop));
     keeping_.begin();
-    std::optional<failure> broken;
-    try {
-        do {  // twice at most: the second request does not validate
-            refetch_ = false;
-            co_await fetch_once();
-        } while (refetch_);
-    } catch (const std::bad_alloc&) {
-        broken = failure{failure_code::out_of_memory, ""};
-    } catch (const std::exception& what) {
-        broken = failure{failure_code::internal, what.what()};
-    }
+}
+
+void producer::end(std::optional<failure> broken) {
     if (broken) {
         fail(std::move(*broken));
     }
     sources_.stop_asking();
     into_.producer_left();
     at_.patience.clear();
-    if (at_.uploads()) {
-        co_await at_.settle_upload();
-    }
+}
+
+void producer::leave() {
     at_.let_go();
     if (order_->listed) {
         w_.common.fetches.remove(order_->key, order_->into);
     }
-}
-
-awaitable<void> run_producer(thread::worker& w, std::shared_ptr<fetch_order> order) {
-    producer one{w, std::move(order)};
-    co_await one.run();
 }
 
 }  // namespace
@@ -261,7 +271,7 @@ void start_producer(thread::worker& w, std::shared_ptr<fetch_order> order) {
             }
         }
     };
-    asio::co_spawn(w.io, run_producer(w, std::move(order)), std::move(on_end));
+    asio::co_spawn(w.io, producer::run(w, std::move(order)), std::move(on_end));
 }
 
 }  // namespace reprise::proxy::fetch

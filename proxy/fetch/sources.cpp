@@ -205,11 +205,18 @@ net::origin_address sources::address() const {
                                 order_.connect_host, order_.connect_port, order_.exempt, false};
 }
 
+// False: there is none to whoever is asked next.
+bool sources::take_idle(bool fresh_only) {
+    if (!fresh_only) {
+        here_.lease = w_.origins.try_acquire(address(), order_.charged_to);
+    }
+    return !fresh_only && here_.lease;
+}
+
 // While siblings are asked too, their answer must not wait for a connection.
-awaitable<attempt<net::origin_lease>> sources::acquire(net::origin_address to,
-                                                       bool fresh_only,
-                                                       steady_time until) {
+awaitable<attempt<net::origin_lease>> sources::acquire(bool fresh_only, steady_time until) {
     auto& o = order_;
+    const auto to = address();
     if (!at_.rivals) {
         co_return co_await w_.origins.acquire(to, fresh_only, until, o.charged_to);
     }
@@ -246,14 +253,10 @@ awaitable<trouble> sources::connect(bool fresh_only) {
     for (;;) {
         const auto begun = steady_now();
         const auto until = begun + order_.now_settings->options.timeouts.origin_connect;
-        const auto to = address();
-        if (!fresh_only) {
-            here_.lease = w_.origins.try_acquire(to, order_.charged_to);
-            if (here_.lease) {
-                co_return std::nullopt;
-            }
+        if (take_idle(fresh_only)) {
+            co_return std::nullopt;
         }
-        auto leased = co_await acquire(to, fresh_only, until);
+        auto leased = co_await acquire(fresh_only, until);
         if (leased) {
             here_.lease = std::move(*leased);
             co_return std::nullopt;
@@ -265,9 +268,11 @@ awaitable<trouble> sources::connect(bool fresh_only) {
 }
 
 awaitable<trouble> sources::connect_and_send(bool fresh_only) {
-    auto wrong = co_await connect(fresh_only);
-    if (wrong) {
-        co_return wrong;
+    if (!take_idle(fresh_only)) {
+        auto wrong = co_await connect(fresh_only);
+        if (wrong) {
+            co_return wrong;
+        }
     }
     if (here_.lease.reused()) {
         w_.counts.origin_reused.add();
@@ -282,7 +287,10 @@ awaitable<trouble> sources::connect_and_send(bool fresh_only) {
     here_.came.sent = steady_now();
     const auto to = parent() != nullptr ? next_hop::parent : next_hop::origin;
     const auto wire = wire_of(order_, to, validate_, w_.common.pseudonym, here_.came.requested);
-    co_await at_.send(wire);
+    const auto left = at_.send_now(wire);
+    if (!left.empty()) {
+        co_await at_.send(left);
+    }
     co_return std::nullopt;
 }
 

@@ -49,9 +49,8 @@ private:
     void adopt_sibling();
     [[nodiscard]] awaitable<head_end> ask_origins();
     [[nodiscard]] net::origin_address address() const;
-    [[nodiscard]] awaitable<attempt<net::origin_lease>> acquire(net::origin_address to,
-                                                                bool fresh_only,
-                                                                steady_time until);
+    [[nodiscard]] bool take_idle(bool fresh_only);
+    [[nodiscard]] awaitable<attempt<net::origin_lease>> acquire(bool fresh_only, steady_time until);
     [[nodiscard]] awaitable<trouble> connect(bool fresh_only);
     [[nodiscard]] awaitable<trouble> connect_and_send(bool fresh_only);
     void blame_parent(steady_time begun, const failure& why);

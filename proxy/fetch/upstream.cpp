@@ -75,20 +75,30 @@ awaitable<void> upstream::settle_upload() {
     co_await body_->over(upload::waiter::producer);
 }
 
-awaitable<void> upstream::send(const std::string& wire) {
+std::string_view upstream::send_now(std::string_view wire) {
     awaits_head_ = true;
     patience.expire_after(order_->now_settings->options.timeouts.origin_head);
-    auto& socket = from.lease.socket();
-    const auto bytes = asio::buffer(wire);
     error_code error;
-    const auto taken = socket.try_write(bytes, error);
-    if (!error && taken < wire.size()) {
-        error = co_await net::write_all(socket, bytes + taken);
-    }
+    const auto taken = from.lease.socket().try_write(asio::buffer(wire), error);
+    w_.counts.bytes_to_origins.add(taken);
     if (error) {
-        co_return;
+        return {};
     }
-    w_.counts.bytes_to_origins.add(wire.size());
+    if (taken == wire.size()) {
+        head_is_out();
+    }
+    return wire.substr(taken);
+}
+
+awaitable<void> upstream::send(std::string_view left) {
+    const auto error = co_await net::write_all(from.lease.socket(), asio::buffer(left));
+    if (!error) {
+        w_.counts.bytes_to_origins.add(left.size());
+        head_is_out();
+    }
+}
+
+void upstream::head_is_out() {
     if (body_ && !upload_started_ && !into_.abandoned() && !body_->stopping()) {
         begin_upload();
     }

@@ -65,9 +65,11 @@ public:
     [[nodiscard]] bool is_overtaken() const noexcept { return rivals && rivals->has_answer(); }
     /// The connection in `from` is read from now on.
     void begin_reading() { control->reading = &from.lease.socket(); }
-    /// Sends a head, and begins to send the body behind it. That it can't be written is no failure
-    /// yet: an origin may have answered and closed, and reading tells.
-    [[nodiscard]] awaitable<void> send(const std::string& wire);
+    /// Sends a head, and begins to send the body behind it. What the kernel does not take now is
+    /// left for send(). That it can't be written is no failure yet: an origin may have answered and
+    /// closed, and reading tells.
+    [[nodiscard]] std::string_view send_now(std::string_view wire);
+    [[nodiscard]] awaitable<void> send(std::string_view left);
     /// A final head, or 101's, into from.came.head; 1xx are passed on.
     [[nodiscard]] awaitable<head_end> read_head();
     /// Reads once. Nothing, with an error: it ended, or one of those above ended it.
@@ -92,6 +94,7 @@ public:
     bool answered_early = false;  ///< the response came before the request's body was out
 
 private:
+    void head_is_out();
     [[nodiscard]] head_end no_head() const;
     [[nodiscard]] trouble pass_interim(unsigned count);
     void begin_upload();

@@ -166,7 +166,10 @@ awaitable<ended> exchange::run() {
             continue;
         }
         x_.book.note_answered();
-        const auto how = co_await finish_request_body(x_, std::get<ended>(came));
+        auto how = std::get<ended>(came);
+        if (x_.upload || x_.asked.has_body()) {
+            how = co_await finish_request_body(x_, how);
+        }
         co_return how == ended::keep && !x_.out.keeps ? ended::close : how;
     }
 }

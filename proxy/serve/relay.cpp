@@ -137,9 +137,12 @@ bool has_next(exchange_state& x, cache::fetch_reader& reader) {
 awaitable<ended> next_of(exchange_state& x, cache::fetch_reader& reader) {
     while (!has_next(x, reader)) {
         if (x.out.has_pieces()) {
-            const auto sent = co_await x.out.send();
+            auto sent = x.out.try_send();
+            if (!sent) {
+                sent = co_await x.out.send();
+            }
             if (sent != ended::keep) {
-                co_return sent;
+                co_return *sent;
             }
         }
         const auto waited = co_await x.out.wait();

@@ -34,9 +34,6 @@ awaitable<ended> finish_request_body(exchange_state& x, ended answered) {
         co_await x.upload->over(fetch::upload::waiter::exchange);
     }
     if (!x.upload) {
-        if (!x.asked.has_body()) {
-            co_return answered;
-        }
         if (x.asked.body.kind != body_kind::length || answered != ended::keep) {
             co_return answered == ended::gone ? ended::gone : ended::close;
         }

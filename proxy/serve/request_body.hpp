@@ -13,7 +13,7 @@ namespace reprise::proxy::serve {
 
 /// What is left of a request's body behind the reply: what an origin still reads goes on; little is
 /// drained; else the connection ends. `keep` when nothing of it stands in front of the next
-/// request.
+/// request. @pre there is a body
 [[nodiscard]] awaitable<ended> finish_request_body(exchange_state& x, ended answered);
 
 }  // namespace reprise::proxy::serve
