@@ -305,6 +305,7 @@ head_result parse(std::string_view bytes,
     }
     if (!seen || where.at != nullptr) {
         out.fields.clear();
+        out.fields.reserve(16);  // one allocation, if any: most heads have no more
         where = scan(bytes.data(), bytes.data() + bytes.size(), out, limits);
     }
     if (where.at != nullptr) {
