@@ -37,22 +37,36 @@ awaitable<upload::phase> upload::fill() {
     const auto into = asio::buffer(room.data(), std::min(room.size(), piece_size));
     auto token = asio::bind_cancellation_slot(cancel_.slot(), use_tuple);
     const auto [error, got] = co_await client_.socket().async_read_some(into, std::move(token));
+    if (abandoned_) {
+        co_return phase::stopped;
+    }
+    // It may have been stopped since the bytes were read: they have left the socket all the same.
+    client_.note_read(got);
     if (stopping_) {
         co_return phase::stopped;
     }
     if (got == 0) {
         co_return phase::client_failed;
     }
-    client_.note_read(got);
     go();  // it does not wait any longer
     patience_.progress(got);
     co_return phase::running;
 }
 
+void upload::take(std::size_t bytes) {
+    client_.input().consume(bytes);
+    taken_ += bytes;
+}
+
 awaitable<upload::phase> upload::send(net::byte_stream& origin,
                                       std::array<asio::const_buffer, 3> parts) {
     const auto began = steady_now();
+    lent_ = std::move(client_.input());
     const auto error = co_await net::write_all(origin, parts);
+    if (abandoned_) {
+        co_return phase::stopped;
+    }
+    client_.input() = std::move(lent_);
     if (error) {
         co_return phase::origin_failed;
     }
@@ -65,13 +79,11 @@ awaitable<upload::phase> upload::send(net::byte_stream& origin,
     co_return phase::running;
 }
 
-// A piece is consumed before it is sent: nobody else touches the buffer meanwhile, and what the
-// origin did not take is lost to it either way.
+// A piece is consumed before it is sent: what the origin did not take is lost to it either way.
 awaitable<upload::phase> upload::pass_counted(net::byte_stream* origin) {
-    auto& input = client_.input();
-    const auto piece = input.data().substr(
+    const auto piece = client_.input().data().substr(
         0, static_cast<std::size_t>(std::min<std::uint64_t>(left_, piece_size)));
-    input.consume(piece.size());
+    take(piece.size());
     left_ -= piece.size();
     if (origin == nullptr) {
         co_return phase::running;
@@ -81,13 +93,12 @@ awaitable<upload::phase> upload::pass_counted(net::byte_stream* origin) {
 }
 
 awaitable<upload::phase> upload::pass_chunk(net::byte_stream* origin) {
-    auto& input = client_.input();
-    const auto step = decoder_.feed(input.data().substr(0, piece_size));
+    const auto step = decoder_.feed(client_.input().data().substr(0, piece_size));
     if (step.error != nullptr) {
         why_ = failure{failure_code::bad_request, step.error};
         co_return phase::bad_framing;
     }
-    input.consume(step.consumed);
+    take(step.consumed);
     if (origin != nullptr && (!step.data.empty() || step.done)) {
         std::string frame;
         std::string last;
@@ -113,8 +124,8 @@ awaitable<upload::phase> upload::pass_chunk(net::byte_stream* origin) {
 // One loop for both uses: with an origin the body is sent on, without one it is dropped.
 awaitable<void> upload::pass(net::byte_stream* origin, std::uint64_t most) {
     phase_ = phase::running;
-    auto& input = client_.input();
-    if (!input.empty() || origin == nullptr) {
+    taken_ = 0;
+    if (!client_.input().empty() || origin == nullptr) {
         asks_first_ = false;
     }
     if (asks_first_) {
@@ -123,22 +134,18 @@ awaitable<void> upload::pass(net::byte_stream* origin, std::uint64_t most) {
         begin_patience();
     }
     const bool counted = framing_.kind == http::body_kind::length;
-    std::uint64_t taken = 0;
     auto how = phase::running;
     while (how == phase::running) {
-        const auto before = input.size();
         if (counted && left_ == 0) {
             how = phase::done;
-        } else if (stopping_ || taken > most) {
+        } else if (stopping_ || taken_ > most) {
             how = phase::stopped;
-        } else if (before == 0) {
+        } else if (client_.input().empty()) {
             how = co_await fill();
         } else if (counted) {
             how = co_await pass_counted(origin);
-            taken += before - input.size();
         } else {
             how = co_await pass_chunk(origin);
-            taken += before - input.size();
         }
     }
     end(how);
@@ -157,6 +164,11 @@ void upload::give_up() {
         end(phase::origin_failed);
         tell_ended();
     }
+}
+
+void upload::abandon() {
+    abandoned_ = true;
+    stop();
 }
 
 awaitable<void> upload::run(std::shared_ptr<upload> self, net::byte_stream& origin) {

@@ -57,8 +57,10 @@ public:
     [[nodiscard]] bool awaits_word() const noexcept { return asks_first_; }
 
     /// Ends a run that waits for the client; one that waits for the origin ends when its socket is
-    /// closed.
+    /// closed. What has been read is counted: drain() may go on behind it.
     void stop();
+    /// The same, and the client is not touched any more: it may go now.
+    void abandon();
     /// Ends a run that threw.
     void give_up();
     enum class waiter : std::uint8_t { producer, exchange };
@@ -88,10 +90,14 @@ private:
     [[nodiscard]] awaitable<void> pass(net::byte_stream* origin, std::uint64_t most);
     void begin_patience() { patience_.guard_rate(bytes_per_second_, timeout_); }
     void end(phase how) noexcept { phase_ = how; }
+    /// The first `bytes` of the client's input are the upload's.
+    void take(std::size_t bytes);
     void tell_ended();
 
-    // Not touched once stop() was called: the exchange that owns it may have ended by an exception.
-    net::client_stream& client_;
+    net::client_stream& client_;  // not touched once it is abandoned
+    // The client's input while a piece of it is sent: the origin may take longer than the client
+    // lives.
+    net::read_buffer lent_;
     executor executor_;
     http::body_framing framing_;
     http::chunked_decoder decoder_;
@@ -103,9 +109,11 @@ private:
     net::wakeup over_for_exchange_;
     phase phase_ = phase::untouched;
     bool stopping_ = false;
+    bool abandoned_ = false;
     bool threw_ = false;
     bool asks_first_;
     std::uint64_t left_;
+    std::uint64_t taken_ = 0;  // in this pass
     std::uint64_t passed_on_ = 0;
     failure why_;
 };

@@ -63,7 +63,7 @@ struct exchange::giver {
 
 exchange::~exchange() {
     if (x_.upload) {
-        x_.upload->stop();
+        x_.upload->abandon();
     }
     auto& book = x_.book;
     // Whatever was meant to be said of it, an answer that is not whole by now never will be.

@@ -1,0 +1,116 @@
+#include "proxy/fetch/upload.hpp"
+#include "tests/unit/net/loop.hpp"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+
+using namespace reprise::proxy;
+using namespace reprise::proxy::net;
+using fetch::upload;
+
+namespace {
+
+/// A client with a body on its way to an origin, both at the far ends of sockets.
+struct upload_bench : test_loop {
+    socket_pair from = connected_pair(io);
+    socket_pair to = connected_pair(io);
+    std::unique_ptr<client_stream> client = std::make_unique<client_stream>(
+        byte_stream{std::move(from.ours)}, timer);
+    byte_stream origin{std::move(to.ours)};
+    std::shared_ptr<upload> body;
+    bool ended = false;
+
+    void begin(const http::body_framing& framing) {
+        body = std::make_shared<upload>(*client, framing, reprise::config::options{}, false, timer);
+        asio::co_spawn(io, upload::run(body, origin), [this](std::exception_ptr) { ended = true; });
+    }
+    void says(const std::string& bytes) { asio::write(from.theirs, asio::buffer(bytes)); }
+};
+
+http::body_framing of_length(std::uint64_t bytes) {
+    http::body_framing framing;
+    framing.kind = http::body_kind::length;
+    framing.length = bytes;
+    return framing;
+}
+
+http::body_framing in_chunks() {
+    http::body_framing framing;
+    framing.kind = http::body_kind::chunked;
+    return framing;
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("fetch/upload");
+
+TEST_CASE("what was read when it is stopped is counted: the next request begins where it begins") {
+    struct one {
+        http::body_framing framing;
+        std::string body;
+    };
+    for (const auto& [framing, text] : {one{of_length(5'000), std::string(5'000, 'b')},
+                                        one{in_chunks(), "5\r\nhello\r\n3\r\nabc\r\n0\r\n\r\n"}}) {
+        upload_bench bench;
+        bench.says(text + "GET /next");
+        bench.begin(framing);
+        // The body is there: it is read at once, and only who reads it does not know of it yet.
+        (void)bench.io.poll_one();
+        bench.body->stop();
+        bench.run_until([&] { return bench.ended; });
+        REQUIRE(bench.body->state() == upload::phase::stopped);
+        CHECK(bench.finish(upload::drain(bench.body, 100'000)) == ended::keep);
+        std::string next{bench.client->input().data()};
+        std::array<char, 100> rest;
+        error_code none;
+        next.append(rest.data(), bench.client->socket().try_read(asio::buffer(rest), none));
+        CHECK(next == "GET /next");
+    }
+}
+
+TEST_CASE("a piece that an origin does not take outlives its client") {
+    for (const bool counted : {true, false}) {
+        upload_bench bench;
+        std::string text;
+        for (std::size_t i = 0; i < (16u << 20); ++i) {
+            text += static_cast<char>('a' + i % 26);
+        }
+        bench.begin(counted ? of_length(text.size()) : in_chunks());
+        std::string head = counted ? "" : "1000000\r\n";
+        std::size_t said = 0;
+        error_code full;
+        bench.from.theirs.non_blocking(true);
+        for (unsigned in_vain = 0; in_vain < 50;) {
+            const auto sending = head.empty() ? std::string_view{text}.substr(said)
+                                              : std::string_view{head};
+            const auto some = bench.from.theirs.write_some(asio::buffer(sending), full);
+            said += head.empty() ? some : 0;
+            head.erase(0, some);
+            in_vain = some == 0 ? in_vain + 1 : 0;
+            bench.run_for(std::chrono::milliseconds{1});
+        }
+        REQUIRE(bench.body->state() == upload::phase::running);
+        bench.body->abandon();
+        bench.client.reset();
+        const std::string other(1u << 20, '!');  // where its buffer was
+        std::string heard;
+        while (!bench.ended) {
+            std::array<char, 65536> block;
+            bench.to.theirs.non_blocking(true);
+            error_code none;
+            heard.append(block.data(), bench.to.theirs.read_some(asio::buffer(block), none));
+            bench.run_for(std::chrono::milliseconds{1});
+        }
+        CHECK(bench.body->state() == upload::phase::stopped);
+        if (counted) {
+            CHECK(heard == std::string_view{text}.substr(0, heard.size()));
+        }
+        CHECK(heard.find('!') == std::string::npos);
+    }
+}
+
+TEST_SUITE_END();
