@@ -22,6 +22,7 @@
 #include <pthread.h>
 #include <stdexcept>
 #include <sys/socket.h>
+#include <system_error>
 
 // Builds everything that settings ask for, starts the threads, and ends them in an order in which
 // nothing outlives what it uses. The accept loops of the workers are here too.
@@ -87,7 +88,90 @@ void refuse_taken(asio::io_context& io, const config::endpoint& where) {
     }
 }
 
-awaitable<void> accept_clients(thread::worker& w, acceptor& from, std::size_t index) {
+// Work that may hang in a disk, each piece on a thread of its own and waited for up to a moment.
+class endings {
+public:
+    endings() = default;
+    endings(const endings&) = delete;
+    endings& operator=(const endings&) = delete;
+    ~endings() {
+        for (auto& one : all_) {
+            if (one.thread.joinable()) {
+                one.thread.detach();
+            }
+        }
+    }
+
+    /// Where there is no thread to be had it is done here.
+    void begin(std::string what, std::function<void()> work) {
+        const auto task = std::make_shared<std::packaged_task<void()>>(std::move(work));
+        auto& one = all_.emplace_back(std::move(what), task->get_future());
+        try {
+            one.thread = std::thread{[task] { (*task)(); }};
+        } catch (const std::system_error&) {
+            (*task)();
+        }
+    }
+    /// Those that have not ended; their threads are left alone: the process must end without them.
+    [[nodiscard]] std::vector<std::string> wait(steady_time until) {
+        std::vector<std::string> hanging;
+        for (auto& one : all_) {
+            if (one.done.wait_until(until) == std::future_status::ready) {
+                if (one.thread.joinable()) {
+                    one.thread.join();
+                }
+                one.done.get();  // throws what the work threw
+            } else {
+                one.thread.detach();
+                hanging.push_back(one.what);
+            }
+        }
+        return hanging;
+    }
+
+private:
+    struct ending {
+        ending(std::string of, std::future<void> end) : what{std::move(of)}, done{std::move(end)} {}
+        std::string what;
+        std::future<void> done;
+        std::thread thread;
+    };
+    std::vector<ending> all_;
+};
+
+}  // namespace
+
+struct server::listening_worker {
+    listening_worker(std::size_t index, thread::common_state& shared, thread::settings_ptr initial)
+        : w{index, shared, std::move(initial)} {}
+
+    void accept(std::size_t index);
+    /// Its thread's. A socket that listens must not be left without anybody who accepts.
+    void accept_again();
+
+    // A loop that ends by an exception ends for want of memory: nobody may be told of it then, since
+    // that takes some too. So it is seen by its frame's end.
+    struct loop_end {
+        listening_worker& of;
+        std::size_t index;
+        ~loop_end() {
+            of.accepting[index] = false;
+            of.lost = true;
+        }
+    };
+    [[nodiscard]] awaitable<void> accept_clients(std::size_t index);
+
+    std::vector<bool> accepting;    // one for each listener
+    std::atomic<bool> lost{false};  // the loop of one has ended
+    thread::worker w;
+    std::vector<acceptor> listeners;
+    std::thread thread;
+    std::atomic<bool> ended{false};
+};
+
+awaitable<void> server::listening_worker::accept_clients(std::size_t index) {
+    const loop_end however{*this, index};
+    auto& from = listeners[index];
     for (;;) {
         auto [error, socket] = co_await from.async_accept(use_tuple);
         if (!error) {
@@ -103,11 +187,10 @@ awaitable<void> accept_clients(thread::worker& w, acceptor& from, std::size_t in
         if (error == asio::error::operation_aborted || !from.is_open()) {
             co_return;
         }
-        // Out of descriptors or memory: the connection waits in the kernel's queue until some are
-        // free.
-        if (error == asio::error::no_descriptors ||
-            error == boost::system::errc::too_many_files_open_in_system ||
-            error == asio::error::no_memory || error == asio::error::no_buffer_space) {
+        // Out of descriptors or memory, say: the connection waits in the kernel's queue until some
+        // are free. What is wrong with one connection has gone with it (accept(2)).
+        if (error != asio::error::connection_aborted && error != asio::error::no_permission &&
+            error != boost::system::errc::protocol_error) {
             if (const auto more = cannot_accept.due()) {
                 log::warn("accepting connections: ", error.message(), *more);
             }
@@ -121,59 +204,24 @@ awaitable<void> accept_clients(thread::worker& w, acceptor& from, std::size_t in
     }
 }
 
-// However it ends, a socket that listens must not be left without anybody who accepts.
-void keep_accepting(thread::worker& w, acceptor& from, std::size_t index) {
-    auto on_end = [&w, &from, index](std::exception_ptr thrown) {
-        if (thrown && from.is_open()) {
-            log::error("accepting connections ended by an exception, and begins anew");
-            keep_accepting(w, from, index);
-        }
-    };
-    asio::co_spawn(w.io, accept_clients(w, from, index), on_end);
+void server::listening_worker::accept(std::size_t index) {
+    asio::co_spawn(w.io, accept_clients(index), [](std::exception_ptr) {});
+    accepting[index] = true;
 }
 
-// Work that may hang in a disk, each piece on a thread of its own and waited for up to a moment.
-class endings {
-public:
-    void begin(std::string what, std::function<void()> work) {
-        std::packaged_task<void()> task{std::move(work)};
-        auto done = task.get_future();
-        all_.push_back({std::move(what), std::move(done), std::thread{std::move(task)}});
-    }
-    /// Those that have not ended; their threads are left alone: the process must end without them.
-    [[nodiscard]] std::vector<std::string> wait(steady_time until) {
-        std::vector<std::string> hanging;
-        for (auto& one : all_) {
-            if (one.done.wait_until(until) == std::future_status::ready) {
-                one.thread.join();
-                one.done.get();  // throws what the work threw
-            } else {
-                one.thread.detach();
-                hanging.push_back(one.what);
+void server::listening_worker::accept_again() {
+    lost = false;
+    try {
+        for (std::size_t index = 0; index < listeners.size(); ++index) {
+            if (!accepting[index] && listeners[index].is_open()) {
+                accept(index);
+                log::error("accepting connections ended by an exception, and has begun anew");
             }
         }
-        return hanging;
+    } catch (const std::bad_alloc&) {
+        lost = true;
     }
-
-private:
-    struct ending {
-        std::string what;
-        std::future<void> done;
-        std::thread thread;
-    };
-    std::vector<ending> all_;
-};
-
-}  // namespace
-
-struct server::listening_worker {
-    listening_worker(std::size_t index, thread::common_state& shared, thread::settings_ptr initial)
-        : w{index, shared, std::move(initial)} {}
-    thread::worker w;
-    std::vector<acceptor> listeners;
-    std::thread thread;
-    std::atomic<bool> ended{false};
-};
+}
 
 server::server(config::options options,
                std::string version,
@@ -220,7 +268,8 @@ void server::start() {
                 throw std::runtime_error{"listeners: cannot listen on " +
                                          net::to_text(bound_[index]) + ": " + error.message()};
             }
-            keep_accepting(one->w, one->listeners[index], index);
+            one->accepting.push_back(false);
+            one->accept(index);
         }
     }
     admin::admin_hooks hooks;
@@ -397,6 +446,11 @@ std::vector<std::string> server::take_over(config::options next) {
 void server::housekeep() {
     if (!running_) {
         return;  // it stops: what is to be saved is saved there
+    }
+    for (auto& one : workers_) {
+        if (one->lost) {
+            asio::post(one->w.io, [own = one.get()] { own->accept_again(); });
+        }
     }
     const auto now = steady_now();
     common_.store.memory().tick(now);
