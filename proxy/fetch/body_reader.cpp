@@ -99,7 +99,7 @@ trouble body_reader::take_buffered(progress& so_far, std::string& trailers) {
         buffer.consume(step.consumed);
         if (same && step.done) {
             for (const auto& line : so_far.decoder.trailers()) {
-                trailers.append(line.name).append(": ").append(line.value).append("\r\n");
+                http::append_field_line(trailers, line.name, line.value);
             }
             so_far.over = true;
             return std::nullopt;

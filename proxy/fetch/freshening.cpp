@@ -46,7 +46,7 @@ std::shared_ptr<cache::stored_response> freshening::made_of(const cache::stored_
             line.id == http::field_id::content_length) {
             continue;
         }
-        next->head.append(line.name).append(": ").append(line.value).append("\r\n");
+        http::append_field_line(next->head, line.name, line.value);
     }
     next->head.append(length_line);
     cache::index_head(*next);

@@ -407,7 +407,7 @@ std::string keeping::kept_head() const {
     std::string kept{head.head, 0, head.head.find("\r\n") + 2};
     for (const auto& line : lines) {
         if (!http::is_withheld(line, lines)) {
-            kept.append(line.name).append(": ").append(line.value).append("\r\n");
+            http::append_field_line(kept, line.name, line.value);
         }
     }
     return kept;

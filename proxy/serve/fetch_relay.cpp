@@ -86,7 +86,7 @@ void compose_not_modified(exchange_state& x,
     text.assign("HTTP/1.1 304 Not Modified\r\n");
     for (const auto& line : lines_of(head)) {
         if (http::belongs_in_not_modified(line)) {
-            text.append(line.name).append(": ").append(line.value).append("\r\n");
+            http::append_field_line(text, line.name, line.value);
         }
     }
     append_own_fields(x, head, how);

@@ -114,7 +114,7 @@ void stored_pieces::compose_multipart(http::field_list fields,
     text.assign("HTTP/1.1 206 Partial Content\r\n");
     for (const auto& line : fields) {
         if (http::belongs_in_multipart(line)) {
-            text.append(line.name).append(": ").append(line.value).append("\r\n");
+            http::append_field_line(text, line.name, line.value);
         }
     }
     http::append_multipart_lines(text, *between);
@@ -133,7 +133,7 @@ void stored_pieces::compose_not_modified(http::field_list fields) {
     text.assign("HTTP/1.1 304 Not Modified\r\n");
     for (const auto& line : fields) {
         if (http::belongs_in_not_modified(line)) {
-            text.append(line.name).append(": ").append(line.value).append("\r\n");
+            http::append_field_line(text, line.name, line.value);
         }
     }
     x_.out.add(text);

@@ -9,6 +9,7 @@
 #include "proxy/serve/explain.hpp"
 #include "proxy/serve/purge.hpp"
 #include "proxy/serve/session.hpp"
+#include "proxy/server/endings.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/ip/v6_only.hpp>
@@ -18,11 +19,9 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <future>
 #include <pthread.h>
 #include <stdexcept>
 #include <sys/socket.h>
-#include <system_error>
 
 // Builds everything that settings ask for, starts the threads, and ends them in an order in which
 // nothing outlives what it uses. The accept loops of the workers are here too.
@@ -87,57 +86,6 @@ void refuse_taken(asio::io_context& io, const config::endpoint& where) {
                                  failed.message()};
     }
 }
-
-// Work that may hang in a disk, each piece on a thread of its own and waited for up to a moment.
-class endings {
-public:
-    endings() = default;
-    endings(const endings&) = delete;
-    endings& operator=(const endings&) = delete;
-    ~endings() {
-        for (auto& one : all_) {
-            if (one.thread.joinable()) {
-                one.thread.detach();
-            }
-        }
-    }
-
-    /// Where there is no thread to be had it is done here.
-    void begin(std::string what, std::function<void()> work) {
-        const auto task = std::make_shared<std::packaged_task<void()>>(std::move(work));
-        auto& one = all_.emplace_back(std::move(what), task->get_future());
-        try {
-            one.thread = std::thread{[task] { (*task)(); }};
-        } catch (const std::system_error&) {
-            (*task)();
-        }
-    }
-    /// Those that have not ended; their threads are left alone: the process must end without them.
-    [[nodiscard]] std::vector<std::string> wait(steady_time until) {
-        std::vector<std::string> hanging;
-        for (auto& one : all_) {
-            if (one.done.wait_until(until) == std::future_status::ready) {
-                if (one.thread.joinable()) {
-                    one.thread.join();
-                }
-                one.done.get();  // throws what the work threw
-            } else {
-                one.thread.detach();
-                hanging.push_back(one.what);
-            }
-        }
-        return hanging;
-    }
-
-private:
-    struct ending {
-        ending(std::string of, std::future<void> end) : what{std::move(of)}, done{std::move(end)} {}
-        std::string what;
-        std::future<void> done;
-        std::thread thread;
-    };
-    std::vector<ending> all_;
-};
 
 }  // namespace
 
