@@ -3,12 +3,16 @@
 
 #include "tests/scenario/fleet.hpp"
 
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
 #include <utility>
 
 namespace reprise::tests {
 
 /// A sibling that has the digest of a true one and treats those who ask it for objects as it is
-/// told. Its digest is fetched anew for each who asks.
+/// told. Its digest is fetched anew for each who asks; once the true one has ended it answers nobody
+/// who asks for that.
 struct liar {
     fleet& of;
     fake_origin as;
@@ -16,15 +20,25 @@ struct liar {
     liar(fleet& f, std::size_t true_one, origin_handler asked) : of{f} {
         as.on("/.well-known/reprise/digest",
               [this, true_one](origin_request&, origin_connection& connection) {
-                  client to{of[true_one].port()};
-                  const auto got = to.ask("GET /.well-known/reprise/digest HTTP/1.1\r\n"
-                                          "Host: x\r\n\r\n");
+                  const auto got = digest_of(of[true_one].port());
+                  if (!got) {
+                      connection.close();
+                      return;
+                  }
                   connection.send(
                       answer("200 OK",
-                             "Cache-Control: private\r\nETag: " + got.get("ETag") + "\r\n",
-                             got.body));
+                             "Cache-Control: private\r\nETag: " + got->get("ETag") + "\r\n",
+                             got->body));
               });
         as.otherwise(std::move(asked));
+    }
+
+    /// Nothing where nobody listens any more.
+    [[nodiscard]] static std::optional<response> digest_of(std::uint16_t port) try {
+        client to{port};
+        return to.ask("GET /.well-known/reprise/digest HTTP/1.1\r\nHost: x\r\n\r\n");
+    } catch (const std::runtime_error&) {
+        return std::nullopt;
     }
 };
 

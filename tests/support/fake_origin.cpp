@@ -1,8 +1,10 @@
 #include "tests/support/fake_origin.hpp"
 
+#include "tests/support/complaint.hpp"
 #include "tests/support/tls_carrier.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 namespace reprise::tests {
@@ -313,7 +315,16 @@ bool fake_origin::serve_one(origin_connection& connection, unsigned number) {
         const std::lock_guard lock{mutex_};
         requests_.push_back(request);
     }
-    how.handler(request, connection);
+    // A handler that throws fails its test by name. It would end the program, and all its other
+    // tests, if it left this thread.
+    try {
+        how.handler(request, connection);
+    } catch (const std::exception& error) {
+        complain("the handler of " + request.target + " threw: " + error.what());
+        return false;
+    } catch (...) {  // a REQUIRE's: it has failed the test already
+        return false;
+    }
     return connection.open_;
 }
 
