@@ -19,7 +19,7 @@ function(reprise_driver name)
   target_link_libraries(${name} PRIVATE ${arg_LIBRARIES})
   # They wait for the program more than they compute: what counts is how soon they are built.
   target_compile_options(${name} PRIVATE -Og)
-  reprise_batches(${name} 8)
+  reprise_batches(${name})
   target_compile_definitions(${name} PRIVATE REPRISE_PROGRAM="$<TARGET_FILE:reprise>")
   add_dependencies(${name} reprise)
   add_dependencies(drivers ${name})

@@ -1,10 +1,22 @@
-# reprise_batches(TARGET SIZE): compiles the target's files together, up to SIZE of one folder at a time. Headers are
-# then read, and templates made, once for all of them. To be called in the
-# folder that makes the target.
+# reprise_batches(TARGET): compiles the target's files together, up to 8 of one folder at a time; for a sanitizer, whose
+# build is made from nothing or after many changes, up to 16. Headers are then read, and templates made, once for all
+# of them: of the proxy's library that is half of the compiler's time, and a changed line is still tried soon. To be
+# called in the folder that makes the target.
 #
 # Names in anonymous namespaces are shared by a folder's files therefore: a second helper of the same name does not
 # compile, and is either the same helper, which then belongs into a header, or wants a name of its own.
-function(reprise_batches target size)
+#
+# -DREPRISE_BATCHES=OFF compiles file by file: so a file is found that lives on another one's includes.
+option(REPRISE_BATCHES "compile some files of a folder together" ON)
+
+function(reprise_batches target)
+  if(NOT REPRISE_BATCHES)
+    return()
+  endif()
+  set(size 8)
+  if(REPRISE_SANITIZE)
+    set(size 16)
+  endif()
   get_target_property(sources ${target} SOURCES)
   list(FILTER sources INCLUDE REGEX "\\.cpp$")
   foreach(source ${sources})
@@ -28,15 +40,6 @@ function(reprise_batches target size)
     endforeach()
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-  # To GCC a batch's files are headers, whose types should not be made of local names. Of that, and of shadows, a
-  # release build warns, which compiles file by file.
+  # To GCC a batch's files are headers, whose types should not be made of local names.
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
-endfunction()
-
-# What is shipped is compiled file by file in a release build: there a changed line is to be tried soon, and the
-# optimiser is to see what it always saw. Sanitizers' builds are made from nothing, or after many changes.
-function(reprise_sanitized_batches target)
-  if(REPRISE_SANITIZE)
-    reprise_batches(${target} 16)
-  endif()
 endfunction()

@@ -12,7 +12,7 @@
 #include <cstdlib>
 #include <random>
 
-namespace reprise::proxy::cache {
+namespace reprise::proxy::cache::test::of_digest_follows_store {
 
 using namespace disk::test;
 
@@ -247,4 +247,4 @@ TEST_CASE("a digest that listened to the store is the one that is made of its co
 }
 
 }  // namespace
-}  // namespace reprise::proxy::cache
+}  // namespace reprise::proxy::cache::test::of_digest_follows_store

@@ -13,9 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace reprise::proxy::cache::disk {
-
-using namespace test;
+namespace reprise::proxy::cache::disk::test::of_disk {
 
 namespace {
 
@@ -207,4 +205,4 @@ TEST_SUITE("property/disk") {
     }
 }
 
-}  // namespace reprise::proxy::cache::disk
+}  // namespace reprise::proxy::cache::disk::test::of_disk

@@ -15,13 +15,7 @@
 #include <string_view>
 #include <vector>
 
-namespace reprise::proxy::cache {
-
-using test::client;
-using test::head_of;
-using test::news;
-using test::pattern;
-using test::resumable_head_of;
+namespace reprise::proxy::cache::test::of_fetch {
 
 namespace {
 
@@ -138,4 +132,4 @@ TEST_SUITE("property/fetch") {
     }
 }
 
-}  // namespace reprise::proxy::cache
+}  // namespace reprise::proxy::cache::test::of_fetch

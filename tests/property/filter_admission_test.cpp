@@ -17,7 +17,7 @@
 #include <memory>
 #include <random>
 
-namespace reprise::filter {
+namespace reprise::filter::test::of_filter_admission {
 
 using std::chrono::seconds;
 using std::chrono::sys_seconds;
@@ -116,4 +116,4 @@ TEST_SUITE("property/filter_admission") {
     }
 }
 
-}  // namespace reprise::filter
+}  // namespace reprise::filter::test::of_filter_admission

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-namespace reprise::filter {
+namespace reprise::filter::test::of_filter_digest {
 
 namespace {
 
@@ -248,4 +248,4 @@ TEST_SUITE("property/filter_digest") {
     }
 }
 
-}  // namespace reprise::filter
+}  // namespace reprise::filter::test::of_filter_digest

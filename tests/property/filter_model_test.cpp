@@ -25,7 +25,7 @@
 #include <utility>
 #include <vector>
 
-namespace reprise::filter {
+namespace reprise::filter::test::of_filter_model {
 
 using test::nth_key;
 
@@ -290,4 +290,4 @@ TEST_SUITE("property/filter_model") {
     }
 }
 
-}  // namespace reprise::filter
+}  // namespace reprise::filter::test::of_filter_model

@@ -13,7 +13,7 @@
 #include <random>
 #include <vector>
 
-namespace reprise::filter {
+namespace reprise::filter::test::of_filter_sibling_index {
 
 namespace {
 
@@ -132,4 +132,4 @@ TEST_SUITE("filter/sibling_index") {
     }
 }
 
-}  // namespace reprise::filter
+}  // namespace reprise::filter::test::of_filter_sibling_index

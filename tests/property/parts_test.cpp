@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace reprise::proxy::cache {
+namespace reprise::proxy::cache::test::of_parts {
 
 namespace {
 
@@ -162,4 +162,4 @@ TEST_SUITE("property/parts") {
     }
 }
 
-}  // namespace reprise::proxy::cache
+}  // namespace reprise::proxy::cache::test::of_parts

@@ -15,7 +15,7 @@
 #include <random>
 #include <string>
 
-namespace reprise::proxy::peer {
+namespace reprise::proxy::peer::test::of_peer_digest_source {
 namespace {
 
 using namespace std::chrono_literals;
@@ -139,4 +139,4 @@ TEST_SUITE("property/peer_digest_source") {
     }
 }
 
-}  // namespace reprise::proxy::peer
+}  // namespace reprise::proxy::peer::test::of_peer_digest_source

@@ -18,9 +18,7 @@
 #include <string>
 #include <vector>
 
-namespace reprise::proxy::cache {
-
-using test::response;
+namespace reprise::proxy::cache::test::of_store {
 
 namespace {
 
@@ -239,4 +237,4 @@ TEST_SUITE("property/store") {
     }
 }
 
-}  // namespace reprise::proxy::cache
+}  // namespace reprise::proxy::cache::test::of_store

@@ -3,9 +3,9 @@
 #include "config/options.hpp"
 #include "proxy/base/clock.hpp"
 #include "proxy/cache/admission/admission_gate.hpp"
+#include "tools/replay/number.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <utility>
 #include <vector>
@@ -184,16 +184,6 @@ private:
     std::optional<double> eviction_age_;  // seconds
 };
 
-template <class T>
-std::optional<T> number(std::string_view text) noexcept {
-    T value{};
-    const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc{} || at != text.data() + text.size()) {
-        return std::nullopt;
-    }
-    return value;
-}
-
 }  // namespace
 
 std::optional<admission_choice> admission_choice_of(std::string_view text) {
@@ -214,18 +204,18 @@ std::optional<admission_choice> admission_choice_of(std::string_view text) {
         return admission_choice{.what = kind::exact_second};
     }
     if (name == "nth-hit") {
-        const auto hits = number<unsigned>(rest);
+        const auto hits = number_in<unsigned>(rest);
         if (hits && *hits >= 2 && *hits <= filter::admission_filter::max_layers + 1) {
             return admission_choice{.what = kind::nth_hit, .hits = *hits};
         }
     }
     if (name == "window") {
         if (rest.ends_with('%')) {
-            const auto percent = number<double>(rest.substr(0, rest.size() - 1));
+            const auto percent = number_in<double>(rest.substr(0, rest.size() - 1));
             if (percent && *percent > 0) {
                 return admission_choice{.what = kind::exact_window, .of_objects = *percent / 100};
             }
-        } else if (const auto keys = number<std::uint64_t>(rest)) {
+        } else if (const auto keys = number_in<std::uint64_t>(rest)) {
             return admission_choice{.what = kind::exact_window, .keys = *keys};
         }
     }

@@ -1,8 +1,9 @@
 #include "tools/replay/log_line.hpp"
 
+#include "tools/replay/number.hpp"
+
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <cstddef>
 #include <limits>
@@ -36,17 +37,6 @@ private:
     std::string_view left_;
 };
 
-template <class T>
-std::optional<T> number(std::string_view text) noexcept {
-    T value{};
-    const auto* const end = text.data() + text.size();
-    const auto [at, error] = std::from_chars(text.data(), end, value);
-    if (error != std::errc{} || at != end || text.empty()) {
-        return std::nullopt;
-    }
-    return value;
-}
-
 // A date as read, to seconds; none if there is no such day or hour.
 std::optional<std::int64_t> seconds_of(int year,
                                        unsigned month,
@@ -68,12 +58,12 @@ std::optional<std::int64_t> iso_time(std::string_view text) noexcept {
     if (text.size() < 19) {
         return std::nullopt;
     }
-    const auto year = number<int>(text.substr(0, 4));
-    const auto month = number<unsigned>(text.substr(5, 2));
-    const auto day = number<unsigned>(text.substr(8, 2));
-    const auto hour = number<unsigned>(text.substr(11, 2));
-    const auto minute = number<unsigned>(text.substr(14, 2));
-    const auto second = number<unsigned>(text.substr(17, 2));
+    const auto year = number_in<int>(text.substr(0, 4));
+    const auto month = number_in<unsigned>(text.substr(5, 2));
+    const auto day = number_in<unsigned>(text.substr(8, 2));
+    const auto hour = number_in<unsigned>(text.substr(11, 2));
+    const auto minute = number_in<unsigned>(text.substr(14, 2));
+    const auto second = number_in<unsigned>(text.substr(17, 2));
     if (!year || !month || !day || !hour || !minute || !second) {
         return std::nullopt;
     }
@@ -87,13 +77,13 @@ std::optional<std::int64_t> log_time(std::string_view text) noexcept {
         return std::nullopt;
     }
     const auto month = months.find(text.substr(3, 3));
-    const auto day = number<unsigned>(text.substr(0, 2));
-    const auto year = number<int>(text.substr(7, 4));
-    const auto hour = number<unsigned>(text.substr(12, 2));
-    const auto minute = number<unsigned>(text.substr(15, 2));
-    const auto second = number<unsigned>(text.substr(18, 2));
-    const auto zone_hours = number<unsigned>(text.substr(22, 2));
-    const auto zone_minutes = number<unsigned>(text.substr(24, 2));
+    const auto day = number_in<unsigned>(text.substr(0, 2));
+    const auto year = number_in<int>(text.substr(7, 4));
+    const auto hour = number_in<unsigned>(text.substr(12, 2));
+    const auto minute = number_in<unsigned>(text.substr(15, 2));
+    const auto second = number_in<unsigned>(text.substr(18, 2));
+    const auto zone_hours = number_in<unsigned>(text.substr(22, 2));
+    const auto zone_minutes = number_in<unsigned>(text.substr(24, 2));
     if (month == std::string_view::npos || month % 3 != 0 || !day || !year || !hour || !minute ||
         !second || !zone_hours || !zone_minutes || (text[21] != '+' && text[21] != '-')) {
         return std::nullopt;
@@ -143,9 +133,9 @@ log_line judged(std::int64_t seconds,
 
 log_line parse_trace(std::string_view line) noexcept {
     cursor in{line};
-    const auto seconds = number<std::int64_t>(in.until(','));
+    const auto seconds = number_in<std::int64_t>(in.until(','));
     const auto key = in.until(',');
-    const auto bytes = number<std::uint64_t>(in.rest());
+    const auto bytes = number_in<std::uint64_t>(in.rest());
     if (!seconds || key.empty() || !bytes) {
         return {};
     }
@@ -155,13 +145,13 @@ log_line parse_trace(std::string_view line) noexcept {
 log_line parse_squid(std::string_view line) noexcept {
     cursor in{line};
     const auto time = in.word();
-    const auto seconds = number<std::int64_t>(time.substr(0, time.find('.')));
-    const auto elapsed = number<std::int64_t>(in.word());
+    const auto seconds = number_in<std::int64_t>(time.substr(0, time.find('.')));
+    const auto elapsed = number_in<std::int64_t>(in.word());
     const auto client = in.word();
     cursor result{in.word()};
     (void)result.until('/');  // TCP_MISS and the like: what another cache did is its affair
-    const auto status = number<unsigned>(result.rest());
-    const auto bytes = number<std::uint64_t>(in.word());
+    const auto status = number_in<unsigned>(result.rest());
+    const auto bytes = number_in<std::uint64_t>(in.word());
     const auto method = in.word();
     const auto url = in.word();
     if (!seconds || !elapsed || !status || !bytes || method.empty() || url.empty()) {
@@ -189,9 +179,10 @@ log_line parse_combined(std::string_view line) noexcept {
     const auto method = request.word();
     const auto target = request.word();
     cursor after{quoted.substr(end + 1)};
-    const auto status = number<unsigned>(after.word());
+    const auto status = number_in<unsigned>(after.word());
     const auto size = after.word();
-    const auto bytes = size == "-" ? std::optional<std::uint64_t>{0} : number<std::uint64_t>(size);
+    const auto bytes = size == "-" ? std::optional<std::uint64_t>{0}
+                                   : number_in<std::uint64_t>(size);
     if (!status || !bytes || method.empty()) {
         return {};
     }
@@ -302,9 +293,9 @@ log_line parse_json(std::string_view line) noexcept {
         } else if (name == "url") {
             url = value;
         } else if (name == "status") {
-            status = number<unsigned>(value);
+            status = number_in<unsigned>(value);
         } else if (name == "bytes_out") {
-            bytes = number<std::uint64_t>(value);
+            bytes = number_in<std::uint64_t>(value);
         }
     }
     if (!in.is_whole() || !seconds || !status || !bytes || method.empty()) {

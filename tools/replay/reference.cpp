@@ -2,12 +2,12 @@
 
 #include "proxy/cache/policy/eviction.hpp"
 #include "tools/replay/admission_rule.hpp"
+#include "tools/replay/number.hpp"
 #include "tools/replay/one_tier.hpp"
 #include "tools/replay/run.hpp"
 #include "tools/replay/trace.hpp"
 
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -35,12 +35,11 @@ T field(std::string_view& line) {
     if constexpr (std::is_same_v<T, std::string>) {
         return std::string{text};
     } else {
-        T value{};
-        const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-        if (error != std::errc{} || at != text.data() + text.size()) {
+        const auto value = number_in<T>(text);
+        if (!value) {
             throw std::runtime_error{"\"" + std::string{text} + "\" is no number"};
         }
-        return value;
+        return *value;
     }
 }
 

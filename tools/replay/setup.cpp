@@ -2,12 +2,12 @@
 
 #include "proxy/cache/plan.hpp"
 #include "tools/replay/arc.hpp"
+#include "tools/replay/number.hpp"
 #include "tools/replay/one_tier.hpp"
 #include "tools/replay/two_tiers.hpp"
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdio>
 #include <limits>
 
@@ -16,15 +16,6 @@ namespace reprise::replay {
 namespace {
 
 constexpr std::uint64_t first_sketch = 64;  // it grows with what is stored
-
-std::optional<double> decimal(std::string_view text) noexcept {
-    double value = 0;
-    const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc{} || at != text.data() + text.size() || text.empty()) {
-        return std::nullopt;
-    }
-    return value;
-}
 
 struct unit_name {
     std::string_view name;
@@ -53,7 +44,7 @@ std::optional<policy_choice> policy_choice_of(std::string_view text) {
         return policy_choice{.kind = std::nullopt};
     }
     if (text.starts_with("gdsf:")) {
-        const auto exponent = decimal(text.substr(5));
+        const auto exponent = number_in<double>(text.substr(5));
         if (!exponent || *exponent < 0 || *exponent > 1) {
             return std::nullopt;
         }
@@ -113,7 +104,7 @@ std::optional<double> share_of(std::string_view text) {
     if (!text.ends_with('%')) {
         return std::nullopt;
     }
-    const auto percent = decimal(text.substr(0, text.size() - 1));
+    const auto percent = number_in<double>(text.substr(0, text.size() - 1));
     if (!percent || !(*percent >= 0) || *percent > 100) {
         return std::nullopt;
     }
@@ -122,7 +113,7 @@ std::optional<double> share_of(std::string_view text) {
 
 std::optional<cache_size> cache_size_of(std::string_view text) {
     if (text.ends_with('%')) {
-        const auto percent = decimal(text.substr(0, text.size() - 1));
+        const auto percent = number_in<double>(text.substr(0, text.size() - 1));
         if (!percent || !(*percent > 0) || *percent > 1000) {
             return std::nullopt;
         }
@@ -136,7 +127,7 @@ std::optional<cache_size> cache_size_of(std::string_view text) {
             break;
         }
     }
-    const auto number = decimal(text);
+    const auto number = number_in<double>(text);
     if (!number || !(*number * factor >= 1) || *number * factor >= 0x1p63) {
         return std::nullopt;
     }

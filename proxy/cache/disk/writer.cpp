@@ -456,7 +456,11 @@ void writer::keep_noted() {
     }
     std::vector<journal_entry> entries;
     auto calls = batch.take_calls();
-    const auto add = [&](journal_fact fact) { entries.push_back({position(), std::move(fact)}); };
+    const auto add = [&](journal_fact fact) {
+        auto& added = entries.emplace_back();
+        added.at = position();
+        added.fact = std::move(fact);
+    };
     if (batch.everything_before()) {
         core_->expiries.settle_all(position());
         add(dropped_all{});

@@ -6,9 +6,8 @@
 #include <chrono>
 #include <cstdint>
 
-using namespace reprise;
-using namespace reprise::proxy;
-using namespace reprise::proxy::cache;
+namespace reprise::proxy::cache::test::of_advisor {
+
 using config::admission_policy;
 using filter::test::nth_key;
 using std::chrono::minutes;
@@ -120,3 +119,5 @@ TEST_SUITE("cache/advisor") {
         CHECK(a.gate.peek(nth_key(1, 1), {options.admission.choice}).admitted);
     }
 }
+
+}  // namespace reprise::proxy::cache::test::of_advisor

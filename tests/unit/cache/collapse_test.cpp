@@ -11,11 +11,8 @@
 #include <thread>
 #include <vector>
 
-using namespace reprise::proxy;
-using namespace reprise::proxy::cache;
-using cache::test::head_of;
-using cache::test::key_of;
-using cache::test::news;
+namespace reprise::proxy::cache::test::of_collapse {
+
 using reprise::filter::key_hash;
 
 namespace {
@@ -188,3 +185,5 @@ TEST_CASE("what is unlisted is joined by nobody, and goes on for those who read 
 }
 
 TEST_SUITE_END();
+
+}  // namespace reprise::proxy::cache::test::of_collapse

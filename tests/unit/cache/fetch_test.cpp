@@ -13,14 +13,7 @@
 #include <thread>
 #include <vector>
 
-using namespace reprise::proxy;
-using namespace reprise::proxy::cache;
-using cache::test::bytes_of;
-using cache::test::client;
-using cache::test::head_of;
-using cache::test::news;
-using cache::test::pattern;
-using cache::test::resumable_head_of;
+namespace reprise::proxy::cache::test::of_fetch {
 
 namespace {
 
@@ -829,3 +822,5 @@ TEST_CASE("readers on other threads see every byte, while one leaves and one com
 }
 
 TEST_SUITE_END();
+
+}  // namespace reprise::proxy::cache::test::of_fetch

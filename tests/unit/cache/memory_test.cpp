@@ -49,13 +49,7 @@ std::size_t cost_of(void* memory) {
     operator delete(memory);
 }
 
-using namespace reprise::proxy;
-using namespace reprise::proxy::cache;
-using cache::test::client;
-using cache::test::head_of;
-using cache::test::key_of;
-using cache::test::news;
-using cache::test::response;
+namespace reprise::proxy::cache::test::of_memory {
 
 TEST_SUITE_BEGIN("cache/memory");
 
@@ -191,3 +185,5 @@ TEST_CASE("a reader alone that stalls costs no more than the read-ahead") {
 }
 
 TEST_SUITE_END();
+
+}  // namespace reprise::proxy::cache::test::of_memory

@@ -8,11 +8,9 @@
 #include <string>
 #include <vector>
 
-namespace reprise::proxy::cache {
+namespace reprise::proxy::cache::test::of_partial_response {
 
 using http::field_id;
-using test::body_of;
-using test::bytes_of;
 
 namespace {
 
@@ -340,4 +338,4 @@ TEST_SUITE("cache/partial_response") {
     }
 }
 
-}  // namespace reprise::proxy::cache
+}  // namespace reprise::proxy::cache::test::of_partial_response

@@ -7,10 +7,7 @@
 #include <cstring>
 #include <string>
 
-namespace reprise::proxy::cache {
-
-using test::body_of;
-using test::bytes_of;
+namespace reprise::proxy::cache::test::of_parts {
 
 namespace {
 
@@ -184,4 +181,4 @@ TEST_SUITE("cache/parts") {
     }
 }
 
-}  // namespace reprise::proxy::cache
+}  // namespace reprise::proxy::cache::test::of_parts

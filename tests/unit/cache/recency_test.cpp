@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-namespace reprise::proxy::cache {
+namespace reprise::proxy::cache::test::of_recency {
 namespace {
 
 using namespace std::chrono_literals;
@@ -80,4 +80,4 @@ TEST_SUITE("cache/recency") {
     }
 }
 
-}  // namespace reprise::proxy::cache
+}  // namespace reprise::proxy::cache::test::of_recency

@@ -10,7 +10,7 @@
 #include <memory>
 #include <string>
 
-namespace reprise::proxy::cache {
+namespace reprise::proxy::cache::test::of_store {
 namespace {
 
 using namespace disk::test;
@@ -369,4 +369,4 @@ TEST_SUITE("cache/store") {
     }
 }
 
-}  // namespace reprise::proxy::cache
+}  // namespace reprise::proxy::cache::test::of_store

@@ -2,8 +2,8 @@
 
 #include <doctest/doctest.h>
 
-using namespace reprise::proxy;
-using namespace reprise::proxy::cache;
+namespace reprise::proxy::cache::test::of_uncacheable {
+
 using namespace std::chrono_literals;
 
 TEST_SUITE_BEGIN("cache/uncacheable");
@@ -78,3 +78,5 @@ TEST_CASE("the time of a slot may wrap") {
 }
 
 TEST_SUITE_END();
+
+}  // namespace reprise::proxy::cache::test::of_uncacheable

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace reprise::proxy::cache {
+namespace reprise::proxy::cache::test::of_verdict {
 
 using namespace std::chrono_literals;
 using http::field;
@@ -190,4 +190,4 @@ TEST_SUITE("cache/verdict") {
     }
 }
 
-}  // namespace reprise::proxy::cache
+}  // namespace reprise::proxy::cache::test::of_verdict

@@ -5,8 +5,7 @@
 #include <string>
 #include <string_view>
 
-using namespace reprise::proxy;
-using namespace reprise::proxy::fetch;
+namespace reprise::proxy::fetch::test::of_body_beginning {
 
 namespace {
 
@@ -90,3 +89,5 @@ TEST_CASE("asked again with nothing new, it waits on") {
 }
 
 TEST_SUITE_END();
+
+}  // namespace reprise::proxy::fetch::test::of_body_beginning

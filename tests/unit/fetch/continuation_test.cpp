@@ -6,8 +6,7 @@
 #include <string_view>
 #include <vector>
 
-using namespace reprise::proxy;
-using namespace reprise::proxy::fetch;
+namespace reprise::proxy::fetch::test::of_continuation {
 
 namespace {
 
@@ -111,3 +110,5 @@ TEST_CASE("a part of which nothing could be relied on is continued by nothing") 
 }
 
 TEST_SUITE_END();
+
+}  // namespace reprise::proxy::fetch::test::of_continuation

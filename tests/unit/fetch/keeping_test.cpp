@@ -2,9 +2,7 @@
 
 #include <string>
 
-using namespace reprise::proxy;
-using namespace reprise::proxy::fetch;
-using namespace reprise::proxy::fetch::test;
+namespace reprise::proxy::fetch::test::of_keeping {
 
 namespace {
 
@@ -205,3 +203,5 @@ TEST_CASE("what a validation shows to be gone is not kept on") {
 }
 
 TEST_SUITE_END();
+
+}  // namespace reprise::proxy::fetch::test::of_keeping

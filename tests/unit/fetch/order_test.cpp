@@ -3,9 +3,7 @@
 
 #include <string>
 
-using namespace reprise::proxy;
-using namespace reprise::proxy::fetch;
-using fetch::test::order_for;
+namespace reprise::proxy::fetch::test::of_order {
 
 namespace {
 
@@ -119,3 +117,5 @@ TEST_CASE("an upgrade is asked for where one was, and goes to the origin alone")
 }
 
 TEST_SUITE_END();
+
+}  // namespace reprise::proxy::fetch::test::of_order

@@ -7,8 +7,7 @@
 #include <string>
 #include <string_view>
 
-using namespace reprise::proxy;
-using namespace reprise::proxy::fetch;
+namespace reprise::proxy::fetch::test::of_prefix_hash {
 
 namespace {
 
@@ -98,3 +97,5 @@ TEST_CASE("where readers have had nothing, nothing is to be skipped") {
 }
 
 TEST_SUITE_END();
+
+}  // namespace reprise::proxy::fetch::test::of_prefix_hash

@@ -5,8 +5,7 @@
 #include <string>
 #include <vector>
 
-using namespace reprise::proxy;
-using namespace reprise::proxy::fetch;
+namespace reprise::proxy::fetch::test::of_sibling_answer {
 
 namespace {
 
@@ -147,3 +146,5 @@ TEST_CASE("a request that cannot be read again has no claim to a part or a 304")
 }
 
 TEST_SUITE_END();
+
+}  // namespace reprise::proxy::fetch::test::of_sibling_answer

@@ -8,8 +8,8 @@
 #include <optional>
 #include <string>
 
-using namespace reprise::proxy;
-using namespace reprise::proxy::net;
+namespace reprise::proxy::net::test::of_upload {
+
 using fetch::upload;
 
 namespace {
@@ -114,3 +114,5 @@ TEST_CASE("a piece that an origin does not take outlives its client") {
 }
 
 TEST_SUITE_END();
+
+}  // namespace reprise::proxy::net::test::of_upload

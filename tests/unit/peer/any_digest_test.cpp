@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace reprise::proxy::peer {
+namespace reprise::proxy::peer::test::of_any_digest {
 namespace {
 
 using filter::test::digest_of_keys;
@@ -103,4 +103,4 @@ TEST_SUITE("peer/any_digest") {
     }
 }
 
-}  // namespace reprise::proxy::peer
+}  // namespace reprise::proxy::peer::test::of_any_digest

@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-namespace reprise::proxy::peer {
+namespace reprise::proxy::peer::test::of_benefit {
 namespace {
 
 using namespace std::chrono_literals;
@@ -188,4 +188,4 @@ TEST_SUITE("peer/benefit") {
     }
 }
 
-}  // namespace reprise::proxy::peer
+}  // namespace reprise::proxy::peer::test::of_benefit

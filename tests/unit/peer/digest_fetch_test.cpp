@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace reprise::proxy::peer {
+namespace reprise::proxy::peer::test::of_digest_fetch {
 namespace {
 
 using namespace std::chrono_literals;
@@ -395,4 +395,4 @@ TEST_SUITE("peer/digest_fetch") {
     }
 }
 
-}  // namespace reprise::proxy::peer
+}  // namespace reprise::proxy::peer::test::of_digest_fetch

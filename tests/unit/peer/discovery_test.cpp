@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace reprise::proxy::peer {
+namespace reprise::proxy::peer::test::of_discovery {
 namespace {
 
 config::peer_options by_url(const std::string& name, const std::string& url) {
@@ -117,4 +117,4 @@ TEST_SUITE("peer/discovery") {
     }
 }
 
-}  // namespace reprise::proxy::peer
+}  // namespace reprise::proxy::peer::test::of_discovery

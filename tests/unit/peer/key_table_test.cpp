@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-namespace reprise::proxy::peer {
+namespace reprise::proxy::peer::test::of_key_table {
 namespace {
 
 using namespace std::chrono_literals;
@@ -138,4 +138,4 @@ TEST_SUITE("peer/key_table") {
     }
 }
 
-}  // namespace reprise::proxy::peer
+}  // namespace reprise::proxy::peer::test::of_key_table

@@ -7,7 +7,7 @@
 #include <chrono>
 #include <string>
 
-namespace reprise::proxy::peer {
+namespace reprise::proxy::peer::test::of_peering {
 namespace {
 
 using namespace std::chrono_literals;
@@ -70,4 +70,4 @@ TEST_SUITE("peer/peering") {
     }
 }
 
-}  // namespace reprise::proxy::peer
+}  // namespace reprise::proxy::peer::test::of_peering

@@ -8,7 +8,7 @@
 #include <chrono>
 #include <string>
 
-namespace reprise::proxy::peer {
+namespace reprise::proxy::peer::test::of_resource {
 namespace {
 
 using namespace std::chrono_literals;
@@ -93,9 +93,9 @@ TEST_SUITE("peer/resource") {
         }
         // As a real one asks, in its several settings.
         for (const auto& lines : {own + "X-Forwarded-For: ::\r\n",
-                                        own + "X-Forwarded-For: unknown\r\n",
-                                        std::string{"Via: 1.1 a (squid)\r\n"},
-                                        std::string{}}) {
+                                  own + "X-Forwarded-For: unknown\r\n",
+                                  std::string{"Via: 1.1 a (squid)\r\n"},
+                                  std::string{}}) {
             CAPTURE(lines);
             CHECK(ask(get(std::string{squid_digest_path}, lines), squid, what).status == 200);
         }
@@ -307,4 +307,4 @@ TEST_SUITE("peer/resource") {
     }
 }
 
-}  // namespace reprise::proxy::peer
+}  // namespace reprise::proxy::peer::test::of_resource

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace reprise::proxy::peer {
+namespace reprise::proxy::peer::test::of_secret {
 namespace {
 
 std::vector<std::byte> unhex(std::string_view text) {
@@ -149,4 +149,4 @@ TEST_SUITE("peer/secret") {
     }
 }
 
-}  // namespace reprise::proxy::peer
+}  // namespace reprise::proxy::peer::test::of_secret

@@ -8,7 +8,7 @@
 #include <memory>
 #include <thread>
 
-namespace reprise::proxy::peer {
+namespace reprise::proxy::peer::test::of_seen_source {
 namespace {
 
 using namespace std::chrono_literals;
@@ -115,4 +115,4 @@ TEST_SUITE("peer/seen_source") {
     }
 }
 
-}  // namespace reprise::proxy::peer
+}  // namespace reprise::proxy::peer::test::of_seen_source

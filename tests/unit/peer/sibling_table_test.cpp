@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-namespace reprise::proxy::peer {
+namespace reprise::proxy::peer::test::of_sibling_table {
 namespace {
 
 using namespace std::chrono_literals;
@@ -220,4 +220,4 @@ TEST_SUITE("peer/sibling_table") {
     }
 }
 
-}  // namespace reprise::proxy::peer
+}  // namespace reprise::proxy::peer::test::of_sibling_table

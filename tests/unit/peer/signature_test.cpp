@@ -5,7 +5,7 @@
 #include <chrono>
 #include <string>
 
-namespace reprise::proxy::peer {
+namespace reprise::proxy::peer::test::of_signature {
 namespace {
 
 using namespace std::chrono_literals;
@@ -169,4 +169,4 @@ TEST_SUITE("peer/signature") {
     }
 }
 
-}  // namespace reprise::proxy::peer
+}  // namespace reprise::proxy::peer::test::of_signature

@@ -6,9 +6,8 @@
 #include <variant>
 #include <vector>
 
-using namespace reprise::proxy;
-using namespace reprise::proxy::serve;
-using namespace reprise::proxy::serve::test;
+namespace reprise::proxy::serve::test::of_decide {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -226,3 +225,5 @@ TEST_CASE("parts that hold all but a gap answer with it; those that hold what is
 }
 
 TEST_SUITE_END();
+
+}  // namespace reprise::proxy::serve::test::of_decide

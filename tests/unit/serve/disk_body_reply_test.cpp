@@ -2,9 +2,8 @@
 #include "tests/unit/cache/fetching.hpp"
 #include "tests/unit/serve/exchanges.hpp"
 
-using namespace reprise::proxy;
-using namespace reprise::proxy::serve;
-using namespace reprise::proxy::serve::test;
+namespace reprise::proxy::serve::test::of_disk_body_reply {
+
 using news = cache::disk_body_reader::news;
 
 namespace {
@@ -197,3 +196,5 @@ TEST_CASE("a client that leaves while the disk is awaited is gone") {
 }
 
 TEST_SUITE_END();
+
+}  // namespace reprise::proxy::serve::test::of_disk_body_reply

@@ -1,8 +1,6 @@
 #include "tests/unit/serve/exchanges.hpp"
 
-using namespace reprise::proxy;
-using namespace reprise::proxy::serve;
-using namespace reprise::proxy::serve::test;
+namespace reprise::proxy::serve::test::of_exchange {
 
 TEST_SUITE_BEGIN("serve/exchange");
 
@@ -150,3 +148,5 @@ TEST_CASE("an idle connection holds no body of the answer before") {
 }
 
 TEST_SUITE_END();
+
+}  // namespace reprise::proxy::serve::test::of_exchange

@@ -2,9 +2,7 @@
 #include "proxy/serve/fetched_reply.hpp"
 #include "tests/unit/serve/exchanges.hpp"
 
-using namespace reprise::proxy;
-using namespace reprise::proxy::serve;
-using namespace reprise::proxy::serve::test;
+namespace reprise::proxy::serve::test::of_fetched_reply {
 
 namespace {
 
@@ -302,3 +300,5 @@ TEST_CASE("an unsafe method that succeeds makes what is stored invalid; one that
 }
 
 TEST_SUITE_END();
+
+}  // namespace reprise::proxy::serve::test::of_fetched_reply

@@ -4,9 +4,7 @@
 #include <fstream>
 #include <iterator>
 
-using namespace reprise::proxy;
-using namespace reprise::proxy::serve;
-using namespace reprise::proxy::serve::test;
+namespace reprise::proxy::serve::test::of_ledger {
 
 TEST_SUITE_BEGIN("serve/ledger");
 
@@ -140,3 +138,5 @@ TEST_CASE("a log line says what a request was, and no first byte where only inte
 }
 
 TEST_SUITE_END();
+
+}  // namespace reprise::proxy::serve::test::of_ledger

@@ -1,9 +1,7 @@
 #include "proxy/serve/look_up.hpp"
 #include "tests/unit/serve/exchanges.hpp"
 
-using namespace reprise::proxy;
-using namespace reprise::proxy::serve;
-using namespace reprise::proxy::serve::test;
+namespace reprise::proxy::serve::test::of_look_up {
 
 namespace {
 
@@ -132,3 +130,5 @@ TEST_CASE("without a disk none is asked") {
 }
 
 TEST_SUITE_END();
+
+}  // namespace reprise::proxy::serve::test::of_look_up

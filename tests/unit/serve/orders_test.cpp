@@ -1,9 +1,7 @@
 #include "proxy/serve/orders.hpp"
 #include "tests/unit/serve/exchanges.hpp"
 
-using namespace reprise::proxy;
-using namespace reprise::proxy::serve;
-using namespace reprise::proxy::serve::test;
+namespace reprise::proxy::serve::test::of_orders {
 
 namespace {
 
@@ -175,3 +173,5 @@ TEST_CASE("nobody is asked behind a client's back what the client may not ask") 
 }
 
 TEST_SUITE_END();
+
+}  // namespace reprise::proxy::serve::test::of_orders

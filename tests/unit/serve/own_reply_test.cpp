@@ -2,9 +2,7 @@
 #include "proxy/serve/own_reply.hpp"
 #include "tests/unit/serve/exchanges.hpp"
 
-using namespace reprise::proxy;
-using namespace reprise::proxy::serve;
-using namespace reprise::proxy::serve::test;
+namespace reprise::proxy::serve::test::of_own_reply {
 
 namespace {
 
@@ -175,3 +173,5 @@ TEST_CASE("a page that a client takes a part of is not said to be whole") {
 }
 
 TEST_SUITE_END();
+
+}  // namespace reprise::proxy::serve::test::of_own_reply

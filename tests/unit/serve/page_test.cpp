@@ -5,9 +5,7 @@
 // What this program says to its operators' scripts and its peers: PURGE, digests; and CONNECT, as
 // far as nobody is dialled.
 
-using namespace reprise::proxy;
-using namespace reprise::proxy::serve;
-using namespace reprise::proxy::serve::test;
+namespace reprise::proxy::serve::test::of_page {
 
 namespace {
 
@@ -130,3 +128,5 @@ TEST_CASE("no tunnel leads to this machine, nor to a port that is not allowed") 
 }
 
 TEST_SUITE_END();
+
+}  // namespace reprise::proxy::serve::test::of_page

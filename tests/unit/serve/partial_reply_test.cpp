@@ -1,9 +1,7 @@
 #include "proxy/serve/partial_reply.hpp"
 #include "tests/unit/serve/exchanges.hpp"
 
-using namespace reprise::proxy;
-using namespace reprise::proxy::serve;
-using namespace reprise::proxy::serve::test;
+namespace reprise::proxy::serve::test::of_partial_reply {
 
 namespace {
 
@@ -186,3 +184,5 @@ TEST_CASE("a client that leaves while a gap is awaited had nothing, and ends tha
 }
 
 TEST_SUITE_END();
+
+}  // namespace reprise::proxy::serve::test::of_partial_reply

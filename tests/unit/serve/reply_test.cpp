@@ -1,8 +1,6 @@
 #include "tests/unit/serve/exchanges.hpp"
 
-using namespace reprise::proxy;
-using namespace reprise::proxy::serve;
-using namespace reprise::proxy::serve::test;
+namespace reprise::proxy::serve::test::of_reply {
 
 namespace {
 
@@ -162,3 +160,5 @@ TEST_CASE("a client is told of the connection what its version does not say by i
 }
 
 TEST_SUITE_END();
+
+}  // namespace reprise::proxy::serve::test::of_reply

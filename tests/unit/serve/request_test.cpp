@@ -5,10 +5,7 @@
 #include <string_view>
 #include <vector>
 
-using namespace reprise::proxy;
-using namespace reprise::proxy::serve;
-using namespace reprise::proxy::serve::test;
-using namespace reprise;
+namespace reprise::proxy::serve::test::of_request {
 
 namespace {
 
@@ -271,3 +268,5 @@ TEST_CASE("a tunnel is judged by Via and its own ports") {
 }
 
 TEST_SUITE_END();
+
+}  // namespace reprise::proxy::serve::test::of_request

@@ -4,8 +4,7 @@
 
 #include <random>
 
-using namespace reprise::proxy;
-using namespace reprise::proxy::serve;
+namespace reprise::proxy::serve::test::of_sent_body {
 
 TEST_SUITE_BEGIN("serve/sent_body");
 
@@ -78,3 +77,5 @@ TEST_CASE("over a reply of many sends no byte counts twice, and none of the body
 }
 
 TEST_SUITE_END();
+
+}  // namespace reprise::proxy::serve::test::of_sent_body

@@ -1,9 +1,8 @@
 #include "tests/unit/cache/fetching.hpp"
 #include "tests/unit/serve/exchanges.hpp"
 
-using namespace reprise::proxy;
-using namespace reprise::proxy::serve;
-using namespace reprise::proxy::serve::test;
+namespace reprise::proxy::serve::test::of_shared_fetch {
+
 using cache::test::pattern;
 
 namespace {
@@ -252,3 +251,5 @@ TEST_CASE("what does not go on where he was is not spliced in: he is broken off"
 }
 
 TEST_SUITE_END();
+
+}  // namespace reprise::proxy::serve::test::of_shared_fetch

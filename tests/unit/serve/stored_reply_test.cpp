@@ -1,9 +1,7 @@
 #include "proxy/serve/stored_reply.hpp"
 #include "tests/unit/serve/exchanges.hpp"
 
-using namespace reprise::proxy;
-using namespace reprise::proxy::serve;
-using namespace reprise::proxy::serve::test;
+namespace reprise::proxy::serve::test::of_stored_reply {
 
 namespace {
 
@@ -233,3 +231,5 @@ TEST_CASE(
 }
 
 TEST_SUITE_END();
+
+}  // namespace reprise::proxy::serve::test::of_stored_reply

@@ -11,9 +11,8 @@
 #include <string>
 #include <sys/stat.h>
 
-using namespace reprise;
-using namespace reprise::proxy;
-using namespace reprise::proxy::cache;
+namespace reprise::proxy::cache::test::of_admission_gate {
+
 using config::admission_choice;
 using config::admission_policy;
 using filter::test::nth_key;
@@ -491,3 +490,5 @@ TEST_CASE("a filter that follows comes back from its file in the size it had") {
 }
 
 TEST_SUITE_END();
+
+}  // namespace reprise::proxy::cache::test::of_admission_gate

@@ -4,8 +4,8 @@
 
 #include <chrono>
 
-using namespace reprise;
-using namespace reprise::proxy::cache;
+namespace reprise::proxy::cache::test::of_admission_sizing {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -111,3 +111,5 @@ TEST_SUITE("cache/admission/admission_sizing") {
         }
     }
 }
+
+}  // namespace reprise::proxy::cache::test::of_admission_sizing

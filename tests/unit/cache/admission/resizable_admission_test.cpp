@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-using namespace reprise;
-using namespace reprise::proxy::cache;
+namespace reprise::proxy::cache::test::of_resizable_admission {
+
 using filter::test::nth_key;
 
 namespace {
@@ -149,3 +149,5 @@ TEST_SUITE("cache/admission/resizable_admission") {
         CHECK(lost == 0);
     }
 }
+
+}  // namespace reprise::proxy::cache::test::of_resizable_admission

@@ -3,9 +3,8 @@
 
 #include <doctest/doctest.h>
 
-namespace reprise::proxy::cache {
+namespace reprise::proxy::cache::test::of_invalidation_times {
 
-using test::key_of;
 using namespace std::chrono_literals;
 
 TEST_SUITE("cache/memory/invalidation_times") {
@@ -45,4 +44,4 @@ TEST_SUITE("cache/memory/invalidation_times") {
     }
 }
 
-}  // namespace reprise::proxy::cache
+}  // namespace reprise::proxy::cache::test::of_invalidation_times

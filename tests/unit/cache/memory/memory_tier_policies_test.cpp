@@ -14,10 +14,8 @@
 #include <thread>
 #include <vector>
 
-using namespace reprise::proxy;
-using namespace reprise::proxy::cache;
-using cache::test::key_of;
-using cache::test::response;
+namespace reprise::proxy::cache::test::of_memory_tier_policies {
+
 using std::chrono::seconds;
 
 namespace {
@@ -371,3 +369,5 @@ TEST_SUITE("cache/memory/memory_tier_policies") {
         CHECK(store.figures().probation_objects == 0);
     }
 }
+
+}  // namespace reprise::proxy::cache::test::of_memory_tier_policies

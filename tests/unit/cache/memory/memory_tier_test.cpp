@@ -13,12 +13,8 @@
 #include <thread>
 #include <vector>
 
-using namespace reprise::proxy;
-using namespace reprise::proxy::cache;
-using cache::test::bytes_of;
-using cache::test::key_of;
-using cache::test::recipe;
-using cache::test::response;
+namespace reprise::proxy::cache::test::of_memory_tier {
+
 using http::lines;
 using reprise::filter::key_hash;
 using std::chrono::seconds;
@@ -538,3 +534,5 @@ TEST_CASE("threads that put, find, freshen and drop at once leave an exact accou
 }
 
 TEST_SUITE_END();
+
+}  // namespace reprise::proxy::cache::test::of_memory_tier

@@ -8,10 +8,8 @@
 #include <array>
 #include <string>
 
-namespace reprise::proxy::cache {
+namespace reprise::proxy::cache::test::of_purges {
 
-using test::key_of;
-using test::response;
 using namespace std::chrono_literals;
 
 namespace {
@@ -237,4 +235,4 @@ TEST_SUITE("cache/memory/purges") {
     }
 }
 
-}  // namespace reprise::proxy::cache
+}  // namespace reprise::proxy::cache::test::of_purges

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace reprise::proxy::cache {
+namespace reprise::proxy::cache::test::of_tags {
 
 namespace {
 
@@ -50,4 +50,4 @@ TEST_SUITE("cache/memory/tags") {
     }
 }
 
-}  // namespace reprise::proxy::cache
+}  // namespace reprise::proxy::cache::test::of_tags
