@@ -335,9 +335,8 @@ void fetch::producer_upgraded() {
     notify_readers();
 }
 
-bool fetch::abandoned() const {
-    const std::lock_guard lock{guard_};
-    return abandoned_;
+bool fetch::abandoned() const noexcept {
+    return abandoned_.load(std::memory_order_acquire);
 }
 
 std::uint64_t fetch::received() const {

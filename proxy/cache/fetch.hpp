@@ -41,6 +41,7 @@
 #include "proxy/http/storability.hpp"
 #include "proxy/net/wakeup.hpp"
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -161,7 +162,7 @@ public:
     /// The origin switched protocols: the one reader takes the connection over.
     void producer_upgraded();
     /// Nobody wants it any more: stop.
-    [[nodiscard]] bool abandoned() const;
+    [[nodiscard]] bool abandoned() const noexcept;
     /// The whole body, after producer_finish was decided and before it is called; null unless kept
     /// whole.
     [[nodiscard]] body_ptr whole_body();
@@ -208,7 +209,7 @@ private:
     bool whole_ = false;                    // being stored
     bool admitted_ = false;                 // and as admitted
     std::optional<std::uint64_t> outside_;  // being stored elsewhere, up to this offset so far
-    bool abandoned_ = false;
+    std::atomic<bool> abandoned_{false};    // written with guard_ held
     bool unattended_ = false;
     std::size_t sights_ = 0;
     bool pausing_ = false;
