@@ -63,6 +63,10 @@ public:
     /// Which of `names` comes next, from 0.
     unsigned one_of(std::span<const std::string_view> names) noexcept {
         for (std::size_t i = 0; ok_ && i < names.size(); ++i) {
+            // Most names are told apart by their third letter, in either case of it.
+            if (rest_.size() > 2 && ((rest_[2] ^ names[i][2]) & ~0x20) != 0) {
+                continue;
+            }
             if (iequals(rest_.substr(0, names[i].size()), names[i])) {
                 rest_.remove_prefix(names[i].size());
                 return static_cast<unsigned>(i);
