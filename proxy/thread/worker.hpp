@@ -109,7 +109,8 @@ struct worker {
 
     [[nodiscard]] std::uint64_t next_request_id() noexcept { return ++request_id_; }
 
-    asio::io_context io{1};
+    /// Its sockets and timers are this thread's alone, and unlocked; others may post.
+    asio::io_context io{BOOST_ASIO_CONCURRENCY_HINT_UNSAFE_IO};
     common_state& common;
     thread_counters& counts;
     settings_ptr current;
