@@ -20,6 +20,7 @@ namespace reprise::proxy::cache::test::of_fetch {
 namespace {
 
 constexpr std::size_t block_size = 64u << 10;
+constexpr std::size_t enough = 12;  // clients: each keeps what it had
 
 void run(std::uint64_t seed) {
     std::mt19937_64 random{seed};
@@ -40,9 +41,10 @@ void run(std::uint64_t seed) {
     }
     std::vector<std::unique_ptr<client>> clients;
     clients.push_back(std::make_unique<client>(source));  // stays
-    const auto is_beginning = [&](const std::string& bytes) {
+    // Of what was right up to `from`: so each byte is looked at once, and once more at the end.
+    const auto is_beginning = [&](const std::string& bytes, std::size_t from) {
         return bytes.size() <= size &&
-               std::memcmp(bytes.data(), expected.data(), bytes.size()) == 0;
+               std::memcmp(bytes.data() + from, expected.data() + from, bytes.size() - from) == 0;
     };
     const auto length = below(2) == 0 ? std::optional<std::uint64_t>{size} : std::nullopt;
     source->producer_head(resumable ? resumable_head_of(length) : head_of(length));
@@ -61,6 +63,9 @@ void run(std::uint64_t seed) {
         }
         switch (below(8)) {
         case 0:
+            if (clients.size() == enough) {
+                break;
+            }
             if (auto late = std::make_unique<client>(source); late->reader) {
                 clients.push_back(std::move(late));
             } else {
@@ -92,13 +97,14 @@ void run(std::uint64_t seed) {
             break;
         default: {
             auto& one = *clients[below(clients.size())];
-            const auto before = made - one.bytes.size();
+            const auto had = one.bytes.size();
+            const auto before = made - had;
             if (one.step(1 + below(200'000)) == news::fell_out) {
                 REQUIRE(!kept);
                 REQUIRE(resumable);
                 REQUIRE(before + block_size > limits.window);
             }
-            REQUIRE(is_beginning(one.bytes));
+            REQUIRE(is_beginning(one.bytes, had));
             REQUIRE(one.reader->offset() == one.bytes.size());
         }
         }
@@ -114,7 +120,7 @@ void run(std::uint64_t seed) {
     for (const auto& one : clients) {
         const auto end = one->drain();
         REQUIRE((end == news::end || (end == news::fell_out && !kept && resumable)));
-        REQUIRE(is_beginning(one->bytes));
+        REQUIRE(is_beginning(one->bytes, 0));
         REQUIRE((end != news::end || one->bytes.size() == size));
         whole_bodies += end == news::end;
     }
