@@ -140,8 +140,7 @@ cache::head_ptr producer::publish_head() {
     auto& from = at_.from;
     auto head = head_for_readers(from.came, o, w_.common.pseudonym);
     const auto* via = from.sibling ? from.sibling.get() : sources_.parent();
-    head->origin = from.lease.address().to_string() + ":" +
-                   std::to_string(via != nullptr ? via->port : o.connect_port);
+    head->origin = from.lease.endpoint();
     head->origin_time = std::chrono::duration_cast<std::chrono::microseconds>(steady_now() -
                                                                               from.came.sent);
     if (via != nullptr) {

@@ -40,8 +40,8 @@ read_buffer& origin_lease::buffer() noexcept {
 bool origin_lease::reused() const noexcept {
     return connection_->reused;
 }
-const asio::ip::address& origin_lease::address() const noexcept {
-    return connection_->address;
+const std::string& origin_lease::endpoint() const noexcept {
+    return connection_->endpoint;
 }
 
 void origin_lease::note_kept(std::string_view name) {

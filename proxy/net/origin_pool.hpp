@@ -82,7 +82,8 @@ public:
     [[nodiscard]] byte_stream& socket() noexcept;
     [[nodiscard]] read_buffer& buffer() noexcept;
     [[nodiscard]] bool reused() const noexcept;
-    [[nodiscard]] const asio::ip::address& address() const noexcept;
+    /// Where it leads, as endpoint_text has it.
+    [[nodiscard]] const std::string& endpoint() const noexcept;
 
     /// The answer that came on it is kept under this name. Nothing is noted of a connection's
     /// first.

@@ -14,6 +14,12 @@ constexpr std::size_t most_unused_shares = 64;       // in a group: spares their
 
 }  // namespace
 
+pool_connection::pool_connection(byte_stream from, asio::ip::address to, pool_group& in)
+    : socket(std::move(from)),
+      address(std::move(to)),
+      endpoint(endpoint_text(address, in.address.port)),
+      group(&in) {}
+
 pool_waiter::pool_waiter(
     pool_state& in, pool_group& at, pool_share* of, deadlines& timer, bool fresh)
     : pool(in),

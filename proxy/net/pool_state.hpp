@@ -37,14 +37,12 @@ struct pool_share {
 };
 
 struct pool_connection : list_link {
-    pool_connection(byte_stream from, asio::ip::address to, pool_group& in)
-        : socket(std::move(from)),
-          address(std::move(to)),
-          group(&in) {}
+    pool_connection(byte_stream from, asio::ip::address to, pool_group& in);
 
     byte_stream socket;
     read_buffer buffer;
     asio::ip::address address;
+    std::string endpoint;  // for the log line of each of its requests
     pool_group* group;
     pool_share* share = nullptr;  // null: idle, or nobody's
     std::shared_ptr<const destination_guard> judged_by;

@@ -37,7 +37,7 @@ std::string followed::authority() const {
 }
 
 std::string digest_request(const followed& of,
-                           const asio::ip::address& at,
+                           std::string_view endpoint,
                            std::string_view path,
                            const digest_follower::question& question,
                            const fleet_secret& secret,
@@ -67,7 +67,7 @@ std::string digest_request(const followed& of,
     if (!of.squid && secret.has_file()) {
         const auto value = sign(secret,
                                 {.method = "GET", .target = target, .host = host},
-                                net::endpoint_text(at, of.port),
+                                endpoint,
                                 now,
                                 nonce_of(random));
         http::append_field_line(wire, signature_field, value);
@@ -282,7 +282,7 @@ awaitable<std::optional<got_response>> digest_fetcher::fetch(shared& all, one& s
         sibling.patience.expire_at(until);
         const bool reused = sibling.lease.reused();
         const auto wire = digest_request(of,
-                                         sibling.lease.address(),
+                                         sibling.lease.endpoint(),
                                          path,
                                          question,
                                          all.context.secret,

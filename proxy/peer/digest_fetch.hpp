@@ -56,9 +56,9 @@ struct follow_context {
     std::function<std::uint64_t()> random;
 };
 
-/// The head of the request for a digest, on a connection to the address `at`.
+/// The head of the request for a digest, on a connection to `endpoint`.
 [[nodiscard]] std::string digest_request(const followed& of,
-                                         const asio::ip::address& at,
+                                         std::string_view endpoint,
                                          std::string_view path,
                                          const digest_follower::question& question,
                                          const fleet_secret& secret,

@@ -51,7 +51,7 @@ awaitable<ended_or_next> tunnel::upgrade(answers::upgraded& what) {
     const auto sent = co_await send_head(std::move(what.head), 101);
     if (sent == ended::keep) {
         auto lease = std::move(what.lease);
-        x_.book.origin = lease.address().to_string();
+        x_.book.origin = lease.endpoint();
         const std::string from_client{x_.stream.input().data()};
         const std::string from_origin{lease.buffer().data()};
         x_.stream.input().clear();

@@ -12,6 +12,7 @@
 // Exit status: 0; 1 when a URL that was asked for is not listed; 2 when a digest can't be had.
 
 #include "config/url.hpp"
+#include "proxy/net/address.hpp"
 #include "proxy/peer/any_digest.hpp"
 #include "proxy/peer/digest_fetch.hpp"
 #include "proxy/peer/discovery.hpp"
@@ -132,8 +133,9 @@ std::vector<std::byte> fetch(const std::string& url,
     const auto random = [&device] { return std::uint64_t{device()} << 32 | device(); };
     // Without a node's name, and so without Via: it is nobody's to pass on (resource.hpp).
     const request_maker request_to = [&](const asio::ip::address& at) {
+        const auto endpoint = reprise::proxy::net::endpoint_text(at, from.port);
         return peer::digest_request(
-            from, at, path, {}, secret, "", reprise::proxy::wall_now(), random);
+            from, endpoint, path, {}, secret, "", reprise::proxy::wall_now(), random);
     };
     std::optional<std::vector<std::byte>> answer;
     std::exception_ptr failed;

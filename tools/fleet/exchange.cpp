@@ -1,6 +1,7 @@
 #include "tools/fleet/exchange.hpp"
 
 #include "proxy/http/message_head.hpp"
+#include "proxy/net/address.hpp"
 #include "proxy/peer/digest_fetch.hpp"
 #include "proxy/peer/resource.hpp"
 
@@ -234,14 +235,15 @@ void exchange::deliver(node_number node, bool seen) {
 void exchange::pull(node_number reader, node_number node, bool seen) {
     auto& follower = views_[reader]->follower(node, seen);
     const followed sibling{.name = names_[node], .host = names_[node] + ".example", .port = port};
-    const auto question = digest_request(sibling,
-                                         proxy::asio::ip::address_v4{0x0a000000 + node},
-                                         seen ? seen_path : digest_path,
-                                         follower.ask(),
-                                         secret_,
-                                         names_[reader],
-                                         wall(now_),
-                                         [this] { return random_(); });
+    const auto question = digest_request(
+        sibling,
+        proxy::net::endpoint_text(proxy::asio::ip::address_v4{0x0a000000 + node}, port),
+        seen ? seen_path : digest_path,
+        follower.ask(),
+        secret_,
+        names_[reader],
+        wall(now_),
+        [this] { return random_(); });
     proxy::http::request_head head;
     if (proxy::http::parse_request_head(question, head, {}).state !=
         proxy::http::head_state::done) {

@@ -126,7 +126,7 @@ TEST_CASE("a connection given back serves the next, the last used first") {
     auto first = bench.lease();
     auto second = bench.lease();
     CHECK(!first.reused());
-    CHECK(first.address() == asio::ip::address_v4::loopback());
+    CHECK(first.endpoint() == "127.0.0.1:" + std::to_string(bench.port));
     const auto second_port = port_of(second);
     first.give_back();
     second.give_back();
@@ -589,7 +589,7 @@ TEST_CASE("a connection with TLS is kept for the next, and apart from one withou
     REQUIRE(first);
     REQUIRE(first->has_value());
     auto lease = std::move(**first);
-    CHECK(lease.address() == asio::ip::address_v4::loopback());
+    CHECK(lease.endpoint().starts_with("127.0.0.1:"));
     REQUIRE_FALSE(bench.finish(write_text(lease.socket(), "question")));
     std::string heard;
     std::thread far{[&] {

@@ -191,7 +191,7 @@ TEST_SUITE("peer/digest_fetch") {
         const wall_time now{1'763'668'089'000ms};
         const auto wire = digest_request(
             of,
-            asio::ip::make_address("::1"),
+            "[::1]:3128",
             digest_path,
             {.query = "since=1-2", .none_match = "\"1-2\"", .modified_since = ""},
             secret,
