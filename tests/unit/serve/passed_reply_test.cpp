@@ -1,0 +1,155 @@
+#include "tests/unit/serve/exchanges.hpp"
+
+namespace reprise::proxy::serve::test::of_passed_reply {
+
+namespace {
+
+using phase = fetch::upload::phase;
+
+// A POST with these fields, and what stands behind its head.
+std::string post(const std::string& fields, const std::string& behind = "") {
+    return head_of("POST " + url, fields) + behind;
+}
+
+const wanted::passed& passed_in(const arrival& from) {
+    const auto* what = std::get_if<wanted::passed>(&from.order->what);
+    REQUIRE(what != nullptr);
+    return *what;
+}
+
+void answer(arrival& from, const std::string& status = "200 OK") {
+    from.head(status + "\r\nContent-Length: 2\r\n");
+    from.body("ok");
+    from.end();
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("serve/passed_reply");
+
+TEST_CASE("another method is an origin's alone, and its answer the client's") {
+    bench at;
+    asking one{at, head_of("DELETE " + url)};
+    auto from = at.origin();
+    CHECK(!from.order->listed);
+    CHECK(!passed_in(from).body);
+    answer(from, "202 Accepted");
+    at.settle();
+    CHECK(one.how == ended::keep);
+    CHECK(at.said().status == 202);
+    CHECK(at.said().body == "ok");
+    one.close();
+    CHECK(at.counted(outcome::pass) == 1);
+}
+
+TEST_CASE("a body that is here goes with its order; what nobody read of it is out of the way") {
+    bench at;
+    at.comes(post("Content-Length: 5\r\n", "hello") + get());
+    asking one{at};
+    auto from = at.origin();
+    REQUIRE(passed_in(from).body);
+    CHECK(passed_in(from).body->state() == phase::untouched);
+    answer(from);
+    at.settle();
+    CHECK(one.how == ended::keep);
+    CHECK(at.said().body == "ok");
+    one.close();
+    CHECK(at.stream.input().data() == get());
+}
+
+TEST_CASE("the same in chunks") {
+    bench at;
+    at.comes(post("Transfer-Encoding: chunked\r\n", "5\r\nhello\r\n0\r\n\r\n") + get());
+    asking one{at};
+    auto from = at.origin();
+    answer(from);
+    at.settle();
+    CHECK(one.how == ended::keep);
+    one.close();
+    CHECK(at.stream.input().data() == get());
+}
+
+TEST_CASE("behind a body that is wrongly framed there is no next request") {
+    bench at;
+    at.comes(post("Transfer-Encoding: chunked\r\n", "no size\r\nhello\r\n0\r\n\r\n") + get());
+    asking one{at};
+    if (at.orders.size() > 0) {  // it is the upload that says so
+        auto from = at.origin();
+        answer(from);
+        at.settle();
+    }
+    CHECK(one.how == ended::close);
+}
+
+TEST_CASE("a long body that nobody reads ends the connection, not the answer") {
+    bench at;
+    at.comes(post("Content-Length: 1000000\r\n", std::string(70'000, 'b')));
+    asking one{at};
+    auto from = at.origin();
+    answer(from, "413 Too Much");
+    at.settle();
+    CHECK(one.how == ended::close);
+    CHECK(at.said().status == 413);
+    CHECK(at.said().body == "ok");
+}
+
+TEST_CASE("a client that leaves before its body has begun has ordered nothing") {
+    bench at;  // whose socket is closed
+    asking one{at, post("Content-Length: 5\r\n")};
+    at.settle();
+    CHECK(at.orders.size() == 0);
+    CHECK(one.how == ended::gone);
+    one.close();
+    CHECK(at.counted(outcome::client_gone) == 1);
+}
+
+TEST_CASE(
+    "a client that asks first has its order at once, the origin's word, and then its answer") {
+    bench at;
+    asking one{at, post("Content-Length: 5\r\nExpect: 100-continue\r\n")};
+    auto from = at.origin();
+    REQUIRE(passed_in(from).body);
+    CHECK(passed_in(from).body->awaits_word());
+    const std::string word = "HTTP/1.1 100 Continue\r\n\r\n";
+    from.order->into->producer_interim(word);
+    at.settle();
+    CHECK(at.sink.sent == word);
+    answer(from, "417 Expectation Failed");
+    at.settle();
+    CHECK(one.how == ended::close);  // the body may come, or not
+    CHECK(at.sink.sent.substr(word.size()).starts_with("HTTP/1.1 417 "));
+}
+
+TEST_CASE("what an origin's failure is said of: the request is answered, and the next one read") {
+    bench at;
+    at.comes(post("Content-Length: 5\r\n", "hello") + get());
+    asking one{at};
+    at.origin().fail(failure_code::origin_closed, "it is gone");
+    at.settle();
+    CHECK(one.how == ended::keep);
+    CHECK(at.said().status == 502);
+    one.close();
+    CHECK(at.stream.input().data() == get());
+}
+
+TEST_CASE("a POST's answer may be stored, nobody else's") {
+    struct one {
+        std::string method, fields;
+        bool may;
+    };
+    for (const auto& [method, fields, may] : {one{"POST", "", true},
+                                              one{"POST", "Cache-Control: no-store\r\n", false},
+                                              one{"PUT", "", false},
+                                              one{"PATCH", "", false}}) {
+        CAPTURE(method);
+        CAPTURE(fields);
+        bench at;
+        at.comes(head_of(method + " " + url, fields + "Content-Length: 2\r\n") + "hi");
+        asking asked{at};
+        CHECK(at.orders.next()->may_store == may);
+    }
+}
+
+TEST_SUITE_END();
+
+}  // namespace reprise::proxy::serve::test::of_passed_reply
