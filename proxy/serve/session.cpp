@@ -222,6 +222,9 @@ awaitable<void> session::run() {
                 }
                 if (got == 0 && idle_) {
                     put_space_away();
+                    if (w.common.draining.load(std::memory_order_relaxed)) {
+                        co_return;  // drain() woke it, but some of TLS alone had come just then
+                    }
                 }
             }
             if (got > 0) {
