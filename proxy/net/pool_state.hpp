@@ -42,7 +42,7 @@ struct pool_connection : list_link {
     byte_stream socket;
     read_buffer buffer;
     asio::ip::address address;
-    std::string endpoint;  // for the log line of each of its requests
+    std::string endpoint;  // endpoint_text of that: made once, for each of its requests
     pool_group* group;
     pool_share* share = nullptr;  // null: idle, or nobody's
     std::shared_ptr<const destination_guard> judged_by;

@@ -37,20 +37,31 @@ private:
     std::string_view left_;
 };
 
+struct clock_time {
+    unsigned hour, minute, second;
+};
+
 // A date as read, to seconds; none if there is no such day or hour.
 std::optional<std::int64_t> seconds_of(int year,
                                        unsigned month,
                                        unsigned day,
-                                       unsigned hour,
-                                       unsigned minute,
-                                       unsigned second) noexcept {
+                                       const clock_time& time) noexcept {
     const std::chrono::year_month_day date{
         std::chrono::year{year}, std::chrono::month{month}, std::chrono::day{day}};
-    if (!date.ok() || hour > 23 || minute > 59 || second > 60) {
+    if (!date.ok() || time.hour > 23 || time.minute > 59 || time.second > 60) {
         return std::nullopt;
     }
     const auto days = std::chrono::sys_days{date}.time_since_epoch().count();
-    return std::int64_t{days} * 86'400 + hour * 3'600 + minute * 60 + second;
+    return std::int64_t{days} * 86'400 + time.hour * 3'600 + time.minute * 60 + time.second;
+}
+
+// "07:08:09" from `at` on.
+std::optional<clock_time> clock_at(std::string_view text, std::size_t at) noexcept {
+    const auto hour = number_in<unsigned>(text.substr(at, 2));
+    const auto minute = number_in<unsigned>(text.substr(at + 3, 2));
+    const auto second = number_in<unsigned>(text.substr(at + 6, 2));
+    return hour && minute && second ? std::optional{clock_time{*hour, *minute, *second}}
+                                    : std::nullopt;
 }
 
 // "2024-05-06T07:08:09.123Z"; what follows the seconds is not read.
@@ -61,13 +72,11 @@ std::optional<std::int64_t> iso_time(std::string_view text) noexcept {
     const auto year = number_in<int>(text.substr(0, 4));
     const auto month = number_in<unsigned>(text.substr(5, 2));
     const auto day = number_in<unsigned>(text.substr(8, 2));
-    const auto hour = number_in<unsigned>(text.substr(11, 2));
-    const auto minute = number_in<unsigned>(text.substr(14, 2));
-    const auto second = number_in<unsigned>(text.substr(17, 2));
-    if (!year || !month || !day || !hour || !minute || !second) {
+    const auto time = clock_at(text, 11);
+    if (!year || !month || !day || !time) {
         return std::nullopt;
     }
-    return seconds_of(*year, *month, *day, *hour, *minute, *second);
+    return seconds_of(*year, *month, *day, *time);
 }
 
 // "10/Oct/2020:13:55:36 -0700"
@@ -79,17 +88,14 @@ std::optional<std::int64_t> log_time(std::string_view text) noexcept {
     const auto month = months.find(text.substr(3, 3));
     const auto day = number_in<unsigned>(text.substr(0, 2));
     const auto year = number_in<int>(text.substr(7, 4));
-    const auto hour = number_in<unsigned>(text.substr(12, 2));
-    const auto minute = number_in<unsigned>(text.substr(15, 2));
-    const auto second = number_in<unsigned>(text.substr(18, 2));
+    const auto time = clock_at(text, 12);
     const auto zone_hours = number_in<unsigned>(text.substr(22, 2));
     const auto zone_minutes = number_in<unsigned>(text.substr(24, 2));
-    if (month == std::string_view::npos || month % 3 != 0 || !day || !year || !hour || !minute ||
-        !second || !zone_hours || !zone_minutes || (text[21] != '+' && text[21] != '-')) {
+    if (month == std::string_view::npos || month % 3 != 0 || !day || !year || !time ||
+        !zone_hours || !zone_minutes || (text[21] != '+' && text[21] != '-')) {
         return std::nullopt;
     }
-    const auto local = seconds_of(
-        *year, static_cast<unsigned>(month / 3 + 1), *day, *hour, *minute, *second);
+    const auto local = seconds_of(*year, static_cast<unsigned>(month / 3 + 1), *day, *time);
     if (!local) {
         return std::nullopt;
     }
