@@ -61,12 +61,12 @@ double nanoseconds_each(std::size_t times, Work work) {
 }
 
 stored_ptr small_response() {
-    auto made = std::make_shared<stored_response>();
-    made->status = 200;
-    made->head = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n";
-    index_head(*made);
-    made->content = std::make_shared<body>();
-    return made;
+    response_draft made;
+    made.status = 200;
+    made.head = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n";
+    index_head(made);
+    made.content = std::make_shared<body>();
+    return stored_response::make(made);
 }
 
 void bench_find() {

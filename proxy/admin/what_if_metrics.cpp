@@ -28,6 +28,11 @@ constexpr metric what_if_rows[] = {
           "what_if.requests",
           "Requests of it that were in the sample.",
           [](in from) { return from.what_if.requests; }),
+    plain("reprise_what_if_dropped",
+          "what_if.dropped",
+          "Requests that were in the sample too, but left out because another thread was at the "
+          "ghosts just then.",
+          [](in from) { return from.what_if.dropped; }),
     plain("reprise_what_if_sample",
           "what_if.sample",
           "Share of all keys in the sample.",

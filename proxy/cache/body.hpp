@@ -2,7 +2,7 @@
 // The bytes of a response body in reference-counted blocks.
 // A block is written once, by the fetch that fills it, and shared from then on: the clients that
 // wait for the fetch, the store and every later hit send the same memory. Nobody copies a body to
-// keep it.
+// keep it, but for a small one (stored_response.hpp).
 
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 
@@ -21,12 +21,6 @@ namespace reprise::proxy::cache {
 [[nodiscard]] constexpr std::size_t heap_cost(std::size_t bytes) noexcept {
     const auto rounded = (bytes + sizeof(std::size_t) + 15) / 16 * 16;
     return rounded < 32 ? 32 : rounded;
-}
-
-/// The same of a string: nothing while its characters lie inside it.
-[[nodiscard]] inline std::size_t heap_cost(const std::string& text) noexcept {
-    const std::string empty;
-    return text.capacity() == empty.capacity() ? 0 : heap_cost(text.capacity() + 1);
 }
 
 /// What a shared_ptr's control block adds to an object made together with it.

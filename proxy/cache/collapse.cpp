@@ -1,5 +1,8 @@
 #include "proxy/cache/collapse.hpp"
 
+#include "proxy/base/recycled.hpp"
+
+#include <functional>
 #include <mutex>
 #include <string>
 #include <unordered_map>
@@ -20,7 +23,9 @@ struct hash_of_key {
 
 struct collapse_table::stripe {
     mutable std::mutex guard;
-    std::unordered_map<filter::key_hash, listing, hash_of_key> listed;
+    using entry = std::pair<const filter::key_hash, listing>;
+    std::unordered_map<filter::key_hash, listing, hash_of_key, std::equal_to<>, recycled<entry>>
+        listed;
 };
 
 collapse_table::collapse_table() : stripes_{std::make_unique<stripe[]>(stripe_count)} {}
@@ -43,7 +48,7 @@ collapse_table::place collapse_table::join_or_lead(const filter::key_hash& key,
     }
     // Listed is only what is whole: whatever throws here leaves the table as it was.
     next.url = url;
-    next.under_way = std::make_shared<fetch>(limits);
+    next.under_way = fetch::make(limits);
     result.leads = true;
     result.reader = fetch::join(next.under_way, sleeper, result.head_known);
     std::swap(home.listed[key], next);

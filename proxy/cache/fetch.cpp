@@ -1,5 +1,6 @@
 #include "proxy/cache/fetch.hpp"
 
+#include "proxy/base/recycled.hpp"
 #include "proxy/http/message_head.hpp"
 
 #include <algorithm>
@@ -43,6 +44,10 @@ fetch::fetch(const fetch_limits& limits)
       ahead_{std::min(limits.read_ahead, first_ahead)} {}
 
 fetch::~fetch() = default;
+
+std::shared_ptr<fetch> fetch::make(const fetch_limits& limits) {
+    return std::allocate_shared<fetch>(recycled<fetch>{}, limits);
+}
 
 void fetch::notify_readers() {
     for (auto* reader : readers_) {
@@ -106,14 +111,13 @@ void fetch::let_go() {
             needed = std::min(needed, reader->offset_);
         }
     }
-    while (!slices_.empty() && base_ + slices_.front().size <= needed) {
-        // The last block may still have room that the producer fills: it stays until the end.
-        if (slices_.size() == 1 && phase_ <= phase::streaming) {
-            break;
-        }
-        base_ += slices_.front().size;
-        slices_.pop_front();
+    // The last block may still have room that the producer fills: it stays until the end.
+    const auto end = slices_.end() - (phase_ <= phase::streaming && !slices_.empty() ? 1 : 0);
+    auto first_kept = slices_.begin();
+    for (; first_kept != end && base_ + first_kept->size <= needed; ++first_kept) {
+        base_ += first_kept->size;
     }
+    slices_.erase(slices_.begin(), first_kept);
 }
 
 void fetch::drop_those_behind() {
@@ -344,7 +348,7 @@ std::uint64_t fetch::received() const {
     return end_;
 }
 
-body_ptr fetch::whole_body() {
+body_ptr fetch::whole_body(std::uint64_t copied) {
     const std::lock_guard lock{guard_};
     if (!whole_ || base_ != 0) {
         return nullptr;
@@ -356,7 +360,7 @@ body_ptr fetch::whole_body() {
             continue;
         }
         // A block that is mostly empty costs the store more than one copy now.
-        if (part.memory->capacity() > part.size + part.size / 8 + 64) {
+        if (end_ > copied && part.memory->capacity() > part.size + part.size / 8 + 64) {
             auto exact = block::make(part.size);
             std::memcpy(exact->data(), part.memory->data() + part.begin, part.size);
             content->slices.push_back(slice{std::move(exact), 0, part.size});
@@ -392,7 +396,7 @@ bool fetch::serves_others() const {
 
 void fetch::leave(fetch_reader& reader) {
     const std::lock_guard lock{guard_};
-    std::erase(readers_, &reader);
+    readers_.erase(std::remove(readers_.begin(), readers_.end(), &reader), readers_.end());
     if (phase_ > phase::streaming) {
         return;
     }
@@ -427,6 +431,14 @@ void fetch_reader::report::clear() {
 fetch_reader::fetch_reader(std::shared_ptr<fetch> source, net::wakeup::signal sleeper)
     : source_{std::move(source)},
       sleeper_{std::move(sleeper)} {}
+
+void* fetch_reader::operator new(std::size_t /*size*/) {
+    return recycled<fetch_reader>{}.allocate(1);
+}
+
+void fetch_reader::operator delete(void* at) noexcept {
+    recycled<fetch_reader>{}.deallocate(static_cast<fetch_reader*>(at), 1);
+}
 
 fetch_reader::~fetch_reader() {
     leave();

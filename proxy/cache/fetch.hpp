@@ -41,9 +41,10 @@
 #include "proxy/http/storability.hpp"
 #include "proxy/net/wakeup.hpp"
 
+#include <boost/container/small_vector.hpp>
+
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -103,6 +104,9 @@ class fetch_reader;
 class fetch {
 public:
     explicit fetch(const fetch_limits& limits);
+    /// One whose memory serves one request after another.
+    /// @throws std::bad_alloc
+    [[nodiscard]] static std::shared_ptr<fetch> make(const fetch_limits& limits);
     ~fetch();
     fetch(const fetch&) = delete;
     fetch& operator=(const fetch&) = delete;
@@ -164,8 +168,9 @@ public:
     /// Nobody wants it any more: stop.
     [[nodiscard]] bool abandoned() const noexcept;
     /// The whole body, after producer_finish was decided and before it is called; null unless kept
-    /// whole.
-    [[nodiscard]] body_ptr whole_body();
+    /// whole. Blocks that are mostly empty are copied to their size, but not in a body of at most
+    /// `copied` bytes: whoever asks copies so much anyway.
+    [[nodiscard]] body_ptr whole_body(std::uint64_t copied = 0);
     [[nodiscard]] std::uint64_t received() const;
 
     // ---- who may join ----
@@ -203,7 +208,7 @@ private:
     phase phase_ = phase::waiting;
     head_ptr head_;
     std::vector<std::string> interim_;
-    std::deque<slice> slices_;
+    boost::container::small_vector<slice, 2> slices_;
     std::uint64_t base_ = 0;                // offset of the first byte still held
     std::uint64_t end_ = 0;                 // bytes received
     bool whole_ = false;                    // being stored
@@ -216,7 +221,7 @@ private:
     std::string trailers_;
     failure why_;
     stored_ptr validated_;
-    std::vector<fetch_reader*> readers_;
+    boost::container::small_vector<fetch_reader*, 2> readers_;
     net::wakeup::signal sleeper_;
     std::function<void()> stop_;
 };
@@ -250,6 +255,9 @@ public:
     ~fetch_reader();
     fetch_reader(const fetch_reader&) = delete;
     fetch_reader& operator=(const fetch_reader&) = delete;
+    // Memory that serves one request after another.
+    static void* operator new(std::size_t size);
+    static void operator delete(void* at) noexcept;
 
     /// What is new since the last call; at most `most` bytes of body. When there is nothing, the
     /// sleeper is notified once something is. Earlier slices count as passed.

@@ -26,7 +26,7 @@ bool is_of_the_part(const http::field& line) noexcept {
            line.id == field_id::age;
 }
 
-void write_head(stored_response& into, http::field_list lines, std::uint64_t length) {
+void write_head(response_draft& into, http::field_list lines, std::uint64_t length) {
     into.head = whole_status_line;
     for (const auto& line : lines) {
         if (!is_of_the_part(line)) {
@@ -42,13 +42,13 @@ void write_head(stored_response& into, http::field_list lines, std::uint64_t len
 
 /// A whole as the one part that it is.
 partial_body parts_of(const stored_response& stored) {
-    if (stored.parts) {
-        return *stored.parts;
+    if (stored.parts()) {
+        return *stored.parts();
     }
     partial_body all;
-    all.total = stored.content ? stored.content->size : 0;
+    all.total = stored.has_content() ? stored.size() : 0;
     if (all.total > 0) {
-        all.held.push_back({0, stored.content});
+        all.held.push_back({0, stored.content()});
     }
     return all;
 }
@@ -95,36 +95,33 @@ std::string_view strong_validator_of(http::field_list response, wall_time now) {
 bool are_of_one_representation(const stored_response& one, const stored_response& other) {
     const auto lines = one.fields();
     const auto other_lines = other.fields();
-    const auto validator = strong_validator_of(lines, one.freshness.response_time);
+    const auto validator = strong_validator_of(lines, one.freshness().response_time);
     return !validator.empty() &&
-           validator == strong_validator_of(other_lines, other.freshness.response_time);
+           validator == strong_validator_of(other_lines, other.freshness().response_time);
 }
 
-std::shared_ptr<stored_response> made_of_part(std::string_view head,
-                                              const part_place& place,
-                                              body_ptr content) {
+response_draft made_of_part(std::string_view head, const part_place& place, body_ptr content) {
     std::vector<http::field> lines;
     head.remove_prefix(std::min(head.find("\r\n") + 2, head.size()));
     // We wrote the head from a parsed one, so it cannot fail to parse.
     (void)http::parse_field_lines(head, lines, std::numeric_limits<unsigned>::max());
-    auto made = std::make_shared<stored_response>();
-    write_head(*made, lines, place.total);
+    response_draft made;
+    write_head(made, lines, place.total);
     auto parts = std::make_shared<partial_body>();
     parts->held.push_back({place.range.first, std::move(content)});
     parts->total = place.total;
-    made->parts = std::move(parts);
-    made->reusable_until = wall_time::min();
+    made.parts = std::move(parts);
     return made;
 }
 
-std::shared_ptr<stored_response> updated_by(const stored_response& stored,
-                                            http::field_list partial,
-                                            const http::freshness_facts& newer,
-                                            const combining_rules& rules) {
+std::optional<response_draft> updated_by(const stored_response& stored,
+                                         http::field_list partial,
+                                         const http::freshness_facts& newer,
+                                         const combining_rules& rules) {
     const auto old_lines = stored.fields();
     auto lines = http::freshen(old_lines, partial, rules.head_bytes, rules.head_fields);
     if (!lines) {
-        return nullptr;
+        return std::nullopt;
     }
     const auto directives = http::read_governing_directives(*lines, rules.targeted);
     if (directives.no_cache_fields || directives.private_fields) {
@@ -132,8 +129,8 @@ std::shared_ptr<stored_response> updated_by(const stored_response& stored,
         std::erase_if(*lines,
                       [&all](const http::field& line) { return http::is_withheld(line, all); });
     }
-    auto made = std::make_shared<stored_response>();
-    const auto length = stored.parts ? stored.parts->total : stored.content->size;
+    std::optional<response_draft> made{std::in_place};
+    const auto length = stored.parts() ? stored.parts()->total : stored.size();
     write_head(*made, *lines, length);
     made->directives = directives;
     // Age is in no stored head: what it said, and how far its Date lay back, is in the newer's
@@ -146,31 +143,31 @@ std::shared_ptr<stored_response> updated_by(const stored_response& stored,
         200, *lines, made->directives, dated, dated, rules.freshness);
     made->freshness.initial_age = newer.initial_age;
     made->freshness.response_time = newer.response_time;
-    made->reusable_until = stored.parts ? wall_time::min()
-                                        : http::reusable_until(made->directives, made->freshness);
-    made->vary = stored.vary;
-    made->selecting = stored.selecting;
-    made->content = stored.content;
-    made->parts = stored.parts;
+    made->reusable_until = stored.parts() ? wall_time::min()
+                                          : http::reusable_until(made->directives, made->freshness);
+    made->vary = stored.vary().spec();
+    made->selecting = stored.selecting();
+    made->content = stored.content();
+    made->parts = stored.parts();
     return made;
 }
 
 combined_response combine(const stored_response& stored,
                           const stored_response& added,
                           const combining_rules& rules) {
-    if (!added.parts) {
+    if (!added.parts()) {
         return {};  // complete_if_whole: it takes the other's place
     }
     const auto old_lines = stored.fields();
     const auto new_lines = added.fields();
-    const auto validator = strong_validator_of(old_lines, stored.freshness.response_time);
+    const auto validator = strong_validator_of(old_lines, stored.freshness().response_time);
     auto before = parts_of(stored);
-    const auto total = added.parts->total;
-    if (stored.status != 200 || validator.empty() || disagree(before.total, total) ||
-        validator != strong_validator_of(new_lines, added.freshness.response_time)) {
+    const auto total = added.parts()->total;
+    if (stored.status() != 200 || validator.empty() || disagree(before.total, total) ||
+        validator != strong_validator_of(new_lines, added.freshness().response_time)) {
         return {};
     }
-    const auto& part = added.parts->held.front();
+    const auto& part = added.parts()->held.front();
     const auto ends_at = before.held.empty() ? 0 : before.held.back().end();
     const bool beyond = (before.knows_total() && part.end() > before.total) || ends_at > total;
     if (beyond) {
@@ -182,12 +179,12 @@ combined_response combine(const stored_response& stored,
     }
     // What came to a part that was asked for before adds its bytes, and says nothing new.
     auto made = is_outdated_by(added, stored)
-                    ? std::make_shared<stored_response>(stored)
-                    : updated_by(stored, new_lines, added.freshness, rules);
+                    ? std::optional{stored.draft_without_content()}
+                    : updated_by(stored, new_lines, added.freshness(), rules);
     if (!made) {
         return {};
     }
-    made->asked_at = std::max(stored.asked_at, added.asked_at);
+    made->asked_at = std::max(stored.asked_at(), added.asked_at());
     if (total != partial_body::unknown && made->length_at == made->head.size()) {
         made->head.append("Content-Length: ").append(std::to_string(total)).append("\r\n");
     }
@@ -195,10 +192,10 @@ combined_response combine(const stored_response& stored,
     made->parts = std::make_shared<partial_body>(std::move(*together));
     made->reusable_until = wall_time::min();
     complete_if_whole(*made);
-    return {combination::combined, std::move(made)};
+    return {combination::combined, stored_response::make(*made)};
 }
 
-void complete_if_whole(stored_response& response) {
+void complete_if_whole(response_draft& response) {
     if (!response.parts || !response.parts->is_whole()) {
         return;
     }
@@ -222,7 +219,7 @@ part_plan plan_parts(const stored_response& stored,
                      std::string_view method,
                      http::field_list request,
                      wall_time now) {
-    const auto& parts = *stored.parts;
+    const auto& parts = *stored.parts();
     part_plan plan;
     if (method != "GET") {
         plan.use = method == "HEAD" ? part_use::head : part_use::none;

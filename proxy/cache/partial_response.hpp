@@ -46,9 +46,9 @@ struct part_place {
 /// caller's to set, from the 206's own head.
 /// `head`: status line and end-to-end fields of the 206 in wire form, without Content-Length.
 /// @pre content->size == place.range.size(), not 0
-[[nodiscard]] std::shared_ptr<stored_response> made_of_part(std::string_view head,
-                                                            const part_place& place,
-                                                            body_ptr content);
+[[nodiscard]] response_draft made_of_part(std::string_view head,
+                                          const part_place& place,
+                                          body_ptr content);
 
 enum class combination : std::uint8_t {
     combined,
@@ -63,15 +63,15 @@ struct combining_rules {
 };
 struct combined_response {
     combination what = combination::other_object;
-    std::shared_ptr<stored_response> response;  ///< of `combined`
+    stored_ptr response;  ///< of `combined`
 };
 /// The head of `stored`, updated by that of a 206 of the same representation (RFC 9111 3.4): its
 /// bytes are `stored`'s. Freshness is computed anew over the fields of both, the age is the
-/// newer's; vary and selecting values are `stored`'s. Null when it would be too large.
-[[nodiscard]] std::shared_ptr<stored_response> updated_by(const stored_response& stored,
-                                                          http::field_list partial,
-                                                          const http::freshness_facts& newer,
-                                                          const combining_rules& rules);
+/// newer's; vary and selecting values are `stored`'s. None when it would be too large.
+[[nodiscard]] std::optional<response_draft> updated_by(const stored_response& stored,
+                                                       http::field_list partial,
+                                                       const http::freshness_facts& newer,
+                                                       const combining_rules& rules);
 
 /// `stored`, a whole or parts, together with `added`, made by made_of_part; the head as by
 /// updated_by.
@@ -81,7 +81,7 @@ struct combined_response {
                                         const combining_rules& rules);
 
 /// Makes an ordinary stored response of one whose parts miss nothing; leaves others alone.
-void complete_if_whole(stored_response& response);
+void complete_if_whole(response_draft& response);
 
 /// What parts can do for a request.
 enum class part_use : std::uint8_t {

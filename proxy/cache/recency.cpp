@@ -9,11 +9,12 @@ namespace reprise::proxy::cache {
 namespace {
 
 wall_time came(const stored_response& one) noexcept {
-    return one.freshness.response_time;
+    return one.freshness().response_time;
 }
 
 wall_time asked(const stored_response& one) noexcept {
-    return one.asked_at == wall_time::min() ? came(one) : std::min(one.asked_at, came(one));
+    const auto at = one.asked_at();
+    return at == wall_time::min() ? came(one) : at;
 }
 
 std::optional<wall_time> date_of(const stored_response& one) {

@@ -20,13 +20,19 @@ bool is_for_disk(const evicted_response& gone, const disk::tier& disk) noexcept 
     return false;
 }
 
+// Made of one exchange, and not freshened since.
+bool are_one_answer(const stored_response& one, const stored_response& other) {
+    return one.freshness() == other.freshness() && one.asked_at() == other.asked_at() &&
+           one.head() == other.head();
+}
+
 }  // namespace
 
 store::store(const store_plan& memory) : memory_{memory}, outdated_to_{memory.told} {
     memory_.on_eviction([this](const evicted_response& gone) {
         const auto& response = gone.response;
         if (disk_ && when_ == disk_write::eviction && is_for_disk(gone, *disk_) &&
-            response->content && response->disk_record.load(std::memory_order_relaxed) == 0) {
+            response->has_content() && response->disk_record.load(std::memory_order_relaxed) == 0) {
             (void)disk_->put(gone.key, gone.url, response, gone.asked);
         }
         if (told_) {
@@ -40,8 +46,11 @@ void store::attach(std::unique_ptr<disk::tier> disk, disk_write when) {
     when_ = when;
     // What was put into both and proves older on disk leaves memory too, which knew of nothing.
     disk_->on_outdated(
-        [this](const filter::key_hash& key, std::string_view url, const stored_ptr& response) {
-            (void)memory_.drop(key, url, response);
+        [this](const filter::key_hash& key, std::string_view url, const stored_ptr& head) {
+            const auto kept = memory_.variant_of(key, url, *head);
+            if (kept && are_one_answer(*kept, *head)) {
+                (void)memory_.drop(key, url, kept);
+            }
         });
     // Siblings may hold what was purged here before the restart: what they have since then is not
     // taken. The journal does not say when a URL was purged, so it is as if it had been just now.
@@ -66,7 +75,7 @@ bool store::put(const filter::key_hash& key,
         return false;
     }
     const bool to_disk = disk_ && when_ == disk_write::admission && as == standing::admitted &&
-                         !response->parts && disk_->put(key, url, response, asked);
+                         !response->parts() && disk_->put(key, url, response, asked);
     const bool in_memory = memory_.put(key, url, response, asked, as, uses_to_admit);
     if (disk_ && in_memory && !to_disk) {
         outdate_on_disk(key, url, response, before);
@@ -79,7 +88,7 @@ void store::outdate_on_disk(const filter::key_hash& key,
                             std::string_view url,
                             const stored_ptr& newer,
                             const stored_ptr& before) {
-    const bool adds_to_it = newer->parts && before && are_of_one_representation(*newer, *before);
+    const bool adds_to_it = newer->parts() && before && are_of_one_representation(*newer, *before);
     if (before && !adds_to_it && !disk_->drop(key, *before)) {
         disk_->invalidate(key);
     }
@@ -111,7 +120,7 @@ void store::admitted(const filter::key_hash& key,
                      std::string_view url,
                      const stored_ptr& response,
                      invalidation_mark asked) {
-    if (disk_ && when_ == disk_write::admission && response->content) {
+    if (disk_ && when_ == disk_write::admission && response->has_content()) {
         (void)disk_->put(key, url, response, asked);
     }
 }
@@ -126,8 +135,8 @@ bool store::put_over(const filter::key_hash& key,
     if (!memory_.put_over(key, url, expected, response, asked, as, uses_to_admit)) {
         return false;
     }
-    if (disk_ && (response->parts || when_ != disk_write::admission || as == standing::probation ||
-                  !disk_->put(key, url, response, asked))) {
+    if (disk_ && (response->parts() || when_ != disk_write::admission ||
+                  as == standing::probation || !disk_->put(key, url, response, asked))) {
         outdate_on_disk(key, url, response, expected);
     }
     return true;
@@ -148,7 +157,7 @@ void store::promote(const filter::key_hash& key,
                     invalidation_mark asked) {
     const bool each_has_its_own = when_ == disk_write::eviction && disk_ &&
                                   disk_->chooses() != disk::tier::choice::takes_all;
-    if (uses > 1 && response->content && fits_memory(*response->content) && !each_has_its_own) {
+    if (uses > 1 && response->has_content() && fits_memory(*response) && !each_has_its_own) {
         (void)memory_.put_over(key, url, nullptr, response, asked);  // over nothing that is newer
     }
 }
@@ -161,8 +170,8 @@ bool store::freshen(const filter::key_hash& key,
     const bool on_disk = disk_ && current->disk_record.load(std::memory_order_relaxed) != 0 &&
                          disk_->freshen(key, url, *current, *updated, asked);
     if (disk_ && !on_disk &&
-        useful_until(updated->freshness, updated->directives) <
-            useful_until(current->freshness, current->directives)) {
+        useful_until(updated->freshness(), updated->directives()) <
+            useful_until(current->freshness(), current->directives())) {
         // Its older head would answer for too long.
         if (!disk_->drop(key, *current)) {
             (void)memory_.invalidate(key, url);
@@ -173,7 +182,7 @@ bool store::freshen(const filter::key_hash& key,
     if (memory_.freshen(key, url, current, updated, asked)) {
         return true;
     }
-    if (on_disk && updated->content && fits_memory(*updated->content)) {
+    if (on_disk && updated->has_content() && fits_memory(*updated)) {
         // The disk shows the new head when it is written: until then nobody else is to ask the
         // origin.
         (void)memory_.put(key, url, std::move(updated), asked);
@@ -184,7 +193,7 @@ bool store::freshen(const filter::key_hash& key,
 bool store::drop(const filter::key_hash& key, std::string_view url, const stored_ptr& outdated) {
     if (disk_) {
         const bool is_on_disk = outdated->disk_record.load(std::memory_order_relaxed) != 0;
-        if (!is_on_disk && outdated->vary.empty() && disk_->may_hold(key)) {
+        if (!is_on_disk && outdated->vary().empty() && disk_->may_hold(key)) {
             disk_->invalidate(key);  // what is there is older still
         } else if (!disk_->drop(key, *outdated)) {
             // The disk hangs: nothing of the URL is served, rather than what is outdated.

@@ -169,8 +169,8 @@ private:
                          std::string_view url,
                          const stored_ptr& newer,
                          const stored_ptr& before);
-    [[nodiscard]] bool fits_memory(const body& content) const noexcept {
-        return content.size <= largest_in_memory_.load(std::memory_order_relaxed);
+    [[nodiscard]] bool fits_memory(const stored_response& whole) const noexcept {
+        return whole.size() <= largest_in_memory_.load(std::memory_order_relaxed);
     }
 
     memory_tier memory_;

@@ -40,7 +40,8 @@ bool speaks_for_next(http::storability verdict, unsigned status) noexcept {
     case storability::no_store_request:
     case storability::partial:
     case storability::status:
-    case storability::authorization: break;
+    case storability::authorization:
+    case storability::cookie: break;
     }
     return false;
 }

@@ -71,7 +71,7 @@ verdict ask_origin(rule why,
                    http::field_list fields,
                    wall_time now) {
     verdict out{ruling::forward, why, forward_of(why), reuse, {}};
-    const bool parts = kept.what == lookup::present && kept.response->parts;
+    const bool parts = kept.what == lookup::present && kept.response->parts();
     if (parts) {
         out.part = plan_parts(*kept.response, facts.is_get ? "GET" : "HEAD", fields, now);
     }
@@ -206,14 +206,14 @@ verdict judge(const lookup_result& kept,
     const auto& stored = *kept.response;
     verdict out{ruling::hit, rule::fresh, forward_reason::none, {}, {}};
     bool partial = false;
-    if (!facts.has_directives && now < stored.reusable_until) {
+    if (!facts.has_directives && now < stored.reusable_until()) {
         out.reuse.what = http::reuse::fresh;
         out.reuse.why = http::reuse_reason::fresh;
-        out.reuse.age = http::current_age(stored.freshness, now);
-        out.reuse.ttl = stored.freshness.lifetime - out.reuse.age;
+        out.reuse.age = http::current_age(stored.freshness(), now);
+        out.reuse.ttl = stored.freshness().lifetime - out.reuse.age;
     } else {
-        partial = stored.parts != nullptr;  // such are never found before their reusable_until
-        out.reuse = http::judge_reuse(stored.directives, stored.freshness, facts.asked, now);
+        partial = stored.parts() != nullptr;  // such are never found before their reusable_until
+        out.reuse = http::judge_reuse(stored.directives(), stored.freshness(), facts.asked, now);
         out.why = rule_of(out.reuse.why);
         switch (out.reuse.what) {
         case http::reuse::fresh: break;
@@ -222,7 +222,7 @@ verdict judge(const lookup_result& kept,
             // RFC 5861 3: the client need not wait for the validation.
             if (out.why != rule::stale || !facts.is_get || facts.has_authorization ||
                 bounds_staleness(facts.asked) ||
-                !http::may_serve_while_revalidating(stored.directives, stored.freshness, now)) {
+                !http::may_serve_while_revalidating(stored.directives(), stored.freshness(), now)) {
                 return ask_origin(out.why, out.reuse, kept, facts, fields, now);
             }
             out.what = ruling::stale_behind;
@@ -232,7 +232,7 @@ verdict judge(const lookup_result& kept,
     if (facts.has_conditions) {
         const auto lines = stored.fields();
         const auto condition = http::judge_preconditions(
-            fields, stored.status, lines, stored.freshness.response_time, now);
+            fields, stored.status(), lines, stored.freshness().response_time, now);
         if (condition == http::precondition::forward) {
             return ask_origin(rule::origin_conditions, out.reuse, kept, facts, fields, now);
         }
@@ -252,8 +252,8 @@ http::cache_status status_of(const verdict& judged, const stored_response& store
     how.ttl = judged.reuse.ttl;
     if (judged.what == ruling::stale_behind) {
         how.detail = to_string(judged.what);
-    } else if (stored.freshness.source == http::lifetime_source::negative) {
-        how.detail = http::to_string(stored.freshness.source);
+    } else if (stored.freshness().source == http::lifetime_source::negative) {
+        how.detail = http::to_string(stored.freshness().source);
     }
     return how;
 }
@@ -273,18 +273,28 @@ bool may_stand_in(const lookup_result& kept,
                   bool disconnected,
                   http::seconds disconnected_most,
                   wall_time now) noexcept {
-    if (kept.what != lookup::present || judged.why != rule::stale || facts.has_origin_conditions) {
+    if (kept.what != lookup::present || facts.has_origin_conditions) {
+        return false;
+    }
+    const bool by_preference = judged.why == rule::request_no_cache ||
+                               judged.why == rule::request_max_age ||
+                               judged.why == rule::request_min_fresh;
+    if (judged.why != rule::stale && !by_preference) {
         return false;
     }
     const auto& stored = *kept.response;
-    if (stored.parts && !serves(judged.part.use)) {
+    if (stored.parts() && !serves(judged.part.use)) {
         return false;
     }
-    if (http::may_serve_on_error(stored.directives, stored.freshness, now)) {
+    if (!by_preference && http::may_serve_on_error(stored.directives(), stored.freshness(), now)) {
         return true;
     }
-    return disconnected && !http::forbids_stale(stored.directives) &&
-           -http::remaining(stored.freshness, now) < disconnected_most;
+    if (!disconnected || disconnected_most == http::seconds{0}) {
+        return false;
+    }
+    const auto left = http::remaining(stored.freshness(), now);
+    return left > http::seconds{0} ||
+           (!http::forbids_stale(stored.directives()) && -left < disconnected_most);
 }
 
 }  // namespace reprise::proxy::cache

@@ -16,7 +16,8 @@ bool freshening::read_lines(std::string& text, std::vector<http::field>& lines) 
                                  came_.head,
                                  {.via = w_.common.pseudonym,
                                   .date = std::string_view{date.data(), date.size()},
-                                  .keep_age = true});
+                                  .keep_age = true,
+                                  .drop_alt_svc = order_.is_for_https_url()});
     const auto first_line = text.find("\r\n") + 2;
     return http::parse_field_lines(std::string_view{text}.substr(first_line),
                                    lines,
@@ -25,8 +26,8 @@ bool freshening::read_lines(std::string& text, std::vector<http::field>& lines) 
 
 // A whole new head for what is stored, made of its own lines and newer ones (RFC 9111 3.2); null
 // when that would be larger than a head may be.
-std::shared_ptr<cache::stored_response> freshening::made_of(const cache::stored_response& stored,
-                                                            http::field_list newer) const {
+cache::stored_ptr freshening::made_of(const cache::stored_response& stored,
+                                      http::field_list newer) const {
     const auto& limits = order_.now_settings->response_limits;
     const auto old_lines = stored.fields();
     const auto merged = http::freshen(old_lines, newer, limits.bytes, limits.fields);
@@ -35,10 +36,9 @@ std::shared_ptr<cache::stored_response> freshening::made_of(const cache::stored_
     }
     const auto directives = http::read_governing_directives(*merged,
                                                             order_.now_settings->options.targeted);
-    auto next = std::make_shared<cache::stored_response>();
-    next->head.assign(stored.head, 0, stored.status_line_size);
-    std::string_view length_line{stored.head};
-    length_line.remove_prefix(stored.length_at);
+    cache::response_draft next;
+    next.head = stored.head().substr(0, stored.status_line_size());
+    const auto length_line = stored.head().substr(stored.length_at());
     for (const auto& line : *merged) {
         const bool withheld = (directives.no_cache_fields || directives.private_fields) &&
                               http::is_withheld(line, *merged);
@@ -46,48 +46,47 @@ std::shared_ptr<cache::stored_response> freshening::made_of(const cache::stored_
             line.id == http::field_id::content_length) {
             continue;
         }
-        http::append_field_line(next->head, line.name, line.value);
+        http::append_field_line(next.head, line.name, line.value);
     }
-    next->head.append(length_line);
-    cache::index_head(*next);
-    next->status = stored.status;
-    next->freshness = http::freshness_of(stored.status,
-                                         *merged,
-                                         directives,
-                                         came_.requested,
-                                         came_.came,
-                                         order_.now_settings->freshness);
-    next->freshness.response_time = came_.resident_came;
-    next->asked_at = came_.resident_requested;
-    next->directives = directives;
-    next->reusable_until = stored.parts ? wall_time::min()
-                                        : http::reusable_until(directives, next->freshness);
-    next->content = stored.content;
-    next->parts = stored.parts;
-    next->on_disk = stored.on_disk;
-    next->disk_record = stored.disk_record.load(std::memory_order_relaxed);
-    next->vary = http::read_vary(*merged);
-    next->selecting = next->vary == stored.vary
-                          ? stored.selecting
-                          : http::selecting_values(next->vary, order_.request->head.fields);
-    return next;
+    next.head.append(length_line);
+    cache::index_head(next);
+    next.status = stored.status();
+    next.freshness = http::freshness_of(stored.status(),
+                                        *merged,
+                                        directives,
+                                        came_.requested,
+                                        came_.came,
+                                        order_.now_settings->freshness);
+    next.freshness.response_time = came_.resident_came;
+    next.asked_at = came_.resident_requested;
+    next.directives = directives;
+    next.reusable_until = stored.parts() ? wall_time::min()
+                                         : http::reusable_until(directives, next.freshness);
+    next.content = stored.content();
+    next.parts = stored.parts();
+    next.on_disk = stored.on_disk();
+    next.disk_record = stored.disk_record.load(std::memory_order_relaxed);
+    next.vary = http::read_vary(*merged);
+    next.selecting = next.vary == stored.vary()
+                         ? std::string{stored.selecting()}
+                         : http::selecting_values(next.vary, order_.request->head.fields);
+    return cache::stored_response::make(next);
 }
 
-void freshening::put(const cache::stored_ptr& current,
-                     std::shared_ptr<cache::stored_response> next) {
+void freshening::put(const cache::stored_ptr& current, const cache::stored_ptr& next) {
     // Judged without the client's fields: a client that happens to validate decides nothing about
     // what was stored for another.
     const auto verdict = http::judge_storable("GET",
-                                              next->status,
+                                              next->status(),
                                               {},
                                               {},
                                               next->fields(),
-                                              next->directives,
-                                              next->freshness,
+                                              next->directives(),
+                                              next->freshness(),
                                               order_.now_settings->storing);
-    if (verdict == http::storability::storable && next->vary == current->vary) {
+    if (verdict == http::storability::storable && next->vary() == current->vary()) {
         // What has left the store meanwhile stays out: it may have been invalidated.
-        if (w_.common.store.freshen(order_.key, order_.url, current, std::move(next), begun_at_)) {
+        if (w_.common.store.freshen(order_.key, order_.url, current, next, begun_at_)) {
             w_.counts.store_refreshed.add();
         }
     } else {
@@ -105,7 +104,7 @@ void freshening::put(const cache::stored_ptr& current,
         if (verdict == http::storability::storable && removed > 0 && !is_purged) {
             ++asked.count;                    // our own invalidation alone,
             asked.purges = begun_at_.purges;  // and no purge since the validation began
-            w_.common.store.put(order_.key, order_.url, std::move(next), asked);
+            w_.common.store.put(order_.key, order_.url, next, asked);
         }
     }
 }
@@ -118,7 +117,7 @@ cache::stored_ptr freshening::by_not_modified() {
     if (!read_lines(text, newer)) {
         return nullptr;
     }
-    const auto size = stored.parts ? stored.parts->total : stored.size();
+    const auto size = stored.parts() ? stored.parts()->total : stored.size();
     // Content-Length never passes append_response_fields; for the comparison it is the 304's own.
     auto judged = newer;
     if (const auto* length = http::find(came_.head.fields, http::field_id::content_length);
@@ -142,18 +141,18 @@ cache::stored_ptr freshening::by_not_modified() {
 void freshening::by_head() {
     const auto described = order_.described();
     const auto& stored = *described;
-    if (stored.parts) {
+    if (stored.parts()) {
         return;
     }
     switch (http::judge_head(
-        stored.status, stored.fields(), stored.size(), came_.head.status, came_.head.fields)) {
+        stored.status(), stored.fields(), stored.size(), came_.head.status, came_.head.fields)) {
     case http::head_effect::nothing: return;
     case http::head_effect::freshen: {
         std::string text;
         std::vector<http::field> newer;
         if (read_lines(text, newer)) {
-            if (auto next = made_of(stored, newer)) {
-                put(described, std::move(next));
+            if (const auto next = made_of(stored, newer)) {
+                put(described, next);
             }
         }
         return;

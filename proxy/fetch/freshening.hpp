@@ -34,9 +34,9 @@ public:
 
 private:
     [[nodiscard]] bool read_lines(std::string& text, std::vector<http::field>& lines) const;
-    [[nodiscard]] std::shared_ptr<cache::stored_response> made_of(
-        const cache::stored_response& stored, http::field_list newer) const;
-    void put(const cache::stored_ptr& current, std::shared_ptr<cache::stored_response> next);
+    [[nodiscard]] cache::stored_ptr made_of(const cache::stored_response& stored,
+                                            http::field_list newer) const;
+    void put(const cache::stored_ptr& current, const cache::stored_ptr& next);
 
     thread::worker& w_;
     const fetch_order& order_;

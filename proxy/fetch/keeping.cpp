@@ -34,8 +34,7 @@ bool ends_use(unsigned status, bool behind) noexcept {
 // told when the body has passed: a failed fetch is no sight.
 void keeping::note_sights(std::size_t sights) {
     const auto before = into_.add_sights(sights);
-    const admission_question asked{
-        order_.key, order_.url, order_.admission, order_.may_use_parents};
+    const admission_question asked{order_.key, order_.url, order_.admission, order_.may_use_peers};
     for (std::size_t i = 0; i < sights; ++i) {
         ruling_ = rule_on(w_, asked, order_.pending_sights + before + i);
         if (ruling_.seen_before > 0 && !order_.replaces) {
@@ -47,7 +46,7 @@ void keeping::note_sights(std::size_t sights) {
 void keeping::record_sights() {
     auto left = into_.add_sights(0);
     auto* peers = w_.common.peers.get();
-    if (left > 0 && order_.may_use_parents && peers->shares()) {
+    if (left > 0 && order_.may_use_peers && peers->shares()) {
         peers->note_seen(peers->key_of(order_.url), came_);
     }
     for (; left > 0; --left) {
@@ -80,9 +79,9 @@ bool keeping::leaves_stored(const received& came) const {
         return false;
     }
     const auto& stored = *kept;
-    return http::may_serve_on_error(stored.directives, stored.freshness, came.resident_came) ||
-           (freshness.stale_on_error_status && !http::forbids_stale(stored.directives) &&
-            -http::remaining(stored.freshness, came.resident_came) < freshness.stale_on_error);
+    return http::may_serve_on_error(stored.directives(), stored.freshness(), came.resident_came) ||
+           (freshness.stale_on_error_status && !http::forbids_stale(stored.directives()) &&
+            -http::remaining(stored.freshness(), came.resident_came) < freshness.stale_on_error);
 }
 
 http::storability keeping::judge_as(std::string_view method,
@@ -96,7 +95,7 @@ http::storability keeping::judge_as(std::string_view method,
                                 came.head.fields,
                                 head.directives,
                                 head.freshness,
-                                order_.now_settings->storing);
+                                order_.storing());
 }
 
 http::storability keeping::judge_answer(const cache::fetched_head& head,
@@ -112,7 +111,7 @@ http::storability keeping::judge_answer(const cache::fetched_head& head,
                             came.head.fields,
                             head.directives,
                             head.freshness,
-                            order_.now_settings->storing);
+                            order_.storing());
 }
 
 void keeping::judge(cache::fetched_head& head, const received& came, bool here) {
@@ -289,7 +288,7 @@ bool keeping::may_store_part(const received& came, std::optional<std::uint64_t> 
         const auto lines = kept.response->fields();
         if (cache::strong_validator_of(lines, came.came) == validator) {
             joins_ = kept.response;
-            held_already_ = joins_->parts ? joins_->parts->bytes() : 0;
+            held_already_ = joins_->parts() ? joins_->parts()->bytes() : 0;
         }
     }
     const auto* gap = order_.as<wanted::gap>();
@@ -398,37 +397,37 @@ void keeping::count_stored(std::uint64_t bytes) {
 }
 
 // The head that is kept: without the fields that its no-cache or private names.
-std::string keeping::kept_head() const {
+void keeping::append_kept_head(std::string& to) const {
     const auto& head = *head_;
     if (!head.directives.no_cache_fields && !head.directives.private_fields) {
-        return head.head;
+        to.append(head.head);
+        return;
     }
     const auto lines = lines_of(head);
-    std::string kept{head.head, 0, head.head.find("\r\n") + 2};
+    to.append(head.head, 0, head.head.find("\r\n") + 2);
     for (const auto& line : lines) {
         if (!http::is_withheld(line, lines)) {
-            http::append_field_line(kept, line.name, line.value);
+            http::append_field_line(to, line.name, line.value);
         }
     }
-    return kept;
 }
 
 // A whole response as it will be kept, without its body.
-std::shared_ptr<cache::stored_response> keeping::made_of_head(std::uint64_t bytes) const {
-    auto stored = std::make_shared<cache::stored_response>();
+cache::response_draft keeping::made_of_head(std::uint64_t bytes) const {
+    cache::response_draft stored;
     const auto length = std::to_string(bytes);
-    stored->head.reserve(head_->head.size() + 20 + length.size());
-    stored->head.append(kept_head());
+    stored.head.reserve(head_->head.size() + 20 + length.size());
+    append_kept_head(stored.head);
     // A 204 has no Content-Length (RFC 9110 8.6); everything else stored has its own.
     if (head_->status != 204) {
-        stored->head.append("Content-Length: ").append(length).append("\r\n");
+        stored.head.append("Content-Length: ").append(length).append("\r\n");
     }
-    cache::index_head(*stored);
-    stored->status = head_->status;
+    cache::index_head(stored);
+    stored.status = head_->status;
     return stored;
 }
 
-void keeping::describe(cache::stored_response& stored) const {
+void keeping::describe(cache::response_draft& stored) const {
     stored.freshness = head_->freshness;
     stored.asked_at = head_->asked_at;
     stored.directives = head_->directives;
@@ -446,8 +445,9 @@ void keeping::finish_on_disk() {
         return;
     }
     const auto bytes = into_.received();
-    const auto stored = made_of_head(bytes);
-    describe(*stored);
+    auto draft = made_of_head(bytes);
+    describe(draft);
+    const auto stored = cache::stored_response::make(draft);
     if (w_.common.store.finish_on_disk(*on_disk_, order_.key, order_.url, *stored)) {
         count_stored(bytes);
     }
@@ -455,60 +455,65 @@ void keeping::finish_on_disk() {
 }
 
 void keeping::store_body() {
-    auto content = into_.whole_body();
+    // What is small is copied once, into the stored response; a part stays in its blocks.
+    auto content = into_.whole_body(head_->status == 206 ? 0 : cache::stored_response::small_body);
     if (!content) {
         return;
     }
     const auto bytes = content->size;
     if (head_->status != 206) {
         auto made = made_of_head(bytes);
-        made->content = std::move(content);
-        describe(*made);
+        made.content = std::move(content);
+        describe(made);
         room_.reset();
-        store_whole(std::move(made), bytes);
+        store_whole(made);
         return;
     }
     if (!place_ || bytes != place_->range.size()) {
         return;
     }
-    auto made = cache::made_of_part(kept_head(), *place_, std::move(content));
-    describe(*made);
+    std::string head;
+    append_kept_head(head);
+    auto made = cache::made_of_part(head, *place_, std::move(content));
+    describe(made);
     room_.reset();
     if (joins_) {
-        made->vary = joins_->vary;
-        made->selecting = joins_->selecting;
+        made.vary = joins_->vary().spec();
+        made.selecting = joins_->selecting();
     }
     store_part(std::move(made));
 }
 
-void keeping::store_whole(std::shared_ptr<cache::stored_response> made, std::uint64_t bytes) {
+void keeping::store_whole(const cache::response_draft& made) {
     const bool on_probation = waits();
     if (w_.common.store.put(order_.key,
                             order_.url,
-                            std::move(made),
+                            cache::stored_response::make(made),
                             begun_at_,
                             on_probation ? cache::standing::probation : cache::standing::admitted,
                             on_probation ? probation_ : 1) &&
         !on_probation) {
-        count_stored(bytes);
+        count_stored(made.content->size);
     }
 }
 
 // Together with what is held of the same representation, in place of every other. Another part may
 // come between the look and the put: then it is combined with that.
-void keeping::store_part(std::shared_ptr<cache::stored_response> added) {
+void keeping::store_part(cache::response_draft added) {
     const auto& now = *order_.now_settings;
     const cache::combining_rules rules{now.options.memory.max_object,
                                        now.response_limits.bytes,
                                        now.response_limits.fields,
                                        now.freshness,
                                        now.options.targeted};
-    const auto bytes = added->parts->bytes();
+    const auto bytes = added.parts->bytes();
+    const auto alone = cache::stored_response::make(added);
+    cache::complete_if_whole(added);
     for (int tries = 0; tries < 4; ++tries) {
-        const auto kept = w_.common.store.variant_of(order_.key, order_.url, *added);
-        auto next = added;
+        const auto kept = w_.common.store.variant_of(order_.key, order_.url, *alone);
+        cache::stored_ptr next;
         if (kept) {
-            auto together = cache::combine(*kept, *added, rules);
+            auto together = cache::combine(*kept, *alone, rules);
             if (together.what == cache::combination::too_large) {
                 return;
             }
@@ -516,10 +521,12 @@ void keeping::store_part(std::shared_ptr<cache::stored_response> added) {
                 next = std::move(together.response);
             }
         }
-        if (begins_none_ && next == added) {
-            return;
+        if (!next) {
+            if (begins_none_) {
+                return;
+            }
+            next = cache::stored_response::make(added);
         }
-        cache::complete_if_whole(*next);
         const bool on_probation = waits();
         if (w_.common.store.put_over(order_.key,
                                      order_.url,

@@ -71,11 +71,11 @@ private:
     void feed_disk();
     void finish_on_disk();
     void store_body();
-    void store_whole(std::shared_ptr<cache::stored_response> made, std::uint64_t bytes);
-    void store_part(std::shared_ptr<cache::stored_response> added);
-    [[nodiscard]] std::string kept_head() const;
-    [[nodiscard]] std::shared_ptr<cache::stored_response> made_of_head(std::uint64_t bytes) const;
-    void describe(cache::stored_response& stored) const;
+    void store_whole(const cache::response_draft& made);
+    void store_part(cache::response_draft added);
+    void append_kept_head(std::string& to) const;
+    [[nodiscard]] cache::response_draft made_of_head(std::uint64_t bytes) const;
+    void describe(cache::response_draft& stored) const;
     [[nodiscard]] bool waits() const { return probation_ != 0 && !into_.was_admitted(); }
     void count_stored(std::uint64_t bytes);
 

@@ -127,7 +127,7 @@ bool emit_lines(
 // next. What preference_list sorted can't be mistaken for what it left as it stands: the one is
 // plain when it is read again, the other is not.
 template <class Sink>
-void emit(const vary_spec& spec, field_list request, Sink& sink) {
+void emit(vary_view spec, field_list request, Sink& sink) {
     std::string_view names = spec.names;
     while (!names.empty()) {
         const auto comma = names.find(',');
@@ -210,13 +210,13 @@ bool varies_by_anything(field_list response) noexcept {
     return gather(response).any;
 }
 
-std::string selecting_values(const vary_spec& spec, field_list request) {
+std::string selecting_values(vary_view spec, field_list request) {
     appender out;
     emit(spec, request, out);
     return std::move(out.text);
 }
 
-bool matches(const vary_spec& spec, std::string_view stored_values, field_list request) noexcept {
+bool matches(vary_view spec, std::string_view stored_values, field_list request) noexcept {
     if (spec.any) {
         return false;
     }

@@ -33,6 +33,20 @@ struct vary_spec {
     bool operator==(const vary_spec&) const = default;
 };
 
+/// A vary_spec that somebody else holds.
+struct vary_view {
+    std::string_view names;
+    bool any = false;
+
+    vary_view(std::string_view names_of, bool is_any) noexcept : names{names_of}, any{is_any} {}
+    vary_view(const vary_spec& of) noexcept : names{of.names}, any{of.any} {}
+
+    [[nodiscard]] bool empty() const noexcept { return names.empty() && !any; }
+    /// A copy to keep.
+    [[nodiscard]] vary_spec spec() const { return {std::string{names}, any}; }
+    friend bool operator==(const vary_view&, const vary_view&) = default;
+};
+
 /// Reads every Vary line. Allocates only if there is one.
 [[nodiscard]] vary_spec read_vary(field_list response);
 
@@ -50,11 +64,11 @@ struct vary_spec {
 /// ones, and the order of members (preferences.hpp). A value that preference_list finds not plain
 /// is taken as it stands, in lower case.
 /// @pre field values contain no line feed (the head's parser refuses them)
-[[nodiscard]] std::string selecting_values(const vary_spec& spec, field_list request);
+[[nodiscard]] std::string selecting_values(vary_view spec, field_list request);
 
 /// selecting_values(spec, request) == stored_values, and `spec.any` is false. No allocation;
 /// O(names x lines).
-[[nodiscard]] bool matches(const vary_spec& spec,
+[[nodiscard]] bool matches(vary_view spec,
                            std::string_view stored_values,
                            field_list request) noexcept;
 

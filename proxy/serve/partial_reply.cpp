@@ -43,7 +43,8 @@ awaitable<ended_or_next> partial_reply::give() {
     if (fits(*head)) {
         co_return co_await send_around(*reader, head);
     }
-    if (cache::ends_parts(plan_, kept_->parts->total, head->status, lines_of(*head), wall_now())) {
+    if (cache::ends_parts(
+            plan_, kept_->parts()->total, head->status, lines_of(*head), wall_now())) {
         x_.w.common.store.drop(x_.asked.key, x_.asked.url, kept_);
     }
     co_return co_await send_other(*reader, head);
@@ -52,7 +53,7 @@ awaitable<ended_or_next> partial_reply::give() {
 bool partial_reply::fits(const cache::fetched_head& head) const {
     const bool exact = !head.length || *head.length == plan_.gap.size();
     return exact &&
-           cache::fills_gap(plan_, kept_->parts->total, head.status, lines_of(head), wall_now());
+           cache::fills_gap(plan_, kept_->parts()->total, head.status, lines_of(head), wall_now());
 }
 
 // What came does not fit what is held.
@@ -83,8 +84,8 @@ cache::stored_ptr partial_reply::updated_by(const cache::fetched_head& head) con
                                        now.response_limits.fields,
                                        now.freshness,
                                        now.options.targeted};
-    cache::stored_ptr both = cache::updated_by(*kept_, lines_of(head), head.freshness, rules);
-    return both ? both : kept_;
+    const auto both = cache::updated_by(*kept_, lines_of(head), head.freshness, rules);
+    return both ? cache::stored_response::make(*both) : kept_;
 }
 
 awaitable<ended_or_next> partial_reply::send_around(cache::fetch_reader& gap,

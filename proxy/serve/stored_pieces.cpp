@@ -2,6 +2,7 @@
 
 #include "proxy/http/conditional.hpp"
 #include "proxy/http/date.hpp"
+#include "proxy/serve/https_prefix.hpp"
 
 #include <array>
 #include <charconv>
@@ -29,7 +30,7 @@ void append_number(std::string& out, std::int64_t number) {
 void stored_pieces::compose_fields(wall_time now, const http::cache_status& how) {
     auto& fields = x_.out.fields();
     fields.assign("Age: ");
-    append_number(fields, http::current_age(from_.freshness, now).count());
+    append_number(fields, http::current_age(from_.freshness(), now).count());
     fields.append("\r\nCache-Status: ");
     http::append_cache_status(fields, "reprise", how);
     fields.append("\r\n");
@@ -38,15 +39,26 @@ void stored_pieces::compose_fields(wall_time now, const http::cache_status& how)
     x_.out.begin();
 }
 
+void stored_pieces::add_head() {
+    if (!x_.asked.https_prefix || !is_redirect(from_.status())) [[likely]] {
+        x_.out.add(from_.head());
+        return;
+    }
+    auto& text = x_.out.text;
+    text.clear();
+    append_prefixed(text, from_.head(), x_.asked.target, x_.settings->options.access);
+    x_.out.add(text);
+}
+
 std::uint64_t stored_pieces::length() const {
-    return from_.parts ? from_.parts->total : from_.size();
+    return from_.parts() ? from_.parts()->total : from_.size();
 }
 
 void stored_pieces::compose_part_head(http::byte_range part) {
     x_.book.status = 206;
     auto& text = x_.out.text;
     text.assign("Content-Range: ");
-    if (from_.parts && !from_.parts->knows_total()) {
+    if (from_.parts() && !from_.parts()->knows_total()) {
         text.append("bytes ").append(std::to_string(part.first)).append("-");
         text.append(std::to_string(part.last)).append("/*");
     } else {
@@ -54,8 +66,8 @@ void stored_pieces::compose_part_head(http::byte_range part) {
     }
     text.append("\r\nContent-Length: ").append(std::to_string(part.size())).append("\r\n");
     x_.out.add("HTTP/1.1 206 Partial Content\r\n");
-    x_.out.add(
-        {from_.head.data() + from_.status_line_size, from_.length_at - from_.status_line_size});
+    x_.out.add(from_.head().substr(from_.status_line_size(),
+                                   from_.length_at() - from_.status_line_size()));
     x_.out.add(text);
     x_.out.add(x_.out.fields());
 }
@@ -68,25 +80,25 @@ void stored_pieces::compose_head(std::optional<http::byte_range> part,
         compose_part_head(*part);
         return;
     }
-    x_.book.status = from_.status;
-    x_.out.add(from_.head);
+    x_.book.status = from_.status();
+    add_head();
     x_.out.add(x_.out.fields());
 }
 
 void stored_pieces::compose_bytes(http::byte_range part) {
-    if (from_.on_disk) {
+    if (from_.on_disk()) {
         disk_body_.emplace(answers::body_on_disk{
-            from_.on_disk->read_from(part.first, x_.out.news().handle()), part.last + 1});
+            from_.on_disk()->read_from(part.first, x_.out.news().handle()), part.last + 1});
         return;
     }
     x_.out.note_body(body_source::store, part.size());
-    const auto add = [this](const cache::slice& slice, std::size_t skip, std::size_t size) {
-        x_.out.add(slice.view().substr(skip, size));
-    };
-    if (from_.parts) {
-        from_.parts->each_slice(part, add);
+    if (from_.parts()) {
+        from_.parts()->each_slice(
+            part, [this](const cache::slice& slice, std::size_t skip, std::size_t size) {
+                x_.out.add(slice.view().substr(skip, size));
+            });
     } else {
-        cache::each_slice({0, from_.content}, part, add);
+        from_.each_piece(part, [this](std::string_view piece) { x_.out.add(piece); });
     }
 }
 
@@ -155,7 +167,7 @@ void stored_pieces::compose_unsatisfied() {
 http::range_set stored_pieces::ranges_asked(http::field_list fields, wall_time now) const {
     const auto& head = *x_.asked.head;
     http::range_set asked;
-    if (!from_.parts) {
+    if (!from_.parts()) {
         asked = http::judge_ranges(head.method_text, head.fields, fields, from_.size(), now);
     } else if (x_.verdict.part.use == cache::part_use::held) {
         asked.answer = http::range_answer::part;
@@ -168,24 +180,22 @@ http::range_set stored_pieces::ranges_asked(http::field_list fields, wall_time n
 }
 
 void stored_pieces::compose_whole() {
-    x_.out.add(from_.head);
+    add_head();
     x_.out.add(x_.out.fields());
     if (x_.asked.facts.is_head) {
         return;
     }
-    if (from_.on_disk && from_.on_disk->size() > 0) {
-        compose_bytes({0, from_.on_disk->size() - 1});
-    } else if (from_.content) {
-        x_.out.note_body(body_source::store, from_.content->size);
-        for (const auto& slice : from_.content->slices) {
-            x_.out.add(slice.view());
-        }
+    if (from_.has_content()) {
+        x_.out.note_body(body_source::store, from_.size());
+        from_.each_piece([this](std::string_view piece) { x_.out.add(piece); });
+    } else if (from_.on_disk() && from_.size() > 0) {
+        compose_bytes({0, from_.size() - 1});
     }
 }
 
 void stored_pieces::compose(wall_time now, const http::cache_status& how) {
     compose_fields(now, how);
-    x_.book.status = from_.status;
+    x_.book.status = from_.status();
     const auto& facts = x_.asked.facts;
     if (!facts.has_conditions && !facts.has_range) {
         compose_whole();
@@ -194,12 +204,12 @@ void stored_pieces::compose(wall_time now, const http::cache_status& how) {
     const auto fields = from_.fields();
     if (facts.has_conditions &&
         http::judge_preconditions(
-            x_.asked.head->fields, from_.status, fields, from_.freshness.response_time, now) ==
+            x_.asked.head->fields, from_.status(), fields, from_.freshness().response_time, now) ==
             http::precondition::not_modified) {
         compose_not_modified(fields);
         return;
     }
-    if (!facts.has_range || from_.status != 200) {
+    if (!facts.has_range || from_.status() != 200) {
         compose_whole();
         return;
     }
@@ -209,7 +219,7 @@ void stored_pieces::compose(wall_time now, const http::cache_status& how) {
     } else if (asked.answer == http::range_answer::part && asked.count == 1) {
         compose_part_head(asked.parts[0]);
         compose_bytes(asked.parts[0]);
-    } else if (asked.answer == http::range_answer::part && from_.content) {
+    } else if (asked.answer == http::range_answer::part && from_.has_content()) {
         compose_multipart(fields, asked.ranges());
     } else {
         compose_whole();  // of a body on disk for several ranges too: RFC 9110 14.2 allows it

@@ -34,6 +34,7 @@ public:
 
 private:
     void compose_fields(wall_time now, const http::cache_status& how);
+    void add_head();
     void compose_whole();
     void compose_part_head(http::byte_range part);
     void compose_not_modified(http::field_list fields);

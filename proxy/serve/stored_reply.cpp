@@ -15,7 +15,7 @@ using body_news = cache::disk_body_reader::news;
 // What a request that goes on where the disk fails has to know.
 cache::head_ptr head_of(const cache::stored_response& stored) {
     auto head = std::make_shared<cache::fetched_head>();
-    head->status = stored.status;
+    head->status = stored.status();
     head->length = stored.size();
     const auto lines = stored.fields();
     if (const auto* etag = http::find(lines, field_id::etag);
@@ -46,7 +46,7 @@ std::optional<answers::body_on_disk> compose_stand_in(exchange_state& x, std::st
     x.sending = x.stored.response;
     http::cache_status how;
     how.hit = true;
-    how.ttl = http::remaining(x.sending->freshness, now);
+    how.ttl = http::remaining(x.sending->freshness(), now);
     how.detail = detail;
     stored_pieces made{x, *x.sending};
     made.compose(now, how);

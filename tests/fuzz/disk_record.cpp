@@ -58,12 +58,13 @@ void use_object(std::span<const char> record, const disk::record_header& header)
         require_named(view);
         return;
     }
-    const auto response = disk::make_response(*view);
-    require(response->status_line_size <= response->head.size());
-    require(response->length_at <= response->head.size());
+    auto draft = disk::make_response(*view);
+    require(draft.status_line_size <= draft.head.size());
+    require(draft.length_at <= draft.head.size());
+    draft.content = body_of(record.subspan(header.front_bytes, header.body_bytes));
+    const auto response = cache::stored_response::make(draft);
     (void)response->fields();
     (void)response->footprint();
-    response->content = body_of(record.subspan(header.front_bytes, header.body_bytes));
     const disk::object_source source{.kind = header.kind,
                                      .primary = header.primary,
                                      .discriminator = header.discriminator,

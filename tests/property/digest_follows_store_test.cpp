@@ -152,9 +152,9 @@ void run(std::uint64_t seed, disk_write when) {
             } else if (what < 98) {
                 if (auto there = store.peek(key, url, {}); there.response) {
                     auto next = object(url, 10);
-                    next->content = there.response->content;
-                    next->vary = there.response->vary;
-                    next->selecting = there.response->selecting;
+                    next->content = there.response->content();
+                    next->vary = there.response->vary().spec();
+                    next->selecting = there.response->selecting();
                     next->freshness.lifetime = random() % 4 == 0 ? 0h : 1h;
                     next->disk_record = there.response->disk_record.load();
                     (void)store.freshen(key, url, there.response, std::move(next), mark);
@@ -219,11 +219,11 @@ void run(std::uint64_t seed, disk_write when) {
                 for (const auto& [url, response] : in_memory) {
                     if (url == url_of(i)) {
                         MESSAGE("in memory, Vary ",
-                                response->vary.names,
+                                response->vary().names,
                                 ", record ",
                                 response->disk_record.load(),
                                 ", useful until ",
-                                useful_until(response->freshness, response->directives)
+                                useful_until(response->freshness(), response->directives())
                                     .time_since_epoch()
                                     .count());
                     }

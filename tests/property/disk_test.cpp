@@ -40,8 +40,8 @@ public:
         return http::seconds{static_cast<std::int64_t>(below((std::uint64_t{1} << 31) + 1))};
     }
 
-    std::shared_ptr<stored_response> response() {
-        auto made = std::make_shared<stored_response>();
+    drafted response() {
+        drafted made;
         made->head = text(9000);
         made->status_line_size = below(made->head.size() + 1);
         made->length_at = below(made->head.size() + 1);
@@ -128,15 +128,15 @@ TEST_SUITE("property/disk") {
                   url + "|" + made->head + "|" + bytes_of(*made->content));
             CHECK(view->ban_epoch == source.ban_epoch);
             const auto read = make_response(*view);
-            CHECK(read->status == made->status);
-            CHECK(read->status_line_size == made->status_line_size);
-            CHECK(read->length_at == made->length_at);
-            CHECK(read->freshness == made->freshness);
-            CHECK(read->directives == made->directives);
-            CHECK(read->vary == made->vary);
-            CHECK(read->selecting == made->selecting);
-            CHECK(read->tags == made->tags);
-            CHECK(read->purged_softly == made->purged_softly);
+            CHECK(read.status == made->status);
+            CHECK(read.status_line_size == made->status_line_size);
+            CHECK(read.length_at == made->length_at);
+            CHECK(read.freshness == made->freshness);
+            CHECK(read.directives == made->directives);
+            CHECK(read.vary == made->vary);
+            CHECK(read.selecting == made->selecting);
+            CHECK(read.tags == made->tags);
+            CHECK(read.purged_softly == made->purged_softly);
         }
     }
 

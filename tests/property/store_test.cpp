@@ -149,7 +149,7 @@ void run(std::uint64_t seed, bool ample) {
             const auto vary = varies[below(varies.size())];
             const stored_ptr added = make(vary, arrived);
             const auto kept = store.variant_of(key, url, *added);
-            if (kept && kept->freshness.response_time > added->freshness.response_time) {
+            if (kept && kept->freshness().response_time > added->freshness().response_time) {
                 REQUIRE_FALSE(store.put(key, url, added));  // the more recent stays
                 break;
             }

@@ -5,6 +5,9 @@
 #include "tests/support/counted_allocations.hpp"
 #include "tests/support/under_test.hpp"
 
+#include <atomic>
+#include <vector>
+
 TEST_SUITE("scenario/first_hit") {
 
     using namespace reprise::tests;
@@ -64,6 +67,50 @@ TEST_SUITE("scenario/first_hit") {
             (void)ask(50);
             // What the program does beside it, each second, is not a hit's.
             CHECK(ask(2'000) < 500);
+        }
+    }
+
+    // What proxy/DESIGN.md lists. One URL in sixteen is noted by the ghosts too.
+    TEST_CASE("a first request on kept connections allocates a handful of times") {
+        if (sanitized) {
+            return;
+        }
+        for (const unsigned at_once : {1u, 32u}) {
+            CAPTURE(at_once);
+            auto settings = basic_settings();
+            settings["threads"] = 1;
+            settings["log"]["access"] = "off";
+            const counted_allocations counted;
+            std::atomic<unsigned> asked{0};
+            fake_origin origin;
+            // Nobody is answered before all have asked.
+            origin.otherwise([&](origin_request&, origin_connection& connection) {
+                const auto all = (asked++ / at_once + 1) * at_once;
+                CHECK(eventually([&] { return asked >= all; }));
+                connection.send(ok("Cache-Control: max-age=600\r\nETag: \"a-validator\"\r\n",
+                                   std::string(1'000, 'a')));
+            });
+            proxy_process proxy{settings, counted.environment()};
+            std::vector<client> clients;
+            for (unsigned i = 0; i < at_once; ++i) {
+                clients.push_back(proxy.connect());
+            }
+            unsigned number = 0;
+            const auto ask = [&](unsigned times) {
+                const auto before = counted.now();
+                for (unsigned i = 0; i < times; ++i) {
+                    for (auto& one : clients) {
+                        const auto url = origin.url("/asked/for/once/" + std::to_string(++number));
+                        one.send(absolute_request("GET", url));
+                    }
+                    for (auto& one : clients) {
+                        CHECK(one.read().status == 200);
+                    }
+                }
+                return static_cast<double>(counted.now() - before) / times / at_once;
+            };
+            (void)ask(10);
+            CHECK(ask(640 / at_once) < 10);
         }
     }
 

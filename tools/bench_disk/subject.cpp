@@ -53,38 +53,37 @@ std::string object_maker::url(std::uint64_t number) {
 }
 
 cache::stored_ptr object_maker::make(std::uint64_t number) const {
-    auto out = std::make_shared<cache::stored_response>();
-    out->head = "HTTP/1.1 200 OK\r\nDate: Thu, 19 Nov 2026 10:00:00 GMT\r\nServer: origin\r\n"
-                "Content-Type: application/octet-stream\r\nCache-Control: max-age=31536000\r\n"
-                "Via: 1.1 reprise\r\nContent-Length: " +
-                std::to_string(body_bytes_) + "\r\n";
-    out->status = 200;
-    cache::index_head(*out);
-    out->freshness.response_time = proxy::wall_now();
-    out->freshness.lifetime = std::chrono::hours{24 * 365};
-    out->freshness.source = proxy::http::lifetime_source::max_age;
-    out->reusable_until = out->freshness.response_time + out->freshness.lifetime;
+    cache::response_draft out;
+    out.head = "HTTP/1.1 200 OK\r\nDate: Thu, 19 Nov 2026 10:00:00 GMT\r\nServer: origin\r\n"
+               "Content-Type: application/octet-stream\r\nCache-Control: max-age=31536000\r\n"
+               "Via: 1.1 reprise\r\nContent-Length: " +
+               std::to_string(body_bytes_) + "\r\n";
+    out.status = 200;
+    cache::index_head(out);
+    out.freshness.response_time = proxy::wall_now();
+    out.freshness.lifetime = std::chrono::hours{24 * 365};
+    out.freshness.source = proxy::http::lifetime_source::max_age;
+    out.reusable_until = out.freshness.response_time + out.freshness.lifetime;
     auto whole = std::make_shared<cache::body>();
     auto memory = cache::block::make(body_bytes_);
     fill_body(number, 0, {memory->data(), body_bytes_});
     whole->slices.push_back({std::move(memory), 0, body_bytes_});
     whole->size = body_bytes_;
-    out->content = std::move(whole);
-    return out;
+    out.content = std::move(whole);
+    return cache::stored_response::make(out);
 }
 
 bool object_maker::is_right(std::uint64_t number, const cache::stored_response& response) const {
-    if (!response.content || response.content->size != body_bytes_) {
+    if (!response.has_content() || response.size() != body_bytes_) {
         return false;
     }
     std::uint64_t at = 0;
-    for (const auto& piece : response.content->slices) {
-        if (!is_body(number, at, piece.view())) {
-            return false;
-        }
-        at += piece.size;
-    }
-    return at == body_bytes_;
+    bool right = true;
+    response.each_piece([&](std::string_view piece) {
+        right = right && is_body(number, at, piece);
+        at += piece.size();
+    });
+    return right;
 }
 
 opened_store::opened_store(const std::string& path, std::uint64_t size, std::uint64_t segment)

@@ -12,7 +12,7 @@ std::optional<std::uint64_t> held_against_purges(const core& by,
                                                  std::string_view url,
                                                  const stored_response& response,
                                                  const invalidation_mark& asked) {
-    const auto said = by.purges.judge(url, response.tags, asked.purges);
+    const auto said = by.purges.judge(url, response.tags(), asked.purges);
     if (!said.none() || by.invalidated.since(primary, asked.count)) {
         return std::nullopt;
     }
@@ -84,39 +84,39 @@ bool arriving_object::offer_extent() {
 }
 
 bool arriving_object::finish(const stored_response& response) {
-    if (over_ || response.vary.any || response.parts) {
+    if (over_ || response.vary().any || response.parts()) {
         return give_up();
     }
     const auto epoch = held_against_purges(*core_, primary_, url_, response, asked_);
     if (!epoch) {
         return give_up();
     }
-    auto copy = std::make_shared<stored_response>(response);
-    copy->on_disk = nullptr;
+    auto copy = response.draft_without_content();
+    copy.on_disk = nullptr;
     response_task task{.kind = record_kind::object,
                        .primary = primary_,
                        .url = url_,
-                       .response = copy,
+                       .response = nullptr,
                        .id = id_,
                        .asked = asked_.count,
                        .ban_epoch = *epoch,
                        .subject = 0,
                        .length = length_,
                        .representation = representation_};
-    auto bytes = task_bytes + response.head.size();
+    auto bytes = task_bytes + response.head().size();
     if (parts_ == 0) {
         auto whole = std::make_shared<body>();
         whole->size = length_;
         whole->slices = std::move(gathered_);
-        copy->content = std::move(whole);
+        copy.content = std::move(whole);
         bytes += length_;
     } else {
         if (gathered_bytes_ != 0 && !offer_extent()) {
             return give_up();
         }
         task.kind = record_kind::large;
-        copy->content = nullptr;
     }
+    task.response = stored_response::make(copy);
     if (core_->closed.load(std::memory_order_acquire) || !writer_->offer(std::move(task), bytes)) {
         return give_up();
     }

@@ -92,7 +92,7 @@ std::optional<wall_time> contents_loader::until_of(const record_place& at,
     }
     url = seen->url;
     auto response = make_response(*seen);
-    auto said = core_.purges.judge(url, response->tags, seen->ban_epoch);
+    auto said = core_.purges.judge(url, response.tags, seen->ban_epoch);
     log_position written{sequence_, at.offset};
     // The newest head there is.
     record_header of_newer;
@@ -100,7 +100,7 @@ std::optional<wall_time> contents_loader::until_of(const record_place& at,
     if (newer && of_newer.kind == record_kind::refresh && of_newer.subject == header.id) {
         if (const auto head = read_object(front_)) {
             response = make_response(*head);
-            said = core_.purges.judge(url, response->tags, head->ban_epoch);
+            said = core_.purges.judge(url, response.tags, head->ban_epoch);
             written = {sequence_, newer->offset};
         }
     }
@@ -108,7 +108,7 @@ std::optional<wall_time> contents_loader::until_of(const record_place& at,
         return std::nullopt;
     }
     const bool ended = said.soft || core_.expiries.since(header.primary, written);
-    return ended ? wall_time::min() : useful_until(response->freshness, response->directives);
+    return ended ? wall_time::min() : useful_until(response.freshness, response.directives);
 }
 
 std::optional<variant_directory> contents_loader::directory_of(const filter::key_hash& primary,

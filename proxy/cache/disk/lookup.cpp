@@ -261,13 +261,13 @@ void disk_lookup::state::answer(lookup_result& out) {
     };
 
     auto made = make_response(head);
-    const auto said = store->purges.judge(url, made->tags, head.ban_epoch);
+    const auto said = store->purges.judge(url, made.tags, head.ban_epoch);
     if (said.hard) {
         drop(store->counts.invalidated);
         return;
     }
     if (object->header().kind == record_kind::object) {
-        made->content = object->body();
+        made.content = object->body();
     } else {
         const large_shape shape{key, view.header.id, view.length, view.extent_bytes, view.extents};
         if (!has_extents(store->index, shape)) {
@@ -278,7 +278,7 @@ void disk_lookup::state::answer(lookup_result& out) {
             }
             return;
         }
-        made->on_disk = make_large_body(store, shape);
+        made.on_disk = make_large_body(store, shape);
     }
     auto ended = said.soft;
     if (const auto since = store->expiries.since(key, (newer ? newer : object)->position())) {
@@ -288,12 +288,9 @@ void disk_lookup::state::answer(lookup_result& out) {
     store->counts.hits.fetch_add(1, relaxed);
     out.what = lookup::present;
     if (ended) {
-        auto over = ended_at(*made, *ended);
-        over->disk_record = made->disk_record.load(relaxed);
-        out.response = std::move(over);
-    } else {
-        out.response = std::move(made);
+        end_at(made, *ended);
     }
+    out.response = stored_response::make(made);
 }
 
 disk_lookup::disk_lookup(tier& from,

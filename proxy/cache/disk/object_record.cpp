@@ -69,9 +69,9 @@ std::uint64_t extents_of(std::uint64_t length, std::uint32_t extent_bytes) noexc
 std::uint64_t front_of(const object_source& what, std::uint64_t body) noexcept {
     const auto& response = what.response;
     const auto blocks = (body + block_bytes - 1) / block_bytes;
-    return round_up(record_header_bytes + 8 * blocks + section_bytes + 8 * response.tags.size() +
-                        what.url.size() + response.head.size() + response.vary.names.size() +
-                        response.selecting.size(),
+    return round_up(record_header_bytes + 8 * blocks + section_bytes + 8 * response.tags().size() +
+                        what.url.size() + response.head().size() + response.vary().names.size() +
+                        response.selecting().size(),
                     8);
 }
 
@@ -145,14 +145,14 @@ result<std::size_t> sized(const object_source& what) noexcept {
     const auto body = what.kind == record_kind::object ? length : 0;
     constexpr auto text_most = std::numeric_limits<std::uint16_t>::max();
     if (body > largest_segment || front_of(what, body) > front_most ||
-        response.vary.names.size() > text_most || response.tags.size() > most_tags ||
-        response.status > text_most ||
-        (what.kind == record_kind::object && length != 0 && !response.content) ||
+        response.vary().names.size() > text_most || response.tags().size() > most_tags ||
+        response.status() > text_most ||
+        (what.kind == record_kind::object && length != 0 && !response.has_content()) ||
         extents_of(length, what.extent_bytes) > std::numeric_limits<std::uint32_t>::max() ||
         (what.kind == record_kind::large && what.extent_bytes == 0) ||
-        response.status_line_size > response.head.size() ||
-        response.length_at > response.head.size() || response.parts || response.vary.any ||
-        !has_plausible_numbers(response.freshness, response.directives)) {
+        response.status_line_size() > response.head().size() ||
+        response.length_at() > response.head().size() || response.parts() || response.vary().any ||
+        !has_plausible_numbers(response.freshness(), response.directives())) {
         return format_errc::too_large;
     }
     return round_up(front_of(what, body) + body, alignment);
@@ -175,50 +175,52 @@ record_header encode(const object_source& what,
     header.body_bytes = has_body ? static_cast<std::uint32_t>(response.size()) : 0;
     header.front_bytes = static_cast<std::uint32_t>(front_of(what, header.body_bytes));
     header.written = stamp.now;
-    header.expiry = response.purged_softly
+    header.expiry = response.purged_softly()
                         ? std::uint16_t{0}
-                        : coarse_time(http::fresh_until(response.freshness), stamp.now);
+                        : coarse_time(http::fresh_until(response.freshness()), stamp.now);
 
     char* const section = into.data() + section_at(header);
-    const auto& facts = response.freshness;
+    const auto facts = response.freshness();
     store_at(section + at::length, body_length(what));
     store_at(section + at::ban_epoch, what.ban_epoch);
     store_at(section + at::response_time,
              std::int64_t{facts.response_time.time_since_epoch().count()});
     store_at(section + at::initial_age, std::int64_t{facts.initial_age.count()});
     store_at(section + at::lifetime, std::int64_t{facts.lifetime.count()});
-    put_directives(section, response.directives);
-    store_at(section + at::status, static_cast<std::uint16_t>(response.status));
+    put_directives(section, response.directives());
+    store_at(section + at::status, static_cast<std::uint16_t>(response.status()));
     store_at(section + at::source, static_cast<std::uint8_t>(facts.source));
-    store_at(section + at::flags, response.purged_softly ? purged_softly_flag : std::uint8_t{0});
+    store_at(section + at::flags, response.purged_softly() ? purged_softly_flag : std::uint8_t{0});
     const bool large = what.kind == record_kind::large;
     store_at(section + at::extents,
              large ? static_cast<std::uint32_t>(extents_of(what.length, what.extent_bytes)) : 0u);
     store_at(section + at::extent_bytes, large ? what.extent_bytes : 0u);
     store_at(section + at::url, static_cast<std::uint32_t>(what.url.size()));
-    store_at(section + at::head, static_cast<std::uint32_t>(response.head.size()));
-    store_at(section + at::selecting, static_cast<std::uint32_t>(response.selecting.size()));
-    store_at(section + at::names, static_cast<std::uint16_t>(response.vary.names.size()));
-    store_at(section + at::tags, static_cast<std::uint16_t>(response.tags.size()));
-    store_at(section + at::status_line, static_cast<std::uint32_t>(response.status_line_size));
-    store_at(section + at::length_line, static_cast<std::uint32_t>(response.length_at));
+    store_at(section + at::head, static_cast<std::uint32_t>(response.head().size()));
+    store_at(section + at::selecting, static_cast<std::uint32_t>(response.selecting().size()));
+    store_at(section + at::names, static_cast<std::uint16_t>(response.vary().names.size()));
+    store_at(section + at::tags, static_cast<std::uint16_t>(response.tags().size()));
+    store_at(section + at::status_line, static_cast<std::uint32_t>(response.status_line_size()));
+    store_at(section + at::length_line, static_cast<std::uint32_t>(response.length_at()));
 
     char* to = section + section_bytes;
-    for (const auto tag : response.tags) {
+    for (const auto tag : response.tags()) {
         store_at(to, tag);
         to += sizeof tag;
     }
     to = put_text(to, what.url);
-    to = put_text(to, response.head);
-    to = put_text(to, response.vary.names);
-    to = put_text(to, response.selecting);
+    to = put_text(to, response.head());
+    to = put_text(to, response.vary().names);
+    to = put_text(to, response.selecting());
     std::fill(to, into.data() + header.front_bytes, '\0');
 
-    const bool bytes = has_body && response.content;
-    put_body(bytes ? std::span<const slice>{response.content->slices} : std::span<const slice>{},
-             header,
-             store,
-             into);
+    if (has_body && response.has_content()) {
+        char* place = into.data() + header.front_bytes;
+        response.each_piece([&place](std::string_view piece) {
+            place = std::copy(piece.begin(), piece.end(), place);
+        });
+    }
+    finish_body(header, store, into);
     seal(header, store, into);
     return header;
 }
@@ -295,25 +297,25 @@ result<object_view> read_object(std::span<const char> front) noexcept {
     return view;
 }
 
-std::shared_ptr<stored_response> make_response(const object_view& view) {
-    auto made = std::make_shared<stored_response>();
-    made->head = view.head;
-    made->status_line_size = view.status_line_size;
-    made->length_at = view.length_at;
-    made->status = view.status;
-    made->freshness = view.freshness;
-    made->directives = view.directives;
-    made->vary.names = view.vary_names;
-    made->selecting = view.selecting;
-    made->disk_record = view.header.kind == record_kind::refresh ? view.header.subject
-                                                                 : view.header.id;
-    made->purged_softly = view.purged_softly;
-    made->reusable_until = view.purged_softly
-                               ? wall_time::min()
-                               : http::reusable_until(view.directives, view.freshness);
-    made->tags.resize(view.tags.size() / sizeof made->tags[0]);
-    if (!made->tags.empty()) {
-        std::memcpy(made->tags.data(), view.tags.data(), view.tags.size());
+response_draft make_response(const object_view& view) {
+    response_draft made;
+    made.head = view.head;
+    made.status_line_size = view.status_line_size;
+    made.length_at = view.length_at;
+    made.status = view.status;
+    made.freshness = view.freshness;
+    made.directives = view.directives;
+    made.vary.names = view.vary_names;
+    made.selecting = view.selecting;
+    made.disk_record = view.header.kind == record_kind::refresh ? view.header.subject
+                                                                : view.header.id;
+    made.purged_softly = view.purged_softly;
+    made.reusable_until = view.purged_softly
+                              ? wall_time::min()
+                              : http::reusable_until(view.directives, view.freshness);
+    made.tags.resize(view.tags.size() / sizeof made.tags[0]);
+    if (!made.tags.empty()) {
+        std::memcpy(made.tags.data(), view.tags.data(), view.tags.size());
     }
     return made;
 }

@@ -209,7 +209,7 @@ bool reclaimer::carry_object(log_tail& tail, const candidate& one, record_read& 
     }
 
     auto response = make_response(head);
-    const auto said = core_.purges.judge(head.url, response->tags, head.ban_epoch);
+    const auto said = core_.purges.judge(head.url, response.tags, head.ban_epoch);
     if (said.hard) {
         drop(one.listed, one.entry);
         core_.counts.invalidated.fetch_add(1, relaxed);
@@ -220,16 +220,15 @@ bool reclaimer::carry_object(log_tail& tail, const candidate& one, record_read& 
         return carry_as_it_is(tail, one, read, view->length);
     }
 
-    stored_ptr kept = std::move(response);
     for (const auto& ended : {said.soft, since}) {
         if (ended) {
-            kept = ended_at(*kept, *ended);
+            end_at(response, *ended);
         }
     }
-    auto whole = std::make_shared<stored_response>(*kept);
     if (one.listed.kind == record_kind::object) {
-        whole->content = read.body();
+        response.content = read.body();
     }
+    const auto whole = stored_response::make(response);
     const object_source source{.kind = one.listed.kind,
                                .primary = one.listed.primary,
                                .discriminator = one.listed.discriminator,

@@ -101,24 +101,19 @@ record_header encode(const extent_source& what,
     header.front_bytes = static_cast<std::uint32_t>(extent_front(header.body_bytes));
     header.part = what.part;
     header.written = stamp.now;
-    put_body(what.bytes, header, store, into);
+    char* to = into.data() + header.front_bytes;
+    for (const auto& piece : what.bytes) {
+        const auto bytes = piece.size == 0 ? std::string_view{} : piece.view();
+        to = std::copy(bytes.begin(), bytes.end(), to);
+    }
+    finish_body(header, store, into);
     seal(header, store, into);
     return header;
 }
 
-void put_body(std::span<const slice> slices,
-              const record_header& header,
-              std::uint64_t store,
-              std::span<char> into) noexcept {
-    char* to = into.data() + header.front_bytes;
-    for (const auto& one : slices) {
-        if (one.size != 0) {
-            std::memcpy(to, one.memory->data() + one.begin, one.size);
-            to += one.size;
-        }
-    }
-    std::fill(to, into.data() + into.size(), '\0');
+void finish_body(const record_header& header, std::uint64_t store, std::span<char> into) noexcept {
     const auto body = into.subspan(header.front_bytes, header.body_bytes);
+    std::fill(body.data() + body.size(), into.data() + into.size(), '\0');
     for (std::uint32_t i = 0; i < blocks_of(header); ++i) {
         const auto begin = i * block_bytes;
         const auto piece = body.subspan(begin, std::min(block_bytes, body.size() - begin));

@@ -97,7 +97,7 @@ struct record_stamp {
 
 /// A response to be written.
 struct object_source {
-    /// object: `response.content` is the body. large: `length` bytes in extents. refresh: no body.
+    /// object: the response has its content, which is the body. large: `length` bytes in extents. refresh: no body.
     record_kind kind = record_kind::object;
     filter::key_hash primary{};
     std::uint64_t discriminator = 0;
@@ -183,6 +183,6 @@ struct object_view {
 
 /// The response without its body: `content` or `on_disk` is the caller's to set. Its disk_record is
 /// the id (a refresh's: its subject). @throws std::bad_alloc
-[[nodiscard]] std::shared_ptr<stored_response> make_response(const object_view& view);
+[[nodiscard]] response_draft make_response(const object_view& view);
 
 }  // namespace reprise::proxy::cache::disk

@@ -19,12 +19,9 @@ namespace reprise::proxy::cache::disk {
     return milliseconds > -most && milliseconds < most;
 }
 
-/// Copies the body behind the front, pads the record to its end, and writes the blocks' checksums.
-/// @pre `into` is the whole record; the slices are header.body_bytes together
-void put_body(std::span<const slice> slices,
-              const record_header& header,
-              std::uint64_t store,
-              std::span<char> into) noexcept;
+/// Pads the record to its end, and writes the checksums of the body's blocks.
+/// @pre `into` is the whole record, the body in its place
+void finish_body(const record_header& header, std::uint64_t store, std::span<char> into) noexcept;
 
 /// Writes the header, and last the checksum of the front, whose other parts are there.
 void seal(const record_header& header, std::uint64_t store, std::span<char> record) noexcept;

@@ -257,15 +257,16 @@ bool tier::put(const filter::key_hash& key,
                std::string_view url,
                const stored_ptr& response,
                const invalidation_mark& asked) {
-    if (!response->content || response->vary.any) {
+    if (!response->has_content() || response->vary().any) {
         return false;
     }
-    const auto size = response->content->size;
+    const auto size = response->size();
     if (size > core_->shape.inline_most) {
         const auto whole = begin(key, url, size, "", asked);
+        const auto content = response->content();
         return whole &&
-               std::all_of(response->content->slices.begin(),
-                           response->content->slices.end(),
+               std::all_of(content->slices.begin(),
+                           content->slices.end(),
                            [&whole](const slice& part) { return whole->append(part); }) &&
                whole->finish(*response);
     }
@@ -293,7 +294,7 @@ bool tier::put(const filter::key_hash& key,
                        .length = size,
                        .representation = std::nullopt};
     const auto id = task.id;
-    if (!writer_->offer(std::move(task), size + response->head.size() + task_bytes)) {
+    if (!writer_->offer(std::move(task), size + response->head().size() + task_bytes)) {
         return skip();
     }
     response->disk_record = id;
@@ -331,8 +332,8 @@ bool tier::freshen(const filter::key_hash& key,
                    const stored_response& updated,
                    const invalidation_mark& asked) {
     const auto subject = current.disk_record.load(relaxed);
-    if (subject == 0 || updated.parts || updated.vary != current.vary ||
-        updated.selecting != current.selecting) {
+    if (subject == 0 || updated.parts() || !(updated.vary() == current.vary()) ||
+        updated.selecting() != current.selecting()) {
         return false;
     }
     // By the tags of both: a 304 may take away the one that was purged meanwhile.
@@ -340,13 +341,12 @@ bool tier::freshen(const filter::key_hash& key,
     if (!epoch || !held_against_purges(*core_, key, url, current, asked)) {
         return false;
     }
-    auto head = std::make_shared<stored_response>(updated);
-    head->content = nullptr;
-    head->on_disk = nullptr;
+    auto head = updated.draft_without_content();
+    head.on_disk = nullptr;
     response_task task{.kind = record_kind::refresh,
                        .primary = key,
                        .url = std::string{url},
-                       .response = std::move(head),
+                       .response = stored_response::make(head),
                        .id = core_->next_id(),
                        .asked = asked.count,
                        .ban_epoch = *epoch,
@@ -357,7 +357,7 @@ bool tier::freshen(const filter::key_hash& key,
     if (!core_->index.find(object) && writer_->queued_bytes() == 0) {
         return false;
     }
-    if (!writer_->offer(std::move(task), updated.head.size() + task_bytes)) {
+    if (!writer_->offer(std::move(task), updated.head().size() + task_bytes)) {
         return false;
     }
     updated.disk_record = subject;
@@ -381,9 +381,10 @@ bool tier::drop(const filter::key_hash& key, const stored_response& outdated) {
     if (id == 0 || off_) {
         return true;
     }
-    const auto discriminator =
-        outdated.vary.empty() ? 0
-                              : variant_discriminator(key, outdated.vary.names, outdated.selecting);
+    const auto discriminator = outdated.vary().empty()
+                                   ? 0
+                                   : variant_discriminator(
+                                         key, outdated.vary().names, outdated.selecting());
     return writer_->note(drop_note{key, discriminator, id});
 }
 
@@ -396,7 +397,8 @@ void tier::outdate(const filter::key_hash& key, std::string_view url, const stor
         return;
     }
     const auto discriminator =
-        newer->vary.empty() ? 0 : variant_discriminator(key, newer->vary.names, newer->selecting);
+        newer->vary().empty() ? 0
+                              : variant_discriminator(key, newer->vary().names, newer->selecting());
     const auto object = index_key(record_kind::object, key, discriminator);
     // While the index is being filled, what is not there may still come; what was offered before
     // may be under way.
@@ -404,12 +406,14 @@ void tier::outdate(const filter::key_hash& key, std::string_view url, const stor
         writer_->queued_bytes() == 0) {
         return;
     }
-    auto head = std::make_shared<stored_response>(*newer);
-    head->content = nullptr;
-    head->parts = nullptr;
-    const auto bytes = head->head.size() + task_bytes;
-    outdate_task task{
-        key, discriminator, std::string{url}, std::move(head), newer, newer->parts != nullptr};
+    auto head = newer->draft_without_content();
+    head.parts = nullptr;
+    const auto bytes = head.head.size() + task_bytes;
+    outdate_task task{key,
+                      discriminator,
+                      std::string{url},
+                      stored_response::make(head),
+                      newer->parts() != nullptr};
     if (!writer_->offer(std::move(task), bytes)) {
         core_->gone.note(object);
         core_->on_their_way.outdate(object);

@@ -73,8 +73,7 @@ struct outdate_task {
     filter::key_hash primary{};
     std::uint64_t discriminator = 0;
     std::string url;
-    stored_ptr newer;                                ///< its head
-    std::weak_ptr<const stored_response> in_memory;  ///< itself
+    stored_ptr newer;      ///< its head
     bool is_part = false;  ///< of a representation, the whole of which may be what is there
 };
 using write_task = std::variant<response_task, extent_task, abandon_task, outdate_task>;

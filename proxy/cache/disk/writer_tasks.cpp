@@ -16,9 +16,8 @@
 namespace reprise::proxy::cache::disk {
 
 std::uint64_t response_task::discriminator() const noexcept {
-    return response->vary.empty()
-               ? 0
-               : variant_discriminator(primary, response->vary.names, response->selecting);
+    const auto vary = response->vary();
+    return vary.empty() ? 0 : variant_discriminator(primary, vary.names, response->selecting());
 }
 
 template <class Source>
@@ -57,7 +56,7 @@ stored_ptr writer::head_under(const filter::key_hash& key) {
     }
     auto& came = view->freshness.response_time;
     came = core_->came_at(view->header, came);
-    return make_response(*view);
+    return stored_response::make(make_response(*view));
 }
 
 // The newest head of a variant; null: there is none. Costs a read where one takes another's place;
@@ -80,8 +79,8 @@ void writer::perform(const outdate_task& task) {
     }
     if (!there || !is_outdated_by(*task.newer, *there)) {
         forget(task);
-    } else if (const auto itself = task.in_memory.lock(); itself && core_->on_outdated) {
-        core_->on_outdated(task.primary, task.url, itself);
+    } else if (core_->on_outdated) {
+        core_->on_outdated(task.primary, task.url, task.newer);
     }
 }
 
@@ -213,17 +212,17 @@ void writer::write_response(const response_task& task, std::uint64_t discriminat
     // Variants are not told one by one: their directory is.
     const bool told = core_->settings.told != nullptr && discriminator == 0;
     const auto& response = *task.response;
-    tail_.publish_later({.key = index_key(task.kind, task.primary, discriminator),
-                         .entry = *entry,
-                         .primary = task.primary,
-                         .length = task.length,
-                         .asked = task.asked,
-                         .moved_from = {},
-                         .discriminator = task.kind == record_kind::refresh
-                                              ? std::nullopt
-                                              : std::optional{discriminator},
-                         .url = told ? task.url : std::string{},
-                         .useful_until = useful_until(response.freshness, response.directives)});
+    tail_.publish_later(
+        {.key = index_key(task.kind, task.primary, discriminator),
+         .entry = *entry,
+         .primary = task.primary,
+         .length = task.length,
+         .asked = task.asked,
+         .moved_from = {},
+         .discriminator = task.kind == record_kind::refresh ? std::nullopt
+                                                            : std::optional{discriminator},
+         .url = told ? task.url : std::string{},
+         .useful_until = useful_until(response.freshness(), response.directives())});
     if (task.kind == record_kind::refresh) {
         const auto object = index_key(record_kind::object, task.primary, discriminator);
         if (const auto found = core_->index.find(object)) {
@@ -263,10 +262,10 @@ void writer::list_variant(const response_task& task,
         const auto key = index_key(record_kind::object, task.primary, one.discriminator);
         return one.discriminator != discriminator && !core_->index.find(key);
     });
-    const auto gone = directory.add({.names = task.response->vary.names,
+    const auto gone = directory.add({.names = std::string{task.response->vary().names},
                                      .discriminator = discriminator,
                                      .id = task.id,
-                                     .response_time = task.response->freshness.response_time,
+                                     .response_time = task.response->freshness().response_time,
                                      .expiry = expiry});
     if (gone && gone->discriminator != discriminator) {
         (void)core_->erase(index_key(record_kind::object, task.primary, gone->discriminator));

@@ -110,7 +110,7 @@ public:
     store_stripe* operator->() noexcept { return &home_; }
 
     /// store_stripe::settled with what belongs to this visit.
-    store_stripe::resource* settled(const filter::key_hash& key, std::string_view url) {
+    store_stripe::resource settled(const filter::key_hash& key, std::string_view url) {
         return home_.settled(key, url, store_.purges_, purged_, gone);
     }
 
@@ -149,13 +149,13 @@ lookup_result memory_tier::find(const filter::key_hash& key,
                                 std::string_view url,
                                 http::field_list request) const {
     locked_stripe home{*this, key};
-    const auto* owner = home.settled(key, url);
-    auto* one = owner == nullptr ? nullptr : store_stripe::selected(*owner, request);
+    const auto found = home.settled(key, url);
+    auto* one = store_stripe::selected(found, request);
     if (one == nullptr) {
         home->held.missed(key);
-        return {owner == nullptr ? lookup::absent : lookup::other_variant, nullptr};
+        return {found.empty() ? lookup::absent : lookup::other_variant, nullptr};
     }
-    one->found_since = true;
+    one->found_since = 1;
     one->last_used = tick_.load(relaxed);
     const bool admitted = home->held.use(*one);
     if (admitted) {
@@ -170,13 +170,9 @@ std::vector<stored_ptr> memory_tier::variants(const filter::key_hash& key,
                                               std::string_view url) const {
     std::vector<stored_ptr> all;
     locked_stripe home{*this, key};
-    const auto* owner = home->resource_of(key, url);
-    if (owner == nullptr) {
-        return all;
-    }
-    for (const auto& variant : owner->variants) {
-        auto response = variant->response;
-        const auto said = purges_.judge(url, response->tags, variant->checked);
+    for (const auto& variant : home->resource_of(key, url)) {
+        auto response = variant.response;
+        const auto said = purges_.judge(url, response->tags(), variant.checked);
         if (said.hard) {
             continue;
         }
@@ -194,9 +190,9 @@ lookup_result memory_tier::peek(const filter::key_hash& key,
     const auto all = variants(key, url);
     lookup_result out{all.empty() ? lookup::absent : lookup::other_variant, nullptr};
     for (const auto& one : all) {
-        if (http::matches(one->vary, one->selecting, request) &&
+        if (http::matches(one->vary(), one->selecting(), request) &&
             (!out.response ||
-             one->freshness.response_time >= out.response->freshness.response_time)) {
+             one->freshness().response_time >= out.response->freshness().response_time)) {
             out = {lookup::present, one};
         }
     }
@@ -235,21 +231,17 @@ bool memory_tier::put_if(const filter::key_hash& key,
                          unsigned uses_to_admit) {
     {
         locked_stripe home{*this, key};
-        const auto* owner = home.settled(key, url);
+        const auto* const older = store_stripe::variant_of(home.settled(key, url), *response);
         if (expected != nullptr) {
-            const auto* kept = owner == nullptr ? nullptr
-                                                : store_stripe::variant_of(*owner, *response);
-            if ((kept == nullptr ? nullptr : kept->response) != *expected) {
+            if ((older == nullptr ? nullptr : older->response) != *expected) {
                 return false;
             }
         }
-        const auto said = purges_.judge(url, response->tags, asked.purges);
+        const auto said = purges_.judge(url, response->tags(), asked.purges);
         if (!said.none() || invalidated_keys_.since(key, asked.count)) {
             refused_.fetch_add(1, relaxed);
             return false;
         }
-        const auto* older = owner == nullptr ? nullptr
-                                             : store_stripe::variant_of(*owner, *response);
         if (older != nullptr && is_outdated_by(*response, *older->response)) {
             refused_.fetch_add(1, relaxed);
             return false;
@@ -282,16 +274,15 @@ bool memory_tier::freshen(const filter::key_hash& key,
                           invalidation_mark asked) {
     {
         locked_stripe home{*this, key};
-        const auto* owner = home->resource_of(key, url);
-        auto* kept = owner == nullptr ? nullptr : store_stripe::place_of(*owner, current);
+        auto* kept = store_stripe::place_of(home->resource_of(key, url), current);
         if (kept == nullptr) {
             return false;
         }
-        const auto said = purges_.judge(url, updated->tags, asked.purges);
-        if (!said.none() || !purges_.judge(url, current->tags, kept->checked).none()) {
+        const auto said = purges_.judge(url, updated->tags(), asked.purges);
+        if (!said.none() || !purges_.judge(url, current->tags(), kept->checked).none()) {
             return false;
         }
-        kept->checked = said.checked;
+        kept->note_checked(said.checked);
         home.gone.push_back(home->replace(*kept, std::move(updated)));
         freshened_.fetch_add(1, relaxed);
     }
@@ -303,8 +294,7 @@ stored_ptr memory_tier::variant_of(const filter::key_hash& key,
                                    std::string_view url,
                                    const stored_response& like) const {
     locked_stripe home{*this, key};
-    const auto* owner = home.settled(key, url);
-    const auto* kept = owner == nullptr ? nullptr : store_stripe::variant_of(*owner, like);
+    const auto* kept = store_stripe::variant_of(home.settled(key, url), like);
     return kept == nullptr ? nullptr : kept->response;
 }
 
@@ -312,8 +302,7 @@ bool memory_tier::drop(const filter::key_hash& key,
                        std::string_view url,
                        const stored_ptr& outdated) {
     locked_stripe home{*this, key};
-    const auto* owner = home->resource_of(key, url);
-    auto* kept = owner == nullptr ? nullptr : store_stripe::place_of(*owner, outdated);
+    auto* kept = store_stripe::place_of(home->resource_of(key, url), outdated);
     if (kept == nullptr) {
         return false;
     }
@@ -325,13 +314,10 @@ bool memory_tier::drop(const filter::key_hash& key,
 std::size_t memory_tier::invalidate(const filter::key_hash& key, std::string_view url) {
     locked_stripe home{*this, key};
     invalidated_keys_.note(key);
-    auto* owner = home.settled(key, url);
-    if (owner == nullptr) {
-        return 0;
-    }
-    const auto count = owner->variants.size();
-    for (auto left = count; left != 0; --left) {  // the last takes its owner with it
-        home.gone.push_back(home->remove(*owner->variants.front()));
+    std::size_t count = 0;
+    for (auto left = home.settled(key, url); !left.empty(); left = home->resource_of(key, url)) {
+        home.gone.push_back(home->remove(left.front()));
+        ++count;
     }
     invalidated_.fetch_add(count, relaxed);
     return count;
@@ -340,14 +326,11 @@ std::size_t memory_tier::invalidate(const filter::key_hash& key, std::string_vie
 std::size_t memory_tier::expire(const filter::key_hash& key, std::string_view url, wall_time now) {
     locked_stripe home{*this, key};
     invalidated_keys_.note(key);
-    const auto* owner = home.settled(key, url);
-    if (owner == nullptr) {
-        return 0;
+    const auto found = home.settled(key, url);
+    for (auto& variant : found) {
+        home.gone.push_back(std::exchange(variant.response, ended_at(*variant.response, now)));
     }
-    for (const auto& variant : owner->variants) {
-        home.gone.push_back(std::exchange(variant->response, ended_at(*variant->response, now)));
-    }
-    return owner->variants.size();
+    return found.size();
 }
 
 bool memory_tier::takes(const filter::key_hash& key, std::string_view url, std::uint64_t bytes) {
@@ -355,7 +338,7 @@ bool memory_tier::takes(const filter::key_hash& key, std::string_view url, std::
         return true;
     }
     locked_stripe home{*this, key};
-    return home.settled(key, url) != nullptr || home->takes(key, bytes, outlook(bytes));
+    return !home.settled(key, url).empty() || home->takes(key, bytes, outlook(bytes));
 }
 
 // For a stripe to which `more` bytes are promised beside its part of all promises.
@@ -402,21 +385,22 @@ bool memory_tier::evict_one() {
         locked_stripe home{*this, at};
         out = home->evict(probation_first, outlook(0));
         home.note_overhead();
-        asked = {invalidated_keys_.count(out.key), out.checked};
+        if (!out.one) {
+            return false;
+        }
+        asked = {invalidated_keys_.count(out.one->key), out.one->checked};
     }
-    if (!out.response) {
-        return false;
-    }
+    const auto& gone = *out.one;
     evicted_.fetch_add(1, relaxed);
-    evicted_bytes_.fetch_add(out.charge, relaxed);
+    evicted_bytes_.fetch_add(gone.charge, relaxed);
     if (out.was_admitted) {
-        note_eviction_age(out.last_used);
+        note_eviction_age(gone.last_used);
     }
     for (const auto& tell : evicted_to_) {
-        tell({.key = out.key,
-              .url = out.url,
-              .response = out.response,
-              .was_found = out.was_found,
+        tell({.key = gone.key,
+              .url = gone.url(),
+              .response = gone.response,
+              .was_found = gone.found_since != 0,
               .was_admitted = out.was_admitted,
               .asked = asked});
     }

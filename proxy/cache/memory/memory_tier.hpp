@@ -14,7 +14,8 @@
 //           each stripe's count for everything that must leave.
 // Budget    every allocation of a response is counted (stored_response::footprint) with its share
 //           of the index, and what policies take beside (ghosts, sketches); the sum of these and
-//           what fetches have reserved exceeds the capacity only while a put is under way.
+//           what fetches have reserved exceeds the capacity only while a put is under way, and by
+//           what a policy takes for an entry that a look-up has admitted until the next put.
 
 #include "filter/key_hash.hpp"
 #include "proxy/base/clock.hpp"

@@ -8,6 +8,7 @@
 
 #include "proxy/cache/contents_listener.hpp"
 #include "proxy/cache/lookup_result.hpp"
+#include "proxy/cache/memory/entry_table.hpp"
 #include "proxy/cache/memory/purges.hpp"
 #include "proxy/cache/policy/residents.hpp"
 #include "proxy/cache/stored_response.hpp"
@@ -16,9 +17,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -34,23 +33,8 @@ struct stripe_outlook {
 
 class store_stripe {
 public:
-    struct resource;
-
-    /// One stored response. Allocated singly, so that it stays where it is linked.
-    struct entry : evictable {
-        // What a hit reads and writes lies together.
-        std::uint32_t last_used = 0;  ///< the store's tick; when it came in, if never used
-        bool found_since = false;     ///< served since it came in
-        std::uint64_t checked = 0;    ///< against the purges, up to this epoch
-        stored_ptr response;
-        resource* owner = nullptr;
-    };
-    using entry_ptr = std::unique_ptr<entry>;
-
-    struct resource {
-        std::string url;
-        std::vector<entry_ptr> variants;  ///< least recently stored first
-    };
+    using entry = store_entry;
+    using resource = entry_table::variants;
 
     /// What went, for the caller to destroy when the lock is gone.
     using released = std::vector<stored_ptr>;
@@ -63,27 +47,28 @@ public:
         : held{std::move(policy), capacity, probation},
           told_{told} {}
 
-    /// The resource as the purges have left it, null if nothing is: what was not yet held against
+    /// The resource as the purges have left it, empty if nothing is: what was not yet held against
     /// the last of them is now. `purged` counts what they met.
-    resource* settled(const filter::key_hash& key,
-                      std::string_view url,
-                      const purge_list& purges,
-                      std::uint64_t& purged,
-                      released& gone);
+    resource settled(const filter::key_hash& key,
+                     std::string_view url,
+                     const purge_list& purges,
+                     std::uint64_t& purged,
+                     released& gone);
 
     /// The same without a look at the purges.
-    [[nodiscard]] resource* resource_of(const filter::key_hash& key, std::string_view url);
+    [[nodiscard]] resource resource_of(const filter::key_hash& key,
+                                       std::string_view url) const noexcept;
 
     /// The newest variant that `request` selects (RFC 9111 4.1); null if none is.
-    [[nodiscard]] static entry* selected(const resource& from, http::field_list request);
+    [[nodiscard]] static entry* selected(resource from, http::field_list request);
 
     /// The variant with the selecting values of `like`; null if none has.
-    [[nodiscard]] static entry* variant_of(const resource& from, const stored_response& like);
+    [[nodiscard]] static entry* variant_of(resource from, const stored_response& like);
     /// The variant that this response is; null if none is.
-    [[nodiscard]] static entry* place_of(const resource& from, const stored_ptr& response);
+    [[nodiscard]] static entry* place_of(resource from, const stored_ptr& response);
 
     /// Takes a variant out. The last one takes its resource with it.
-    stored_ptr remove(entry& one);
+    stored_ptr remove(entry& one) noexcept;
 
     /// Another response in a variant's place, of another size perhaps.
     stored_ptr replace(entry& one, stored_ptr response);
@@ -117,13 +102,8 @@ public:
 
     /// One that had to leave for room.
     struct evicted {
-        filter::key_hash key;
-        std::string url;
-        stored_ptr response;  ///< null: nothing was there to leave
-        std::uint64_t charge = 0;
-        std::uint32_t last_used = 0;
-        bool was_found = false, was_admitted = false;
-        std::uint64_t checked = 0;  ///< against the purges, up to this epoch
+        store_entry_ptr one;  ///< null: nothing was there to leave
+        bool was_admitted = false;
     };
     [[nodiscard]] evicted evict(bool probation_first, const stripe_outlook& at);
 
@@ -139,16 +119,14 @@ public:
 
     std::mutex guard;
     residents held;
-    std::unordered_map<filter::key_hash, resource> resources;
+    entry_table entries;
     std::size_t waiting = 0;     ///< entries on probation
     std::uint64_t overhead = 0;  ///< of `held`, as last accounted for
 
 private:
     // Takes it out of its resource; its place in `held` is the caller's business.
-    stored_ptr detach(entry& one);
-    stored_ptr take(resource& owner, std::size_t at);
-    void erase(const filter::key_hash& key);
-    void tell(const filter::key_hash& key, const resource& of) const;
+    store_entry_ptr detach(entry& one) noexcept;
+    void tell(const filter::key_hash& key) const noexcept;
 
     contents_listener* told_;
 };

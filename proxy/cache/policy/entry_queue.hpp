@@ -22,9 +22,8 @@ public:
 
     /// @pre entry is in no queue
     void push(evictable& entry) noexcept {
-        entry.newer = nullptr;
-        entry.older = newest_;
-        (newest_ != nullptr ? newest_->newer : oldest_) = &entry;
+        entry.next_to = {nullptr, newest_};
+        (newest_ != nullptr ? newest_->next_to.newer : oldest_) = &entry;
         newest_ = &entry;
         bytes_ += entry.charge;
         ++size_;
@@ -32,8 +31,10 @@ public:
 
     /// @pre entry is in this queue
     void remove(evictable& entry) noexcept {
-        (entry.newer != nullptr ? entry.newer->older : newest_) = entry.older;
-        (entry.older != nullptr ? entry.older->newer : oldest_) = entry.newer;
+        (entry.next_to.newer != nullptr ? entry.next_to.newer->next_to.older
+                                        : newest_) = entry.next_to.older;
+        (entry.next_to.older != nullptr ? entry.next_to.older->next_to.newer
+                                        : oldest_) = entry.next_to.newer;
         bytes_ -= entry.charge;
         --size_;
     }

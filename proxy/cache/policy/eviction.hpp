@@ -27,6 +27,7 @@
 #include "config/eviction.hpp"
 #include "filter/key_hash.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -35,23 +36,60 @@
 
 namespace reprise::proxy::cache {
 
-/// What a policy keeps of an entry. The owner sets key and charge before inserted(), and changes
-/// neither while the entry is in.
-struct evictable {
-    filter::key_hash key{};
-    std::uint64_t charge = 0;  ///< bytes
+/// A number of bytes in five: up to a tebibyte, and what is more counts as that.
+class packed_bytes {
+public:
+    static constexpr std::uint64_t most = (std::uint64_t{1} << 40) - 1;
 
-    // The policy's own, set by inserted().
-    evictable* newer = nullptr;
-    evictable* older = nullptr;
-    double worth = 0;         ///< policies that rank by a number
-    std::uint32_t place = 0;  ///< in a heap
-    std::uint8_t queue = 0;   ///< which of the policy's lists it is in
-    std::uint8_t uses = 0;    ///< since it came in or was last looked at, saturating
+    packed_bytes() = default;
+    packed_bytes(std::uint64_t bytes) noexcept {
+        bytes = std::min(bytes, most);
+        for (std::size_t i = 0; i < bytes_.size(); ++i) {
+            bytes_[i] = static_cast<std::uint8_t>(bytes >> (8 * i));
+        }
+    }
+    operator std::uint64_t() const noexcept {
+        std::uint64_t bytes = 0;
+        for (std::size_t i = 0; i < bytes_.size(); ++i) {
+            bytes |= std::uint64_t{bytes_[i]} << (8 * i);
+        }
+        return bytes;
+    }
+
+private:
+    std::array<std::uint8_t, 5> bytes_{};
+};
+
+/// What a policy keeps of an entry. The owner sets key and charge before inserted(), and changes
+/// neither while the entry is in. There is one for every stored object: a word here is a word for
+/// each of them.
+struct evictable {
+    struct neighbours {
+        evictable* newer;
+        evictable* older;
+    };
+    struct rank {
+        double worth;
+        std::uint32_t place;  ///< in a heap
+    };
+
+    filter::key_hash key{};
+
+    // The policy's own, set by inserted(): policies either link entries or rank them by a number.
+    // What waits in probation's line is linked by residents.
+    union {
+        neighbours next_to{};
+        rank by;
+    };
+
+    std::uint8_t uses = 0;       ///< since it came in or was last looked at, saturating
+    std::uint8_t queue : 7 = 0;  ///< which of the policy's lists it is in
 
     // residents' own.
-    std::uint8_t to_go = 0;  ///< uses still needed of one on probation; 0: it is admitted
-    bool in_line = false;    ///< it waits in probation's line, and is in no policy's list
+    std::uint8_t in_line : 1 = 0;  ///< it waits in probation's line, and is in no policy's list
+    std::uint8_t to_go = 0;        ///< uses still needed of one on probation; 0: it is admitted
+
+    packed_bytes charge;
 };
 
 class eviction_policy {

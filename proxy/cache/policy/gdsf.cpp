@@ -29,13 +29,13 @@ double gdsf_policy::worth_of(const evictable& entry) const noexcept {
 
 void gdsf_policy::put(std::size_t place, evictable& entry) noexcept {
     heap_[place] = &entry;
-    entry.place = static_cast<std::uint32_t>(place);
+    entry.by.place = static_cast<std::uint32_t>(place);
 }
 
 void gdsf_policy::rise(std::size_t place, evictable& entry) noexcept {
     while (place != 0) {
         const auto parent = (place - 1) / children;
-        if (!(entry.worth < heap_[parent]->worth)) {
+        if (!(entry.by.worth < heap_[parent]->by.worth)) {
             break;
         }
         put(place, *heap_[parent]);
@@ -53,11 +53,11 @@ void gdsf_policy::sink(std::size_t place, evictable& entry) noexcept {
         const auto last = std::min(first + children, heap_.size());
         auto least = first;
         for (auto child = first + 1; child < last; ++child) {
-            if (heap_[child]->worth < heap_[least]->worth) {
+            if (heap_[child]->by.worth < heap_[least]->by.worth) {
                 least = child;
             }
         }
-        if (!(heap_[least]->worth < entry.worth)) {
+        if (!(heap_[least]->by.worth < entry.by.worth)) {
             break;
         }
         put(place, *heap_[least]);
@@ -68,7 +68,7 @@ void gdsf_policy::sink(std::size_t place, evictable& entry) noexcept {
 
 // Where an entry belongs that may be anywhere.
 void gdsf_policy::settle(std::size_t place, evictable& entry) noexcept {
-    if (place != 0 && entry.worth < heap_[(place - 1) / children]->worth) {
+    if (place != 0 && entry.by.worth < heap_[(place - 1) / children]->by.worth) {
         rise(place, entry);
     } else {
         sink(place, entry);
@@ -77,7 +77,7 @@ void gdsf_policy::settle(std::size_t place, evictable& entry) noexcept {
 
 void gdsf_policy::inserted(evictable& entry) {
     entry.uses = 0;
-    entry.worth = worth_of(entry);
+    entry.by = {worth_of(entry), 0};
     heap_.push_back(&entry);
     rise(heap_.size() - 1, entry);
 }
@@ -87,12 +87,12 @@ void gdsf_policy::used(evictable& entry) noexcept {
         ++entry.uses;
     }
     // Mostly more than it was, for inflation only rises; less when a sketch has aged meanwhile.
-    entry.worth = worth_of(entry);
-    settle(entry.place, entry);
+    entry.by.worth = worth_of(entry);
+    settle(entry.by.place, entry);
 }
 
 void gdsf_policy::removed(evictable& entry) noexcept {
-    take_out(entry.place);
+    take_out(entry.by.place);
 }
 
 void gdsf_policy::take_out(std::size_t place) noexcept {
@@ -109,7 +109,7 @@ evictable* gdsf_policy::evict() noexcept {
         return nullptr;
     }
     auto* const victim = heap_.front();
-    inflation_ = victim->worth;
+    inflation_ = victim->by.worth;
     take_out(0);
     return victim;
 }

@@ -41,7 +41,7 @@ void residents::enter(evictable& entry, standing as, unsigned uses_to_admit) {
     if (waits && has_line()) {
         link(entry);
     } else {
-        entry.in_line = false;
+        entry.in_line = 0;
         policy_->inserted(entry);
     }
     bytes_of(entry) += entry.charge;
@@ -49,7 +49,7 @@ void residents::enter(evictable& entry, standing as, unsigned uses_to_admit) {
 }
 
 bool residents::use_on_probation(evictable& entry) noexcept {
-    if (!entry.in_line) {
+    if (entry.in_line == 0) {
         policy_->used(entry);
     } else {
         policy_->missed(entry.key);
@@ -74,18 +74,19 @@ bool residents::use_on_probation(evictable& entry) noexcept {
 }
 
 void residents::link(evictable& entry) noexcept {
-    entry.in_line = true;
-    entry.newer = nullptr;
-    entry.older = youngest_;
-    (youngest_ != nullptr ? youngest_->newer : oldest_) = &entry;
+    entry.in_line = 1;
+    entry.next_to = {nullptr, youngest_};
+    (youngest_ != nullptr ? youngest_->next_to.newer : oldest_) = &entry;
     youngest_ = &entry;
 }
 
 void residents::unlink(evictable& entry) noexcept {
-    (entry.newer != nullptr ? entry.newer->older : youngest_) = entry.older;
-    (entry.older != nullptr ? entry.older->newer : oldest_) = entry.newer;
-    entry.newer = entry.older = nullptr;
-    entry.in_line = false;
+    (entry.next_to.newer != nullptr ? entry.next_to.newer->next_to.older
+                                    : youngest_) = entry.next_to.older;
+    (entry.next_to.older != nullptr ? entry.next_to.older->next_to.newer
+                                    : oldest_) = entry.next_to.newer;
+    entry.next_to = {};
+    entry.in_line = 0;
 }
 
 void residents::leave(evictable& entry) noexcept {

@@ -20,7 +20,7 @@ void sieve_policy::removed(evictable& entry) noexcept {
 // The hand goes on where it was: with the next younger entry, or at the oldest anew.
 void sieve_policy::take_out(evictable& entry) noexcept {
     if (hand_ == &entry) {
-        hand_ = entry.newer;
+        hand_ = entry.next_to.newer;
     }
     entries_.remove(entry);
 }
@@ -33,7 +33,7 @@ evictable* sieve_policy::evict() noexcept {
     auto* victim = hand_ != nullptr ? hand_ : entries_.oldest();
     while (victim->uses != 0) {
         victim->uses = 0;
-        victim = victim->newer != nullptr ? victim->newer : entries_.oldest();
+        victim = victim->next_to.newer != nullptr ? victim->next_to.newer : entries_.oldest();
     }
     hand_ = victim;
     take_out(*victim);

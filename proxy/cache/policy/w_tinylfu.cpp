@@ -114,8 +114,9 @@ unsigned w_tinylfu_policy::victims_frequency(std::uint64_t charge, unsigned enou
          ++looked_at) {
         sum += sketch_.estimate(victim->key);
         freed += victim->charge;
-        const bool last_on_probation = victim->queue == in_probation && victim->newer == nullptr;
-        victim = last_on_probation ? protected_.oldest() : victim->newer;
+        const bool last_on_probation = victim->queue == in_probation &&
+                                       victim->next_to.newer == nullptr;
+        victim = last_on_probation ? protected_.oldest() : victim->next_to.newer;
     }
     return sum;
 }

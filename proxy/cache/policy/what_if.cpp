@@ -135,6 +135,7 @@ void what_if::set(const what_if_setup& setup, steady_time now) {
     const auto before = std::exchange(setup_, setup);
     begin_ghosts(&before);
     std::fill(minutes_.begin(), minutes_.end(), minute{});
+    dropped_.store(0, relaxed);
     begun_ = now;
     leaning_.reset();
     leaning_for_ = 0;
@@ -153,7 +154,11 @@ what_if::minute& what_if::minute_of(steady_time now) {
 void what_if::note_sampled(const filter::key_hash& key,
                            std::uint64_t size,
                            steady_time now) noexcept {
-    const std::lock_guard lock{guard_};
+    const std::unique_lock lock{guard_, std::try_to_lock};
+    if (!lock) {
+        dropped_.fetch_add(1, relaxed);
+        return;
+    }
     // Again under the lock: the sample may have been halved meanwhile.
     if ((key.high >> 32) >= threshold_.load(relaxed)) {
         return;
@@ -242,6 +247,7 @@ void what_if::play(const filter::key_hash& key, std::uint64_t size, steady_time 
     auto& counts = minute_of(now);
     ++counts.requests;
     counts.bytes += size;
+    counts.dropped += dropped_.exchange(0, relaxed);
     const auto scale = 1 / sample();
     bool hit_in_force = false;
     bool hit_always = false;

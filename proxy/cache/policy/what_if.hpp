@@ -18,7 +18,9 @@
 // An object larger than a ghost's capacity (the store's, scaled) is never stored in it. Requests
 // are taken as they come, so what two ghosts say of a purge or a lifetime's end is neither's.
 //
-// Threads   any number. note() costs a comparison for a key that is not in the sample, else a lock.
+// Threads   any number. note() costs a comparison for a key that is not in the sample, else a try
+//           for the one lock: it never waits. What finds it taken is left out and counted as
+//           dropped. That thins all ghosts' sample alike, so it is told beside their figures.
 // Memory    at most most_slots keys, about 1.1 KB each (an entry for each ghost), so 18 MB, beside
 //           the policies' own (ghost lists, sketches: less than that again) and 30 KB of minutes.
 //           When the keys get more the sample is halved.
@@ -85,6 +87,7 @@ struct what_if_advice {
 struct what_if_report {
     std::chrono::seconds span{0};   ///< covered, at most an hour
     std::uint64_t requests = 0;     ///< sampled
+    std::uint64_t dropped = 0;      ///< beside these: of the sample, but another thread was at it
     double sample = 0;              ///< the share of keys in it
     std::uint64_t keys = 0;         ///< held in ghosts now
     double lost_to_admission = 0;   ///< of requests: misses here that storing everything would
@@ -109,7 +112,8 @@ public:
     what_if& operator=(const what_if&) = delete;
 
     /// One request, answered with an object of `size` bytes (as the store charges it) that may be
-    /// stored. Once per request, hits too. Without memory the request is left out.
+    /// stored. Once per request, hits too. Waits for nobody: without memory, or while another
+    /// thread is at the ghosts, the request is left out.
     void note(const filter::key_hash& key, std::uint64_t size, steady_time now) noexcept {
         if ((key.high >> 32) < threshold_.load(std::memory_order_relaxed)) [[unlikely]] {
             note_sampled(key, size, now);
@@ -156,6 +160,7 @@ private:
     std::size_t in_force_ = 0, always_ = 0;
     std::unordered_map<filter::key_hash, std::unique_ptr<slot>> slots_;
     std::vector<minute> minutes_;  // a ring
+    std::atomic<std::uint64_t> dropped_{0};  // and not yet in a minute
     steady_time begun_;
     std::optional<admission_variant> leaning_;  // the advice given last
     unsigned leaning_for_ = 0;

@@ -36,7 +36,7 @@ struct what_if::slot {
 
 struct what_if::minute {
     std::int64_t number = -1;
-    std::uint64_t requests = 0, bytes = 0;
+    std::uint64_t requests = 0, bytes = 0, dropped = 0;
     std::uint64_t lost = 0, won = 0;
     struct line {
         std::uint64_t hits = 0, hit_bytes = 0;

@@ -54,6 +54,7 @@ what_if_report what_if::made_report(steady_time now) const {
         }
         sum.requests += one.requests;
         sum.bytes += one.bytes;
+        sum.dropped += one.dropped;
         sum.lost += one.lost;
         sum.won += one.won;
         for (std::size_t i = 0; i < ghosts_.size(); ++i) {
@@ -65,6 +66,7 @@ what_if_report what_if::made_report(steady_time now) const {
     out.span = std::chrono::floor<std::chrono::seconds>(
         std::clamp<steady_time::duration>(now - begun_, steady_time::duration{}, covered));
     out.requests = sum.requests;
+    out.dropped = sum.dropped + dropped_.load(relaxed);
     out.sample = sample();
     out.keys = slots_.size();
     if (sum.requests == 0) {

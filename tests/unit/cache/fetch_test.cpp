@@ -821,6 +821,21 @@ TEST_CASE("readers on other threads see every byte, while one leaves and one com
     CHECK((bytes_of(*whole) == expected));
 }
 
+TEST_CASE("a body that its taker copies is not copied to its size before") {
+    const auto source = std::make_shared<fetch>(fetch_limits{});
+    const client one{source};
+    REQUIRE(source->keep_whole());
+    source->producer_head(head_of());
+    source->producer_append("abc");
+    const auto exact = source->whole_body(2);
+    const auto lent = source->whole_body(3);
+    REQUIRE(exact);
+    REQUIRE(lent);
+    CHECK(exact->slices.front().memory->capacity() == 3);
+    CHECK(lent->slices.front().memory->capacity() > 3);
+    CHECK(bytes_of(*lent) == "abc");
+}
+
 TEST_SUITE_END();
 
 }  // namespace reprise::proxy::cache::test::of_fetch

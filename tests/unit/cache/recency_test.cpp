@@ -13,14 +13,14 @@ namespace {
 using namespace std::chrono_literals;
 
 /// Asked for and come so many milliseconds after one moment.
-std::shared_ptr<stored_response> exchanged(std::chrono::milliseconds asked,
-                                           std::chrono::milliseconds came,
-                                           std::string_view date = {}) {
+drafted exchanged(std::chrono::milliseconds asked,
+                  std::chrono::milliseconds came,
+                  std::string_view date = {}) {
     constexpr wall_time start{std::chrono::hours{24 * 365 * 50}};
     auto made = test::response({});
     if (!date.empty()) {
         made->head = "HTTP/1.1 200 OK\r\nDate: " + std::string{date} + "\r\n";
-        index_head(*made);
+        index_head(made);
     }
     made->asked_at = start + asked;
     made->freshness.response_time = start + came;
@@ -59,7 +59,7 @@ TEST_SUITE("cache/recency") {
     }
 
     TEST_CASE("a response whose request is not known was asked for when it came") {
-        const auto from_disk = exchanged(0ms, 20ms, far_ahead);
+        auto from_disk = exchanged(0ms, 20ms, far_ahead);
         from_disk->asked_at = wall_time::min();
         CHECK_FALSE(is_outdated_by(*exchanged(20ms, 30ms, noon), *from_disk));
         CHECK(is_outdated_by(*exchanged(0ms, 20ms, noon), *from_disk));

@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace reprise::proxy::cache::test {
 
@@ -46,12 +47,29 @@ struct recipe {
     std::chrono::seconds arrived{100};  ///< its response_time
 };
 
-inline std::shared_ptr<stored_response> response(const recipe& wanted) {
-    auto made = std::make_shared<stored_response>();
+/// A draft that becomes a stored response wherever one is wanted, a new one each time.
+class drafted : public response_draft {
+public:
+    drafted() = default;
+    drafted(response_draft from) : response_draft{std::move(from)} {}
+    response_draft* operator->() noexcept { return this; }
+    const response_draft* operator->() const noexcept { return this; }
+    operator stored_ptr() const { return stored_response::make(*this); }
+    /// As it is now; lives as long as this.
+    const stored_response& operator*() const {
+        return *made_.emplace_back(stored_response::make(*this));
+    }
+
+private:
+    mutable std::vector<stored_ptr> made_;
+};
+
+inline drafted response(const recipe& wanted) {
+    drafted made;
     made->status = 200;
     made->head = "HTTP/1.1 200 OK\r\nVia: 1.1 test\r\nContent-Length: " +
                  std::to_string(wanted.content.size()) + "\r\n";
-    index_head(*made);
+    index_head(made);
     if (!wanted.vary.empty()) {
         const http::field line{http::field_id::vary, "Vary", wanted.vary};
         made->vary = http::read_vary({&line, 1});

@@ -86,11 +86,11 @@ private:
 };
 
 /// Asked for and come so long after the start of the test; later versions at later times.
-std::shared_ptr<stored_response> version(std::string_view url,
-                                         std::size_t size,
-                                         unsigned number,
-                                         std::chrono::milliseconds asked,
-                                         std::chrono::milliseconds came) {
+drafted version(std::string_view url,
+                std::size_t size,
+                unsigned number,
+                std::chrono::milliseconds asked,
+                std::chrono::milliseconds came) {
     static const auto start = resident_now();
     auto made = object(url, size, number);
     made->asked_at = start + asked;
@@ -99,12 +99,12 @@ std::shared_ptr<stored_response> version(std::string_view url,
 }
 
 bool is_version(const stored_ptr& response, std::string_view url, unsigned number) {
-    return response && response->content &&
-           bytes_of(*response->content) == body_for(url, response->content->size, number);
+    return response && response->has_content() &&
+           bytes_of(*response->content()) == body_for(url, response->size(), number);
 }
 
 bool is_fresh(const stored_ptr& response) {
-    return response && !response->purged_softly && response->reusable_until > wall_now();
+    return response && !response->purged_softly() && response->reusable_until() > wall_now();
 }
 
 }  // namespace
@@ -162,7 +162,7 @@ TEST_SUITE("cache/store") {
         REQUIRE(store.in_memory(url));
         store.push_out(url);
         REQUIRE(store.on_disk(url));
-        const auto newer = object(url, 100, 2);
+        const stored_ptr newer = object(url, 100, 2);
         store.put(url, newer);
         (void)store->drop(key_of(url), url, newer);
         store.settle();
@@ -179,21 +179,21 @@ TEST_SUITE("cache/store") {
                 CAPTURE(tag);
                 both store{when};
                 const auto url = url_of(1);
-                const auto whole = object(url, 100, 1);
+                auto whole = object(url, 100, 1);
                 whole->head += "ETag: \"old\"\r\n";
-                index_head(*whole);
+                index_head(whole);
                 store.put(url, whole);
                 REQUIRE(store.in_memory(url));
                 store.push_out(url);
                 REQUIRE(store.on_disk(url));
-                const auto part = made_of_part("HTTP/1.1 206 Partial Content\r\nETag: " + tag +
-                                                   "\r\nContent-Range: bytes 0-3/100\r\n",
-                                               {{0, 3}, 100},
-                                               test::body_of("abcd"));
-                part->asked_at = resident_now();
-                part->freshness = whole->freshness;
-                part->freshness.response_time = resident_now();
-                store.put(url, part);
+                auto part = made_of_part("HTTP/1.1 206 Partial Content\r\nETag: " + tag +
+                                             "\r\nContent-Range: bytes 0-3/100\r\n",
+                                         {{0, 3}, 100},
+                                         test::body_of("abcd"));
+                part.asked_at = resident_now();
+                part.freshness = whole->freshness;
+                part.freshness.response_time = resident_now();
+                store.put(url, stored_response::make(part));
                 store.push_out(url);
                 const bool is_of_the_same = tag == "\"old\"";
                 CHECK((store.on_disk(url) != nullptr) == is_of_the_same);
@@ -249,7 +249,7 @@ TEST_SUITE("cache/store") {
         store.settle();
         REQUIRE(eventually([&] { return store.on_disk(url) != nullptr; }));
         const auto older = store.on_disk(url);
-        const auto newer = object(url, 100, 2);
+        const stored_ptr newer = object(url, 100, 2);
         store.put(url, newer);
         store->promote(key_of(url), url, older, 2, store->mark(key_of(url)));
         CHECK(store.in_memory(url) == newer);
@@ -310,8 +310,8 @@ TEST_SUITE("cache/store") {
         store.open();
         const auto known = store.on_disk(url);
         REQUIRE(is_version(known, url, 1));
-        CHECK(known->freshness.response_time <= resident_now());
-        const auto newer = object(url, 100, 2);
+        CHECK(known->freshness().response_time <= resident_now());
+        auto newer = object(url, 100, 2);
         newer->asked_at = newer->freshness.response_time = resident_now();
         store.put(url, newer);
         store.settle();
@@ -324,13 +324,12 @@ TEST_SUITE("cache/store") {
         const auto url = url_of(1);
         const auto written = [&](const stored_ptr& response) {
             const auto writing = store->begin_on_disk(
-                key_of(url), url, response->content->size, "", store->mark(key_of(url)));
+                key_of(url), url, response->size(), "", store->mark(key_of(url)));
             REQUIRE(writing);
-            for (const auto& piece : response->content->slices) {
+            for (const auto& piece : response->content()->slices) {
                 REQUIRE(writing->append(piece));
             }
-            auto head = std::make_shared<stored_response>(*response);
-            head->content = nullptr;
+            const drafted head{response->draft_without_content()};
             return store->finish_on_disk(*writing, key_of(url), url, *head);
         };
         store.put(url, version(url, 100, 2, 20ms, 30ms));
@@ -351,7 +350,7 @@ TEST_SUITE("cache/store") {
         const auto current = store.on_disk(url);
         REQUIRE(current);
         const auto freshened = [&](std::chrono::milliseconds asked, std::chrono::hours lifetime) {
-            auto next = std::make_shared<stored_response>(*current);
+            auto next = drafted{current->draft()};
             next->asked_at = version(url, 1, 1, asked, asked)->asked_at;
             next->freshness.response_time = next->asked_at + 5ms;
             next->freshness.lifetime = lifetime;
@@ -360,12 +359,12 @@ TEST_SUITE("cache/store") {
         CHECK(store->freshen(
             key_of(url), url, current, freshened(40ms, 2h), store->mark(key_of(url))));
         store.settle();
-        REQUIRE(store.on_disk(url)->freshness.lifetime == 2h);
+        REQUIRE(store.on_disk(url)->freshness().lifetime == 2h);
         (void)store->freshen(
             key_of(url), url, current, freshened(20ms, 3h), store->mark(key_of(url)));
         store.settle();
-        CHECK(store.on_disk(url)->freshness.lifetime == 2h);
-        CHECK(store.in_memory(url)->freshness.lifetime == 2h);
+        CHECK(store.on_disk(url)->freshness().lifetime == 2h);
+        CHECK(store.in_memory(url)->freshness().lifetime == 2h);
     }
 }
 

@@ -27,7 +27,7 @@ struct kept_as {
 lookup_result kept(const kept_as& how) {
     auto made = test::response({.arrived = 1000s});
     made->head.insert(made->status_line_size, how.fields);
-    index_head(*made);
+    index_head(made);
     made->directives = how.directives;
     made->freshness.lifetime = how.lifetime;
     made->reusable_until = http::reusable_until(made->directives, made->freshness);
@@ -178,6 +178,36 @@ TEST_SUITE("cache/verdict") {
         http::response_directives strict;
         strict.must_revalidate = true;
         CHECK_FALSE(stands(kept({.directives = strict}), 120s, true));
+    }
+
+    TEST_CASE("what a client prefers gives way when the origin gives no answer") {
+        http::response_directives strict;
+        strict.must_revalidate = true;
+        const auto stands = [&](const lookup_result& what,
+                                const char* said,
+                                std::chrono::seconds age,
+                                bool disconnected,
+                                std::chrono::seconds most) {
+            const std::vector<field> asked{directives(said)};
+            const auto facts = read_request_facts(true, false, asked);
+            const auto out = judged(what, asked, age);
+            REQUIRE_FALSE(out.answers());
+            return may_stand_in(what, out, facts, disconnected, most, arrival + age);
+        };
+        const auto plain = kept({});
+        for (const auto* preference : {"no-cache", "max-age=0", "max-age=30", "min-fresh=70"}) {
+            CAPTURE(preference);
+            CHECK(stands(plain, preference, 50s, true, 60s));
+            CHECK(stands(kept({.directives = strict}), preference, 50s, true, 60s));
+            CHECK_FALSE(stands(plain, preference, 50s, false, 60s));
+            CHECK_FALSE(stands(plain, preference, 50s, true, 0s));
+        }
+        CHECK(stands(plain, "max-age=0", 159s, true, 60s));
+        CHECK_FALSE(stands(plain, "max-age=0", 160s, true, 60s));
+        CHECK_FALSE(stands(kept({.directives = strict}), "max-age=0", 120s, true, 60s));
+        http::response_directives validated;
+        validated.no_cache = true;
+        CHECK_FALSE(stands(kept({.directives = validated}), "no-cache", 50s, true, 60s));
     }
 
     TEST_CASE("each rule has a name of its own and a section") {

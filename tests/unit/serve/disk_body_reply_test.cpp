@@ -59,7 +59,7 @@ struct hitting : bench {
         state.emplace(*this, get(fields));
         auto& x = state->x;
         x.stored = at.common.store.find(x.asked.key, x.asked.url, x.asked.head->fields);
-        auto kept = std::make_shared<cache::stored_response>(*x.stored.response);
+        auto kept = cache::test::drafted{x.stored.response->draft()};
         kept->content = nullptr;
         kept->on_disk = std::make_shared<body_on_disk>(from);
         x.stored.response = kept;

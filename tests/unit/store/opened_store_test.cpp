@@ -57,7 +57,7 @@ private:
     filter::hash_seed seed_{std::byte{5}};
 };
 
-std::shared_ptr<cache::stored_response> plain(std::string_view content) {
+cache::test::drafted plain(std::string_view content) {
     return cache::test::response({.content = content});
 }
 
@@ -202,7 +202,7 @@ TEST_SUITE("store/opened_store") {
         const auto object = segment.add(made.source("http://a/", *response));
         auto newer = plain("content");
         newer->head = "HTTP/1.1 200 OK\r\nX-Newer: yes\r\nContent-Length: 7\r\n";
-        cache::index_head(*newer);
+        cache::index_head(newer);
         auto source = made.source("http://a/", *newer);
         source.kind = disk::record_kind::refresh;
         source.subject = object.id;

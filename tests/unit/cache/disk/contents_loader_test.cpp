@@ -14,9 +14,7 @@ namespace {
 
 using namespace test;
 
-std::shared_ptr<stored_response> variant(std::string_view url,
-                                         std::string_view asked,
-                                         std::chrono::seconds lifetime = 1h) {
+drafted variant(std::string_view url, std::string_view asked, std::chrono::seconds lifetime = 1h) {
     auto made = object(url, 100);
     const http::field vary{http::field_id::vary, "Vary", "X"};
     made->vary = http::read_vary({&vary, 1});
@@ -175,7 +173,7 @@ TEST_SUITE("cache/disk/contents_loader") {
         const auto current = s.find(url).response;
         CHECK(
             eventually([&] { return s.told.is_listed(url); }));  // it is said once it can be found
-        const auto updated = std::make_shared<stored_response>(*object(url, 100));
+        const auto updated = object(url, 100);
         std::atomic<bool> writing{false};
         std::atomic<bool> may_write{false};
         s.memory->set_hook([&](operation what, std::string_view) {
@@ -192,7 +190,7 @@ TEST_SUITE("cache/disk/contents_loader") {
         s->expire(key_of(url), wall_now(), {});
         may_write = true;
         s.put_surely(url_of(2), object(url_of(2), 100));  // behind it
-        CHECK(s.find(url).response->purged_softly);
+        CHECK(s.find(url).response->purged_softly());
         CHECK_FALSE(s.told.is_listed(url));
         s.close();
     }
@@ -200,7 +198,7 @@ TEST_SUITE("cache/disk/contents_loader") {
     TEST_CASE("a variant that is dropped while another is being written does not stay listed") {
         told_store s;
         const auto url = url_of(1);
-        const auto fresh = variant(url, "1");
+        const stored_ptr fresh = variant(url, "1");
         REQUIRE(s.put(url, fresh));
         REQUIRE(eventually([&] { return s.told.is_listed(url); }));
         // The stale one is at the log's end already when its directory is read.
@@ -219,11 +217,12 @@ TEST_SUITE("cache/disk/contents_loader") {
     TEST_CASE("a newer head of what never was written is not said, and ends no other's") {
         told_store s;
         const auto url = url_of(1);
-        const auto stale = object(url, 100);
+        auto stale = object(url, 100);
         stale->freshness.lifetime = 0s;
         s.put_surely(url, stale);
-        const auto late = object(url, 100, 1);
-        late->freshness.lifetime = 0s;
+        auto dying = object(url, 100, 1);
+        dying->freshness.lifetime = 0s;
+        const stored_ptr late = dying;
         REQUIRE(s.put(url, late));
         const auto lost = late->disk_record.load();
         late->disk_record = lost + 1'000'000;  // of nothing
@@ -238,12 +237,12 @@ TEST_SUITE("cache/disk/contents_loader") {
         CHECK(eventually([&] { return s.told.is_listed(url); }));
         // Nor is that head lost to one of what is not there any more.
         stale->disk_record = lost + 2'000'000;
-        const auto older = object(url, 100);
+        auto older = object(url, 100);
         older->freshness.lifetime = 0s;
         REQUIRE(s->freshen(key_of(url), url, *stale, *older, s.mark(url)));
         s.put_surely(behind, object(behind, 200));
         CHECK(s.told.is_listed(url));
-        CHECK(s.find(url).response->freshness.lifetime == 1h);
+        CHECK(s.find(url).response->freshness().lifetime == 1h);
         s.close();
     }
 
@@ -253,7 +252,7 @@ TEST_SUITE("cache/disk/contents_loader") {
         for (int nth = 1; nth <= 8; ++nth) {
             CAPTURE(nth);
             const auto url = url_of(static_cast<std::uint64_t>(nth));
-            const auto first = variant(url, "1");
+            const stored_ptr first = variant(url, "1");
             REQUIRE(s.put(url, first));
             REQUIRE(s.put(url, variant(url, "2")));
             REQUIRE(s.put(url, variant(url, "3")));

@@ -92,7 +92,7 @@ TEST_SUITE("cache/disk/faults") {
         for (unsigned i = 0; i < 20; ++i) {
             const auto got = s.find(url_of(i)).response;
             REQUIRE(bool{got} == (i != 3));
-            CHECK((i == 3 || bytes_of(*got->content) == body_for(url_of(i), 1000 * i)));
+            CHECK((i == 3 || bytes_of(*got->content()) == body_for(url_of(i), 1000 * i)));
         }
     }
 
@@ -153,7 +153,7 @@ TEST_SUITE("cache/disk/faults") {
                 }
                 const auto got = s.find(url_of(i / 2)).response;
                 CHECK((!got ||
-                       bytes_of(*got->content) == body_for(url_of(i / 2), 3000 + 500 * (i / 2))));
+                       bytes_of(*got->content()) == body_for(url_of(i / 2), 3000 + 500 * (i / 2))));
             }
             files->set_hook({});
             // It may look ready before what has failed shows; then what waits is skipped.
@@ -192,7 +192,7 @@ TEST_SUITE("cache/disk/faults") {
             is_full = false;
             REQUIRE(eventually([&] { return is_ready(s); }));
             const auto found = s.find(url).response;
-            CHECK((!found || bytes_of(*found->content) == body_for(url, 20'000, version)));
+            CHECK((!found || bytes_of(*found->content()) == body_for(url, 20'000, version)));
             lost += found ? 0 : 1;
             if (!found) {
                 REQUIRE(eventually([&] { return s->figures().queued_purges == 0; }));
@@ -293,7 +293,7 @@ TEST_SUITE("cache/disk/faults") {
         const auto got = s.find(url).response;
         REQUIRE(got);
         CHECK_FALSE(whole_body(*got));
-        CHECK(read(*got->on_disk, 0, 300'000) == content.substr(0, 300'000));
+        CHECK(read(*got->on_disk(), 0, 300'000) == content.substr(0, 300'000));
         CHECK(s.find(url).what == lookup::absent);  // not whole any more
     }
 
@@ -308,7 +308,7 @@ TEST_SUITE("cache/disk/faults") {
         const auto got = s.find(url).response;
         REQUIRE(got);
         const auto ends_as = [&] {
-            const auto reader = got->on_disk->read_from(0, {});
+            const auto reader = got->on_disk()->read_from(0, {});
             std::vector<slice> pieces;
             auto news = disk_body_reader::news::waiting;
             REQUIRE(eventually([&] {
@@ -391,7 +391,7 @@ TEST_SUITE("cache/disk/faults") {
         CHECK_FALSE(s.has(url));
         disk.let_go();
         REQUIRE(eventually([&] { return s.has(url); }));
-        CHECK(bytes_of(*s.find(url).response->content) == body_for(url, 100, 2));
+        CHECK(bytes_of(*s.find(url).response->content()) == body_for(url, 100, 2));
     }
 
     TEST_CASE("a large object that waits for the disk is known by its strong entity tag") {
@@ -649,7 +649,7 @@ TEST_SUITE("cache/disk/faults") {
         }
         for (unsigned i = 0; i < 101; ++i) {
             const auto got = s.find(url_of(i)).response;
-            CHECK((!got || (i == 100 && got->purged_softly)));
+            CHECK((!got || (i == 100 && got->purged_softly())));
         }
         disk.let_go();
         REQUIRE(eventually([&] { return kept > 1; }));
@@ -770,7 +770,7 @@ TEST_SUITE("cache/disk/faults") {
         std::promise<void> kept;
         s->expire(key_of(url), wall_now(), [&kept] { kept.set_value(); });
         REQUIRE(kept.get_future().wait_for(tests::patience) == std::future_status::ready);
-        CHECK(s.find(url).response->purged_softly);
+        CHECK(s.find(url).response->purged_softly());
         s.invalidate(url);
         s.open_and_load();
         CHECK_FALSE(s.has(url));
@@ -854,15 +854,15 @@ TEST_SUITE("cache/disk/faults") {
                             break;
                         }
                         ++hits;
-                        if (got->content) {
-                            wrong += bytes_of(*got->content) == body_for(url, size) ? 0 : 1;
+                        if (got->has_content()) {
+                            wrong += bytes_of(*got->content()) == body_for(url, size) ? 0 : 1;
                             (void)s->freshen(key, url, *got, *got, s.mark(url));
                             if (random() % 8 == 0) {
                                 (void)s->drop(key, *got);
                             }
                             break;
                         }
-                        const auto reader = got->on_disk->read_from(0, {});
+                        const auto reader = got->on_disk()->read_from(0, {});
                         std::string content;
                         std::vector<slice> pieces;
                         auto news = disk_body_reader::news::data;

@@ -45,7 +45,7 @@ std::size_t size_of(unsigned url, unsigned version) {
     return url % 6 == 0 ? 90'000 + 20'000 * (version % 3) : 200 + 900 * ((url * 7 + version) % 20);
 }
 
-std::shared_ptr<stored_response> version_of(unsigned url, unsigned version) {
+drafted version_of(unsigned url, unsigned version) {
     auto made = object(url_of(url), size_of(url, version), version);
     made->freshness.lifetime = std::chrono::seconds{version};  // so that a reader can tell
     made->reusable_until = http::fresh_until(made->freshness);
@@ -86,7 +86,7 @@ unsigned check(store& s, const std::map<unsigned, history>& known) {
             continue;
         }
         ++there;
-        const auto version = static_cast<unsigned>(got->freshness.lifetime.count());
+        const auto version = static_cast<unsigned>(got->freshness().lifetime.count());
         CAPTURE(url);
         CHECK(version >= of.least);
         CHECK(version <= of.last);

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <set>
 #include <string>
@@ -21,17 +22,17 @@ std::span<const char> body_in(const std::vector<char>& record, const record_head
 }
 
 void check_same(const stored_response& read, const stored_response& made) {
-    CHECK(read.head == made.head);
-    CHECK(read.status_line_size == made.status_line_size);
-    CHECK(read.length_at == made.length_at);
-    CHECK(read.status == made.status);
-    CHECK(read.freshness == made.freshness);
-    CHECK(read.directives == made.directives);
-    CHECK(read.vary == made.vary);
-    CHECK(read.selecting == made.selecting);
-    CHECK(read.tags == made.tags);
-    CHECK(read.purged_softly == made.purged_softly);
-    CHECK(read.reusable_until == made.reusable_until);
+    CHECK(read.head() == made.head());
+    CHECK(read.status_line_size() == made.status_line_size());
+    CHECK(read.length_at() == made.length_at());
+    CHECK(read.status() == made.status());
+    CHECK(read.freshness() == made.freshness());
+    CHECK(read.directives() == made.directives());
+    CHECK((read.vary() == made.vary()));
+    CHECK(read.selecting() == made.selecting());
+    CHECK(std::ranges::equal(read.tags(), made.tags()));
+    CHECK(read.purged_softly() == made.purged_softly());
+    CHECK(read.reusable_until() == made.reusable_until());
 }
 
 }  // namespace
@@ -60,7 +61,7 @@ TEST_SUITE("cache/disk/record") {
             CHECK(view->url == url);
             CHECK(view->ban_epoch == 9);
             CHECK(view->length == bytes);
-            const auto read = make_response(*view);
+            const auto read = stored_response::make(make_response(*view));
             check_same(*read, *made);
             CHECK(read->disk_record.load() == 77);
             const auto body = body_in(record, *header);
@@ -88,7 +89,7 @@ TEST_SUITE("cache/disk/record") {
         const auto ended = ended_at(*made, now);
         const auto record = record_of(source_of(url, *ended), stamp(1));
         CHECK(read_header(record)->expiry == 0);
-        check_same(*make_response(*read_object(record)), *ended);
+        check_same(*stored_response::make(make_response(*read_object(record))), *ended);
     }
 
     TEST_CASE("a large object's head says how its body is divided") {
@@ -117,7 +118,7 @@ TEST_SUITE("cache/disk/record") {
         const auto view = read_object(record);
         REQUIRE(view.has_value());
         CHECK(view->header.subject == 55);
-        const auto read = make_response(*view);
+        const auto read = stored_response::make(make_response(*view));
         CHECK(read->disk_record.load() == 55);
         check_same(*read, *made);
     }
@@ -193,16 +194,12 @@ TEST_SUITE("cache/disk/record") {
         REQUIRE(check_front(record, store_id, 20).has_value());
         CHECK(read_header(record)->id == 77);
         CHECK(check_body(record, header, store_id));
-        check_same(*make_response(*read_object(record)), *made);
+        check_same(*stored_response::make(make_response(*read_object(record))), *made);
     }
 
     TEST_CASE("what can't be written is refused before a byte is") {
         auto made = rich_response(random_body(1, 1));
         made->head.append(front_most, 'x');
-        CHECK(sized(source_of(url, *made)).error() == format_errc::too_large);
-
-        made = rich_response(random_body(1, 1));
-        made->freshness.lifetime = std::chrono::seconds{std::int64_t{1} << 60};
         CHECK(sized(source_of(url, *made)).error() == format_errc::too_large);
 
         made = rich_response(random_body(1, 1));

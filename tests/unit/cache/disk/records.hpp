@@ -20,6 +20,7 @@
 namespace reprise::proxy::cache::disk::test {
 
 using cache::test::bytes_of;
+using cache::test::drafted;
 using cache::test::key_of;
 
 inline constexpr std::uint64_t store_id = 0x1234567890abcdef;
@@ -39,12 +40,12 @@ inline body_ptr random_body(std::size_t bytes, std::uint64_t seed) {
 }
 
 /// A response in which nothing that is stored has its default.
-inline std::shared_ptr<stored_response> rich_response(body_ptr content) {
+inline drafted rich_response(body_ptr content) {
     using std::chrono::seconds;
-    auto made = std::make_shared<stored_response>();
+    drafted made;
     made->head = "HTTP/1.1 203 Well\r\nVary: A, B\r\nSurrogate-Key: one two\r\nContent-Length: " +
                  std::to_string(content->size) + "\r\n";
-    index_head(*made);
+    index_head(made);
     made->status = 203;
     made->freshness = {.response_time = now - seconds{7},
                        .initial_age = seconds{3},

@@ -26,6 +26,7 @@
 namespace reprise::proxy::cache::disk::test {
 
 using cache::test::bytes_of;
+using cache::test::drafted;
 using cache::test::key_of;
 using tests::eventually;
 using namespace std::chrono_literals;
@@ -46,9 +47,7 @@ inline std::string url_of(std::uint64_t number) {
     return "http://a.example/" + std::to_string(number);
 }
 
-inline std::shared_ptr<stored_response> object(std::string_view url,
-                                               std::size_t size,
-                                               unsigned version = 0) {
+inline drafted object(std::string_view url, std::size_t size, unsigned version = 0) {
     const auto content = body_for(url, size, version);
     auto made = cache::test::response({.content = content});
     made->freshness.response_time = wall_now();
@@ -171,7 +170,7 @@ inline std::optional<std::string> read(const disk_body& from,
 }
 
 inline std::optional<std::string> whole_body(const stored_response& of) {
-    return of.content ? bytes_of(*of.content) : read(*of.on_disk, 0, of.on_disk->size());
+    return of.has_content() ? bytes_of(*of.content()) : read(*of.on_disk(), 0, of.size());
 }
 
 }  // namespace reprise::proxy::cache::disk::test

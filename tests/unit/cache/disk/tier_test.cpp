@@ -17,10 +17,10 @@ using namespace test;
 
 namespace {
 
-std::shared_ptr<stored_response> variant(std::string_view url,
-                                         std::string_view vary,
-                                         http::field_list request,
-                                         unsigned version) {
+drafted variant(std::string_view url,
+                std::string_view vary,
+                http::field_list request,
+                unsigned version) {
     auto made = object(url, 500, version);
     const http::field line{http::field_id::vary, "Vary", vary};
     made->vary = http::read_vary({&line, 1});
@@ -45,13 +45,13 @@ TEST_SUITE("cache/disk/tier") {
             s.put_surely(url, put);
             const auto got = s.find(url);
             REQUIRE(got.what == lookup::present);
-            CHECK(bytes_of(*got.response->content) == body_for(url, size));
-            CHECK(got.response->head == put->head);
-            CHECK(got.response->freshness == put->freshness);
-            CHECK(got.response->reusable_until == put->reusable_until);
-            CHECK(got.response->status == 200);
-            CHECK(got.response->status_line_size == put->status_line_size);
-            CHECK(got.response->length_at == put->length_at);
+            CHECK(bytes_of(*got.response->content()) == body_for(url, size));
+            CHECK(got.response->head() == put->head);
+            CHECK(got.response->freshness() == put->freshness);
+            CHECK(got.response->reusable_until() == put->reusable_until);
+            CHECK(got.response->status() == 200);
+            CHECK(got.response->status_line_size() == put->status_line_size);
+            CHECK(got.response->length_at() == put->length_at);
         }
         CHECK(s.find("http://a.example/never").what == lookup::absent);
         CHECK(s->figures().objects == 4);
@@ -76,7 +76,7 @@ TEST_SUITE("cache/disk/tier") {
             for (unsigned i = 0; i < 50; ++i) {
                 const auto got = s.find(url_of(i));
                 REQUIRE(got.what == lookup::present);
-                CHECK(bytes_of(*got.response->content) == body_for(url_of(i), 100 * i));
+                CHECK(bytes_of(*got.response->content()) == body_for(url_of(i), 100 * i));
             }
             s.put_surely("http://b/", object("http://b/", 10));
             CHECK(s.has("http://b/"));
@@ -90,7 +90,7 @@ TEST_SUITE("cache/disk/tier") {
             s.put_surely(url_of(1), object(url_of(1), 300, version));
         }
         for (int i = 0; i < 2; ++i) {
-            CHECK(bytes_of(*s.find(url_of(1)).response->content) == body_for(url_of(1), 300, 4));
+            CHECK(bytes_of(*s.find(url_of(1)).response->content()) == body_for(url_of(1), 300, 4));
             CHECK(s->figures().objects == 1);
             s.open_and_load();
         }
@@ -118,8 +118,8 @@ TEST_SUITE("cache/disk/tier") {
             REQUIRE(eventually([&] { return s.find(url, english).what == lookup::present; }));
         }
         for (int i = 0; i < 2; ++i) {
-            CHECK(bytes_of(*s.find(url, german).response->content) == body_for(url, 500, 1));
-            CHECK(bytes_of(*s.find(url, english).response->content) == body_for(url, 500, 2));
+            CHECK(bytes_of(*s.find(url, german).response->content()) == body_for(url, 500, 1));
+            CHECK(bytes_of(*s.find(url, english).response->content()) == body_for(url, 500, 2));
             CHECK(s.find(url, language("fr")).what == lookup::other_variant);
             s.open_and_load();
         }
@@ -129,7 +129,7 @@ TEST_SUITE("cache/disk/tier") {
         REQUIRE(eventually([&] { return s.find(url, german).what == lookup::present; }));
         CHECK(s.find(url, english).what == lookup::other_variant);
         s.put_surely(url, object(url, 20));
-        CHECK(s.find(url, german).response->vary.empty());
+        CHECK(s.find(url, german).response->vary().empty());
     }
 
     TEST_CASE("large objects are read from any offset") {
@@ -152,8 +152,9 @@ TEST_SUITE("cache/disk/tier") {
                     std::string_view{content}.substr(at, 30'000));
                 REQUIRE(eventually([&] { return writer->append(part->slices.front()); }));
             }
-            auto head = std::make_shared<stored_response>(*put);
-            head->content = nullptr;
+            auto draft = object(url, size);
+            draft->content = nullptr;
+            const stored_ptr head = draft;
             REQUIRE(writer->finish(*head));
             const auto id = head->disk_record.load();
             REQUIRE(eventually([&] {
@@ -164,15 +165,15 @@ TEST_SUITE("cache/disk/tier") {
         for (int i = 0; i < 2; ++i) {
             const auto got = s.find(url);
             REQUIRE(got.what == lookup::present);
-            REQUIRE(got.response->on_disk);
-            CHECK_FALSE(got.response->content);
+            REQUIRE(got.response->on_disk());
+            CHECK_FALSE(got.response->content());
             CHECK(got.response->size() == size);
             CHECK(whole_body(*got.response) == content);
             for (const auto& [begin, end] : {std::pair{0u, 1u},
                                              {65'535u, 65'537u},
                                              {699'999u, 700'001u},
                                              {300'000u, 500'000u}}) {
-                CHECK(read(*got.response->on_disk, begin, end) ==
+                CHECK(read(*got.response->on_disk(), begin, end) ==
                       content.substr(begin, end - begin));
             }
             s.open_and_load();
@@ -213,10 +214,10 @@ TEST_SUITE("cache/disk/tier") {
         REQUIRE(eventually([&] { return s.has(url); }));
         const auto current = s.find(url).response;
         CHECK(whole_body(*current) == body_for(url, 300'000));
-        const auto updated = std::make_shared<stored_response>(*current);
+        auto updated = drafted{current->draft()};
         updated->freshness.lifetime = 7h;
         REQUIRE(s->freshen(key_of(url), url, *current, *updated, s.mark(url)));
-        CHECK(eventually([&] { return s.find(url).response->freshness.lifetime == 7h; }));
+        CHECK(eventually([&] { return s.find(url).response->freshness().lifetime == 7h; }));
     }
 
     TEST_CASE(
@@ -231,7 +232,7 @@ TEST_SUITE("cache/disk/tier") {
         head->content = nullptr;
         REQUIRE(writer->finish(*head));
         REQUIRE(eventually([&] { return s.has("http://s/"); }));
-        CHECK(bytes_of(*s.find("http://s/").response->content) == "abc");
+        CHECK(bytes_of(*s.find("http://s/").response->content()) == "abc");
 
         const auto objects = s->figures().objects;
         {
@@ -262,25 +263,25 @@ TEST_SUITE("cache/disk/tier") {
             const std::size_t size = url == "http://small/" ? 900 : 500'000;
             s.put_surely(url, object(url, size));
             const auto current = s.find(url).response;
-            auto updated = std::make_shared<stored_response>(*current);
+            auto updated = drafted{current->draft()};
             updated->head = "HTTP/1.1 200 OK\r\nX-New: yes\r\n";
-            index_head(*updated);
+            index_head(updated);
             updated->freshness.lifetime = 7h;
             REQUIRE(s->freshen(key_of(url), url, *current, *updated, s.mark(url)));
-            REQUIRE(eventually([&] { return s.find(url).response->freshness.lifetime == 7h; }));
+            REQUIRE(eventually([&] { return s.find(url).response->freshness().lifetime == 7h; }));
         }
         s.open_and_load();
         for (const std::string url : {"http://small/", "http://large/"}) {
             const std::size_t size = url == "http://small/" ? 900 : 500'000;
             const auto got = s.find(url).response;
             REQUIRE(got);
-            CHECK(got->head == "HTTP/1.1 200 OK\r\nX-New: yes\r\n");
+            CHECK(got->head() == "HTTP/1.1 200 OK\r\nX-New: yes\r\n");
             CHECK(whole_body(*got) == body_for(url, size));
             // The refresh is not one of another response under the same URL.
             s.put_surely(url, object(url, size, 1));
-            CHECK(s.find(url).response->freshness.lifetime == 1h);
+            CHECK(s.find(url).response->freshness().lifetime == 1h);
         }
-        const auto gone = object("http://gone/", 1);
+        auto gone = object("http://gone/", 1);
         gone->disk_record = 4711;
         CHECK_FALSE(s->freshen(
             key_of("http://gone/"), "http://gone/", *gone, *gone, s.mark("http://gone/")));
@@ -290,9 +291,9 @@ TEST_SUITE("cache/disk/tier") {
         auto files = std::make_shared<memory_files>();
         store s{files};
         s.open();
-        const auto old = object(url_of(1), 10, 0);
+        const stored_ptr old = object(url_of(1), 10, 0);
         s.put_surely(url_of(1), old);
-        const auto now = object(url_of(1), 10, 1);
+        const stored_ptr now = object(url_of(1), 10, 1);
         s.put_surely(url_of(1), now);
         (void)s->drop(key_of(url_of(1)), *old);
         s.put_surely(url_of(2), object(url_of(2), 10));  // behind it in the queue
@@ -345,7 +346,7 @@ TEST_SUITE("cache/disk/tier") {
         s.put_surely("http://b/1", object("http://b/1", 10));
         auto tagged = object("http://c/1", 10);
         tagged->head.insert(tagged->status_line_size, "Cache-Tag: t\r\n");
-        index_head(*tagged);
+        index_head(tagged);
         s.put_surely("http://c/1", tagged);
         s.purges->ban_prefix("http://a/", "", purge_mode::hard, wall_now());
         s.purges->ban_prefix("http://b/", "", purge_mode::soft, wall_now());
@@ -355,7 +356,7 @@ TEST_SUITE("cache/disk/tier") {
         for (const auto& system : {files->after_kill(), files->after_kill()}) {
             CHECK_FALSE(s.has("http://a/1"));
             CHECK(s.has("http://a/2"));
-            CHECK(s.find("http://b/1").response->purged_softly);
+            CHECK(s.find("http://b/1").response->purged_softly());
             CHECK_FALSE(s.has("http://c/1"));
             s.close();
             s.files = system;
@@ -375,18 +376,18 @@ TEST_SUITE("cache/disk/tier") {
             s.put_surely(url_of(i), object(url_of(i), 10));
             std::atomic<bool> kept{false};
             s->expire(key_of(url_of(i)), wall_now(), [&] { kept = true; });
-            CHECK(s.find(url_of(i)).response->purged_softly);
+            CHECK(s.find(url_of(i)).response->purged_softly());
             REQUIRE(eventually([&] { return kept.load(); }));
         }
         s.put_surely(url_of(2), object(url_of(2), 10, 1));
         const auto current = s.find(url_of(3)).response;
-        auto updated = std::make_shared<stored_response>(*object(url_of(3), 10));
+        auto updated = object(url_of(3), 10);
         REQUIRE(s->freshen(key_of(url_of(3)), url_of(3), *current, *updated, s.mark(url_of(3))));
-        REQUIRE(eventually([&] { return !s.find(url_of(3)).response->purged_softly; }));
+        REQUIRE(eventually([&] { return !s.find(url_of(3)).response->purged_softly(); }));
         for (const auto& system : {files->after_kill(), files->after_kill()}) {
-            CHECK(s.find(url_of(1)).response->purged_softly);
-            CHECK_FALSE(s.find(url_of(2)).response->purged_softly);
-            CHECK_FALSE(s.find(url_of(3)).response->purged_softly);
+            CHECK(s.find(url_of(1)).response->purged_softly());
+            CHECK_FALSE(s.find(url_of(2)).response->purged_softly());
+            CHECK_FALSE(s.find(url_of(3)).response->purged_softly());
             s.close();
             s.files = system;
             s.open_and_load();
@@ -407,7 +408,7 @@ TEST_SUITE("cache/disk/tier") {
             REQUIRE(eventually([&] { return s.put(url, object(url, size)); }));
             const auto back = url_of(i - random() % (1 + std::min(i, 200u)));
             if (const auto got = s.find(back).response) {
-                const auto content = bytes_of(*got->content);
+                const auto content = bytes_of(*got->content());
                 wrong += content != body_for(back, content.size());
                 ++hits;
             }
@@ -458,17 +459,17 @@ TEST_SUITE("cache/disk/tier") {
         s.open_and_load();
         for (const auto mode : {purge_mode::hard, purge_mode::soft}) {
             const auto url = url_of(mode == purge_mode::hard ? 1 : 2);
-            const auto tagged = object(url, 100);
+            auto tagged = object(url, 100);
             tagged->tags = {7};
             s.put_surely(url, tagged);
             const auto current = s.find(url).response;
             const auto begun = s.mark(url);
             s.purges->ban_tag(7, url, mode, wall_now());
-            const auto updated = object(url, 10);
+            auto updated = object(url, 10);
             updated->tags = {8};
             CHECK_FALSE(s->freshen(key_of(url), url, *current, *updated, begun));
             const auto after = s.find(url).response;
-            CHECK((!after || after->purged_softly));
+            CHECK((!after || after->purged_softly()));
         }
     }
 
@@ -479,10 +480,10 @@ TEST_SUITE("cache/disk/tier") {
         const auto url = url_of(1);
         s.put_surely(url, object(url, 100));
         const auto current = s.find(url).response;
-        const auto updated = object(url, 10);
+        auto updated = object(url, 10);
         updated->freshness.lifetime = 0s;
         REQUIRE(s->freshen(key_of(url), url, *current, *updated, s.mark(url)));
-        REQUIRE(eventually([&] { return s.find(url).response->freshness.lifetime == 0s; }));
+        REQUIRE(eventually([&] { return s.find(url).response->freshness().lifetime == 0s; }));
         files->set_cold(true);
         for (int nth = 1; nth <= 2; ++nth) {
             CAPTURE(nth);
@@ -496,7 +497,7 @@ TEST_SUITE("cache/disk/tier") {
             CHECK(s.find(url).what == lookup::absent);
             CHECK(left <= 0);
             files->set_hook({});
-            CHECK(s.find(url).response->freshness.lifetime == 0s);  // it was not dropped for that
+            CHECK(s.find(url).response->freshness().lifetime == 0s);  // it was not dropped for that
         }
     }
 
@@ -523,9 +524,9 @@ TEST_SUITE("cache/disk/tier") {
             for (unsigned k = 0; k < hot; ++k) {
                 const auto found = s.find(hot_url(k)).response;
                 there += found && k < ended ? 1 : 0;
-                revived += found && k < ended && !found->purged_softly ? 1 : 0;
+                revived += found && k < ended && !found->purged_softly() ? 1 : 0;
                 if (found && k == validated && i >= 7 * k) {
-                    auto updated = std::make_shared<stored_response>(*object(hot_url(k), 10));
+                    auto updated = object(hot_url(k), 10);
                     REQUIRE(s->freshen(
                         key_of(hot_url(k)), hot_url(k), *found, *updated, s.mark(hot_url(k))));
                     ++validated;
@@ -546,7 +547,7 @@ TEST_SUITE("cache/disk/tier") {
         s.open_and_load();
         for (unsigned k = 0; k < hot; ++k) {
             const auto found = s.find(hot_url(k)).response;
-            CHECK((!found || found->purged_softly));
+            CHECK((!found || found->purged_softly()));
         }
     }
 
@@ -760,7 +761,7 @@ TEST_SUITE("cache/disk/tier") {
         s.open();
         s.put_surely("http://large/", object("http://large/", 400'000));
         const auto got = s.find("http://large/").response;
-        const auto reader = got->on_disk->read_from(0, {});
+        const auto reader = got->on_disk()->read_from(0, {});
         disk_lookup lookup{*s, key_of("http://large/"), "http://large/", {}};
         const auto writer = s->begin(
             key_of("http://x/"), "http://x/", std::nullopt, "", s.mark("http://x/"));

@@ -47,7 +47,7 @@ std::uint64_t charge_of_neighbour() {
 }
 
 std::string found_bytes(const lookup_result& what) {
-    return what.response ? bytes_of(*what.response->content) : "(nothing)";
+    return what.response ? bytes_of(*what.response->content()) : "(nothing)";
 }
 
 }  // namespace
@@ -256,7 +256,7 @@ TEST_CASE("the bytes charged are the footprints and one index charge an object")
     for (std::uint64_t n = 0; n < 200; ++n) {
         const auto name = numbered(n);  // all of one length, so of one index charge
         const auto one = response({.content = std::string(n * 37, 'x')});
-        footprints += one->footprint();
+        footprints += (*one).footprint();
         REQUIRE(store.put(key_of(name), name, one));
         if (n == 0) {
             index = store.figures().bytes - footprints;
@@ -513,7 +513,7 @@ TEST_CASE("threads that put, find, freshen and drop at once leave an exact accou
             }
             default: {
                 const auto seen = store.find(key, name, {});
-                wrong += seen.response && bytes_of(*seen.response->content) != name;
+                wrong += seen.response && bytes_of(*seen.response->content()) != name;
             }
             }
         }

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -285,6 +286,36 @@ TEST_SUITE("cache/policy/what_if") {
             (void)ghosts.decide(start);
         }
         threads.clear();
-        CHECK(ghosts.report(start).requests == 3'000);
+        const auto report = ghosts.report(start);
+        CHECK(report.requests + report.dropped == 3'000);
+        CHECK(report.requests > 0);
+    }
+
+    TEST_CASE("who finds another thread at the ghosts does not wait, and is counted") {
+        what_if ghosts{{.capacity = 100'000}, start, 1};
+        constexpr std::uint64_t most = 5'000'000;  // far more than two threads need to meet
+        std::atomic<std::uint64_t> noted{0};
+        std::atomic<bool> met{false};
+        {
+            std::vector<std::jthread> threads;
+            for (std::uint64_t t = 0; t < 2; ++t) {
+                threads.emplace_back([&, t] {
+                    for (std::uint64_t n = 0; n < most && !met; ++n) {
+                        ghosts.note(nth_key(1, n % (50 * (t + 1))), 1'000, start);
+                        ++noted;
+                        if (n % 256 == 0 && ghosts.report(start).dropped > 0) {
+                            met = true;
+                        }
+                    }
+                });
+            }
+        }
+        const auto report = ghosts.report(start);
+        CHECK(report.dropped > 0);
+        CHECK(report.requests + report.dropped == noted);
+        // An hour later they are forgotten with the rest; those since the last sampled request are
+        // told of until the next one has its minute.
+        ghosts.note(nth_key(1, 1), 1'000, start);
+        CHECK(ghosts.report(start + minutes{61}).dropped == 0);
     }
 }

@@ -1,0 +1,98 @@
+#pragma once
+// Where a stripe finds its entries: a hash table of one pointer a bucket, the entries chained
+// through themselves, the variants of a resource among them in the order in which they came.
+//
+// There is a bucket for every two entries. It grows by one bucket at a time, which takes what belongs
+// to it from one other (linear hashing: Litwin, VLDB 1980). So nobody who holds the stripe's lock
+// waits until all entries have found another place, and the table is never half empty.
+
+#include "filter/key_hash.hpp"
+#include "proxy/cache/memory/store_entry.hpp"
+
+#include <cstddef>
+#include <iterator>
+#include <vector>
+
+namespace reprise::proxy::cache {
+
+/// Memory    4 bytes for each entry there ever was at once, and at most a quarter more.
+/// Threads   none: the owner locks.
+/// Cost      a chain has two entries on the average. add may copy the pointers of all buckets.
+/// Errors    std::bad_alloc from add, and nothing changes.
+class entry_table {
+public:
+    /// The entries under one key, the first that came first.
+    class variants {
+    public:
+        class iterator {
+        public:
+            using iterator_category = std::forward_iterator_tag;
+            using value_type = store_entry;
+            using difference_type = std::ptrdiff_t;
+            using pointer = store_entry*;
+            using reference = store_entry&;
+
+            iterator() = default;
+            explicit iterator(store_entry* at) noexcept : at_{at} {}
+            [[nodiscard]] store_entry& operator*() const noexcept { return *at_; }
+            [[nodiscard]] store_entry* operator->() const noexcept { return at_; }
+            iterator& operator++() noexcept {
+                at_ = same_key(at_->next, at_->key);
+                return *this;
+            }
+            iterator operator++(int) noexcept {
+                const auto before = *this;
+                ++*this;
+                return before;
+            }
+            bool operator==(const iterator&) const = default;
+
+        private:
+            store_entry* at_ = nullptr;
+        };
+
+        variants() = default;
+        explicit variants(store_entry* first) noexcept : first_{first} {}
+        [[nodiscard]] iterator begin() const noexcept { return iterator{first_}; }
+        [[nodiscard]] static iterator end() noexcept { return {}; }
+        [[nodiscard]] bool empty() const noexcept { return first_ == nullptr; }
+        [[nodiscard]] store_entry& front() const noexcept { return *first_; }
+        [[nodiscard]] std::size_t size() const noexcept {
+            return static_cast<std::size_t>(std::distance(begin(), end()));
+        }
+
+    private:
+        store_entry* first_ = nullptr;
+    };
+
+    entry_table() = default;
+    entry_table(const entry_table&) = delete;
+    entry_table& operator=(const entry_table&) = delete;
+    ~entry_table();
+
+    [[nodiscard]] variants find(const filter::key_hash& key) const noexcept;
+    /// Behind those of the same key.
+    store_entry& add(store_entry_ptr entry);
+    /// @pre entry is here
+    store_entry_ptr take(store_entry& entry) noexcept;
+
+    static constexpr std::size_t entries_a_bucket = 2;
+    /// What one entry takes here at the most, in bytes.
+    static constexpr std::size_t bytes_an_entry = sizeof(void*) * 5 / 4 / entries_a_bucket;
+
+private:
+    [[nodiscard]] static store_entry* same_key(store_entry* from,
+                                               const filter::key_hash& key) noexcept {
+        while (from != nullptr && from->key != key) {
+            from = from->next;
+        }
+        return from;
+    }
+    [[nodiscard]] std::size_t bucket_of(const filter::key_hash& key) const noexcept;
+    void grow();
+
+    std::vector<store_entry*> buckets_;
+    std::size_t count_ = 0;
+};
+
+}  // namespace reprise::proxy::cache
