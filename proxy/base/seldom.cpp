@@ -2,9 +2,11 @@
 
 #include "proxy/base/relaxed.hpp"
 
+#include <new>
+
 namespace reprise::proxy::log {
 
-std::optional<std::string> seldom::due(steady_time now) {
+std::optional<std::string> seldom::due(steady_time now) noexcept {
     const auto at = now.time_since_epoch().count();
     auto next = next_.load(relaxed);
     if (at < next ||
@@ -13,8 +15,14 @@ std::optional<std::string> seldom::due(steady_time now) {
         return std::nullopt;
     }
     const auto before = held_back_.exchange(0, relaxed);
-    return before == 0 ? std::string{}
-                       : " (and " + std::to_string(before) + " times since this was said last)";
+    if (before == 0) {
+        return std::string{};
+    }
+    try {
+        return " (and " + std::to_string(before) + " times since this was said last)";
+    } catch (const std::bad_alloc&) {
+        return std::string{};
+    }
 }
 
 }  // namespace reprise::proxy::log

@@ -18,8 +18,9 @@ public:
     explicit constexpr seldom(std::chrono::seconds every = std::chrono::seconds{60}) noexcept
         : every_{every} {}
 
-    /// Something to append to the line, perhaps nothing; none: the line is to be held back.
-    [[nodiscard]] std::optional<std::string> due(steady_time now = steady_now());
+    /// Something to append to the line, perhaps nothing; none: the line is to be held back. Without
+    /// memory for it, nothing: it may be asked where an exception is handled.
+    [[nodiscard]] std::optional<std::string> due(steady_time now = steady_now()) noexcept;
 
 private:
     const steady_time::duration every_;

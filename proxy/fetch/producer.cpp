@@ -1,6 +1,7 @@
 #include "proxy/fetch/producer.hpp"
 
 #include "proxy/base/log.hpp"
+#include "proxy/base/recycled.hpp"
 #include "proxy/base/seldom.hpp"
 #include "proxy/fetch/body_reader.hpp"
 #include "proxy/fetch/freshening.hpp"
@@ -11,6 +12,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
 
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -34,10 +36,20 @@ public:
           at_{w, order_},
           sources_{w, *order_, at_},
           keeping_{w, *order_, into_} {}
+    ~producer() { into_.producer_left(); }
+    producer(const producer&) = delete;
+    producer& operator=(const producer&) = delete;
+
+    // Memory that serves one order after another. In run()'s frame it would make one that Asio
+    // never keeps: it recycles what takes at most 1,020 bytes.
+    static void* operator new(std::size_t /*size*/) { return recycled<producer>{}.allocate(1); }
+    static void operator delete(void* at) noexcept {
+        recycled<producer>{}.deallocate(static_cast<producer*>(at), 1);
+    }
 
     /// An order from its beginning to its end.
-    static awaitable<void> run(thread::worker& w, std::shared_ptr<fetch_order> order) {
-        producer one{w, std::move(order)};
+    static awaitable<void> run(std::unique_ptr<producer> owned) {
+        auto& one = *owned;
         one.begin();
         std::optional<failure> broken;
         try {
@@ -232,9 +244,9 @@ awaitable<void> producer::fetch_once() {
 
 void producer::begin() {
     // Posting is all that the stop function may do: it is called under the fetch's lock, on any
-    // thread.
-    auto stop = [reader = at_.control, ex = w_.io.get_executor()] {
-        asio::post(ex, [reader] { reader->interrupt(); });
+    // thread, and not after producer_left(). A pointer alone is held without an allocation.
+    auto stop = [this] {
+        asio::post(w_.io.get_executor(), [reader = at_.control] { reader->interrupt(); });
     };
     into_.producer_is(at_.ready.handle(), std::move(stop));
     keeping_.begin();
@@ -270,7 +282,8 @@ void start_producer(thread::worker& w, std::shared_ptr<fetch_order> order) {
             }
         }
     };
-    asio::co_spawn(w.io, producer::run(w, std::move(order)), std::move(on_end));
+    auto one = std::make_unique<producer>(w, std::move(order));
+    asio::co_spawn(w.io, producer::run(std::move(one)), std::move(on_end));
 }
 
 }  // namespace reprise::proxy::fetch

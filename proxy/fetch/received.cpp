@@ -1,5 +1,6 @@
 #include "proxy/fetch/received.hpp"
 
+#include "proxy/base/recycled.hpp"
 #include "proxy/http/conditional.hpp"
 #include "proxy/http/date.hpp"
 #include "proxy/http/forwarding.hpp"
@@ -13,12 +14,15 @@ using http::body_kind;
 std::shared_ptr<cache::fetched_head> head_for_readers(const received& from,
                                                       const fetch_order& order,
                                                       std::string_view pseudonym) {
-    auto head = std::make_shared<cache::fetched_head>();
+    auto head = std::allocate_shared<cache::fetched_head>(recycled<cache::fetched_head>{});
     const auto date = http::format_date(from.came);
-    http::append_response_fields(
-        head->head,
-        from.head,
-        {.via = pseudonym, .date = std::string_view{date.data(), date.size()}});
+    // What we add: Via, perhaps a Date.
+    head->head.reserve(from.head.bytes + pseudonym.size() + date.size() + 32);
+    http::append_response_fields(head->head,
+                                 from.head,
+                                 {.via = pseudonym,
+                                  .date = std::string_view{date.data(), date.size()},
+                                  .drop_alt_svc = order.is_for_https_url()});
     if (from.framing.kind == body_kind::chunked) {
         for (const auto& line : from.head.fields) {
             if (line.id == http::field_id::trailer) {

@@ -1,10 +1,12 @@
 #include "proxy/fetch/request.hpp"
 
+#include "proxy/base/recycled.hpp"
+
 namespace reprise::proxy::fetch {
 
 std::shared_ptr<const request_copy> copy_request(const http::request_head& head,
                                                  std::string_view bytes) {
-    auto copy = std::make_shared<request_copy>();
+    auto copy = std::allocate_shared<request_copy>(recycled<request_copy>{});
     copy->bytes.assign(bytes);
     copy->head = head;
     const auto moved = [&](std::string_view view) {

@@ -5,6 +5,8 @@
 // One io_context runs on one thread, so nothing here needs a strand. The executor is named once:
 // whoever writes `awaitable` and `tcp_socket` follows when it changes.
 
+#include "proxy/net/frames.hpp"
+
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/basic_stream_socket.hpp>

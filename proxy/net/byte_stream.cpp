@@ -1,9 +1,12 @@
 #include "proxy/net/byte_stream.hpp"
 
 #include <cerrno>
+#include <cstring>
 #include <linux/sockios.h>
+#include <netinet/tcp.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 
 namespace reprise::proxy::net {
 namespace {
@@ -31,6 +34,7 @@ byte_stream& byte_stream::operator=(byte_stream&& other) noexcept {
         socket_ = std::move(other.socket_);
         tls_ = std::move(other.tls_);
         marks_ = std::move(other.marks_);
+        saw_all_ = other.saw_all_;
     }
     return *this;
 }
@@ -67,6 +71,55 @@ stream_look byte_stream::look() {
         return tls_->look();
     }
     return got > 0 ? stream_look::bytes : stream_look::end;
+}
+
+// The kernel tells beside the bytes whether there are more, or their end (TCP_INQ, where the
+// listener has asked for it: prepare_listener).
+std::size_t byte_stream::try_read(asio::mutable_buffer into, error_code& error) {
+    error.clear();
+    if (tls_) [[unlikely]] {
+        return tls_->read(into, error);
+    }
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> beside;
+    iovec room{into.data(), into.size()};
+    msghdr wanted{};
+    wanted.msg_iov = &room;
+    wanted.msg_iovlen = 1;
+    wanted.msg_control = beside.data();
+    wanted.msg_controllen = beside.size();
+    ::ssize_t got = 0;
+    do {
+        got = ::recvmsg(socket_.native_handle(), &wanted, MSG_DONTWAIT);
+    } while (got < 0 && errno == EINTR);
+    saw_all_ = false;
+    if (got < 0) {
+        if (errno == EAGAIN || errno == EWOULDBLOCK) {
+            saw_all_ = true;
+        } else {
+            error.assign(errno, boost::system::system_category());
+        }
+        return 0;
+    }
+    if (got == 0 && into.size() > 0) {
+        error = asio::error::eof;
+        return 0;
+    }
+    if (const auto* const told = CMSG_FIRSTHDR(&wanted);
+        told != nullptr && told->cmsg_level == SOL_TCP && told->cmsg_type == TCP_CM_INQ) {
+        int more = 0;
+        std::memcpy(&more, CMSG_DATA(told), sizeof more);
+        saw_all_ = more == 0;
+    }
+    return static_cast<std::size_t>(got);
+}
+
+void byte_stream::wait_readable(read_wait& by, bool same_turn) {
+    using mode = read_wait::mode;
+    if (tls_) [[unlikely]] {
+        by.start(socket_, tls_->must_wait() ? mode::asking : mode::at_once);
+        return;
+    }
+    by.start(socket_, saw_all_ && same_turn ? mode::just_seen : mode::asking);
 }
 
 std::uint64_t byte_stream::not_acknowledged() noexcept {

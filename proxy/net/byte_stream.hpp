@@ -10,6 +10,7 @@
 // when the process dies, unless close_notify has been sent.
 
 #include "proxy/net/asio.hpp"
+#include "proxy/net/read_wait.hpp"
 #include "proxy/net/tls_session.hpp"
 
 #include <boost/asio/append.hpp>
@@ -63,6 +64,10 @@ public:
     /// Until there may be something to read: at once where that is known. void(error_code)
     template <class Token>
     auto wait_readable(Token&& token);
+    /// The same in the waiter's own memory. `same_turn`: what was read last was read in this turn of
+    /// the loop. Cancelling and closing end it; a reset that came with the bytes that were read last
+    /// may show at the next write alone. @pre nothing else reads
+    void wait_readable(read_wait& by, bool same_turn);
     /// Until the kernel takes something. void(error_code)
     template <class Token>
     auto wait_writable(Token&& token) {
@@ -84,8 +89,16 @@ public:
     /// Ends it so that the other side cannot take what it got for the whole: a reset.
     void reset() noexcept;
 
+    /// The socket, with which this stream has nothing more to do. @pre it is not encrypted, and
+    /// nothing reads or writes
+    [[nodiscard]] tcp_socket take_socket() noexcept { return std::move(socket_); }
+
     [[nodiscard]] bool is_open() const noexcept { return socket_.is_open(); }
     [[nodiscard]] bool is_encrypted() const noexcept { return tls_ != nullptr; }
+    /// The server wants, or would take, a certificate of ours, and was shown none.
+    [[nodiscard]] bool was_asked_for_certificate() const noexcept {
+        return tls_ && tls_->was_asked_for_certificate();
+    }
     /// What was agreed on by ALPN; empty: nothing, or no TLS.
     [[nodiscard]] std::string_view protocol() const noexcept {
         return tls_ ? tls_->protocol() : std::string_view{};
@@ -167,18 +180,8 @@ private:
     tcp_socket socket_;
     std::unique_ptr<tls_session> tls_;  // null: plain
     std::shared_ptr<marks> marks_;      // null: plain
+    bool saw_all_ = false;              // try_read found all there was, and no end of it
 };
-
-inline std::size_t byte_stream::try_read(asio::mutable_buffer into, error_code& error) {
-    if (tls_) [[unlikely]] {
-        return tls_->read(into, error);
-    }
-    const auto count = socket_.read_some(into, error);
-    if (error == asio::error::would_block || error == asio::error::try_again) {
-        error.clear();
-    }
-    return count;
-}
 
 template <class Buffers>
 std::size_t byte_stream::try_write(const Buffers& buffers, error_code& error) {
@@ -203,6 +206,7 @@ template <class Token>
 auto byte_stream::async_read_some(asio::mutable_buffer into, Token&& token) {
     const auto begin = [this](auto handler, asio::mutable_buffer room) {
         if (!tls_) [[likely]] {
+            saw_all_ = false;
             socket_.async_read_some(room, std::move(handler));
             return;
         }

@@ -49,6 +49,33 @@ awaitable<client_stream::read_end> client_stream::read(std::size_t most) {
     co_return read_end::closed;
 }
 
+awaitable<client_stream::read_end> client_stream::read_lean(std::size_t most) {
+    constexpr std::size_t at_once = 4096;
+    input_.trim();
+    error_code error;
+    while (!error && !patience_.expired()) {
+        const auto [waited] = co_await socket_.wait_readable(use_tuple);
+        error = waited;
+        if (error || patience_.expired()) {
+            break;
+        }
+        const auto room = input_.prepare(std::min(at_once, most));
+        const auto got = socket_.try_read(asio::buffer(room.data(), std::min(room.size(), most)),
+                                          error);
+        if (got > 0) {
+            input_.commit(got);
+            bytes_in_ += got;
+            co_return read_end::some;
+        }
+        input_.trim();
+    }
+    if (patience_.expired()) {
+        co_return read_end::timed_out;
+    }
+    failed_ = true;
+    co_return read_end::closed;
+}
+
 namespace {
 // Removes the first `bytes` of a list of buffers.
 void drop_front(std::vector<asio::const_buffer>& parts, std::size_t bytes) {

@@ -39,6 +39,10 @@ public:
     /// the caller.
     [[nodiscard]] awaitable<read_end> read(std::size_t most);
 
+    /// The same where many may wait for long: there is no room for the bytes before they have come,
+    /// and input() holds no more than what it has. @pre no TLS
+    [[nodiscard]] awaitable<read_end> read_lean(std::size_t most);
+
     /// Sends what the kernel takes of `parts`, which then holds only what was not sent.
     /// True when all has gone or the connection has failed (then failed() is true).
     [[nodiscard]] bool send_now(std::vector<asio::const_buffer>& parts);
@@ -56,6 +60,10 @@ public:
     [[nodiscard]] bool failed() const noexcept { return failed_; }
     [[nodiscard]] std::uint64_t bytes_in() const noexcept { return bytes_in_; }
     [[nodiscard]] std::uint64_t bytes_out() const noexcept { return bytes_out_; }
+
+    /// The connection goes on over `next`, which was made of socket(). @pre nothing waits, and
+    /// input() is empty
+    void go_on_over(byte_stream next) { socket_ = std::move(next); }
 
     /// Bytes that somebody else read into input().
     void note_read(std::size_t bytes) noexcept {

@@ -18,6 +18,11 @@ namespace reprise::proxy::net {
 /// socket that can't be set is a dead one, and the next operation says so.
 void prepare_socket(tcp_socket& socket) noexcept;
 
+/// What a listening socket is set to, for those that are accepted to inherit: TCP_NODELAY, and
+/// TCP_INQ (tcp(7)), by which a reading tells whether more can be read. Errors are ignored: without
+/// the latter a wait costs a system call.
+void prepare_listener(int descriptor) noexcept;
+
 /// byte_stream's own.
 [[nodiscard]] inline std::uint64_t not_acknowledged(byte_stream& stream) noexcept {
     return stream.not_acknowledged();

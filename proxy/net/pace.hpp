@@ -2,7 +2,10 @@
 // Whether the other side takes what it is sent.
 // What the kernel takes of us says nothing of that: its buffer swallows megabytes at once, and then
 // nothing until a third of them has gone, which takes a steady slow reader a minute or more. What
-// counts is what the other side has acknowledged. The kernel is asked for that only when a wait has
+// counts is what the other side has acknowledged. (Its machine may hold that back too: Linux keeps
+// what it received in pieces of up to half a megabyte, and gives the room of one back when all of
+// it has been read. A reader who takes longer than a period for that looks as if it stood still.)
+// The kernel is asked for that only when a wait has
 // lasted an eighth of its time; nearly none does.
 
 #include "proxy/base/clock.hpp"

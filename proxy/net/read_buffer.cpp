@@ -51,6 +51,19 @@ void read_buffer::consume(std::size_t bytes) noexcept {
     }
 }
 
+void read_buffer::trim() {
+    const auto held = size();
+    if (held == 0) {
+        release();
+    } else if (held < capacity_) {
+        auto exact = std::make_unique_for_overwrite<char[]>(held);
+        std::memcpy(exact.get(), bytes_.get() + begin_, held);
+        bytes_ = std::move(exact);
+        capacity_ = end_ = held;
+        begin_ = 0;
+    }
+}
+
 void read_buffer::release(std::size_t keep) noexcept {
     assert(empty());
     clear();

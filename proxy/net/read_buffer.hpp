@@ -34,6 +34,9 @@ public:
     void consume(std::size_t bytes) noexcept;
 
     void clear() noexcept { begin_ = end_ = 0; }
+    /// Holds no more than its bytes: for a wait that may be long.
+    /// @throws std::bad_alloc
+    void trim();
     /// Gives the memory back when it is more than `keep` bytes. @pre empty()
     void release(std::size_t keep = 0) noexcept;
 

@@ -1,5 +1,7 @@
 #include "proxy/net/wakeup.hpp"
 
+#include "proxy/base/recycled.hpp"
+
 #include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/post.hpp>
 
@@ -41,7 +43,7 @@ awaitable<bool> at_once() {
 }  // namespace
 
 wakeup::wakeup(deadlines& timer)
-    : shared_(std::make_shared<shared>(timer.io(), *this)),
+    : shared_(std::allocate_shared<shared>(recycled<shared>{}, timer.io(), *this)),
       until_(timer, [this] { give_up(); }) {}
 
 wakeup::~wakeup() {

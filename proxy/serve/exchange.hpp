@@ -29,6 +29,9 @@ public:
     /// None: run() has to go on.
     [[nodiscard]] std::optional<ended> begin();
     [[nodiscard]] awaitable<ended> run();
+    /// By its own word the client sends nothing behind this request, of which nothing is left to be
+    /// read.
+    [[nodiscard]] bool was_clients_last() const noexcept;
 
 private:
     void find_answer();

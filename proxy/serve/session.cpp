@@ -4,6 +4,7 @@
 #include "proxy/base/seldom.hpp"
 #include "proxy/net/access.hpp"
 #include "proxy/net/tls.hpp"
+#include "proxy/serve/interception.hpp"
 #include "proxy/serve/own_reply.hpp"
 
 #include <boost/asio/co_spawn.hpp>
@@ -54,10 +55,13 @@ session::session(thread::worker& w,
                  connection_slot place)
     : w_{w},
       connection_{w, std::move(stream)},
-      place_{w.connections.insert(w.connections.end(), this)},
-      from_{client},
-      place_among_clients_{std::move(place)} {
+      place_among_clients_{std::move(place)},
+      for_bytes_{w.io, *this} {
     client_.listener = listener;
+    client_.at = net::canonical(client.address());
+    client_.address = client_.ip().to_string();
+    client_.port = client.port();
+    place_ = w.connections.insert(w.connections.end(), this);  // nothing throws after this
     w.counts.client_open.add();
 }
 
@@ -97,7 +101,7 @@ void session::put_space_away() {
 
 // Looks for a whole head at the front of the input; arms the deadline of what is waited for when
 // there is none yet.
-session::head_state session::look_for_head(bool first) {
+session::head_state session::look_for_head() {
     auto& client = connection_.stream;
     const auto& current = *w_.current;
     const auto& timeouts = current.options.timeouts;
@@ -106,9 +110,9 @@ session::head_state session::look_for_head(bool first) {
         resume_ = 0;
         head_begun_ = false;
         put_space_away();
-        client.patience().expire_after(first ? timeouts.client_head : timeouts.client_idle);
+        client.patience().expire_after(first_ ? timeouts.client_head : timeouts.client_idle);
         const bool draining = w_.common.draining.load(std::memory_order_relaxed);
-        return draining && !first ? head_state::end : head_state::need_more;
+        return draining && !first_ ? head_state::end : head_state::need_more;
     }
     auto& into = space().memory.head;
     const auto parsed = http::parse_request_head(
@@ -135,14 +139,6 @@ session::head_state session::look_for_head(bool first) {
 awaitable<ended> session::end_sending() {
     const auto& options = w_.current->options;
     return connection_.stream.end_sending(options.limits.body_rate, options.timeouts.client_body);
-}
-
-awaitable<void> session::say_end() {
-    auto& client = connection_.stream;
-    idle_ = false;
-    if (!client.failed() && !client.reply_under_way() && client.socket().is_open()) {
-        static_cast<void>(co_await end_sending());
-    }
 }
 
 // Lets the last answer arrive: closing with unread input would reset the connection and take the
@@ -173,100 +169,206 @@ awaitable<void> session::linger() {
     client.patience().clear();
 }
 
-awaitable<void> session::run() {
-    auto& w = w_;
+// A FIN waits for nothing, a close_notify for room behind what was sent. The connection counts as
+// open meanwhile, so that a drain waits for it.
+awaitable<void> session::end(bool lingers) {
     auto& client = connection_.stream;
-    client_.at = net::canonical(from_.address());
-    client_.address = client_.ip().to_string();
-    client_.port = from_.port();
-    const auto current = w.current;
-    client_.refused = !net::client_allowed(current->options.access.clients, from_.address());
+    idle_ = false;
+    if (lingers) {
+        co_await linger();
+    }
+    if (client.socket().is_encrypted() && !client.failed() && !client.reply_under_way() &&
+        client.socket().is_open()) {
+        static_cast<void>(co_await end_sending());
+    }
+}
+
+session::next session::take_place() {
+    const auto current = w_.current;
+    client_.refused = !net::client_allowed(current->options.access.clients, client_.ip());
     if (!place_among_clients_) {
-        place_among_clients_ = connection_slot{w, client_.at};
+        place_among_clients_ = connection_slot{w_, client_.at};
     }
     if (!place_among_clients_ || client_.refused) {
-        w.counts.client_refused.add();
+        w_.counts.client_refused.add();
     }
     if (!place_among_clients_) {
         refuse_head(
             lend(), failure{failure_code::too_many_connections, client_.address}, steady_now());
-        co_return;
+        return next::end;
     }
-    // A hit runs through this loop and nothing else: no coroutine is begun between two reads.
-    bool first = true;
-    bool keep = true;
-    while (keep) {
-        const auto found = look_for_head(first);
-        if (found == head_state::end) {
-            co_return;
+    // Most clients have sent their request by the time that they are accepted.
+    return look_for_head() == head_state::end ? next::end : take_bytes({});
+}
+
+session::next session::take_bytes(error_code over) {
+    auto& client = connection_.stream;
+    std::size_t got = 0;
+    if (!over) {
+        if (idle_) {
+            client.input() = std::move(space().input);
         }
-        if (found == head_state::refused) {
-            break;
+        const auto room = client.input().prepare(smallest_read);
+        got = client.socket().try_read(asio::buffer(room.data(), std::min(room.size(), read_size)),
+                                       over);
+        same_turn_ = true;
+    }
+    if (got > 0) {
+        client.note_read(got);
+        return take_requests();
+    }
+    if (idle_) {
+        put_space_away();
+    }
+    if (!over && !client.patience().expired()) {
+        return next::bytes;
+    }
+    if (client.patience().expired() && !client.input().empty()) {
+        const failure late{failure_code::request_timeout,
+                           "the request's head did not arrive in time"};
+        refuse_head(lend(), late, steady_now());
+    }
+    if (over && idle_) {
+        note_leaving(w_, client_);
+    }
+    return next::end;
+}
+
+// A hit runs through this loop and nothing else.
+session::next session::take_requests() {
+    for (;;) {
+        switch (look_for_head()) {
+        case head_state::end: return next::end;
+        case head_state::refused: return next::linger;
+        case head_state::need_more:
+            return connection_.stream.patience().expired() ? next::end : next::bytes;
+        case head_state::whole: break;
         }
-        if (found == head_state::need_more) {
-            if (client.patience().expired()) {
-                co_return;
-            }
-            std::size_t got = 0;
-            error_code over;
-            while (got == 0 && !over && !client.patience().expired()) {
-                const auto [waited] = co_await client.socket().wait_readable(use_tuple);
-                over = waited;
-                if (!waited) {
-                    if (idle_) {
-                        client.input() = std::move(space().input);
-                    }
-                    const auto room = client.input().prepare(smallest_read);
-                    got = client.socket().try_read(
-                        asio::buffer(room.data(), std::min(room.size(), read_size)), over);
-                }
-                if (got == 0 && idle_) {
-                    put_space_away();
-                    if (w.common.draining.load(std::memory_order_relaxed)) {
-                        co_return;  // drain() woke it, but some of TLS alone had come just then
-                    }
-                }
-            }
-            if (got > 0) {
-                client.note_read(got);
-                continue;
-            }
-            if (client.patience().expired() && !client.input().empty()) {
-                const failure late{failure_code::request_timeout,
-                                   "the request's head did not arrive in time"};
-                refuse_head(lend(), late, steady_now());
-            }
-            co_return;
-        }
-        first = false;
-        auto& one = space_->one.emplace(lend(), steady_now());
-        auto how = one.begin();
+        first_ = false;
+        client_.opened = {};
+        const auto how = space_->one.emplace(lend(), steady_now()).begin();
         if (!how) {
-            how = co_await one.run();
+            answer_later();
+            return next::answer;
         }
-        space_->one.reset();
-        keep = how == ended::keep && !client.reply_under_way();
+        if (const auto then = after(*how); then != next::answer) {
+            return then;
+        }
     }
-    space_.reset();
-    co_await linger();
+}
+
+// next::answer: the next request's. A client that has said that it sends nothing more (RFC 9112 9.6)
+// needs no reading, and a close that finds nothing unread resets nothing: it says the end at once. By
+// TLS its close_notify may be there unread.
+session::next session::after(ended how) {
+    auto& client = connection_.stream;
+    const bool last = !client.socket().is_encrypted() && space_->one->was_clients_last();
+    space_->one.reset();
+    if (client.reply_under_way()) {
+        return next::linger;
+    }
+    if (how == ended::keep) {
+        return next::answer;
+    }
+    return how == ended::close && last && !client.failed() ? next::end : next::linger;
+}
+
+// What runs to its end without a wait is told of by the loop too, never within this call.
+void session::answer_later() {
+    asio::co_spawn(w_.io,
+                   space_->one->run(),
+                   [this](const std::exception_ptr& broken, ended how) { answered(broken, how); });
+}
+
+void session::answered(const std::exception_ptr& broken, ended how) {
+    same_turn_ = false;
+    go_on([&] {
+        if (broken) {
+            std::rethrow_exception(broken);
+        }
+        const auto then = after(how);
+        return then == next::answer ? take_requests() : then;
+    });
+}
+
+void session::on_readable(error_code over) {
+    go_on([&] {
+        const auto then = take_bytes(over);
+        // It may be drain() that woke it, but something of TLS alone had come just then.
+        const bool draining = w_.common.draining.load(std::memory_order_relaxed);
+        return then == next::bytes && idle_ && draining ? next::end : then;
+    });
 }
 
 namespace {
-awaitable<void> run_session(thread::worker& w,
-                            tcp_socket socket,
-                            std::size_t listener,
-                            tcp::endpoint client) {
-    session one{w, std::move(socket), listener, client};
-    co_await one.run();
+void note_broken(const std::exception_ptr& broken) {
+    const auto more = ended_by_exception.due();
+    if (!more) {
+        return;
+    }
+    try {
+        std::rethrow_exception(broken);
+    } catch (const std::exception& what) {
+        log::error("a connection ended by an exception: ", std::string_view{what.what()}, *more);
+    } catch (...) {
+        log::error("a connection ended by an exception", *more);
+    }
+}
+}  // namespace
+
+// The session may be gone when this returns.
+template <class Step>
+void session::go_on(Step step) {
+    try {
+        switch (const auto what = step()) {
+        case next::answer: return;
+        case next::bytes: wait_for_bytes(); return;
+        case next::linger:
+        case next::end: finish(what); return;
+        }
+    } catch (...) {
+        note_broken(std::current_exception());
+    }
+    delete this;
 }
 
+// A reset that came with the bytes shows when the answer is written. Half a head has none: there
+// the kernel is asked.
+void session::wait_for_bytes() {
+    connection_.stream.socket().wait_readable(for_bytes_, same_turn_ && idle_);
+}
+
+void session::finish(next how) {
+    space_.reset();
+    if (how == next::end && !connection_.stream.socket().is_encrypted()) {
+        delete this;
+        return;
+    }
+    asio::co_spawn(w_.io, end(how == next::linger), [this](const std::exception_ptr& broken) {
+        if (broken) {
+            note_broken(broken);
+        }
+        delete this;
+    });
+}
+
+void session::begin(thread::worker& w,
+                    net::byte_stream stream,
+                    std::size_t listener,
+                    const tcp::endpoint& client,
+                    connection_slot place) {
+    auto* const one = new session{w, std::move(stream), listener, client, std::move(place)};
+    one->go_on([one] { return one->take_place(); });
+}
+
+namespace {
 // A handshake takes memory and time before anything is asked: only a client with a place may begin
 // one.
-awaitable<void> run_tls_session(thread::worker& w,
-                                tcp_socket socket,
-                                std::size_t listener,
-                                tcp::endpoint client,
-                                net::tls_identity_ptr identity) {
+awaitable<void> begin_tls(thread::worker& w,
+                          tcp_socket socket,
+                          std::size_t listener,
+                          tcp::endpoint client,
+                          net::tls_identity_ptr identity) {
     connection_slot place{w, net::canonical(client.address())};
     if (!place) {
         w.counts.client_refused.add();
@@ -283,44 +385,23 @@ awaitable<void> run_tls_session(thread::worker& w,
                    secured.error().detail);
         co_return;
     }
-    session one{w, std::move(*secured), listener, client, std::move(place)};
-    co_await one.run();
-    co_await one.say_end();
+    session::begin(w, std::move(*secured), listener, client, std::move(place));
 }
 }  // namespace
 
-void serve_client(thread::worker& w, tcp_socket socket, std::size_t listener) {
+void serve_client(thread::worker& w, net::accepted client, std::size_t listener) {
     w.counts.client_accepted.add();
-    error_code gone;
-    const auto client = socket.remote_endpoint(gone);
-    if (gone) {
-        return;
-    }
-    net::prepare_socket(socket);
-    auto on_end = [](std::exception_ptr broken) {
-        if (!broken) {
-            return;
-        }
-        try {
-            std::rethrow_exception(broken);
-        } catch (const std::exception& what) {
-            if (const auto more = ended_by_exception.due()) {
-                log::error(
-                    "a connection ended by an exception: ", std::string_view{what.what()}, *more);
-            }
-        } catch (...) {
-            if (const auto more = ended_by_exception.due()) {
-                log::error("a connection ended by an exception", *more);
-            }
-        }
-    };
     if (const auto& identity = w.current->identities[listener]) {
         asio::co_spawn(w.io,
-                       run_tls_session(w, std::move(socket), listener, client, identity),
-                       std::move(on_end));
+                       begin_tls(w, std::move(client.socket), listener, client.from, identity),
+                       [](const std::exception_ptr& broken) {
+                           if (broken) {
+                               note_broken(broken);
+                           }
+                       });
         return;
     }
-    asio::co_spawn(w.io, run_session(w, std::move(socket), listener, client), std::move(on_end));
+    session::begin(w, std::move(client.socket), listener, client.from);
 }
 
 }  // namespace reprise::proxy::serve

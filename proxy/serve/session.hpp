@@ -1,12 +1,15 @@
 #pragma once
 // One client connection: read a head, exchange, again; in the order in which requests come.
 
+#include "proxy/net/accepted.hpp"
+#include "proxy/net/read_wait.hpp"
 #include "proxy/serve/exchange_space.hpp"
 #include "proxy/serve/http1_connection.hpp"
 #include "proxy/serve/lent.hpp"
 #include "proxy/thread/client_connection.hpp"
 #include "proxy/thread/worker.hpp"
 
+#include <exception>
 #include <list>
 #include <memory>
 
@@ -30,35 +33,58 @@ private:
     net::address_bytes client_{};
 };
 
-/// Lives on its worker's thread, in a coroutine that serve_client begins; listed in
-/// worker::connections.
-class session final : public thread::client_connection {
+/// Lives on its worker's thread, listed in worker::connections, until the connection has ended;
+/// then it destroys itself. Between two requests it is all that a plain connection has: it waits in
+/// memory of its own, no coroutine does. One runs while an answer has to wait for something, and at
+/// the connection's end.
+class session final : public thread::client_connection, private net::read_wait::waiter {
 public:
+    /// Begins one. The connection's errors are its own; what can't be begun is closed.
     /// @param place  the client's, if it has one already
-    session(thread::worker& w,
-            net::byte_stream stream,
-            std::size_t listener,
-            const tcp::endpoint& client,
-            connection_slot place = {});
-    ~session();
-
-    [[nodiscard]] awaitable<void> run();
-    /// After run(): a FIN waits for nothing, a close_notify for room behind what was sent. It
-    /// counts as open meanwhile, so that a drain waits for it.
-    [[nodiscard]] awaitable<void> say_end();
+    /// @throws std::bad_alloc
+    static void begin(thread::worker& w,
+                      net::byte_stream stream,
+                      std::size_t listener,
+                      const tcp::endpoint& client,
+                      connection_slot place = {});
 
     void end_if_idle() override;
     void abort() override { connection_.abort(); }
     void look_at_client() override { connection_.look_at_client(); }
 
 private:
+    session(thread::worker& w,
+            net::byte_stream stream,
+            std::size_t listener,
+            const tcp::endpoint& client,
+            connection_slot place);
+    ~session();
+
     enum class head_state : std::uint8_t { whole, need_more, refused, end };
-    [[nodiscard]] head_state look_for_head(bool first);
+    [[nodiscard]] head_state look_for_head();
     [[nodiscard]] exchange_space& space();
     void put_space_away();
     [[nodiscard]] lent lend() {
         return {w_, client_, connection_, space().memory, connection_.stream};
     }
+
+    // What comes next: bytes of the client, an answer that waits, or the connection's end, which may
+    // have to wait until the last answer has arrived.
+    enum class next : std::uint8_t { bytes, answer, linger, end };
+    [[nodiscard]] next take_place();
+    [[nodiscard]] next take_bytes(error_code over);
+    [[nodiscard]] next take_requests();
+    [[nodiscard]] next after(ended how);
+    template <class Step>
+    void go_on(Step step);
+    void answer_later();
+    void answered(const std::exception_ptr& broken, ended how);
+    void wait_for_bytes();
+    void finish(next how);
+    void on_readable(error_code over) override;
+    void on_loop_gone() noexcept override { delete this; }
+
+    [[nodiscard]] awaitable<void> end(bool lingers);
     [[nodiscard]] awaitable<ended> end_sending();
     [[nodiscard]] awaitable<void> linger();
 
@@ -67,14 +93,16 @@ private:
     client_identity client_;
     exchange_space_ptr space_;  // null while nothing is asked
     std::list<thread::client_connection*>::iterator place_;
-    tcp::endpoint from_;
     connection_slot place_among_clients_;
+    net::read_wait for_bytes_;
+    std::size_t resume_ = 0;
+    bool first_ = true;
     bool idle_ = true;
     bool head_begun_ = false;
-    std::size_t resume_ = 0;
+    bool same_turn_ = true;  // the client was read in this turn of the loop
 };
 
 /// Begins a session on `w`'s thread for a connection just accepted.
-void serve_client(thread::worker& w, tcp_socket socket, std::size_t listener);
+void serve_client(thread::worker& w, net::accepted client, std::size_t listener);
 
 }  // namespace reprise::proxy::serve

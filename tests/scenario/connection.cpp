@@ -1,8 +1,12 @@
 // A client's connection: kept, closed, timed out, limited.
 
+#include "tests/scenario/figures.hpp"
 #include "tests/scenario/world.hpp"
+#include "tests/support/counted_allocations.hpp"
+#include "tests/support/under_test.hpp"
 
 #include <atomic>
+#include <csignal>
 #include <thread>
 #include <vector>
 
@@ -306,6 +310,44 @@ TEST_SUITE("scenario/connection") {
                 CHECK(w.origin.connections() == i);
             }
         }
+    }
+
+    TEST_CASE("a client that left in the middle of a head keeps no place") {
+        world w{with_timeouts({{"client_head", "600s"}})};
+        w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
+        auto one = w.proxy.connect();
+        CHECK(one.ask(w.request("/a")).body == "hello");
+        w.proxy.signal(SIGSTOP);  // so that half a head and the reset come at once
+        one.send("GET ");
+        one.connection().reset();
+        w.proxy.signal(SIGCONT);
+        CHECK(eventually([&] { return figure(w.proxy.stats(), "/clients/open") == 0; }));
+    }
+
+    TEST_CASE("a time without memory for new connections is no end of accepting them") {
+        if (sanitized) {
+            return;
+        }
+        auto settings = storing_settings();
+        settings["threads"] = 1;
+        counted_allocations memory;
+        fake_origin origin;
+        origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
+        proxy_process proxy{settings, memory.environment()};
+        const auto ask = absolute_request("GET", origin.url("/a"));
+        std::vector<client> held;  // what earlier connections took is not free for later ones
+        for (int i = 0; i < 20; ++i) {
+            held.push_back(proxy.connect());
+            CHECK(held.back().ask(ask).body == "hello");
+        }
+        memory.workers_lack_memory(true);
+        for (int i = 0; i < 20; ++i) {
+            CHECK(proxy.connect().is_closed_by_proxy());
+        }
+        memory.workers_lack_memory(false);
+        CHECK(proxy.connect().ask(ask).body == "hello");
+        held.clear();
+        CHECK(eventually([&] { return figure(proxy.stats(), "/clients/open") == 0; }));
     }
 
 }  // TEST_SUITE

@@ -24,6 +24,10 @@ TEST_SUITE("scenario/slow_readers") {
     constexpr std::chrono::milliseconds step_time{400};
     const auto slowly = std::chrono::seconds{sanitized ? 14 : 7};
 
+    // A kernel with more room than this joins what it receives to one piece of half a megabyte,
+    // frees none of it before all has been read, and acknowledges nothing for these seconds.
+    constexpr int small_room = 64 << 10;
+
     json with_little_patience(json settings = basic_settings()) {
         settings["timeouts"]["client_body"] = sanitized ? "4s" : "2s";
         settings["limits"]["body_rate"] = "1KiB";
@@ -59,6 +63,7 @@ TEST_SUITE("scenario/slow_readers") {
             send_all(connection, body);
         });
         client slow{w.proxy.port()};
+        slow.connection().shrink_receive_buffer(small_room);
         slow.send(w.request("/a"));
         auto answer = slow.read_head();
         long_body_check check{body};
@@ -94,7 +99,9 @@ TEST_SUITE("scenario/slow_readers") {
         });
         tls_peer::wishes wanted;
         wanted.trusted = authority.certificate();
-        auto slow = tls_peer::client(stream::connect(w.proxy.port()).release(), wanted);
+        auto plain = stream::connect(w.proxy.port());
+        plain.shrink_receive_buffer(small_room);
+        auto slow = tls_peer::client(plain.release(), wanted);
         REQUIRE(slow.shake_hands());
         slow.send(w.request("/a"));
         std::string head;
@@ -128,6 +135,7 @@ TEST_SUITE("scenario/slow_readers") {
         settings["access"]["connect_ports"] = json::array({server.port()});
         const proxy_process proxy{settings};
         client slow{proxy.port()};
+        slow.connection().shrink_receive_buffer(small_room);
         const auto to = "127.0.0.1:" + std::to_string(server.port());
         slow.send("CONNECT " + to + " HTTP/1.1\r\nHost: " + to + "\r\n\r\n");
         auto far = server.accept(patience);
@@ -165,7 +173,7 @@ TEST_SUITE("scenario/slow_readers") {
             send_all(connection, body);
         });
         client slow{w.proxy.port()};
-        slow.connection().shrink_receive_buffer(64 << 10);
+        slow.connection().shrink_receive_buffer(small_room);
         slow.send(w.request("/a"));
         auto answer = slow.read_head();
         while (answer.end == ending::none) {

@@ -1,12 +1,17 @@
-// Preloaded into the program under test: counts what it allocates, for the test to read.
+// Preloaded into the program under test: counts what it allocates, for the test to read, and lets
+// its workers run out of memory.
+
+#include "tests/support/allocation_switches.hpp"
 
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 // glibc's own, which it exports for libraries like this one.
@@ -17,30 +22,46 @@ extern "C" void* __libc_memalign(std::size_t alignment, std::size_t size);
 
 namespace {
 
-using allocation_count = std::atomic<std::uint64_t>;
-static_assert(allocation_count::is_always_lock_free);
+using reprise::tests::allocation_switches;
 
-void count() noexcept {
-    static allocation_count* const mapped = []() -> allocation_count* {
+allocation_switches* switches() noexcept {
+    static allocation_switches* const mapped = []() -> allocation_switches* {
         const char* const file = std::getenv("REPRISE_TEST_ALLOCATIONS");
         const int fd = file != nullptr ? ::open(file, O_RDWR | O_CLOEXEC) : -1;
         if (fd < 0) {
             return nullptr;
         }
         void* const at = ::mmap(
-            nullptr, sizeof(allocation_count), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+            nullptr, sizeof(allocation_switches), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         ::close(fd);
-        return at == MAP_FAILED ? nullptr : static_cast<allocation_count*>(at);
+        return at == MAP_FAILED ? nullptr : static_cast<allocation_switches*>(at);
     }();
-    if (mapped != nullptr) {
-        mapped->fetch_add(1, std::memory_order_relaxed);
+    return mapped;
+}
+
+void count() noexcept {
+    if (auto* const shared = switches()) {
+        shared->count.fetch_add(1, std::memory_order_relaxed);
     }
+}
+
+bool is_refused() noexcept {
+    auto* const shared = switches();
+    if (shared == nullptr || shared->workers_lack.load(std::memory_order_relaxed) == 0) {
+        return false;
+    }
+    char name[17] = {};
+    return ::prctl(PR_GET_NAME, name) == 0 && std::strcmp(name, "worker") == 0;
 }
 
 }  // namespace
 
 extern "C" void* malloc(std::size_t size) noexcept {
     count();
+    if (is_refused()) {
+        errno = ENOMEM;
+        return nullptr;
+    }
     return __libc_malloc(size);
 }
 

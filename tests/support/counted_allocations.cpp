@@ -10,7 +10,7 @@ namespace reprise::tests {
 
 std::vector<std::string> counted_allocations::environment() const {
     return {"LD_PRELOAD=" + told("REPRISE_ALLOCATION_SHIM", REPRISE_ALLOCATION_SHIM),
-            "REPRISE_TEST_ALLOCATIONS=" + count_.file()};
+            "REPRISE_TEST_ALLOCATIONS=" + shared_.file()};
 }
 
 }  // namespace reprise::tests

@@ -90,7 +90,8 @@ struct arrival {
         if (got.what != cache::lookup::present) {
             return std::nullopt;
         }
-        return got.response->content ? cache::test::bytes_of(*got.response->content) : "(parts)";
+        return got.response->content() ? cache::test::bytes_of(*got.response->content())
+                                       : "(parts)";
     }
 
     node& at;

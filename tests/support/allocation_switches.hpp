@@ -1,0 +1,16 @@
+#pragma once
+// What a test and the shim that it preloads into the program share: a mapped file.
+
+#include <atomic>
+#include <cstdint>
+
+namespace reprise::tests {
+
+struct allocation_switches {
+    std::atomic<std::uint64_t> count{0};         ///< of allocations since the program's start
+    std::atomic<std::uint32_t> workers_lack{0};  ///< not 0: the workers' calls of malloc fail
+};
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
+
+}  // namespace reprise::tests
