@@ -192,6 +192,8 @@ int serve(const config::options& options,
         io.poll();
         return again;
     });
+    // Nobody waits for them any more: one that still comes must not be how an orderly end is told of.
+    ::pthread_sigmask(SIG_BLOCK, &ours, nullptr);
     log::info("stopped");
     if (!at_rest) {
         diagnostics.reset();  // which says why

@@ -2,11 +2,10 @@
 // size there ever was, and nothing counts open descriptors but their directory.
 
 #include "proxy/admin/stats.hpp"
+#include "proxy/base/memory_return.hpp"
 
 #include <filesystem>
-#include <fstream>
 #include <sys/resource.h>
-#include <unistd.h>
 
 namespace reprise::proxy::admin {
 
@@ -24,10 +23,7 @@ process_figures read_process_figures() {
     if (getrusage(RUSAGE_SELF, &used) == 0) {
         figures.cpu_seconds = seconds_of(used.ru_utime) + seconds_of(used.ru_stime);
     }
-    std::uint64_t pages = 0, resident_pages = 0;
-    if (std::ifstream statm{"/proc/self/statm"}; statm >> pages >> resident_pages) {
-        figures.resident_bytes = resident_pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-    }
+    figures.resident_bytes = resident_bytes();
     std::error_code ignored;
     auto at = std::filesystem::directory_iterator{"/proc/self/fd", ignored};
     for (; !ignored && at != std::filesystem::directory_iterator{}; at.increment(ignored)) {

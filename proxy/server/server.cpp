@@ -4,15 +4,13 @@
 #include "proxy/base/log.hpp"
 #include "proxy/base/seldom.hpp"
 #include "proxy/net/listening.hpp"
-#include "proxy/net/pace.hpp"
 #include "proxy/serve/digest_page.hpp"
 #include "proxy/serve/explain.hpp"
 #include "proxy/serve/purge.hpp"
-#include "proxy/serve/session.hpp"
+#include "proxy/server/accept_loop.hpp"
 #include "proxy/server/endings.hpp"
 
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 
@@ -21,16 +19,13 @@
 #include <chrono>
 #include <pthread.h>
 #include <stdexcept>
-#include <sys/socket.h>
 
 // Builds everything that settings ask for, starts the threads, and ends them in an order in which
-// nothing outlives what it uses. The accept loops of the workers are here too.
+// nothing outlives what it uses.
 
 namespace reprise::proxy::server {
 
 namespace {
-
-using acceptor = asio::basic_socket_acceptor<tcp, executor>;
 
 /// For the workers, whose loops nothing holds up.
 constexpr std::chrono::seconds reload_patience{5};
@@ -38,43 +33,11 @@ constexpr std::chrono::seconds reload_patience{5};
 constexpr std::chrono::seconds workers_patience{3}, files_patience{5};
 
 // Whatever the thread: one cause, one line.
-constinit log::seldom no_memory_to_accept, cannot_accept, worker_threw;
+constinit log::seldom worker_threw;
 
 std::size_t thread_count(const config::options& options) {
     return options.threads != 0 ? options.threads
                                 : std::max(1u, std::thread::hardware_concurrency());
-}
-
-acceptor listen_on(asio::io_context& io, const config::endpoint& where) {
-    const auto failed = [&](const char* what, const error_code& error) {
-        return std::runtime_error{"listeners: cannot " + std::string{what} + " " +
-                                  net::to_text(where) + ": " + error.message()};
-    };
-    error_code error;
-    const auto address = asio::ip::make_address(where.host, error);
-    if (error) {
-        throw failed("read the address", error);
-    }
-    const tcp::endpoint endpoint{address, where.port};
-    acceptor listener{io};
-    listener.open(endpoint.protocol(), error);
-    if (error) {
-        throw failed("open a socket for", error);
-    }
-    listener.set_option(asio::socket_base::reuse_address{true}, error);
-    const int on = 1;
-    if (::setsockopt(listener.native_handle(), SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) != 0) {
-        throw failed("share (SO_REUSEPORT)", {errno, boost::system::system_category()});
-    }
-    if (address.is_v6()) {
-        listener.set_option(asio::ip::v6_only{true}, error);
-    }
-    net::keep_little_unsent(listener.native_handle());
-    listener.bind(endpoint, error);
-    if (error) {
-        throw failed("listen on", error);
-    }
-    return listener;
 }
 
 // SO_REUSEPORT lets a second process of the same user share our port silently: ask without it
@@ -93,83 +56,11 @@ struct server::listening_worker {
     listening_worker(std::size_t index, thread::common_state& shared, thread::settings_ptr initial)
         : w{index, shared, std::move(initial)} {}
 
-    void accept(std::size_t index);
-    /// Its thread's. A socket that listens must not be left without anybody who accepts.
-    void accept_again();
-
-    // A loop that ends by an exception ends for want of memory: nobody may be told of it then, since
-    // that takes some too. So it is seen by its frame's end.
-    struct loop_end {
-        listening_worker& of;
-        std::size_t index;
-        ~loop_end() {
-            of.accepting[index] = false;
-            of.lost = true;
-        }
-    };
-    [[nodiscard]] awaitable<void> accept_clients(std::size_t index);
-
-    std::vector<bool> accepting;    // one for each listener
-    std::atomic<bool> lost{false};  // the loop of one has ended
     thread::worker w;
-    std::vector<acceptor> listeners;
+    std::vector<std::unique_ptr<accept_loop>> listeners;
     std::thread thread;
     std::atomic<bool> ended{false};
 };
-
-awaitable<void> server::listening_worker::accept_clients(std::size_t index) {
-    const loop_end however{*this, index};
-    auto& from = listeners[index];
-    for (;;) {
-        auto [error, socket] = co_await from.async_accept(use_tuple);
-        if (!error) {
-            try {
-                serve::serve_client(w, std::move(socket), index);
-            } catch (const std::bad_alloc&) {
-                if (const auto more = no_memory_to_accept.due()) {
-                    log::warn("accepting connections: out of memory", *more);
-                }
-            }
-            continue;
-        }
-        if (error == asio::error::operation_aborted || !from.is_open()) {
-            co_return;
-        }
-        // Out of descriptors or memory, say: the connection waits in the kernel's queue until some
-        // are free. What is wrong with one connection has gone with it (accept(2)).
-        if (error != asio::error::connection_aborted && error != asio::error::no_permission &&
-            error != boost::system::errc::protocol_error) {
-            if (const auto more = cannot_accept.due()) {
-                log::warn("accepting connections: ", error.message(), *more);
-            }
-            asio::basic_waitable_timer<std::chrono::steady_clock,
-                                       asio::wait_traits<std::chrono::steady_clock>,
-                                       executor>
-                pause{from.get_executor()};
-            pause.expires_after(std::chrono::milliseconds{100});
-            co_await pause.async_wait(use_tuple);
-        }
-    }
-}
-
-void server::listening_worker::accept(std::size_t index) {
-    asio::co_spawn(w.io, accept_clients(index), [](std::exception_ptr) {});
-    accepting[index] = true;
-}
-
-void server::listening_worker::accept_again() {
-    lost = false;
-    try {
-        for (std::size_t index = 0; index < listeners.size(); ++index) {
-            if (!accepting[index] && listeners[index].is_open()) {
-                accept(index);
-                log::error("accepting connections ended by an exception, and has begun anew");
-            }
-        }
-    } catch (const std::bad_alloc&) {
-        lost = true;
-    }
-}
 
 server::server(config::options options,
                std::string version,
@@ -181,6 +72,7 @@ server::server(config::options options,
       started_{steady_now()},
       windows_{started_},
       next_save_{started_ + settings_->options.admission.save_every},
+      next_expiry_look_{started_ + std::chrono::hours{24}},
       next_guard_{started_ + std::chrono::minutes{1}} {}
 
 server::~server() {
@@ -202,22 +94,15 @@ void server::start() {
         auto where = options.listeners[index].address;
         refuse_taken(workers_.front()->w.io, where);
         for (auto& one : workers_) {
-            one->listeners.push_back(listen_on(one->w.io, where));
-            where.port = one->listeners.back().local_endpoint().port();
+            one->listeners.push_back(std::make_unique<accept_loop>(one->w, index, where));
+            where.port = one->listeners.back()->port();
         }
         bound_.push_back(where);
         common_.own_ports.push_back(where.port);
     }
     for (auto& one : workers_) {
-        for (std::size_t index = 0; index < one->listeners.size(); ++index) {
-            error_code error;
-            one->listeners[index].listen(4096, error);
-            if (error) {
-                throw std::runtime_error{"listeners: cannot listen on " +
-                                         net::to_text(bound_[index]) + ": " + error.message()};
-            }
-            one->accepting.push_back(false);
-            one->accept(index);
+        for (auto& listener : one->listeners) {
+            listener->listen();
         }
     }
     admin::admin_hooks hooks;
@@ -290,8 +175,12 @@ void server::start() {
         common_.own_ports.push_back(at->port);
     }
     running_ = true;
+    return_memory(steady_now());  // it is as large as this before anybody has come
     for (auto& one : workers_) {
         one->thread = std::thread{[own = one.get()] {
+            for (auto& listener : own->listeners) {
+                listener->begin();
+            }
             // An exception out of one handler must not take the thread's clients with it.
             for (;;) {
                 try {
@@ -365,7 +254,9 @@ std::vector<std::string> server::take_over(config::options next) {
         wants_restart.emplace_back(
             "admission hits (the filter counts no further than at its start)");
     }
-    auto files = thread::read_tls_files(next);  // before anything is changed: it may throw
+    // Before anything is changed, since they may throw.
+    auto files = thread::read_tls_files(next);
+    auto credentials = peer::load_all_credentials(next.peers);
     set_log_level(next.log.level);
     if (const auto error = common_.access.retarget(next.log)) {
         log::error("log.access: cannot open ",
@@ -382,26 +273,45 @@ std::vector<std::string> server::take_over(config::options next) {
     common_.advice.adopt(next, common_.admission, steady_now());
     admin_->reconfigure(next.admin);
     if (common_.peers) {
-        asio::post(workers_.front()->w.io, [this, next] { common_.peers->adopt(next); });
+        asio::post(workers_.front()->w.io, [this, next, credentials = std::move(credentials)] {
+            common_.peers->adopt(next, credentials);
+        });
     } else if (!next.peers.empty()) {
         wants_restart.emplace_back("peers (there were none at the start)");
         next.peers.clear();
+        next.peering.never_direct = false;
     }
     publish(thread::make_settings(std::move(next), std::move(files)));
     return wants_restart;
+}
+
+void server::return_memory(steady_time now) {
+    if (now < next_look_) {
+        return;
+    }
+    next_look_ = now + std::chrono::seconds{5};
+    const auto look = [this] {
+        return memory_return::look{.resident = resident_bytes(),
+                                   .stored = common_.store.memory().figures().bytes,
+                                   .connections = common_.counters.snapshot().client_open};
+    };
+    if (const auto before = look(); memory_return_.is_due(before, now)) {
+        give_memory_back();
+        const auto after = look();
+        memory_return_.note_done(after, now);
+        if (after.resident < before.resident) {
+            log::debug("memory given back: ", (before.resident - after.resident) >> 20, " MiB");
+        }
+    }
 }
 
 void server::housekeep() {
     if (!running_) {
         return;  // it stops: what is to be saved is saved there
     }
-    for (auto& one : workers_) {
-        if (one->lost) {
-            asio::post(one->w.io, [own = one.get()] { own->accept_again(); });
-        }
-    }
     const auto now = steady_now();
     common_.store.memory().tick(now);
+    return_memory(now);
     // A reload may hang in a file; signals, and what else this thread does, must not wait for it.
     if (const std::unique_lock turn{turn_guard_, std::try_to_lock}) {
         common_.admission.housekeep(eviction_age(), resident_now());
@@ -414,6 +324,17 @@ void server::housekeep() {
             auto next = std::make_shared<thread::settings>(*current());
             next->guard = net::make_guard(next->options.access);
             publish(std::move(next));
+        }
+    }
+    if (now >= next_expiry_look_) {
+        next_expiry_look_ = now + std::chrono::hours{24};
+        if (const auto leaves = current()->leaves) {
+            const auto left = leaves->authority().left(wall_now());
+            if (left < net::leaf_authority::warn_before) {
+                log::warn("intercept.ca_certificate: it, or one above it, expires in ",
+                          std::max<std::int64_t>(left.count(), 0),
+                          " days, and nothing is opened from then on");
+            }
         }
     }
     if (now >= next_save_ && !saving_.exchange(true)) {
@@ -487,6 +408,12 @@ admin::stats_inputs server::stats() {
         in.rules.push_back(rule.url);
     }
     in.what_if = common_.advice.report(now);
+    in.tunnels = common_.tunnels.figures();
+    in.intercept = in_force->options.intercept;
+    if (const auto& leaves = in_force->leaves) {
+        const std::chrono::duration<double> left = leaves->authority().until() - wall_now();
+        in.leaves = {leaves->made(), leaves->reused(), leaves->size(), left.count()};
+    }
     in.access_log = common_.access.figures();
     in.log_dropped = log_lines_dropped();
     in.process = admin::read_process_figures();
@@ -528,8 +455,7 @@ bool server::stop(const std::function<bool()>& hurry) {
     for (auto& one : workers_) {
         asio::post(one->w.io, [own = one.get()] {
             for (auto& listener : own->listeners) {
-                error_code ignored;
-                listener.close(ignored);
+                listener->close();
             }
             own->w.drain();
         });

@@ -8,6 +8,7 @@
 #include "config/options.hpp"
 #include "proxy/admin/admin_server.hpp"
 #include "proxy/admin/windows.hpp"
+#include "proxy/base/memory_return.hpp"
 #include "proxy/net/side_thread.hpp"
 #include "proxy/thread/worker.hpp"
 
@@ -80,6 +81,7 @@ private:
     void publish(thread::settings_ptr next);
     std::vector<std::string> take_over(config::options next);
     [[nodiscard]] bool wait_for_workers();
+    void return_memory(steady_time now);
 
     std::string version_;
     std::function<std::vector<std::string>()> reload_;
@@ -96,7 +98,10 @@ private:
     admin::ratio_windows windows_;
     std::unique_ptr<admin::admin_server> admin_;
     steady_time next_save_;
+    steady_time next_expiry_look_;
     steady_time next_guard_;
+    steady_time next_look_{};  // at the process's memory
+    memory_return memory_return_;
     std::atomic<bool> saving_{false};
     net::side_thread aside_{"settings"};  // what waits for files
     bool running_ = false;
