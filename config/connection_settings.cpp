@@ -145,6 +145,19 @@ object_table<origin_options> origins_table() {
                       live,
                       "How long one is kept unused. Longer than the origin keeps "
                       "it is a request sent twice now and then."),
+                value("ca_file",
+                      &origin_options::ca_file,
+                      path_or_off(),
+                      live,
+                      "A PEM file of authorities whose certificates are taken of https origins, "
+                      "upstreams and peers, beside those of the system's trust store. Certificates "
+                      "are always checked, chain and name."),
+                value("crl_file",
+                      &origin_options::crl_file,
+                      path_or_off(),
+                      live,
+                      "A PEM file of revocation lists. A certificate that one of them names is not "
+                      "taken; one whose authority has no list there is taken as without the file."),
             },
             {},
             check_origins};

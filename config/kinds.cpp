@@ -295,7 +295,7 @@ kind<std::string> field_name() {
 }
 
 kind<std::string> upstream() {
-    return text_kind<std::string>("http://host[:port]", parse_upstream, as_written);
+    return text_kind<std::string>("http(s)://host[:port]", parse_upstream, as_written);
 }
 
 kind<std::string> url_pattern() {

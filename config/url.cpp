@@ -19,6 +19,10 @@ std::string lower(std::string_view text) {
     return out;
 }
 
+constexpr std::uint16_t usual_port(bool secure) noexcept {
+    return secure ? 443 : 80;
+}
+
 std::optional<std::string> host_of(std::string_view text) {
     if (text.size() > 2 && text.front() == '[' && text.back() == ']') {
         const auto inner = text.substr(1, text.size() - 2);
@@ -41,19 +45,15 @@ struct server {
 };
 
 // scheme://host[:port][/]; `form` says what would be right.
-parsed<server> parse_server(std::string_view text,
-                            std::string_view what,
-                            bool may_be_https,
-                            std::string_view form) {
+parsed<server> parse_server(std::string_view text, std::string_view what, std::string_view form) {
     const auto refuse = [form](std::string_view wrong) {
         return refusal{std::string{wrong} + std::string{form}};
     };
     server out;
     const auto scheme_end = text.find("://");
     out.scheme = lower(text.substr(0, scheme_end == text.npos ? 0 : scheme_end));
-    if (out.scheme != "http" && (out.scheme != "https" || !may_be_https)) {
-        return refuse(may_be_https ? "the scheme must be http or https"
-                                   : "the scheme must be http");
+    if (out.scheme != "http" && out.scheme != "https") {
+        return refuse("the scheme must be http or https");
     }
     auto authority = text.substr(scheme_end + 3);
     if (const auto end = authority.find_first_of("/?#"); end != authority.npos) {
@@ -150,11 +150,11 @@ bool matches_pattern(std::string_view pattern,
 }
 
 std::optional<std::uint16_t> port_of_pattern(std::string_view pattern) noexcept {
-    constexpr std::string_view scheme{"http://"};
-    if (!pattern.starts_with(scheme)) {
+    const bool secure = pattern.starts_with("https://");
+    if (!secure && !pattern.starts_with("http://")) {
         return std::nullopt;
     }
-    const auto rest = pattern.substr(scheme.size());
+    const auto rest = pattern.substr(pattern.find("//") + 2);
     const auto authority = rest.substr(0, std::min(rest.find('/'), rest.size()));
     const auto colon = authority.rfind(':');
     const auto bracket = authority.rfind(']');
@@ -162,22 +162,24 @@ std::optional<std::uint16_t> port_of_pattern(std::string_view pattern) noexcept 
         return parse_port(authority.substr(colon + 1));
     }
     // Without a port a * at the end may stand for one.
-    return authority.ends_with('*') ? std::nullopt : std::optional<std::uint16_t>{80};
+    return authority.ends_with('*') ? std::nullopt
+                                    : std::optional<std::uint16_t>{usual_port(secure)};
 }
 
 parsed<std::string> parse_upstream(std::string_view text) {
-    const auto answer = parse_server(text, "an upstream", false, ": write http://host[:port]");
+    constexpr std::string_view form = ": write http://host[:port] or https://host[:port]";
+    const auto answer = parse_server(text, "an upstream", form);
     if (const auto* server = std::get_if<1>(&answer)) {
         return *server;
     }
     const auto& [scheme, host, port] = std::get<0>(answer);
-    const bool written = port && *port != 80;
+    const bool written = port && *port != usual_port(scheme == "https");
     return scheme + "://" + host + (written ? ':' + std::to_string(*port) : "");
 }
 
 parsed<std::string> parse_peer_url(std::string_view text) {
     constexpr std::string_view form = ": write http://host:port or https://host:port";
-    const auto answer = parse_server(text, "a peer's url", true, form);
+    const auto answer = parse_server(text, "a peer's url", form);
     if (const auto* server = std::get_if<1>(&answer)) {
         return *server;
     }

@@ -10,8 +10,9 @@
 
 namespace reprise::config {
 
-/// "http://host[:port][/]" -> "http://host[:port]": host in lower case, an IPv6 address in
-/// brackets and its shortest form, port 80 left out. Refuses user information, a path, a query.
+/// "http://host[:port][/]" or https -> the same without the slash: host in lower case, an IPv6
+/// address in brackets and its shortest form, the scheme's own port left out. Refuses user
+/// information, a path, a query.
 [[nodiscard]] parsed<std::string> parse_upstream(std::string_view text);
 
 /// "http://host:port[/]" or https -> the same without the slash: host as above; the port must be

@@ -24,7 +24,7 @@ enum class failure_code : std::uint8_t {
     unsupported_version,
     unsupported_expectation,
     unsupported_coding,   ///< 501: a transfer coding other than chunked
-    https_absolute_form,  ///< 501: an https: URL without CONNECT
+    https_absolute_form,  ///< 501: an https: URL in the clear
     unsupported_scheme,   ///< 501: ftp: and the like
     request_timeout,      ///< 408
     // what may be asked (403, 405, 503, 508)
@@ -33,6 +33,7 @@ enum class failure_code : std::uint8_t {
     port_refused,         ///< access.connect_ports, access.request_ports
     destination_refused,  ///< the destination guard; access.allow_destinations
     too_many_connections,
+    misdirected_request,  ///< 421: another host's, in a tunnel that was opened for one
     loop_detected,        ///< 508
     only_if_cached_miss,  ///< 504, RFC 9111 5.2.1.7
     // names and connections (502, 503, 504)
@@ -42,8 +43,11 @@ enum class failure_code : std::uint8_t {
     connect_refused,
     connect_unreachable,
     connect_timeout,
+    tls_client_certificate,  ///< an origin asks its clients for one
     tls_certificate,  ///< of a parent or sibling; its name, its dates, who signed it
     tls_failed,
+    no_parent,       ///< peering.never_direct: none can be reached
+    parent_refused,  ///< CONNECT, by the parent that it was sent to
     origin_connection_limit,
     client_share_used,  ///< origins.connections_per_client
     origin_closed,      ///< before a whole response head
@@ -83,6 +87,11 @@ struct failure_facts {
     /// is stale may stand in for it.
     bool is_of_origin_unheard = false;
 };
+/// Whoever answers is not whom it should be, or wants to know who we are: nothing that is stored stands
+/// in for that, whatever its origin allowed.
+[[nodiscard]] constexpr bool is_of_certificate(failure_code code) noexcept {
+    return code == failure_code::tls_certificate || code == failure_code::tls_client_certificate;
+}
 [[nodiscard]] const failure_facts& facts_of(failure_code code) noexcept;
 
 template <class T>

@@ -28,4 +28,9 @@ enum class outcome : std::uint8_t {
 inline constexpr std::size_t outcome_count = 15;
 [[nodiscard]] std::string_view to_string(outcome value) noexcept;
 
+/// What was stored was the answer; an origin may have said that it is still good.
+[[nodiscard]] constexpr bool is_from_store(outcome value) noexcept {
+    return value == outcome::hit || value == outcome::revalidated || value == outcome::stale;
+}
+
 }  // namespace reprise::proxy

@@ -185,7 +185,7 @@ void append_request_line(std::string& out,
     out += head.method_text;
     out += ' ';
     if (to_proxy) {
-        out += "http://";
+        out += t.secure ? "https://" : "http://";
         append_authority(out, t);
         if (head.method != verb::options && !t.path_and_query.starts_with('/')) {
             out += '/';  // OPTIONS of a whole server has no path (RFC 9112 3.2.4)
@@ -354,7 +354,8 @@ void append_response_fields(std::string& out,
             continue;
         default: break;
         }
-        if (!is_hop_by_hop(line, named)) {
+        const bool leads_past_us = options.drop_alt_svc && iequals(line.name, "Alt-Svc");
+        if (!is_hop_by_hop(line, named) && !leads_past_us) {
             append_field_line(out, line.name, line.value);
         }
     }

@@ -86,11 +86,12 @@ void append_request_head(std::string& out,
                          const request_options& options);
 
 struct response_options {
-    std::string_view via{};   ///< our pseudonym; empty: no Via
-    std::string_view date{};  ///< IMF-fixdate for a response without Date (RFC 9110 6.6.1)
-    bool keep_age = false;    ///< pass Age on; otherwise whoever replies states its own
-    bool trailers = false;    ///< keep Trailer, since trailers follow
-    bool websocket = false;   ///< a 101: write Connection and Upgrade again
+    std::string_view via{};     ///< our pseudonym; empty: no Via
+    std::string_view date{};    ///< IMF-fixdate for a response without Date (RFC 9110 6.6.1)
+    bool keep_age = false;      ///< pass Age on; otherwise whoever replies states its own
+    bool trailers = false;      ///< keep Trailer, since trailers follow
+    bool websocket = false;     ///< a 101: write Connection and Upgrade again
+    bool drop_alt_svc = false;  ///< another way to the origin, which would lead past us (RFC 7838)
 };
 
 /// Status line (HTTP/1.1) and end-to-end fields of a response, Via included; no framing field, no

@@ -78,6 +78,10 @@ storability judge_answer(unsigned status,
     if (find(response, field_id::set_cookie) && (rules.never_cookies || !is_stated(facts))) {
         return storability::set_cookie;
     }
+    if (rules.cookie_needs_leave && find(request, field_id::cookie) &&
+        !(is_stated(facts) && (allowed.public_ || allowed.s_maxage))) {
+        return storability::cookie;
+    }
     const bool has_lifetime = is_explicit(facts.source) ||
                               facts.source == lifetime_source::negative;
     if (!has_lifetime && !allowed.public_ && !is_heuristically_cacheable(status)) {
@@ -103,7 +107,7 @@ bool names_target(std::string_view location, const target& wanted) {
         there.path_and_query = location;
         append_key(named, there);
     } else if (wanted.form == target_form::absolute) {
-        const auto there = parse_target(boost::beast::http::verb::get, location);
+        const auto there = parse_target(boost::beast::http::verb::get, location, url_forms);
         if (!there) {
             return false;
         }
@@ -127,6 +131,7 @@ std::string_view to_string(storability verdict) noexcept {
     case storability::authorization: return "authorization";
     case storability::vary_any: return "vary-any";
     case storability::set_cookie: return "set-cookie";
+    case storability::cookie: return "cookie";
     case storability::no_lifetime: return "no-lifetime";
     case storability::useless: return "no-lifetime-or-validator";
     }

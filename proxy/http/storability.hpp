@@ -29,6 +29,7 @@ enum class storability : std::uint8_t {
     authorization,     ///< 3.5: Authorization without public, must-revalidate or s-maxage
     vary_any,          ///< 4.1: Vary: *, or more names than vary_spec holds
     set_cookie,        ///< 7.3: Set-Cookie without a lifetime that the origin stated, or at all
+    cookie,            ///< Cookie, where that needs a stated lifetime and leave to share (below)
     no_lifetime,       ///< 3: no explicit lifetime, and the status has no heuristic one
     useless,           ///< never fresh and without a validator: nothing could reuse it
 };
@@ -39,6 +40,9 @@ enum class storability : std::uint8_t {
 /// What an operator may forbid beyond the RFC.
 struct storing_rules {
     bool never_cookies = false;  ///< Set-Cookie is `set_cookie`, whatever lifetime is stated
+    /// What answers a request with Cookie is stored only with a lifetime that the origin stated and
+    /// its leave to share (public, s-maxage): in an opened tunnel, where origins don't expect caches.
+    bool cookie_needs_leave = false;
 };
 
 /// Judges a complete response head. O(lines), no allocation.

@@ -15,8 +15,10 @@ namespace reprise::proxy::http {
 namespace {
 
 constexpr std::size_t most_host_bytes = 255;  // a DNS name's own bound (RFC 1035 2.3.4)
-constexpr std::string_view http_prefix = "http://";
-constexpr std::string_view https_prefix = "https://";
+constexpr std::string_view http_scheme = "http://";
+constexpr std::string_view https_scheme = "https://";
+constexpr std::string_view host_for_https = "https";
+constexpr std::size_t most_slashes = 3;
 
 enum class host_char : std::uint8_t { refused, plain, upper };
 
@@ -49,7 +51,7 @@ struct authority {
     std::uint16_t port = 80;
     bool has_port = false;  // digits stand behind the colon
     bool lower_host = true;
-    bool normal = true;  // lower case, and no port where 80 is meant
+    bool normal = true;  // lower case, and no port where the usual one is meant
     const char* why = nullptr;
 };
 
@@ -69,7 +71,7 @@ bool is_ipv6(std::string_view text) noexcept {
     return ::inet_pton(AF_INET6, copy.data(), address.data()) == 1;
 }
 
-const char* read_port(std::string_view text, authority& out) noexcept {
+const char* read_port(std::string_view text, std::uint16_t usual_port, authority& out) noexcept {
     constexpr const char* malformed = "a port that is not a number from 1 to 65535";
     if (text.empty()) {  // "host:" is allowed by RFC 3986 3.2.3 and means the default
         out.normal = false;
@@ -83,7 +85,7 @@ const char* read_port(std::string_view text, authority& out) noexcept {
         return malformed;
     }
     out.has_port = true;
-    out.normal = out.normal && out.port != 80;
+    out.normal = out.normal && out.port != usual_port;
     return nullptr;
 }
 
@@ -124,7 +126,7 @@ authority parse_authority(std::string_view text, std::uint16_t usual_port = 80) 
     out.normal = out.lower_host;
     if (host_end < text.size()) {
         const auto port = text.substr(host_end + 1);
-        out.why = read_port(port, out);
+        out.why = read_port(port, usual_port, out);
         if (out.why != nullptr && port.find('@') != std::string_view::npos) {
             out.why = "user information in front of the host";
         }
@@ -160,19 +162,19 @@ std::string_view scheme_of(std::string_view raw) noexcept {
 }
 
 attempt<target> parse_absolute(std::string_view raw, target_forms allowed) {
-    const auto scheme = raw.starts_with(http_prefix) ? http_prefix.substr(0, 4) : scheme_of(raw);
+    const auto scheme = raw.starts_with(http_scheme) ? http_scheme.substr(0, 4) : scheme_of(raw);
     if (scheme.empty()) {
         return bad("the request target is neither a URL (http://host/path) nor a path");
     }
     const bool secure = iequals(scheme, "https");
     if (secure && !allowed.has(target_form::secure)) {
-        return failure{failure_code::https_absolute_form, "use CONNECT host:443"};
+        return failure{failure_code::https_absolute_form, "use CONNECT host:443, or ask over TLS"};
     }
     if (!secure && !iequals(scheme, "http")) {
         return failure{failure_code::unsupported_scheme,
                        "the URL's scheme is " + std::string{scheme.substr(0, 32)}};
     }
-    const auto rest = raw.substr(secure ? https_prefix.size() : http_prefix.size());
+    const auto rest = raw.substr(secure ? https_scheme.size() : http_scheme.size());
     const auto host_and_port = authority_of(rest);
     const auto parts = parse_authority(host_and_port, secure ? 443 : 80);
     if (parts.why != nullptr) {
@@ -185,7 +187,7 @@ attempt<target> parse_absolute(std::string_view raw, target_forms allowed) {
     out.port = parts.port;
     out.path_and_query = rest.substr(host_and_port.size());
     out.lower_host = parts.lower_host;
-    out.normal = parts.normal && raw.starts_with(http_prefix) &&
+    out.normal = parts.normal && raw.starts_with(secure ? https_scheme : http_scheme) &&
                  out.path_and_query.starts_with('/');
     return out;
 }
@@ -271,6 +273,32 @@ attempt<target> with_authority(const target& origin_form, std::string_view host_
     return out;
 }
 
+bool has_https_prefix(const target& t) noexcept {
+    return t.host.size() == host_for_https.size() && !t.secure && t.port == 80 &&
+           t.form == target_form::absolute && iequals(t.host, host_for_https);
+}
+
+attempt<target> behind_https_prefix(const target& t) {
+    const auto slashes = std::min(t.path_and_query.find_first_not_of('/'), t.path_and_query.size());
+    if (slashes == 0 || slashes > most_slashes) {
+        return bad("behind http://HTTPS come one to three slashes, a host and a path");
+    }
+    const auto rest = t.path_and_query.substr(slashes);
+    const auto host_and_port = authority_of(rest);
+    const auto parts = parse_authority(host_and_port, 443);
+    if (parts.why != nullptr) {
+        return bad(parts.why);
+    }
+    target out = t;
+    out.secure = true;
+    out.host = parts.host;
+    out.port = parts.port;
+    out.path_and_query = rest.substr(host_and_port.size());
+    out.lower_host = parts.lower_host;
+    out.normal = false;
+    return out;
+}
+
 const char* check_authority(std::string_view text) noexcept {
     return parse_authority(text).why;
 }
@@ -280,25 +308,12 @@ void append_key(std::string& out, const target& t) {
         out += t.raw;
         return;
     }
-    out += t.secure ? https_prefix : t.form == target_form::absolute ? http_prefix : "//";
+    out += t.secure ? https_scheme : t.form == target_form::absolute ? http_scheme : "//";
     append_authority(out, t);
     if (!t.path_and_query.starts_with('/')) {
         out += '/';
     }
     out += t.path_and_query;
-}
-
-bool is_normal(std::string_view raw) noexcept {
-    if (!raw.starts_with(http_prefix) || refused_character(raw) != nullptr) {
-        return false;
-    }
-    const auto rest = raw.substr(http_prefix.size());
-    const auto host_and_port = authority_of(rest);
-    if (!rest.substr(host_and_port.size()).starts_with('/')) {
-        return false;
-    }
-    const auto parts = parse_authority(host_and_port);
-    return parts.why == nullptr && parts.normal;
 }
 
 void append_authority(std::string& out, const target& t) {

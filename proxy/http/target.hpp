@@ -24,7 +24,7 @@ enum class target_form : std::uint8_t {
     authority = 2,  ///< host:port, CONNECT only
     origin = 4,     ///< /path: to an accelerator, or to the proxy itself
     asterisk = 8,   ///< *, OPTIONS only
-    secure = 16,    ///< https://host/path: to an accelerator with TLS; read as `absolute`
+    secure = 16,    ///< https://host/path, where a client may ask for it; read as `absolute`
 };
 
 /// A set of forms, for what a listener accepts.
@@ -36,7 +36,10 @@ struct target_forms {
 };
 inline constexpr target_forms forward_forms{1 | 2 | 8};      ///< what a proxy is asked for
 inline constexpr target_forms accelerator_forms{1 | 4 | 8};  ///< RFC 9112 3.2.2: absolute, too
+inline constexpr target_forms secure_forward_forms{1 | 2 | 8 | 16};
 inline constexpr target_forms secure_accelerator_forms{1 | 4 | 8 | 16};
+inline constexpr target_forms inside_forms{4 | 8};  ///< in an opened tunnel
+inline constexpr target_forms url_forms{1 | 16};    ///< what a field or an operator names
 inline constexpr target_forms all_forms{1 | 2 | 4 | 8};
 
 /// Views into the text it was read from (and, after with_authority, into the Host value).
@@ -48,7 +51,7 @@ struct target {
     std::string_view path_and_query{};  ///< as sent: empty, or begins with '/' or '?'
     bool lower_host = true;             ///< host has no upper-case letter
     bool normal = false;                ///< absolute form, and raw is the cache key as it stands
-    bool secure = false;                ///< https: of an accelerator with TLS
+    bool secure = false;                ///< https
     [[nodiscard]] std::uint16_t usual_port() const noexcept { return secure ? 443 : 80; }
 };
 
@@ -70,6 +73,14 @@ struct target {
 /// bad_request when `authority` is malformed.
 [[nodiscard]] attempt<target> with_authority(const target& origin_form, std::string_view authority);
 
+/// Whether an absolute-form target is http://HTTPS/… (any case, port 80): what apt, curl and wget
+/// send for an https URL that is written so, to be fetched for them.
+[[nodiscard]] bool has_https_prefix(const target& t) noexcept;
+
+/// What it means: http://HTTPS///host[:port]/path is https://host[:port]/path, behind one to three
+/// slashes. bad_request: another number of them, or a malformed authority.
+[[nodiscard]] attempt<target> behind_https_prefix(const target& t);
+
 /// Null when `text` is host[":"port] as above, otherwise what is wrong with it; static text.
 [[nodiscard]] const char* check_authority(std::string_view text) noexcept;
 
@@ -77,13 +88,10 @@ struct target {
 /// case, the port left out when it is 80, and an empty path "/". Nothing else is normalised, so
 /// targets that differ in anything else have keys that differ. What is keyed is what is forwarded.
 /// A target in origin-form, which has been given an authority, is keyed as "//" host [":" port]
-/// path-and-query: an accelerator's keys never meet those of absolute URLs. A secure target is
-/// keyed with "https:" in front, and the port left out when it is 443.
+/// path-and-query. A secure target of either form begins with "https://", and the port is left out
+/// when it is 443. (That an accelerator's keys never meet those of absolute URLs is key_text's, in
+/// serve/request.)
 void append_key(std::string& out, const target& t);
-
-/// True when an absolute-form target is its own cache key, so that a look-up needs no copy.
-/// One scan of the authority; the same answer as parse_target's `normal`.
-[[nodiscard]] bool is_normal(std::string_view raw) noexcept;
 
 /// host[":"port unless its scheme's], the host in lower case: the Host field sent on.
 void append_authority(std::string& out, const target& t);

@@ -11,6 +11,41 @@ namespace reprise::proxy::net {
 
 using namespace detail;
 
+namespace {
+
+struct opened_through {
+    byte_stream stream;
+    asio::ip::address parent;
+};
+
+awaitable<attempt<opened_through>> open_through(pool_state& mine,
+                                                std::shared_ptr<const destination_guard> judge,
+                                                origin_address to,
+                                                steady_time until) {
+    const std::string host{to.host};
+    far_end far{host, to.port};
+    auto passed = co_await connect_through(
+        mine.names, std::move(judge), mine.trust, to.through, std::move(far), until);
+    if (passed.has_error()) {
+        co_return std::move(passed.error());
+    }
+    error_code gone;
+    const auto parent = passed->stream.remote_endpoint(gone);
+    if (gone) {
+        co_return parent_not_reached(to.through->name,
+                                     failure{failure_code::origin_closed, gone.message()});
+    }
+    tls_server server{host, to.port, &mine.sessions};
+    auto secured = co_await secure_passage(
+        std::move(*passed), mine.trust, std::move(server), mine.timer, until);
+    if (secured.has_error()) {
+        co_return std::move(secured.error());
+    }
+    co_return opened_through{std::move(*secured), parent.address()};
+}
+
+}  // namespace
+
 origin_lease::origin_lease() noexcept = default;
 origin_lease::origin_lease(origin_lease&& other) noexcept = default;
 
@@ -97,6 +132,9 @@ void origin_pool::set_distrusted(std::shared_ptr<distrusted_origins> known, surp
 }
 
 void origin_pool::set_trust(tls_trust_ptr trust) {
+    if (state_->trust != trust) {
+        state_->sessions.forget();
+    }
     state_->trust = std::move(trust);
 }
 
@@ -188,7 +226,23 @@ awaitable<attempt<origin_lease>> origin_pool::acquire(origin_address to,
 
     pool_slot slot{*mine, group, share};
     const auto judge = mine->guard;
+    auto trust = to.tls ? mine->trust : nullptr;
     mine->add(mine->figures.dials, 1);
+    if (to.through) {
+        auto opened = co_await open_through(*mine, judge, to, until);
+        if (opened.has_error()) {
+            mine->add(mine->figures.failures, 1);
+            co_return std::move(opened.error());
+        }
+        auto made = std::make_unique<pool_connection>(
+            std::move(opened->stream), opened->parent, group);
+        slot.hand_over();
+        made->share = share;
+        made->judged_by = judge;
+        made->believed_by = trust;
+        mine->add(mine->figures.open, 1);
+        co_return origin_lease{mine, std::move(made)};
+    }
     auto socket = co_await dial(mine->names, judge, name, to.port, to.exempt, until);
     if (socket.has_error()) {
         mine->add(mine->figures.failures, 1);
@@ -202,8 +256,9 @@ awaitable<attempt<origin_lease>> origin_pool::acquire(origin_address to,
     }
     std::optional<byte_stream> stream;
     if (to.tls) {
+        tls_server server{name, to.port, &mine->sessions};
         auto secured = co_await connect_tls(
-            std::move(*socket), mine->trust, name, mine->timer, until);
+            std::move(*socket), trust, std::move(server), mine->timer, until);
         if (secured.has_error()) {
             mine->add(mine->figures.failures, 1);
             co_return std::move(secured.error());
@@ -216,6 +271,7 @@ awaitable<attempt<origin_lease>> origin_pool::acquire(origin_address to,
     slot.hand_over();
     connection->share = share;
     connection->judged_by = judge;
+    connection->believed_by = std::move(trust);
     mine->add(mine->figures.open, 1);
     co_return origin_lease{mine, std::move(connection)};
 }

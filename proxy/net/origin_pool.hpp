@@ -18,7 +18,8 @@
 #include "proxy/net/guard.hpp"
 #include "proxy/net/read_buffer.hpp"
 #include "proxy/net/resolver.hpp"
-#include "proxy/net/tls_context.hpp"
+#include "proxy/net/tls_trust.hpp"
+#include "proxy/net/way_through.hpp"
 
 #include <atomic>
 #include <cstdint>
@@ -37,6 +38,9 @@ struct origin_address {
     std::uint16_t port = 0;
     bool exempt = false;  ///< a configured upstream or peer, which the guard lets pass
     bool tls = false;     ///< encrypted, and its certificate valid for `host`
+    /// The parent that makes the connection; null: we do. The same object for the same parent. Only
+    /// with `tls`.
+    way_ptr through{};
     auto operator<=>(const origin_address&) const = default;
 };
 
@@ -125,7 +129,7 @@ public:
 
     /// An idle connection (the most recently used) or a new one, or, at a limit, one that comes
     /// free before `until`: else origin_connection_limit or client_share_used. The errors of dial
-    /// and connect_tls otherwise.
+    /// and connect_tls otherwise, and through a parent those of connect_through and secure_passage.
     /// @param to          its host must live until the call is awaited
     /// @param fresh_only  never an idle one: for a retry after a reused connection failed, and for
     ///                    requests that can't be sent twice

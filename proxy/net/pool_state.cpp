@@ -17,7 +17,8 @@ constexpr std::size_t most_unused_shares = 64;       // in a group: spares their
 pool_connection::pool_connection(byte_stream from, asio::ip::address to, pool_group& in)
     : socket(std::move(from)),
       address(std::move(to)),
-      endpoint(endpoint_text(address, in.address.port)),
+      endpoint(
+          endpoint_text(address, in.address.through ? in.address.through->port : in.address.port)),
       group(&in) {}
 
 pool_waiter::pool_waiter(
@@ -168,10 +169,17 @@ connection_ptr pool_state::unlist_oldest() {
 }
 
 bool pool_state::usable(pool_connection& each) {
+    if (each.believed_by && each.believed_by != trust) {
+        return false;  // whom we believe has changed since
+    }
     if (each.judged_by != guard) {
         const auto& to = each.group->address;
-        if (guard->check(each.group->host, each.address, to.port, to.exempt) !=
-            destination_verdict::allowed) {
+        // Through a parent the address is the parent's, and that of the origin nobody knows.
+        const bool refused =
+            to.through ? judge_literal(*guard, each.group->host, to.port).has_value()
+                       : guard->check(each.group->host, each.address, to.port, to.exempt) !=
+                             destination_verdict::allowed;
+        if (refused) {
             return false;
         }
         each.judged_by = guard;

@@ -15,6 +15,7 @@
 
 #include "proxy/net/list_link.hpp"
 #include "proxy/net/origin_pool.hpp"
+#include "proxy/net/tls_resumption.hpp"
 #include "proxy/net/wakeup.hpp"
 
 #include <array>
@@ -46,6 +47,7 @@ struct pool_connection : list_link {
     pool_group* group;
     pool_share* share = nullptr;  // null: idle, or nobody's
     std::shared_ptr<const destination_guard> judged_by;
+    tls_trust_ptr believed_by{};  ///< by whom its certificate was; null: no TLS
     steady_time idle_since{};
     bool reused = false;
     // The last answers on it that were kept, by name, but for the first of all: nothing can have
@@ -82,7 +84,7 @@ struct pool_waiter {
 struct pool_group {
     explicit pool_group(const origin_address& of)
         : host(of.host),
-          address{host, of.port, of.exempt, of.tls},
+          address{host, of.port, of.exempt, of.tls, of.through},
           name(distrusted_origins::name_of(of.host, of.port, of.tls)) {}
     pool_group(const pool_group&) = delete;
     pool_group& operator=(const pool_group&) = delete;
@@ -148,6 +150,7 @@ struct pool_state {
     resolver& names;
     std::shared_ptr<const destination_guard> guard;
     tls_trust_ptr trust;
+    tls_resumption sessions;
     std::shared_ptr<distrusted_origins> distrusted = std::make_shared<distrusted_origins>();
     surplus_listener told;
     config::origin_options options;

@@ -43,18 +43,31 @@ awaitable<handshake_end> shake_hands(tls_session& tls,
     }
 }
 
+// Of a handshake that failed for another reason than what its certificates say.
+failure_code failure_of(const tls_session& tls, std::string_view why) noexcept {
+    if (tls.was_asked_for_certificate()) {
+        return failure_code::tls_client_certificate;
+    }
+    // The one message that is bounded (tls_trust) is the certificates'.
+    return why.find("excessive message size") != std::string_view::npos
+               ? failure_code::tls_certificate
+               : failure_code::tls_failed;
+}
+
 }  // namespace
 
 awaitable<attempt<byte_stream>> accept_tls(tcp_socket socket,
                                            tls_identity_ptr identity,
                                            deadlines& timer,
-                                           steady_time until) {
+                                           steady_time until,
+                                           std::string first) {
     auto ssl = identity->begin();
     if (!ssl) {
         ERR_clear_error();
         co_return failure{failure_code::out_of_memory, "OpenSSL: no memory for a connection"};
     }
-    auto tls = std::make_unique<tls_session>(std::move(ssl), socket.native_handle());
+    auto tls = std::make_unique<tls_session>(
+        std::move(ssl), socket.native_handle(), std::move(first));
     const auto end = co_await shake_hands(*tls, socket, timer, until);
     if (!end.why.empty()) {
         co_return failure{failure_code::tls_failed, end.why};
@@ -62,12 +75,29 @@ awaitable<attempt<byte_stream>> accept_tls(tcp_socket socket,
     co_return byte_stream{std::move(socket), std::move(tls)};
 }
 
-awaitable<attempt<byte_stream>> connect_tls(
-    tcp_socket socket, tls_trust_ptr trust, std::string host, deadlines& timer, steady_time until) {
+awaitable<attempt<byte_stream>> accept_tls(tcp_socket socket,
+                                           tls_identity_ptr identity,
+                                           deadlines& timer,
+                                           steady_time until) {
+    return accept_tls(std::move(socket), std::move(identity), timer, until, std::string{});
+}
+
+awaitable<attempt<byte_stream>> connect_tls(tcp_socket socket,
+                                            tls_trust_ptr trust,
+                                            tls_server server,
+                                            deadlines& timer,
+                                            steady_time until) {
+    auto host = server.host;
+    if (host.ends_with('.')) {
+        host.pop_back();  // no certificate has it, and no name is sent with it (RFC 6066 3)
+    }
     auto ssl = trust ? trust->begin(host) : nullptr;
     if (!ssl) {
         ERR_clear_error();
         co_return failure{failure_code::internal, "TLS to " + host + ": not set up"};
+    }
+    if (server.sessions != nullptr) {
+        server.sessions->offer(ssl.get(), host + ':' + std::to_string(server.port), steady_now());
     }
     auto tls = std::make_unique<tls_session>(std::move(ssl), socket.native_handle());
     const auto end = co_await shake_hands(*tls, socket, timer, until);
@@ -81,7 +111,7 @@ awaitable<attempt<byte_stream>> connect_tls(
                               "the certificate of " + host + ": " +
                                   X509_verify_cert_error_string(verdict)};
         }
-        co_return failure{failure_code::tls_failed, "TLS to " + host + ": " + end.why};
+        co_return failure{failure_of(*tls, end.why), "TLS to " + host + ": " + end.why};
     }
     co_return byte_stream{std::move(socket), std::move(tls)};
 }

@@ -1,9 +1,12 @@
 #include "proxy/net/tls_session.hpp"
 
+#include "proxy/net/client_certificate.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <memory>
 #include <new>
 #include <openssl/bio.h>
 #include <openssl/err.h>
@@ -35,15 +38,6 @@ outgoing_block& outgoing() noexcept {
 // How much that is no data one call takes: without a bound a peer could keep the thread in that
 // call by records that OpenSSL answers or drops by itself (KeyUpdate, RFC 8446 4.6.3).
 constexpr std::size_t most_beside_data = 4 * largest_sealed;
-
-/// A call that gathers. However it ends, what it leaves in the block is nobody else's.
-class gathering {
-public:
-    gathering() noexcept { ERR_clear_error(); }
-    ~gathering() { outgoing().used = 0; }
-    gathering(const gathering&) = delete;
-    gathering& operator=(const gathering&) = delete;
-};
 
 /// The bytes of a list of buffers, a record at a time. Only what lies in pieces is copied.
 class record_source {
@@ -98,6 +92,11 @@ struct tls_wire {
             BIO_set_retry_read(wire);
             return -1;
         }
+        if (!session.first_.empty()) {
+            const auto count = session.take_first(into, wanted);
+            session.may_receive_ -= count;
+            return static_cast<int>(count);
+        }
         ssize_t got = 0;
         do {
             got = ::recv(session.socket_, into, wanted, MSG_DONTWAIT);
@@ -144,22 +143,67 @@ struct tls_wire {
         }();
         return made;
     }
+
+    /// One for all sessions of a thread, which OpenSSL counts: it is used within calls only.
+    static BIO* of_the_thread() {
+        struct free_bio {
+            void operator()(BIO* bio) const noexcept { BIO_free(bio); }
+        };
+        static thread_local const std::unique_ptr<BIO, free_bio> made = [] {
+            std::unique_ptr<BIO, free_bio> one{BIO_new(method())};
+            if (!one) {
+                throw std::bad_alloc{};
+            }
+            BIO_set_init(one.get(), 1);
+            return one;
+        }();
+        return made.get();
+    }
 };
 
-tls_session::tls_session(ssl_ptr ssl, int socket) : socket_(socket), ssl_(std::move(ssl)) {
-    auto* const wire = BIO_new(tls_wire::method());
-    if (wire == nullptr) {
-        throw std::bad_alloc{};
+namespace {
+
+/// A call that gathers: the thread's BIO is the session's for its time. However it ends, what it
+/// leaves in the block is nobody else's.
+class gathering {
+public:
+    gathering(tls_session& caller, SSL* ssl) noexcept {
+        ERR_clear_error();
+        BIO_set_data(SSL_get_rbio(ssl), &caller);
     }
-    BIO_set_data(wire, this);
-    BIO_set_init(wire, 1);
+    ~gathering() { outgoing().used = 0; }
+    gathering(const gathering&) = delete;
+    gathering& operator=(const gathering&) = delete;
+};
+
+// Both sides' halves of the key exchange, which OpenSSL holds on to: nothing is derived from them
+// any more, and who gets hold of this memory later shall not be able to.
+void forget_exchanged_keys(SSL* ssl) noexcept {
+    for (const bool own : {true, false}) {
+        EVP_PKEY* key = nullptr;
+        if ((own ? SSL_get_tmp_key(ssl, &key) : SSL_get_peer_tmp_key(ssl, &key)) == 1) {
+            EVP_PKEY_set_type(key, EVP_PKEY_get_id(key));  // an empty one of its kind
+            EVP_PKEY_free(key);
+        }
+    }
+    ERR_clear_error();
+}
+
+}  // namespace
+
+tls_session::tls_session(ssl_ptr ssl, int socket, std::string first)
+    : socket_(socket),
+      first_(std::move(first)),
+      ssl_(std::move(ssl)) {
+    auto* const wire = tls_wire::of_the_thread();
+    BIO_up_ref(wire);
     SSL_set_bio(ssl_.get(), wire, wire);
 }
 
 tls_session::~tls_session() = default;
 
 tls_session::handshake tls_session::shake_hands() noexcept {
-    const gathering call;
+    const gathering call{*this, ssl_.get()};
     may_receive_ = most_beside_data;
     for (;;) {
         if (!flush_kept()) {
@@ -176,8 +220,12 @@ tls_session::handshake tls_session::shake_hands() noexcept {
         if (kept() > 0) {
             return handshake::wants_to_write;
         }
-        if (end != SSL_ERROR_WANT_WRITE) {
-            return end == SSL_ERROR_NONE ? handshake::done : handshake::wants_to_read;
+        if (end == SSL_ERROR_NONE) {
+            forget_exchanged_keys(ssl_.get());
+            return handshake::done;
+        }
+        if (end == SSL_ERROR_WANT_READ) {
+            return handshake::wants_to_read;
         }
     }
 }
@@ -191,7 +239,7 @@ std::string tls_session::why() {
 
 std::size_t tls_session::read(asio::mutable_buffer into, error_code& error) noexcept {
     error.clear();
-    const gathering call;
+    const gathering call{*this, ssl_.get()};
     may_receive_ = into.size() + most_beside_data;
     std::size_t got = 0;
     while (got < into.size() && !cut_ && !ended_) {
@@ -229,7 +277,7 @@ stream_look tls_session::look() noexcept {
     if (cut_ || ended_) {
         return stream_look::end;
     }
-    const gathering call;
+    const gathering call{*this, ssl_.get()};
     may_receive_ = most_beside_data;
     char byte = 0;
     std::size_t count = 0;
@@ -245,6 +293,18 @@ stream_look tls_session::look() noexcept {
 bool tls_session::takes_more() const noexcept {
     pollfd one{socket_, POLLOUT, 0};
     return ::poll(&one, 1, 0) > 0;
+}
+
+// The socket has not been asked by then, so nobody takes it for empty (drained_).
+std::size_t tls_session::take_first(char* into, std::size_t most) noexcept {
+    const auto count = first_.copy(into, most, first_taken_);
+    first_taken_ += count;
+    if (first_taken_ == first_.size()) {
+        first_ = {};
+        first_taken_ = 0;
+    }
+    drained_ = false;
+    return count;
 }
 
 // Gives the kernel what it takes of it.
@@ -316,7 +376,7 @@ std::size_t tls_session::write(std::span<const asio::const_buffer> from,
         if (total - done > record && !takes_more()) {
             break;
         }
-        const gathering call;
+        const gathering call{*this, ssl_.get()};
         may_receive_ = most_beside_data;
         const auto most = std::min<std::size_t>(total - done, at_once_);
         std::size_t sealed = 0;
@@ -346,7 +406,7 @@ std::size_t tls_session::write(std::span<const asio::const_buffer> from,
 bool tls_session::say_end(error_code& error) noexcept {
     error.clear();
     if (!said_end_ && !is_over() && !owes_a_byte_ && SSL_is_init_finished(ssl_.get()) == 1) {
-        const gathering call;
+        const gathering call{*this, ssl_.get()};
         may_receive_ = most_beside_data;
         said_end_ = SSL_shutdown(ssl_.get()) >= 0;
         flush();
@@ -365,6 +425,10 @@ std::string_view tls_session::protocol() const noexcept {
     unsigned size = 0;
     SSL_get0_alpn_selected(ssl_.get(), &name, &size);
     return {reinterpret_cast<const char*>(name), size};
+}
+
+bool tls_session::was_asked_for_certificate() const noexcept {
+    return net::was_asked_for_certificate(ssl_.get());
 }
 
 }  // namespace reprise::proxy::net

@@ -35,8 +35,10 @@ class tls_session {
 public:
     static constexpr std::size_t most_at_once = 64 << 10;  ///< encrypted for one send
 
+    /// @param first  what somebody has read of the connection already: it comes before what the
+    /// socket holds
     /// @throws std::bad_alloc
-    tls_session(ssl_ptr ssl, int socket);
+    tls_session(ssl_ptr ssl, int socket, std::string first = {});
     ~tls_session();
     tls_session(const tls_session&) = delete;
     tls_session& operator=(const tls_session&) = delete;
@@ -65,6 +67,9 @@ public:
     /// Ciphertext that the kernel has not taken.
     [[nodiscard]] std::size_t kept() const noexcept { return kept_.size() - kept_sent_; }
 
+    /// The server wants, or would take, a certificate of ours.
+    [[nodiscard]] bool was_asked_for_certificate() const noexcept;
+
     /// By ALPN (RFC 7301); empty: nothing was agreed on.
     [[nodiscard]] std::string_view protocol() const noexcept;
 
@@ -72,6 +77,7 @@ private:
     friend struct tls_wire;
     [[nodiscard]] bool is_over() const noexcept { return cut_ || mute_; }
     [[nodiscard]] bool takes_more() const noexcept;
+    [[nodiscard]] std::size_t take_first(char* into, std::size_t most) noexcept;
     [[nodiscard]] std::size_t give(std::string_view ciphertext) noexcept;
     void flush() noexcept;
     bool flush_kept() noexcept;
@@ -89,6 +95,8 @@ private:
     std::uint32_t at_once_ = most_at_once;
     std::uint32_t kept_sent_ = 0;
     std::vector<char> kept_;
+    std::string first_;  // what is left of it lies behind first_taken_
+    std::size_t first_taken_ = 0;
     ssl_ptr ssl_;
 };
 

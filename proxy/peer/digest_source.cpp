@@ -131,11 +131,13 @@ std::uint32_t digest_source::packed(wall_time until, wall_time now) const noexce
 
 void digest_source::held(
     holder by, const filter::key_hash& key, std::string_view url, wall_time until, wall_time now) {
-    if (!url.starts_with("http://")) {
+    const bool secure = url.starts_with("https://");
+    if (secure ? !secret_.has_file() || url.find(' ') != std::string_view::npos
+               : !url.starts_with("http://")) {
         return;
     }
     source_event event{.key = key, .name = name_of(url, secret_), .by = by};
-    if (plan_.squid) {
+    if (plan_.squid && !secure) {
         event.squid = filter::squid_key_of(url);
     }
     event.until = packed(until, now);

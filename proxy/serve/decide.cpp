@@ -21,7 +21,8 @@ std::optional<answer> decide_hops(const request& asked) {
     if (!hops) {
         return answers::refused{hops.error()};
     }
-    const bool of_proxy = asked.target.form == http::target_form::asterisk && !asked.accelerator;
+    const bool of_proxy = asked.target.form == http::target_form::asterisk && !asked.accelerator &&
+                          !asked.inside;
     if (hops->what != http::hops::answer_here && !of_proxy) {
         return std::nullopt;
     }

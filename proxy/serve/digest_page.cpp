@@ -21,7 +21,7 @@ void append(std::string& out,
 
 // As the store's keys have it.
 std::optional<std::string> normal(std::string_view url) {
-    const auto target = http::parse_target(boost::beast::http::verb::get, url);
+    const auto target = http::parse_target(boost::beast::http::verb::get, url, http::url_forms);
     if (!target || target->form != http::target_form::absolute) {
         return std::nullopt;
     }
@@ -68,7 +68,7 @@ digest_page show_digest(const peer::peering* peers, std::string_view query) {
     for (const auto& url : urls) {
         const auto key = normal(url);
         if (!key) {
-            return {400, "digest: url: \"" + url + "\" is no http URL\n"};
+            return {400, "digest: url: \"" + url + "\" is no http or https URL\n"};
         }
         const auto said = peer::lists(*digest, *key, peers->secret());
         page.text += *key + ": " +

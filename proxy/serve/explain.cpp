@@ -8,6 +8,7 @@
 #include "proxy/net/hosts.hpp"
 #include "proxy/peer/resource.hpp"
 #include "proxy/serve/decide.hpp"
+#include "proxy/serve/interception.hpp"
 #include "proxy/serve/purge.hpp"
 #include "proxy/serve/request.hpp"
 
@@ -145,22 +146,24 @@ json freshness_of(const http::freshness_facts& facts, wall_time now) {
 
 json variant_of(const cache::stored_response& stored, http::field_list asked, wall_time now) {
     json out;
-    out["status"] = stored.status;
-    out["selected"] = http::matches(stored.vary, stored.selecting, asked);
-    out["vary"] = stored.vary.names;
-    const bool secret = stored.vary.names.find("cookie") != std::string::npos ||
-                        stored.vary.names.find("authorization") != std::string::npos;
-    out["selecting"] = secret ? "(not shown)" : stored.selecting;
-    out["directives"] = directives_of(stored.directives);
-    out["freshness"] = freshness_of(stored.freshness, now);
-    out["purged_softly"] = stored.purged_softly;
-    out["tags"] = stored.tags.size();
+    out["status"] = stored.status();
+    out["selected"] = http::matches(stored.vary(), stored.selecting(), asked);
+    const auto names = stored.vary().names;
+    out["vary"] = names;
+    const bool secret = names.find("cookie") != std::string_view::npos ||
+                        names.find("authorization") != std::string_view::npos;
+    out["selecting"] = secret ? std::string_view{"(not shown)"} : stored.selecting();
+    out["directives"] = directives_of(stored.directives());
+    out["freshness"] = freshness_of(stored.freshness(), now);
+    out["purged_softly"] = stored.purged_softly();
+    out["tags"] = stored.tags().size();
     out["memory_bytes"] = stored.footprint();
-    if (stored.parts) {
-        out["body_bytes"] = stored.parts->bytes();
-        out["complete_length"] = stored.parts->knows_total() ? json(stored.parts->total) : json();
+    if (stored.parts()) {
+        out["body_bytes"] = stored.parts()->bytes();
+        out["complete_length"] = stored.parts()->knows_total() ? json(stored.parts()->total)
+                                                               : json();
         auto& parts = out["parts"] = json::array();
-        for (const auto& part : stored.parts->held) {
+        for (const auto& part : stored.parts()->held) {
             parts.push_back(std::to_string(part.first) + "-" + std::to_string(part.end() - 1));
         }
     } else {
@@ -323,6 +326,7 @@ struct told_at_once {
         return refused_or(judge_host(now_settings, asked),
                           answered_here(outcome::tunnel, "method", "RFC 9110 9.3.6"));
     }
+    told operator()(const answers::opened&) const { return (*this)(answers::tunnel{}); }
     told operator()(const answers::local& what) const {
         return answered_here(
             outcome::local, "method", what.type.empty() ? "RFC 9110 9.3.7" : "RFC 9110 9.3.8");
@@ -348,6 +352,21 @@ struct told_at_once {
     told operator()(const answers::body_on_disk&) const { return std::nullopt; }
     told operator()(const answers::composed&) const { return std::nullopt; }
 };
+
+// What becomes of a CONNECT to this host, of one of intercept.clients.
+json opening_of(const thread::settings& now, const http::target& target) {
+    const auto why = why_passed_on(now, target);
+    const auto host = http::connect_host(target);
+    json entry;
+    if (why.empty()) {
+        entry = entry_for(now.options.intercept->hosts, host);
+    } else if (why == "except") {
+        entry = entry_for(now.options.intercept->except, host);
+    }
+    return {{"would", why.empty()},
+            {"why", why.empty() ? json{} : json(why)},
+            {"by", std::move(entry)}};
+}
 
 // What is known of the key: here, on its way, and at siblings.
 void add_what_is_known(json& out,
@@ -404,10 +423,15 @@ explanation explain(const thread::common_state& common,
         return say(200, out);
     }
     std::string scratch;
-    const auto asked = read_request(head, listener, common.admission.secret(), scratch);
+    const auto asked = read_request(
+        head, {listener, options.access, true}, common.admission.secret(), scratch);
     if (asked.refused) {
         out["verdict"] = failed(*asked.refused);
         return say(200, out);
+    }
+    if (listener.mode == config::listener_mode::forward &&
+        (asked.target.secure || head.method == verb::connect)) {
+        out["opened"] = opening_of(now_settings, asked.target);
     }
     const auto known = decide(asked, now_settings, common.pseudonym);
     if (known && known->why.why != cache::rule::method) {

@@ -3,6 +3,7 @@
 #include "proxy/http/conditional.hpp"
 #include "proxy/http/forwarding.hpp"
 #include "proxy/http/vary.hpp"
+#include "proxy/serve/https_prefix.hpp"
 #include "proxy/serve/invalidation.hpp"
 #include "proxy/serve/relay.hpp"
 #include "proxy/serve/stored_pieces.hpp"
@@ -60,7 +61,12 @@ body_kind compose_head(exchange_state& x,
                        const http::cache_status& how) {
     x.book.status = head.status;
     auto& text = x.out.fields();
-    text.assign(head.head);
+    if (x.asked.https_prefix && is_redirect(head.status)) {
+        text.clear();
+        append_prefixed(text, head.head, x.asked.target, x.settings->options.access);
+    } else {
+        text.assign(head.head);
+    }
     const auto framing = framing_of(head, x.out.version);
     if (framing.kind == body_kind::chunked) {
         text.append(head.trailer);
@@ -109,8 +115,9 @@ bool would_answer(const exchange_state& x, const cache::fetched_head& head, wall
 // What a 304 made of a stored response may serve a follower too; age is not asked, since it was
 // validated just now.
 bool may_share(const exchange_state& x, const cache::stored_response& fresh) {
-    return !fresh.parts && http::matches(fresh.vary, fresh.selecting, x.asked.head->fields) &&
-           !fresh.directives.private_ && !fresh.directives.no_store && !fresh.directives.no_cache;
+    const auto allowed = fresh.directives();
+    return !fresh.parts() && http::matches(fresh.vary(), fresh.selecting(), x.asked.head->fields) &&
+           !allowed.private_ && !allowed.no_store && !allowed.no_cache;
 }
 
 // What is stored, stale, may stand in for an answer that the origin failed to give; `disconnected`:
@@ -128,7 +135,8 @@ bool may_stand_in(const exchange_state& x, bool disconnected, wall_time now) {
 }  // namespace
 
 answer answer_to_failed_fetch(exchange_state& x, failure why) {
-    if (may_stand_in(x, facts_of(why.code).is_of_origin_unheard, resident_now())) {
+    if (!is_of_certificate(why.code) &&
+        may_stand_in(x, facts_of(why.code).is_of_origin_unheard, resident_now())) {
         x.book.error = why.detail;
         note_failure(x.w.counts, why.code);
         return answers::stand_in{"origin-failed"};
@@ -318,7 +326,7 @@ std::optional<ended_or_next> fetch_relay::take_validated() {
     how.forward_status = 304;
     how.stored = true;
     how.collapsed = follows_;
-    how.ttl = http::remaining(fresh->freshness, now);
+    how.ttl = http::remaining(fresh->freshness(), now);
     stored_pieces made{x_, *fresh};
     made.compose(now, how);
     if (auto behind = made.take_disk_body()) {

@@ -23,13 +23,13 @@ awaitable<ended_or_next> fetched_reply::give(const answers::fetched& what) {
         x_.sending = nullptr;
         return give_alone();
     }
-    const bool of_parts = x_.stored.what == cache::lookup::present && x_.stored.response->parts;
+    const bool of_parts = x_.stored.what == cache::lookup::present && x_.stored.response->parts();
     if (of_parts && x_.verdict.what != cache::ruling::validate) {
         order_->validate_nothing();  // a 304 would leave nothing to serve
     }
     order_->own_range = facts.has_range && (of_parts || !order_->validating());
     order_->own_conditions = facts.has_conditions && !order_->validating() && !wants_whole();
-    order_->may_ask_siblings = order_->may_use_parents && facts.is_get && !order_->replaces &&
+    order_->may_ask_siblings = order_->may_use_peers && facts.is_get && !order_->replaces &&
                                !facts.has_authorization && !facts.has_cookie &&
                                !facts.asked.no_cache;
     return must_be_alone() ? give_alone() : give_together();
@@ -131,10 +131,10 @@ bool fetched_reply::has_used_its_share() const {
     const auto is_used_up = [&](const net::origin_address& to) {
         return origins.is_used_up(to, o.charged_to);
     };
-    if (is_used_up({o.connect_host, o.connect_port, o.exempt, false})) {
+    if (is_used_up(o.origin())) {
         return true;
     }
-    if (!o.may_use_parents) {
+    if (!o.may_use_parents()) {
         return false;
     }
     const auto& parents = x_.w.peers->book->parents;
@@ -151,7 +151,7 @@ void fetched_reply::note_late_sight(cache::fetch& joined) const {
         return;
     }
     const fetch::admission_question asked{
-        x_.asked.key, x_.asked.url, order_->admission, order_->may_use_parents};
+        x_.asked.key, x_.asked.url, order_->admission, order_->may_use_peers};
     const auto ruling = fetch::rule_on(x_.w, asked, joined.add_sights(1));
     const bool fits = !head->length || *head->length <= x_.settings->options.memory.max_object;
     if (ruling.admitted && fits && (joined.kept_whole() || joined.keep_whole()) && joined.admit()) {

@@ -20,10 +20,7 @@ std::optional<http::target> target_of(std::string_view named,
         return other;
     }
     text = (authority ? base.secure ? "https:" : "http:" : "") + std::string{named};
-    const auto parsed = http::parse_target(boost::beast::http::verb::get,
-                                           text,
-                                           base.secure ? http::secure_accelerator_forms
-                                                       : http::forward_forms);
+    const auto parsed = http::parse_target(boost::beast::http::verb::get, text, http::url_forms);
     if (!parsed || parsed->secure != base.secure || parsed->port != base.port ||
         !http::iequals(parsed->host, base.host)) {
         return std::nullopt;

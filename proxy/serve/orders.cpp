@@ -1,5 +1,7 @@
 #include "proxy/serve/orders.hpp"
 
+#include "proxy/base/recycled.hpp"
+
 namespace reprise::proxy::serve {
 
 namespace wanted = fetch::wanted;
@@ -7,21 +9,22 @@ namespace wanted = fetch::wanted;
 namespace {
 
 void send_to_upstream(exchange_state& x, fetch::fetch_order& order) {
-    // "http://host[:port]": checked when the settings were loaded.
+    // Checked when the settings were loaded.
     http::target any;
     any.form = http::target_form::origin;
-    const auto upstream = http::with_authority(any,
-                                               std::string_view{x.listener().upstream}.substr(7));
+    any.secure = upstream_is_secure(x.listener());
+    const auto upstream = http::with_authority(any, upstream_authority(x.listener()));
     order.connect_host = http::connect_host(*upstream);
     order.connect_port = upstream->port;
     order.exempt = true;
+    order.secure = any.secure;
     order.told_scheme = x.asked.target.secure ? "https" : "http";
 }
 
 }  // namespace
 
 std::shared_ptr<fetch::fetch_order> make_order(exchange_state& x) {
-    auto order = std::make_shared<fetch::fetch_order>();
+    auto order = std::allocate_shared<fetch::fetch_order>(recycled<fetch::fetch_order>{});
     auto& o = *order;
     o.request = x.copy();
     const auto& asked = x.asked;
@@ -32,7 +35,9 @@ std::shared_ptr<fetch::fetch_order> make_order(exchange_state& x) {
     } else {
         o.connect_host = http::connect_host(asked.target);
         o.connect_port = asked.target.port;
+        o.secure = asked.target.secure;
     }
+    o.inside = asked.inside;
     o.client_address = x.client.address;
     if (!x.w.speaks_for_many(x.client.at)) {
         o.charged_to = x.client.at;
@@ -51,7 +56,8 @@ std::shared_ptr<fetch::fetch_order> make_order(exchange_state& x) {
         o.what = wanted::head{};
     }
     o.retryable = asked.is_safe() && asked.body.kind == http::body_kind::none && !asked.websocket;
-    o.may_use_parents = x.w.peers.has_value() && !asked.accelerator && !asked.websocket;
+    o.may_use_peers = x.w.peers.has_value() && !asked.accelerator &&
+                      (!asked.websocket || x.settings->options.peering.never_direct);
     return order;
 }
 
@@ -76,7 +82,7 @@ void ask_as_the_client_does(const exchange_state& x, fetch::fetch_order& order) 
 
 std::unique_ptr<cache::fetch_reader> fetch_alone(exchange_state& x,
                                                  const std::shared_ptr<fetch::fetch_order>& order) {
-    order->into = std::make_shared<cache::fetch>(x.settings->fetches);
+    order->into = cache::fetch::make(x.settings->fetches);
     order->listed = false;
     bool head_known = false;
     auto reader = cache::fetch::join(order->into, x.out.news().handle(), head_known);
@@ -91,9 +97,9 @@ bool came_meanwhile(exchange_state& x, cache::fetch_reader& place) {
     leadership leads{x, into};
     const auto now_stored = common.store.peek(asked.key, asked.url, asked.head->fields);
     const bool came = now_stored.what == cache::lookup::present &&
-                      now_stored.response != x.stored.response && !now_stored.response->parts &&
-                      http::judge_reuse(now_stored.response->directives,
-                                        now_stored.response->freshness,
+                      now_stored.response != x.stored.response && !now_stored.response->parts() &&
+                      http::judge_reuse(now_stored.response->directives(),
+                                        now_stored.response->freshness(),
                                         asked.facts.asked,
                                         resident_now())
                               .what == http::reuse::fresh;

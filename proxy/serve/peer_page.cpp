@@ -21,7 +21,7 @@ std::string_view text_of(const std::vector<std::byte>& bytes) noexcept {
 
 bool is_for_peers(const exchange_state& x) noexcept {
     const auto& head = *x.asked.head;
-    return x.w.peers && head.target.starts_with('/') &&
+    return x.w.peers && !x.client.inside && head.target.starts_with('/') &&
            head.method != boost::beast::http::verb::connect &&
            x.listener().mode == config::listener_mode::forward &&
            peer::resource_at(head.target) != peer::resource::none;

@@ -30,23 +30,18 @@ read_purge wrong(std::string why) {
     return {{}, std::move(why)};
 }
 
-// The key of an absolute URL, and those of the accelerators that would be asked for it by Host. One
-// with http: means what is asked over TLS too: a purge of a page means the page. One with https:
-// means that alone.
+// The key of an absolute URL, and those of the accelerators that would be asked for it by Host. Of an
+// accelerator one with http: means what is asked over TLS too: a purge of a page means the page. One
+// with https: means that alone.
 std::string append_keys(std::vector<std::string>& keys,
                         std::string_view url,
                         const config::options& options) {
-    auto parsed = http::parse_target(verb::get, url, http::secure_accelerator_forms);
-    if (parsed && parsed->form != http::target_form::absolute) {
-        parsed = http::parse_target(verb::get, url);  // which says what is wrong
-    }
+    const auto parsed = http::parse_target(verb::get, url, http::url_forms);
     if (!parsed) {
         return parsed.error().detail.empty() ? "no http URL" : parsed.error().detail;
     }
-    if (!parsed->secure) {
-        keys.emplace_back();
-        http::append_key(keys.back(), *parsed);
-    }
+    keys.emplace_back();
+    http::append_key(keys.back(), *parsed);
     for (const auto& listener : options.listeners) {
         const bool secure = listener.tls.has_value();
         if (listener.mode != config::listener_mode::accelerator || (parsed->secure && !secure)) {
@@ -62,8 +57,7 @@ std::string append_keys(std::vector<std::string>& keys,
         std::string scratch;
         keys.emplace_back(key_text(target, listener, scratch));
     }
-    return keys.empty() ? "no accelerator has TLS, so nothing is stored under an https URL"
-                        : std::string{};
+    return {};
 }
 
 }  // namespace

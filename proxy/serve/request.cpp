@@ -28,25 +28,74 @@ bool request::waits_for_continue() const noexcept {
 
 namespace {
 
+// As http://HTTPS/…, where that is not merely a host of this name.
+attempt<http::target> read_prefixed(const http::target& asked,
+                                    const config::access_options& access) {
+    auto meant = http::behind_https_prefix(asked);
+    if (meant && !is_listed(access.https_prefix, http::connect_host(*meant), meant->port)) {
+        return failure{failure_code::destination_refused,
+                       std::string{meant->host} + " is not in access.https_prefix"};
+    }
+    return meant;
+}
+
+// In an opened tunnel: a path of CONNECT's own host, and of no other.
+attempt<http::target> read_inside(const http::request_head& head, const opened_host& inside) {
+    if (head.method == verb::connect) {
+        return failure{failure_code::bad_request, "CONNECT inside a tunnel"};
+    }
+    auto target = http::parse_target(head.method, head.target, http::inside_forms);
+    if (!target) {
+        return target;
+    }
+    target->secure = true;
+    const auto* host = http::find(head.fields, field_id::host);
+    if (host == nullptr) {
+        return failure{failure_code::bad_request, "no Host"};
+    }
+    auto named = http::with_authority(*target, host->value);
+    if (!named) {
+        return named;
+    }
+    if (http::connect_host(*named) != inside.host || named->port != inside.port) {
+        return failure{failure_code::misdirected_request,
+                       "Host is " + std::string{host->value} + ", the tunnel's " + inside.host +
+                           ':' + std::to_string(inside.port)};
+    }
+    if (named->form == http::target_form::origin) {
+        named->form = http::target_form::absolute;
+    }
+    return named;
+}
+
 // What is asked for, and of whom: an accelerator's target is given its authority.
-attempt<http::target> read_target(const http::request_head& head,
-                                  const config::listener& listener) {
-    const bool accelerator = listener.mode == config::listener_mode::accelerator;
-    const bool secure = accelerator && listener.tls.has_value();
-    const auto forms = secure        ? http::secure_accelerator_forms
-                       : accelerator ? http::accelerator_forms
-                                     : http::forward_forms;
-    auto target = http::parse_target(head.method, head.target, forms);
-    if (!target || !accelerator) {
+attempt<http::target> read_target(const http::request_head& head, const arrival& how) {
+    const auto& listener = how.listener;
+    if (how.inside != nullptr) {
+        return read_inside(head, *how.inside);
+    }
+    if (listener.mode == config::listener_mode::forward) {
+        auto target = http::parse_target(head.method,
+                                         head.target,
+                                         how.unseen ? http::secure_forward_forms
+                                                    : http::forward_forms);
+        const bool prefixed = target && !how.access.https_prefix.empty() &&
+                              http::has_https_prefix(*target);
+        return prefixed ? read_prefixed(*target, how.access) : target;
+    }
+    const bool secure = listener.tls.has_value();
+    auto target = http::parse_target(head.method,
+                                     head.target,
+                                     secure ? http::secure_accelerator_forms
+                                            : http::accelerator_forms);
+    if (!target) {
         return target;
     }
     if (target->form != http::target_form::absolute) {
         target->secure = secure;
         const auto* host = http::find(head.fields, field_id::host);
-        const auto authority = host != nullptr
-                                   ? host->value
-                                   : std::string_view{listener.upstream}.substr(7);  // "http://"
-        return http::with_authority(*target, authority);
+        return http::with_authority(*target,
+                                    host != nullptr ? host->value : upstream_authority(listener));
     }
     target->form = http::target_form::origin;
     target->normal = false;
@@ -59,8 +108,17 @@ attempt<http::target> read_target(const http::request_head& head,
 
 }  // namespace
 
+std::string_view upstream_authority(const config::listener& listener) noexcept {
+    const std::string_view url{listener.upstream};
+    return url.substr(std::min(url.find("//") + 2, url.size()));
+}
+
+bool upstream_is_secure(const config::listener& listener) noexcept {
+    return listener.upstream.starts_with("https:");
+}
+
 request read_request(http::request_head& head,
-                     const config::listener& listener,
+                     const arrival& how,
                      const filter::hash_secret& secret,
                      std::string& scratch) {
     request out;
@@ -79,13 +137,16 @@ request read_request(http::request_head& head,
         (head.method == verb::get || head.method == verb::head)) {
         out.body.kind = http::body_kind::none;  // says nothing, and would keep it from the store
     }
-    out.accelerator = listener.mode == config::listener_mode::accelerator;
-    const auto target = read_target(head, listener);
+    out.accelerator = how.listener.mode == config::listener_mode::accelerator;
+    const auto target = read_target(head, how);
     if (!target) {
         out.refused = target.error();
         return out;
     }
     out.target = *target;
+    out.inside = how.inside != nullptr;
+    out.https_prefix = target->secure && !out.accelerator && !out.inside &&
+                       http::iequals(head.target.substr(0, 5), "http:");
     const auto continues = http::expects_continue(head, out.body);
     if (!continues) {
         out.refused = continues.error();
@@ -99,7 +160,7 @@ request read_request(http::request_head& head,
     }
     out.facts = cache::read_request_facts(
         head.method == verb::get, head.method == verb::head, head.fields);
-    out.url = key_text(out.target, listener, scratch);
+    out.url = key_text(out.target, how.listener, scratch);
     out.key = filter::hash_of(out.url, secret);
     return out;
 }
@@ -136,23 +197,31 @@ std::string_view key_text(const http::target& target,
     return scratch;
 }
 
+bool is_listed(const std::vector<config::destination>& rules,
+               std::string host,
+               std::uint16_t port) {
+    if (host.ends_with('.')) {
+        host.pop_back();
+    }
+    const auto address = net::read_numeric_host(host);
+    return std::any_of(rules.begin(), rules.end(), [&](const config::destination& rule) {
+        const std::string_view named{rule.host};
+        const bool below = named.starts_with("*.") && host.size() > named.size() - 1 &&
+                           host.ends_with(named.substr(1));
+        const bool inside = address && rule.net &&
+                            net::contains(*rule.net, net::canonical(*address));
+        return (!rule.port || *rule.port == port) &&
+               (inside || (!named.empty() && (named == host || below)));
+    });
+}
+
 bool denies_host(const thread::settings& now, const http::target& target) {
     auto host = http::connect_host(target);
     if (const auto literal = net::read_numeric_host(host)) {
         return now.guard->check(host, *literal, target.port) == net::destination_verdict::denied;
     }
     // A name says nothing of addresses: only rules that name hosts are asked.
-    if (host.ends_with('.')) {
-        host.pop_back();
-    }
-    const auto& rules = now.options.access.deny_destinations;
-    return std::any_of(rules.begin(), rules.end(), [&](const config::destination& rule) {
-        const std::string_view named{rule.host};
-        const bool port = !rule.port || *rule.port == target.port;
-        const bool below = named.starts_with("*.") && host.size() > named.size() - 1 &&
-                           host.ends_with(named.substr(1));
-        return port && !named.empty() && (named == host || below);
-    });
+    return is_listed(now.options.access.deny_destinations, std::move(host), target.port);
 }
 
 std::optional<failure> judge_destination(const thread::settings& now,

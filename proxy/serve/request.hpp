@@ -13,6 +13,7 @@
 #include "proxy/http/framing.hpp"
 #include "proxy/http/message_head.hpp"
 #include "proxy/http/target.hpp"
+#include "proxy/serve/lent.hpp"
 #include "proxy/thread/settings.hpp"
 
 #include <optional>
@@ -32,6 +33,8 @@ struct request {
     bool persistent = false;  ///< its client lets the connection go on (RFC 9112 9.3)
     bool accelerator = false;
     bool websocket = false;
+    bool inside = false;        ///< of an opened tunnel
+    bool https_prefix = false;  ///< asked for as http://HTTPS/…, and so are its redirects
     /// Nothing behind it is read as a request: CONNECT, and what asks for another protocol. Whoever
     /// sent it may have gone on in that protocol, with bytes of a third party's choice (RFC 9931).
     bool last = false;
@@ -53,11 +56,20 @@ struct request {
     [[nodiscard]] bool waits_for_continue() const noexcept;
 };
 
-/// Reads `head`, which loses its hop-by-hop fields, as a request to `listener`. Views in what it
-/// gives are of the head's bytes, of `listener`, or of `scratch`: that holds the key's text where the
-/// target is not in normal form.
+/// How a request came.
+struct arrival {
+    const config::listener& listener;
+    const config::access_options& access;
+    /// Nobody on the way reads it: over TLS, or from this machine. An https URL may be asked for.
+    bool unseen = false;
+    const opened_host* inside = nullptr;  ///< null: in no opened tunnel
+};
+
+/// Reads `head`, which loses its hop-by-hop fields, as a request that came by `how`. Views in what
+/// it gives are of the head's bytes, of the listener, or of `scratch`: that holds the key's text
+/// where the target is not in normal form.
 [[nodiscard]] request read_request(http::request_head& head,
-                                   const config::listener& listener,
+                                   const arrival& how,
                                    const filter::hash_secret& secret,
                                    std::string& scratch);
 
@@ -70,6 +82,16 @@ struct request {
 [[nodiscard]] std::string_view key_text(const http::target& target,
                                         const config::listener& listener,
                                         std::string& scratch);
+
+/// An accelerator's upstream without its scheme: host[":"port].
+[[nodiscard]] std::string_view upstream_authority(const config::listener& listener) noexcept;
+[[nodiscard]] bool upstream_is_secure(const config::listener& listener) noexcept;
+
+/// Whether `host` (lower case, a name or an address without brackets) and port are among `rules`. A
+/// name is compared with rules that name hosts alone.
+[[nodiscard]] bool is_listed(const std::vector<config::destination>& rules,
+                             std::string host,
+                             std::uint16_t port);
 
 /// access.deny_destinations, asked of hits too. A hit connects to no address; but what an operator
 /// denies by name, or by an address that the URL names, is not served from the store either.

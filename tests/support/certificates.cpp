@@ -3,10 +3,12 @@
 #include <atomic>
 #include <openssl/bio.h>
 #include <openssl/evp.h>
+#include <openssl/ocsp.h>
 #include <openssl/pem.h>
 #include <openssl/rand.h>
 #include <openssl/x509v3.h>
 #include <stdexcept>
+#include <utility>
 
 namespace reprise::tests {
 
@@ -16,6 +18,12 @@ struct freed {
     void operator()(BIO* bio) const noexcept { BIO_free(bio); }
     void operator()(EVP_PKEY* key) const noexcept { EVP_PKEY_free(key); }
     void operator()(X509* certificate) const noexcept { X509_free(certificate); }
+    void operator()(X509_CRL* list) const noexcept { X509_CRL_free(list); }
+    void operator()(X509_REVOKED* entry) const noexcept { X509_REVOKED_free(entry); }
+    void operator()(ASN1_TIME* time) const noexcept { ASN1_TIME_free(time); }
+    void operator()(OCSP_BASICRESP* said) const noexcept { OCSP_BASICRESP_free(said); }
+    void operator()(OCSP_RESPONSE* whole) const noexcept { OCSP_RESPONSE_free(whole); }
+    void operator()(OCSP_CERTID* named) const noexcept { OCSP_CERTID_free(named); }
     void operator()(X509_EXTENSION* extension) const noexcept { X509_EXTENSION_free(extension); }
 };
 template <class T>
@@ -44,6 +52,19 @@ std::string pem_of(EVP_PKEY* key) {
     });
 }
 
+owned<X509> certificate_in(const std::string& pem) {
+    const owned<BIO> in{BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size()))};
+    owned<X509> read{in ? PEM_read_bio_X509(in.get(), nullptr, nullptr, nullptr) : nullptr};
+    must(read != nullptr);
+    return read;
+}
+
+owned<ASN1_TIME> from_now(std::chrono::seconds time) {
+    owned<ASN1_TIME> made{X509_gmtime_adj(nullptr, time.count())};
+    must(made != nullptr);
+    return made;
+}
+
 owned<EVP_PKEY> new_key() {
     owned<EVP_PKEY> key{EVP_EC_gen("P-256")};
     must(key != nullptr);
@@ -57,14 +78,11 @@ void add(X509* to, X509* issuer, int what, const std::string& value) {
     must(made && X509_add_ext(to, made.get(), -1) == 1);
 }
 
-/// `issuer` null: by itself.
-owned<X509> new_certificate(EVP_PKEY* key,
-                            const std::string& called,
-                            const std::string& names,
-                            bool authority,
-                            validity when,
-                            X509* issuer,
-                            EVP_PKEY* by) {
+/// All but its extensions and its signature. `issuer` null: by itself.
+owned<X509> begin_certificate(EVP_PKEY* key,
+                              const std::string& called,
+                              validity when,
+                              X509* issuer) {
     owned<X509> made{X509_new()};
     must(made != nullptr);
     auto* it = made.get();
@@ -78,15 +96,64 @@ owned<X509> new_certificate(EVP_PKEY* key,
     const auto* text = reinterpret_cast<const unsigned char*>(called.c_str());
     must(X509_NAME_add_entry_by_txt(
              X509_get_subject_name(it), "CN", MBSTRING_UTF8, text, -1, -1, 0) == 1);
+    must(X509_set_issuer_name(it, X509_get_subject_name(issuer != nullptr ? issuer : it)) == 1);
+    return made;
+}
+
+/// `issuer` null: by itself.
+owned<X509> new_certificate(EVP_PKEY* key,
+                            const std::string& called,
+                            const std::string& names,
+                            bool authority,
+                            validity when,
+                            X509* issuer,
+                            EVP_PKEY* by) {
+    auto made = begin_certificate(key, called, when, issuer);
+    auto* it = made.get();
     auto* issued_by = issuer != nullptr ? issuer : it;
-    must(X509_set_issuer_name(it, X509_get_subject_name(issued_by)) == 1);
     add(it, issued_by, NID_basic_constraints, authority ? "critical,CA:TRUE" : "CA:FALSE");
     add(it, issued_by, NID_subject_key_identifier, "hash");
+    if (authority) {
+        add(it, issued_by, NID_key_usage, "critical,keyCertSign,cRLSign");
+    }
     if (!names.empty()) {
         add(it, issued_by, NID_subject_alt_name, names);
     }
     must(X509_sign(it, by, EVP_sha256()) > 0);
     return made;
+}
+
+owned<EVP_PKEY> key_as_wished(const authority_wishes& wanted) {
+    owned<EVP_PKEY> key;
+    if (wanted.rsa_bits != 0) {
+        key.reset(EVP_RSA_gen(static_cast<unsigned>(wanted.rsa_bits)));
+    } else if (!wanted.curve.empty()) {
+        key.reset(EVP_PKEY_Q_keygen(nullptr, nullptr, wanted.curve.c_str()));
+    } else {
+        key = new_key();
+    }
+    must(key != nullptr);
+    return key;
+}
+
+/// `issuer` null: by itself.
+made_certificate new_authority(const authority_wishes& wanted, X509* issuer, EVP_PKEY* by) {
+    const auto key = key_as_wished(wanted);
+    const auto made = begin_certificate(key.get(), "an authority of a test", wanted.when, issuer);
+    auto* it = made.get();
+    add(it, it, NID_subject_key_identifier, "hash");
+    add(it, issuer != nullptr ? issuer : it, NID_authority_key_identifier, "keyid");
+    const std::pair<int, std::string> extensions[] = {{NID_basic_constraints, wanted.basic},
+                                                      {NID_key_usage, wanted.usage},
+                                                      {NID_ext_key_usage, wanted.extended_usage},
+                                                      {NID_name_constraints, wanted.constraints}};
+    for (const auto& [what, value] : extensions) {
+        if (!value.empty()) {
+            add(it, it, what, value);
+        }
+    }
+    must(X509_sign(it, by != nullptr ? by : key.get(), EVP_sha256()) > 0);
+    return {pem_of(it), pem_of(key.get())};
 }
 
 }  // namespace
@@ -110,6 +177,83 @@ made_certificate test_authority::issue(const std::string& names, validity when) 
     const auto key = new_key();
     const auto made = new_certificate(key.get(), "a test", names, false, when, own_, key_);
     return {pem_of(made.get()), pem_of(key.get())};
+}
+
+made_certificate test_authority::issue_as(const std::string& names,
+                                          const certificate_wishes& wanted) const {
+    authority_wishes keys;
+    keys.rsa_bits = wanted.rsa_bits;
+    const auto key = key_as_wished(keys);
+    const auto made = begin_certificate(key.get(), "a test", wanted.when, own_);
+    auto* it = made.get();
+    add(it, own_, NID_basic_constraints, "CA:FALSE");
+    add(it, own_, NID_subject_alt_name, names);
+    if (wanted.must_staple) {
+        add(it, own_, NID_tlsfeature, "status_request");
+    }
+    if (wanted.comment_bytes > 0) {
+        add(it, own_, NID_netscape_comment, std::string(wanted.comment_bytes, 'x'));
+    }
+    must(X509_sign(it, key_, wanted.sha1 ? EVP_sha1() : EVP_sha256()) > 0);
+    return {pem_of(it), pem_of(key.get())};
+}
+
+std::string test_authority::revoke(const std::string& certificate, validity when) const {
+    const owned<X509_CRL> list{X509_CRL_new()};
+    must(list && X509_CRL_set_version(list.get(), 1) == 1 &&
+         X509_CRL_set_issuer_name(list.get(), X509_get_subject_name(own_)) == 1 &&
+         X509_CRL_set1_lastUpdate(list.get(), from_now(when.from).get()) == 1 &&
+         X509_CRL_set1_nextUpdate(list.get(), from_now(when.until).get()) == 1);
+    if (!certificate.empty()) {
+        const auto named = certificate_in(certificate);
+        owned<X509_REVOKED> entry{X509_REVOKED_new()};
+        must(entry &&
+             X509_REVOKED_set_serialNumber(entry.get(), X509_get_serialNumber(named.get())) == 1 &&
+             X509_REVOKED_set_revocationDate(entry.get(), from_now(when.from).get()) == 1 &&
+             X509_CRL_add0_revoked(list.get(), entry.get()) == 1);
+        static_cast<void>(entry.release());  // the list's now
+    }
+    must(X509_CRL_sign(list.get(), key_, EVP_sha256()) > 0);
+    return pem_of([&](BIO* out) { return PEM_write_bio_X509_CRL(out, list.get()); });
+}
+
+std::string test_authority::status_of(const std::string& certificate,
+                                      const status_wishes& wanted) const {
+    using word = status_wishes::word;
+    const auto about = certificate_in(certificate);
+    const auto* issuer = wanted.issued_by != nullptr ? wanted.issued_by : this;
+    const owned<OCSP_BASICRESP> said{OCSP_BASICRESP_new()};
+    const owned<OCSP_CERTID> named{OCSP_cert_to_id(EVP_sha1(), about.get(), issuer->own_)};
+    const auto from = from_now(wanted.when.from);
+    const auto until = from_now(wanted.when.until);
+    const int status = wanted.says == word::good      ? V_OCSP_CERTSTATUS_GOOD
+                       : wanted.says == word::revoked ? V_OCSP_CERTSTATUS_REVOKED
+                                                      : V_OCSP_CERTSTATUS_UNKNOWN;
+    must(said && named &&
+         OCSP_basic_add1_status(said.get(),
+                                named.get(),
+                                status,
+                                OCSP_REVOKED_STATUS_KEYCOMPROMISE,
+                                from.get(),
+                                from.get(),
+                                until.get()) != nullptr &&
+         OCSP_basic_sign(said.get(), own_, key_, EVP_sha256(), nullptr, 0) == 1);
+    const owned<OCSP_RESPONSE> whole{
+        OCSP_response_create(OCSP_RESPONSE_STATUS_SUCCESSFUL, said.get())};
+    unsigned char* der = nullptr;
+    const int size = i2d_OCSP_RESPONSE(whole.get(), &der);
+    must(size > 0);
+    std::string bytes{reinterpret_cast<const char*>(der), static_cast<std::size_t>(size)};
+    OPENSSL_free(der);
+    return bytes;
+}
+
+made_certificate test_authority::issue_authority(const authority_wishes& wanted) const {
+    return new_authority(wanted, own_, key_);
+}
+
+made_certificate test_authority::issue_root(const authority_wishes& wanted) {
+    return new_authority(wanted, nullptr, nullptr);
 }
 
 made_certificate self_signed(const std::string& names) {

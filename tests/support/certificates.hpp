@@ -2,6 +2,7 @@
 // Certificates and keys made on the spot, so that no key is ever in the repository.
 
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <string>
 
@@ -21,6 +22,35 @@ struct validity {
     std::chrono::seconds until = std::chrono::hours{24};
 };
 
+/// What a certificate may be like that has more to it than its names.
+struct certificate_wishes {
+    validity when{};
+    int rsa_bits = 0;               ///< 0: P-256
+    bool sha1 = false;              ///< its signature, in place of SHA-256's
+    bool must_staple = false;       ///< RFC 7633: it always comes with its status
+    std::size_t comment_bytes = 0;  ///< an extension that nobody reads, of this size
+};
+
+/// A response of OCSP about a certificate.
+struct status_wishes {
+    enum class word { good, revoked, unknown };
+    word says = word::good;
+    validity when{std::chrono::hours{-1}, std::chrono::hours{24}};
+    const class test_authority* issued_by = nullptr;  ///< whom it names; null: who signs it
+};
+
+/// An intermediate's extensions, as OpenSSL's configuration writes them; empty: there is none.
+struct authority_wishes {
+    std::string basic = "critical,CA:TRUE,pathlen:0";
+    std::string usage = "critical,keyCertSign,cRLSign";
+    std::string extended_usage{};
+    std::string constraints = "critical,permitted;DNS:a.test,permitted;DNS:b.test,"
+                              "excluded;IP:0.0.0.0/0.0.0.0,excluded;IP:::/::";
+    validity when{-std::chrono::hours{24}, std::chrono::hours{24 * 365}};
+    int rsa_bits = 0;     ///< 0: P-256
+    std::string curve{};  ///< "ED25519": in place of P-256
+};
+
 /// An authority nobody knows but the test. P-256 keys.
 class test_authority {
 public:
@@ -35,6 +65,17 @@ public:
 
     /// @param names  "DNS:b.example", "IP:127.0.0.1", or several with commas
     [[nodiscard]] made_certificate issue(const std::string& names, validity when = {}) const;
+    [[nodiscard]] made_certificate issue_as(const std::string& names,
+                                            const certificate_wishes& wanted) const;
+    /// A revocation list of its own, PEM, that names one certificate, or with an empty text none.
+    [[nodiscard]] std::string revoke(const std::string& certificate, validity when = {}) const;
+    /// What a server staples: a response about the certificate, DER, that this authority signs.
+    [[nodiscard]] std::string status_of(const std::string& certificate,
+                                        const status_wishes& wanted = {}) const;
+    /// An intermediate, which may issue in its turn.
+    [[nodiscard]] made_certificate issue_authority(const authority_wishes& wanted = {}) const;
+    /// The same, signed by itself.
+    [[nodiscard]] static made_certificate issue_root(const authority_wishes& wanted);
 
 private:
     evp_pkey_st* key_;

@@ -37,7 +37,7 @@ std::string_view origin_request::path() const {
 }
 
 bool origin_connection::shake_hands(const made_certificate& identity) {
-    auto peer = tls_peer::server(stream_.release(), identity);
+    auto peer = tls_peer::server(stream_.release(), identity, origin_.options_.tls);
     if (!peer.shake_hands()) {
         return false;
     }
@@ -58,6 +58,11 @@ std::size_t origin_connection::send_until_stalled(std::string_view bytes,
 
 void origin_connection::close() {
     open_ = false;
+}
+
+void origin_connection::truncate() {
+    open_ = false;
+    tls_->leave(false);
 }
 
 void origin_connection::reset() {
@@ -223,6 +228,11 @@ gate& fake_origin::hold(const std::string& path, std::string raw_answer) {
     return go;
 }
 
+void fake_origin::identify_as(made_certificate identity) {
+    const std::lock_guard lock{mutex_};
+    options_.identity = std::move(identity);
+}
+
 void fake_origin::open_gates() {
     const std::lock_guard lock{mutex_};
     for (auto& one : gates_) {
@@ -267,7 +277,12 @@ void fake_origin::accept_all() {
 
 void fake_origin::serve(origin_connection& connection) {
     unsigned number = 0;
-    bool goes_on = !options_.identity || connection.shake_hands(*options_.identity);
+    std::optional<made_certificate> identity;
+    {
+        const std::lock_guard lock{mutex_};
+        identity = options_.identity;
+    }
+    bool goes_on = !identity || connection.shake_hands(*identity);
     while (goes_on && connection.open_ && !stopping_) {
         goes_on = serve_one(connection, number++);
     }

@@ -8,6 +8,7 @@
 #include "tests/support/certificates.hpp"
 #include "tests/support/message.hpp"
 #include "tests/support/stream.hpp"
+#include "tests/support/tls_peer.hpp"
 #include "tests/support/waiting.hpp"
 
 #include <atomic>
@@ -62,6 +63,9 @@ public:
     void close();
     /// Ends it with RST, now.
     void reset();
+    /// Over TLS: ends it as anybody on the way could, without a close_notify. What was sent may not
+    /// have gone out yet.
+    void truncate();
     /// Reads the rest of the request's body (only for routes that are answered at the head).
     void read_body(origin_request& request);
     /// Any bytes, past the framing.
@@ -102,6 +106,7 @@ struct origin_options {
     std::uint16_t port = 0;                      ///< 0: the system picks
     bool remembers = true;                       ///< false: requests are counted and not kept
     std::optional<made_certificate> identity{};  ///< it speaks TLS
+    tls_peer::server_wishes tls{};               ///< and so
 };
 
 /// Listens from construction to destruction. Every method may be called from any thread.
@@ -146,6 +151,9 @@ public:
     /// One fixed answer for `path` again, which is held back until this gate is opened.
     [[nodiscard]] gate& hold(const std::string& path, std::string raw_answer);
     void open_gates();
+
+    /// Its certificate from the next connection on. It speaks TLS.
+    void identify_as(made_certificate identity);
 
     /// No new connections from now on (they are refused), and the old ones end.
     void stop();

@@ -6,8 +6,11 @@
 
 namespace reprise::tests {
 
-tls_client::tls_client(std::uint16_t port, const tls_peer::wishes& wanted) {
-    auto peer = tls_peer::client(stream::connect(port).release(), wanted);
+tls_client::tls_client(std::uint16_t port, const tls_peer::wishes& wanted)
+    : tls_client{stream::connect(port), wanted} {}
+
+tls_client::tls_client(stream over, const tls_peer::wishes& wanted) {
+    auto peer = tls_peer::client(over.release(), wanted);
     if (!peer.shake_hands()) {
         throw std::runtime_error("TLS: " + peer.why());
     }

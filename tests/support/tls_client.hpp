@@ -13,6 +13,8 @@ public:
     /// Connects and shakes hands.
     /// @throws std::runtime_error when the handshake fails, with the reason
     tls_client(std::uint16_t port, const tls_peer::wishes& wanted);
+    /// The same over a connection that there is: inside a tunnel.
+    tls_client(stream over, const tls_peer::wishes& wanted);
 
     /// What is said and heard. finish_sending() is a close_notify.
     [[nodiscard]] client& http() { return *http_; }

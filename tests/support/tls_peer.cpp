@@ -41,6 +41,37 @@ std::string reason() {
     return text != nullptr ? text : "the connection ended";
 }
 
+void allow(SSL_CTX* context, int newest, bool weak) {
+    if (weak) {
+        SSL_CTX_set_security_level(context, 0);
+        SSL_CTX_set_min_proto_version(context, TLS1_VERSION);
+    }
+    if (newest != 0) {
+        SSL_CTX_set_max_proto_version(context, newest);
+    }
+}
+
+void use_certificates(SSL_CTX* context, const std::string& pem) {
+    const std::unique_ptr<BIO, int (*)(BIO*)> in{
+        BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), &BIO_free};
+    must_set_up(in != nullptr);
+    for (bool own = true;; own = false) {
+        auto* one = PEM_read_bio_X509(in.get(), nullptr, nullptr, nullptr);
+        if (one == nullptr) {
+            ERR_clear_error();
+            must_set_up(!own);
+            return;
+        }
+        must_set_up((own ? SSL_CTX_use_certificate(context, one)
+                         : SSL_CTX_add1_chain_cert(context, one)) == 1);
+        X509_free(one);
+    }
+}
+
+int staple(SSL*, void*) {
+    return SSL_TLSEXT_ERR_OK;  // what the connection has
+}
+
 }  // namespace
 
 std::string_view to_string(tls_end end) noexcept {
@@ -82,13 +113,7 @@ tls_peer tls_peer::client(int socket, const wishes& wanted) {
         X509_free(trusted);
         SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
     }
-    if (wanted.weak) {
-        SSL_CTX_set_security_level(context, 0);
-        SSL_CTX_set_min_proto_version(context, TLS1_VERSION);
-    }
-    if (wanted.newest != 0) {
-        SSL_CTX_set_max_proto_version(context, wanted.newest);
-    }
+    allow(context, wanted.newest, wanted.weak);
     made.ssl_ = SSL_new(context);
     must_set_up(made.ssl_ != nullptr && SSL_set_fd(made.ssl_, socket) == 1);
     made.read_for(wanted.limit);
@@ -106,19 +131,39 @@ tls_peer tls_peer::client(int socket, const wishes& wanted) {
 }
 
 tls_peer tls_peer::server(int socket, const made_certificate& identity) {
+    return server(socket, identity, server_wishes{});
+}
+
+tls_peer tls_peer::server(int socket,
+                          const made_certificate& identity,
+                          const server_wishes& wanted) {
     tls_peer made{SSL_CTX_new(TLS_server_method()), socket};
-    auto* certificate = from_pem<X509>(identity.certificate, [](BIO* in) {
-        return PEM_read_bio_X509(in, nullptr, nullptr, nullptr);
-    });
+    auto* context = made.context_;
+    allow(context, wanted.newest, wanted.weak);
+    use_certificates(context, identity.certificate);
     auto* key = from_pem<EVP_PKEY>(identity.key, [](BIO* in) {
         return PEM_read_bio_PrivateKey(in, nullptr, nullptr, nullptr);
     });
-    must_set_up(SSL_CTX_use_certificate(made.context_, certificate) == 1 &&
-                SSL_CTX_use_PrivateKey(made.context_, key) == 1);
-    X509_free(certificate);
+    must_set_up(SSL_CTX_use_PrivateKey(context, key) == 1);
     EVP_PKEY_free(key);
-    made.ssl_ = SSL_new(made.context_);
+    if (wanted.client != server_wishes::asking::no) {
+        const bool insists = wanted.client == server_wishes::asking::insists;
+        SSL_CTX_set_verify(
+            context, SSL_VERIFY_PEER | (insists ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0), nullptr);
+    }
+    if (!wanted.ticket_keys.empty()) {
+        auto keys = wanted.ticket_keys;
+        must_set_up(SSL_CTX_set_tlsext_ticket_keys(context, keys.data(), keys.size()) == 1);
+    }
+    made.ssl_ = SSL_new(context);
     must_set_up(made.ssl_ != nullptr && SSL_set_fd(made.ssl_, socket) == 1);
+    if (!wanted.stapled.empty()) {
+        const auto size = wanted.stapled.size();
+        auto* copy = static_cast<char*>(OPENSSL_memdup(wanted.stapled.data(), size));
+        must_set_up(copy != nullptr);
+        SSL_set_tlsext_status_ocsp_resp(made.ssl_, copy, static_cast<long>(size));  // its own now
+        SSL_CTX_set_tlsext_status_cb(context, staple);
+    }
     SSL_set_accept_state(made.ssl_);
     return made;
 }
@@ -249,6 +294,10 @@ std::string tls_peer::certificate_serial() const {
     std::uint64_t serial = 0;
     ASN1_INTEGER_get_uint64(&serial, X509_get0_serialNumber(shown));
     return std::to_string(serial);
+}
+
+bool tls_peer::resumed() const noexcept {
+    return SSL_session_reused(ssl_) == 1;
 }
 
 bool tls_peer::has_decrypted() const noexcept {

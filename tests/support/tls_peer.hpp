@@ -34,10 +34,22 @@ public:
         bool weak = false;      ///< also what OpenSSL finds too old (TLS 1.0 and 1.1)
         std::chrono::milliseconds limit = patience;  ///< on each wait of the handshake
     };
+    struct server_wishes {
+        std::string stapled{};      ///< a response of OCSP, DER. Empty: none
+        std::string ticket_keys{};  ///< 80 bytes, by which servers share them. Empty: its own
+        int newest = 0;             ///< as above
+        bool weak = false;          ///< as above, keys and signatures too
+        enum class asking { no, asks, insists };
+        asking client{};  ///< for a certificate of its client's; any will do
+    };
     /// Owns the connected socket.
     [[nodiscard]] static tls_peer client(int socket, const wishes& wanted);
     [[nodiscard]] static tls_peer client(int socket);
     [[nodiscard]] static tls_peer server(int socket, const made_certificate& identity);
+    /// Certificates behind the first are sent as its chain.
+    [[nodiscard]] static tls_peer server(int socket,
+                                         const made_certificate& identity,
+                                         const server_wishes& wanted);
 
     tls_peer(tls_peer&& other) noexcept;
     tls_peer& operator=(tls_peer&&) = delete;
@@ -74,6 +86,7 @@ public:
     [[nodiscard]] std::string chosen_protocol() const;     ///< by ALPN
     [[nodiscard]] std::string asked_for() const;           ///< server: the SNI
     [[nodiscard]] std::string certificate_serial() const;  ///< client: which one it was shown
+    [[nodiscard]] bool resumed() const noexcept;           ///< a session of an earlier connection
     [[nodiscard]] int socket() const noexcept { return socket_; }
     [[nodiscard]] bool has_decrypted() const noexcept;  ///< bytes that no poll would tell of
 

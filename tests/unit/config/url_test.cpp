@@ -25,14 +25,18 @@ TEST_SUITE("config/url") {
         CHECK(upstream("HTTP://Origin.Example:80/") == "http://origin.example");
         CHECK(upstream("http://[0::1]:8080") == "http://[::1]:8080");
         CHECK(upstream("http://[::1]") == "http://[::1]");
+        CHECK(upstream("HTTPS://Origin.Example:443/") == "https://origin.example");
+        CHECK(upstream("https://origin.example:80") == "https://origin.example:80");
     }
 
     TEST_CASE("an upstream is a server and nothing else") {
-        CHECK(upstream("htp://b") == "refused: the scheme must be http: write http://host[:port]");
+        CHECK(upstream("htp://b") ==
+              "refused: the scheme must be http or https: write http://host[:port] or "
+              "https://host[:port]");
         for (const auto* text : {"",
                                  "host",
                                  "host:80",
-                                 "https://host",
+                                 "https:host",
                                  "http://",
                                  "http:///",
                                  "http://:80",

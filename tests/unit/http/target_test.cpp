@@ -137,18 +137,64 @@ TEST_CASE("a target says it is normal exactly when it is its own key") {
         const auto parsed = parse_target(verb::get, raw);
         REQUIRE(parsed.has_value());
         CHECK(parsed->normal == (key_of(raw) == raw));
-        CHECK(is_normal(raw) == parsed->normal);
     }
-    for (const std::string_view raw : {"",
-                                       "/",
-                                       "http://",
-                                       "http:///x",
-                                       "http://u@h/",
-                                       "http://h/#f",
-                                       "http://h/ ",
-                                       "ftp://h/"}) {
+}
+
+TEST_CASE("an https target is its own key under the same rules, with 443 for 80") {
+    const auto key = [](std::string_view raw) {
+        const auto parsed = parse_target(verb::get, raw, secure_forward_forms);
+        REQUIRE(parsed.has_value());
+        CHECK(parsed->secure);
+        std::string out;
+        append_key(out, *parsed);
+        CHECK(parsed->normal == (out == raw));
+        return out;
+    };
+    CHECK(key("https://h/A?B") == "https://h/A?B");
+    CHECK(key("https://h:443/x") == "https://h/x");
+    CHECK(key("https://h:80/x") == "https://h:80/x");
+    CHECK(key("https://h:8443/x") == "https://h:8443/x");
+    CHECK(key("hTTps://H") == "https://h/");
+    CHECK(key("https://[::1]:443/") == "https://[::1]/");
+    CHECK(parse_target(verb::get, "https://h/x").error().code == failure_code::https_absolute_form);
+}
+
+TEST_CASE("http://HTTPS///host/path means https, behind one to three slashes and in any case") {
+    const auto meant = [](std::string_view raw) {
+        const auto asked = parse_target(verb::get, raw);
+        REQUIRE(asked.has_value());
+        REQUIRE(has_https_prefix(*asked));
+        return behind_https_prefix(*asked);
+    };
+    for (const std::string_view raw : {"http://HTTPS///b.Example:444/p?q",
+                                       "http://https//b.Example:444/p?q",
+                                       "HTTP://hTTps:80/b.Example:444/p?q"}) {
         CAPTURE(raw);
-        CHECK_FALSE(is_normal(raw));
+        const auto target = meant(raw);
+        REQUIRE(target.has_value());
+        CHECK(target->secure);
+        CHECK_FALSE(target->normal);
+        std::string key;
+        append_key(key, *target);
+        CHECK(key == "https://b.example:444/p?q");
+    }
+    std::string key;
+    append_key(key, meant("http://HTTPS///b").value());
+    CHECK(key == "https://b/");
+    for (const std::string_view raw : {"http://HTTPS",
+                                       "http://HTTPS/",
+                                       "http://HTTPS///",
+                                       "http://HTTPS////b/",
+                                       "http://HTTPS?b",
+                                       "http://HTTPS///u@b/",
+                                       "http://HTTPS///b:0/"}) {
+        CAPTURE(raw);
+        CHECK(meant(raw).error().code == failure_code::bad_request);
+    }
+    for (const std::string_view raw :
+         {"http://https.example/x", "http://https:81//b/", "http://httpss//b/"}) {
+        CAPTURE(raw);
+        CHECK_FALSE(has_https_prefix(parse_target(verb::get, raw).value()));
     }
 }
 

@@ -25,7 +25,7 @@ inline tls_trust_ptr trust_of_the_test() {
     static const auto file = at.write("authority.pem", known_authority().certificate());
     ::setenv("SSL_CERT_FILE", file.c_str(), 1);
     ::setenv("SSL_CERT_DIR", at.file("nothing").c_str(), 1);
-    return tls_trust::of_the_system();
+    return tls_trust::read({});
 }
 
 inline tls_identity_ptr identity_for(const tests::made_certificate& made) {
@@ -67,8 +67,13 @@ struct tls_bench : test_loop {
     }
     attempt<byte_stream> connected(const std::string& host,
                                    std::chrono::milliseconds within = test_patience) {
+        return connected({host}, trust_of_the_test(), within);
+    }
+    attempt<byte_stream> connected(tls_server to,
+                                   tls_trust_ptr trust,
+                                   std::chrono::milliseconds within = test_patience) {
         return finish(connect_tls(
-            std::move(pair.ours), trust_of_the_test(), host, timer, steady_now() + within));
+            std::move(pair.ours), std::move(trust), std::move(to), timer, steady_now() + within));
     }
 };
 

@@ -1,3 +1,4 @@
+#include "proxy/net/client_hello.hpp"
 #include "proxy/net/tls.hpp"
 #include "tests/unit/net/tls_bench.hpp"
 
@@ -42,6 +43,12 @@ struct accepted_bench : tls_bench {
     std::optional<byte_stream> stream;
 };
 
+awaitable<std::string> read_one(tcp_socket& socket) {
+    char byte = 0;
+    const auto [error, count] = co_await socket.async_read_some(asio::buffer(&byte, 1), use_tuple);
+    co_return std::string(count, byte);
+}
+
 }  // namespace
 
 TEST_SUITE_BEGIN("net/tls");
@@ -58,6 +65,50 @@ TEST_CASE("what one side says the other hears, in TLS 1.2 and in 1.3") {
         bench.far([&] { heard = bench.peer.read(6); });
         CHECK(heard == "answer");
     }
+}
+
+TEST_CASE("a hello that was read to look at it is answered as if it had not been") {
+    tls_bench bench;
+    auto peer = tls_peer::client(
+        bench.far_socket(),
+        {.trusted = known_authority().certificate(), .host = "a.test", .alpn = "\x08http/1.1"});
+    bool shook = false;
+    std::string heard;
+    bench.on_thread([&] {
+        shook = peer.shake_hands() && peer.send("question");
+        heard = peer.read(6);
+    });
+    std::string first;
+    client_hello_reader reader;
+    while (reader.read(first) == client_hello_reader::state::more) {
+        const auto byte = bench.finish(read_one(bench.pair.ours));
+        REQUIRE(byte.size() == 1);
+        first += byte;
+    }
+    CHECK(reader.hello().host == "a.test");
+    auto made = bench.finish(accept_tls(std::move(bench.pair.ours),
+                                        identity_for(known_authority().issue("DNS:a.test")),
+                                        bench.timer,
+                                        steady_now() + test_patience,
+                                        first));
+    REQUIRE(made.has_value());
+    CHECK(made->protocol() == "http/1.1");
+    CHECK(bench.finish(read_exactly(*made, 8)) == "question");
+    CHECK_FALSE(bench.finish(write_text(*made, "answer")));
+    bench.join_running();
+    CHECK(shook);
+    CHECK(heard == "answer");
+}
+
+TEST_CASE("what was read before and is no TLS ends the handshake") {
+    tls_bench bench;
+    const auto made = bench.finish(accept_tls(std::move(bench.pair.ours),
+                                              identity_for(known_authority().issue("DNS:a.test")),
+                                              bench.timer,
+                                              steady_now() + test_patience,
+                                              "GET / HTTP/1.1\r\n\r\n"));
+    REQUIRE(made.has_error());
+    CHECK(made.error().code == failure_code::tls_failed);
 }
 
 TEST_CASE("a record that was tampered with is a reset") {
@@ -263,8 +314,8 @@ TEST_CASE("a server that speaks no TLS, says nothing, or leaves, is named") {
 
 TEST_CASE("without a trust store no connection is made") {
     tls_bench bench;
-    const auto made = bench.finish(
-        connect_tls(std::move(bench.pair.ours), nullptr, "b.test", bench.timer, steady_now() + 1s));
+    const auto made = bench.finish(connect_tls(
+        std::move(bench.pair.ours), nullptr, tls_server{"b.test"}, bench.timer, steady_now() + 1s));
     REQUIRE(made.has_error());
     CHECK(made.error().code == failure_code::internal);
 }

@@ -206,10 +206,10 @@ TEST_CASE("only-if-cached is told so before what stands against asking") {
 }
 
 TEST_CASE("parts that hold all but a gap answer with it; those that hold what is wanted, alone") {
-    auto parts = std::make_shared<cache::stored_response>();
+    auto parts = cache::test::drafted{};
     parts->status = 200;
     parts->head = "HTTP/1.1 200 OK\r\nETag: \"1\"\r\nContent-Length: 10\r\n";
-    cache::index_head(*parts);
+    cache::index_head(parts);
     parts->freshness.response_time = arrival;
     parts->freshness.lifetime = 60s;
     cache::partial_body held;

@@ -130,7 +130,7 @@ TEST_CASE(
     CHECK(named->read.target.host == "B.example");
     CHECK(named->read.url == "//b.example/x?y http://up.example:8080");
 
-    taken nameless{"GET /x HTTP/1.0\r\n\r\n", accelerator};
+    taken nameless{"GET /x HTTP/1.0\r\n\r\n", {accelerator, {}, false}};
     REQUIRE(!nameless.read.refused);
     CHECK(nameless.read.url == "//up.example:8080/x http://up.example:8080");
 }
@@ -265,6 +265,47 @@ TEST_CASE("a tunnel is judged by Via and its own ports") {
     CHECK(judged("a.example:443") == std::nullopt);
     CHECK(judged("a.example:80") == failure_code::port_refused);
     CHECK(judged("a.example:443", "Via: 1.1 me\r\n") == failure_code::loop_detected);
+}
+
+TEST_CASE("an https URL is asked for where nobody on the way reads it, under a key of its own") {
+    const config::access_options access;
+    const std::string text = "GET https://a.example/x HTTP/1.1\r\nHost: a.example\r\n\r\n";
+    const taken seen{text, {forward, access, false}};
+    REQUIRE(seen.read.refused);
+    CHECK(seen.read.refused->code == failure_code::https_absolute_form);
+    const taken unseen{text, {forward, access, true}};
+    REQUIRE(!unseen.read.refused);
+    CHECK(unseen.read.target.secure);
+    CHECK(!unseen.read.https_prefix);
+    CHECK(unseen.read.url == "https://a.example/x");
+    // An accelerator's answer to the same URL is another object: whose Host it is nobody checks.
+    const taken behind{text, {with_tls, access, true}};
+    CHECK(behind.read.url == "https://a.example/x http://up.example:8080");
+}
+
+TEST_CASE("http://HTTPS/ means https for the hosts that are listed") {
+    config::access_options access;
+    access.https_prefix = {{"*.deb.example", {}, {}}, {"b.example", {}, 443}};
+    const auto read = [&](const std::string& url, const config::access_options& by) {
+        return std::make_unique<taken>("GET " + url + " HTTP/1.1\r\nHost: HTTPS\r\n\r\n",
+                                       serve::arrival{forward, by, false});
+    };
+    const auto got = read("http://HTTPS///A.deb.example/p", access);
+    REQUIRE(!got->read.refused);
+    CHECK(got->read.https_prefix);
+    CHECK(got->read.target.secure);
+    CHECK(got->read.url == "https://a.deb.example/p");
+    CHECK(read("http://https/b.example/", access)->read.url == "https://b.example/");
+    CHECK(code_of(read("http://HTTPS///b.example:444/", access)->read.refused) ==
+          failure_code::destination_refused);
+    CHECK(code_of(read("http://HTTPS///deb.example/", access)->read.refused) ==
+          failure_code::destination_refused);
+    CHECK(code_of(read("http://HTTPS/", access)->read.refused) == failure_code::bad_request);
+    // Without a list it is a host like others.
+    const config::access_options none;
+    CHECK(read("http://HTTPS///b.example/", none)->read.url == "http://https///b.example/");
+    const auto plain = read("http://a.example/x", access);
+    CHECK(!plain->read.https_prefix);
 }
 
 TEST_SUITE_END();

@@ -38,9 +38,9 @@ struct taken {
     http::request_head head;
     const request read;
 
-    taken(std::string text, const config::listener& listener)
+    taken(std::string text, const serve::arrival& how)
         : bytes{std::move(text)},
-          read{read_request(parsed(), listener, secret, scratch)} {}
+          read{read_request(parsed(), how, secret, scratch)} {}
     taken(const taken&) = delete;
     taken& operator=(const taken&) = delete;
 
@@ -58,7 +58,9 @@ private:
 inline std::unique_ptr<taken> take(const std::string& line,
                                    const std::string& fields = "Host: a.example\r\n",
                                    const config::listener& listener = forward) {
-    return std::make_unique<taken>(line + " HTTP/1.1\r\n" + fields + "\r\n", listener);
+    static const config::access_options access;
+    return std::make_unique<taken>(line + " HTTP/1.1\r\n" + fields + "\r\n",
+                                   serve::arrival{listener, access});
 }
 
 inline thread::settings settings_with(const config::access_options& access) {

@@ -1,0 +1,140 @@
+#include "proxy/net/pem_file.hpp"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <new>
+#include <openssl/crypto.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+#include <stdexcept>
+#include <sys/stat.h>
+#include <utility>
+
+namespace reprise::proxy::net {
+
+void detail::pem_free::operator()(x509_st* certificate) const noexcept {
+    X509_free(certificate);
+}
+void detail::pem_free::operator()(X509_crl_st* list) const noexcept {
+    X509_CRL_free(list);
+}
+void detail::pem_free::operator()(evp_pkey_st* key) const noexcept {
+    EVP_PKEY_free(key);
+}
+void detail::pem_free::operator()(bio_st* bio) const noexcept {
+    BIO_free(bio);
+}
+
+namespace {
+
+constexpr std::size_t largest_file = 1u << 20;  // a chain takes some kilobytes
+
+/// In place of OpenSSL's own, which asks at the terminal.
+int no_passphrase(char*, int, int, void*) {
+    return -1;
+}
+
+/// The last reading found the end of the file. Its error is gone then.
+bool is_end_of_file() {
+    const auto code = ERR_peek_last_error();
+    if (ERR_GET_LIB(code) != ERR_LIB_PEM || ERR_GET_REASON(code) != PEM_R_NO_START_LINE) {
+        return false;
+    }
+    ERR_clear_error();
+    return true;
+}
+
+}  // namespace
+
+std::string openssl_reason() {
+    const auto code = ERR_peek_last_error();
+    const auto* reason = ERR_reason_error_string(code);
+    ERR_clear_error();
+    return reason != nullptr ? reason : "OpenSSL gives no reason";
+}
+
+pem_file::pem_file(std::string setting, std::string path)
+    : setting_{std::move(setting)},
+      path_{std::move(path)} {
+    const auto cannot = [this](const std::string& why) {
+        return std::runtime_error{setting_ + ": cannot read " + path_ + ": " + why};
+    };
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> in{std::fopen(path_.c_str(), "rbe"),
+                                                             &std::fclose};
+    if (!in) {
+        throw cannot(std::strerror(errno));
+    }
+    struct ::stat found {};
+    open_to_others_ = ::fstat(::fileno(in.get()), &found) != 0 ||
+                      (found.st_mode & (S_IRWXG | S_IRWXO)) != 0;
+    std::setvbuf(in.get(), nullptr, _IONBF, 0);  // no copy that nobody wipes
+    bytes_.resize(largest_file + 1);
+    const auto size = std::fread(bytes_.data(), 1, bytes_.size(), in.get());
+    if (std::ferror(in.get()) != 0) {
+        throw cannot(std::strerror(errno));
+    }
+    if (size > largest_file) {
+        throw cannot("larger than 1 MiB");
+    }
+    bio_.reset(BIO_new_mem_buf(bytes_.data(), static_cast<int>(size)));
+    if (!bio_) {
+        throw std::bad_alloc{};
+    }
+}
+
+pem_file::~pem_file() {
+    OPENSSL_cleanse(bytes_.data(), bytes_.size());
+}
+
+std::vector<certificate_ptr> pem_file::certificates() {
+    ERR_clear_error();
+    std::vector<certificate_ptr> all;
+    all.emplace_back(PEM_read_bio_X509_AUX(bio_.get(), nullptr, no_passphrase, nullptr));
+    if (!all.front()) {
+        throw std::runtime_error{setting_ + ": no PEM certificate in " + path_ + ": " +
+                                 openssl_reason()};
+    }
+    for (;;) {
+        certificate_ptr next{PEM_read_bio_X509(bio_.get(), nullptr, no_passphrase, nullptr)};
+        if (!next) {
+            if (is_end_of_file()) {
+                return all;
+            }
+            throw std::runtime_error{setting_ + ": a further certificate in " + path_ +
+                                     " is not PEM: " + openssl_reason()};
+        }
+        all.push_back(std::move(next));
+    }
+}
+
+std::vector<revocation_list_ptr> pem_file::revocation_lists() {
+    ERR_clear_error();
+    std::vector<revocation_list_ptr> all;
+    for (;;) {
+        revocation_list_ptr next{
+            PEM_read_bio_X509_CRL(bio_.get(), nullptr, no_passphrase, nullptr)};
+        if (!next) {
+            if (!all.empty() && is_end_of_file()) {
+                return all;
+            }
+            throw std::runtime_error{setting_ + ": " + (all.empty() ? "no" : "a further") +
+                                     " PEM revocation list in " + path_ + ": " + openssl_reason()};
+        }
+        all.push_back(std::move(next));
+    }
+}
+
+private_key_ptr pem_file::key() {
+    private_key_ptr found{PEM_read_bio_PrivateKey(bio_.get(), nullptr, no_passphrase, nullptr)};
+    if (!found) {
+        ERR_clear_error();  // what is there depends on which decoder was tried last
+        throw std::runtime_error{setting_ + ": no PEM private key without a passphrase in " +
+                                 path_};
+    }
+    return found;
+}
+
+}  // namespace reprise::proxy::net

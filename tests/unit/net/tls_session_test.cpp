@@ -1,0 +1,158 @@
+// One TLS session by itself, with the other side's OpenSSL on the same thread: each step is seen.
+#include "proxy/net/tls_session.hpp"
+#include "tests/unit/net/tls_bench.hpp"
+
+#include <doctest/doctest.h>
+
+#include <fcntl.h>
+#include <openssl/evp.h>
+#include <openssl/ssl.h>
+#include <optional>
+#include <string>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace reprise::proxy::net::test::of_tls_session_test {
+namespace {
+
+/// A server's session and its client, on two ends of a socket that waits for nothing.
+struct conversation {
+    /// @param read_before  so many bytes of what the client says first are taken from the socket
+    /// before there is a session, and given to it
+    explicit conversation(const tls_identity_ptr& server,
+                          int version = TLS1_3_VERSION,
+                          std::size_t read_before = 0) {
+        REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) == 0);
+        SSL_set_max_proto_version(client, version);
+        SSL_set_fd(client, ends[1]);
+        SSL_set_connect_state(client);
+        if (read_before > 0) {
+            CHECK(SSL_do_handshake(client) != 1);
+            first.resize(read_before);
+            const auto got = ::recv(ends[0], first.data(), first.size(), 0);
+            first.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+        }
+        ours.emplace(server->begin(), ends[0], first);
+    }
+    ~conversation() {
+        ours.reset();
+        SSL_free(client);
+        SSL_CTX_free(context);
+        ::close(ends[0]);
+        ::close(ends[1]);
+    }
+    conversation(const conversation&) = delete;
+    conversation& operator=(const conversation&) = delete;
+
+    /// One turn of each side; true: both are done.
+    bool turn() {
+        const bool far = SSL_do_handshake(client) == 1;
+        near = near || ours->shake_hands() == tls_session::handshake::done;
+        return far && near;
+    }
+    void shake_hands() {
+        for (int turns = 0; turns < 10; ++turns) {
+            if (turn()) {
+                return;
+            }
+        }
+        FAIL("no handshake");
+    }
+    void say(std::string_view text) {
+        const asio::const_buffer part{text.data(), text.size()};
+        error_code error;
+        CHECK(ours->write({&part, 1}, error) == text.size());
+        CHECK_FALSE(error);
+    }
+    std::string hear() {
+        char block[1024];
+        const int got = SSL_read(client, block, sizeof block);
+        return {block, static_cast<std::size_t>(got > 0 ? got : 0)};
+    }
+
+    int ends[2] = {-1, -1};
+    std::string first;
+    SSL_CTX* context = SSL_CTX_new(TLS_client_method());
+    SSL* client = SSL_new(context);
+    std::optional<tls_session> ours;
+    bool near = false;
+};
+
+tls_identity_ptr some_identity() {
+    return identity_for(known_authority().issue("DNS:a.test"));
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("net/tls_session");
+
+TEST_CASE("after a handshake neither half of the key exchange is left") {
+    for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+        CAPTURE(version);
+        conversation one{some_identity(), version};
+        one.shake_hands();
+        for (const bool own : {true, false}) {
+            CAPTURE(own);
+            EVP_PKEY* key = nullptr;
+            const bool there = (own ? SSL_get_tmp_key(one.ours->ssl(), &key)
+                                    : SSL_get_peer_tmp_key(one.ours->ssl(), &key)) == 1;
+            unsigned char* encoded = nullptr;
+            CHECK((!there || EVP_PKEY_get1_encoded_public_key(key, &encoded) == 0));
+            OPENSSL_free(encoded);
+            EVP_PKEY_free(key);
+        }
+        one.say("hello");
+        CHECK(one.hear() == "hello");
+    }
+}
+
+TEST_CASE(
+    "sessions of a thread share what stands between OpenSSL and a socket, and nothing mixes") {
+    const auto server = some_identity();
+    conversation one{server};
+    conversation other{server};
+    CHECK(SSL_get_rbio(one.ours->ssl()) == SSL_get_rbio(other.ours->ssl()));
+    bool done[2] = {false, false};
+    for (int turns = 0; turns < 10 && !(done[0] && done[1]); ++turns) {
+        done[0] = one.turn();
+        done[1] = other.turn();
+        if (turns == 0) {
+            conversation gone{server};  // leaves in the middle of its own
+            CHECK_FALSE(gone.turn());
+        }
+    }
+    REQUIRE(done[0]);
+    REQUIRE(done[1]);
+    one.say("one");
+    other.say("other");
+    CHECK(other.hear() == "other");
+    CHECK(one.hear() == "one");
+}
+
+TEST_CASE("what was read of a connection before comes first, wherever it was cut") {
+    const auto server = some_identity();
+    for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+        const auto hello = conversation{server, version, 1 << 14}.first.size();
+        REQUIRE(hello > 100);
+        for (std::size_t cut = 1; cut <= hello; cut += cut < 12 ? 1 : 13) {
+            CAPTURE(version);
+            CAPTURE(cut);
+            conversation one{server, version, cut};
+            REQUIRE(one.first.size() == cut);
+            one.shake_hands();
+            one.say("hello");
+            CHECK(one.hear() == "hello");
+            CHECK(SSL_write(one.client, "question", 8) == 8);
+            char heard[32];
+            error_code error;
+            CHECK(one.ours->read(asio::buffer(heard), error) == 8);
+            CHECK_FALSE(error);
+            CHECK(one.ours->must_wait());  // the socket has been asked by now
+        }
+        conversation whole{server, version, hello};
+        whole.shake_hands();
+    }
+}
+
+TEST_SUITE_END();
+}  // namespace reprise::proxy::net::test::of_tls_session_test
