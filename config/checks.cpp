@@ -121,10 +121,10 @@ void check_options(const options& into, const given& members, const place& here)
              "listeners[" + index + ']',
              here.member("listeners").element(i).member("address"));
     }
-    // What is asked for by https is tunnelled, unless TLS ends here.
+    // An accelerator without TLS is asked for nothing by https.
     const bool sees_https = std::any_of(
         into.listeners.begin(), into.listeners.end(), [](const listener& one) {
-            return one.mode == listener_mode::accelerator && one.tls;
+            return one.mode == listener_mode::forward || one.tls;
         });
     if (!sees_https && members.is_sound("admission") && members.is_sound("listeners")) {
         for (std::size_t i = 0; i < into.admission.rules.size(); ++i) {
@@ -134,7 +134,7 @@ void check_options(const options& into, const given& members, const place& here)
                     .element(i)
                     .member("url")
                     .wrong(in_quotes(into.admission.rules[i].url) +
-                           " can never match: https is tunnelled, and no accelerator has tls");
+                           " can never match: no listener is asked for https");
             }
         }
     }
@@ -161,6 +161,14 @@ void check_options(const options& into, const given& members, const place& here)
                            std::to_string(*port) + " is not in access.request_ports");
             }
         }
+    }
+    if (into.peering.never_direct && members.is_sound("peering") && members.is_sound("peers") &&
+        std::none_of(into.peers.begin(), into.peers.end(), [](const peer_options& one) {
+            return one.kind == peer_kind::parent;
+        })) {
+        here.member("peering")
+            .member("never_direct")
+            .wrong("leaves no way out: no peer is a parent (\"kind\": \"parent\")");
     }
     if (into.admin.address && members.is_sound("admin")) {
         take(*into.admin.address, "admin", here.member("admin").member("address"));

@@ -63,6 +63,11 @@ void check_peer(const peer_options& into, const given& members, const place& her
             .wrong("belongs to siblings: what a parent fetches is nowhere "
                    "near, so it is stored here like an origin's");
     }
+    if (!into.credentials_file.empty() && members.is_sound("credentials_file") &&
+        members.is_sound("kind") && into.kind != peer_kind::parent) {
+        here.member("credentials_file")
+            .wrong("belongs to parents: siblings know each other by digest.secret_file");
+    }
 }
 
 object_table<peer_options> peer_table() {
@@ -116,6 +121,13 @@ object_table<peer_options> peer_table() {
                   live,
                   "Whether what this sibling answers is never stored here too. True holds more "
                   "different objects in the fleet; each use costs a round trip again."),
+            value("credentials_file",
+                  &peer_options::credentials_file,
+                  path_or_off(),
+                  live,
+                  "A file with user:password on one line, which this parent alone is sent "
+                  "(Proxy-Authorization: Basic). Read at the start and on a reload; nobody else "
+                  "should be able to read it. With a parent of http it passes in the clear."),
             value("refresh",
                   &peer_options::refresh,
                   time_between(1s, 24h),
@@ -214,6 +226,14 @@ object_table<peering_options> peering_table() {
               "work. A sibling that answers later than origins do by more than this is asked less "
               "often. Longer where origins are metered or easily overloaded, 0 where time alone "
               "counts."),
+        value("never_direct",
+              &peering_options::never_direct,
+              yes_or_no(),
+              live,
+              "Whether parents are the only way out, as with Squid's never_direct: no origin is "
+              "connected to, and none of their names is looked up, but for the upstreams of "
+              "accelerators. CONNECT goes through a parent too. While no parent can be reached "
+              "what is not stored is a 503; false asks origins then."),
     }};
 }
 

@@ -34,8 +34,12 @@ void fetch_order::validate_nothing() noexcept {
     }
 }
 
-std::string wire_of(
-    const fetch_order& o, next_hop to, bool validate, std::string_view pseudonym, wall_time now) {
+std::string wire_of(const fetch_order& o,
+                    next_hop to,
+                    bool validate,
+                    std::string_view pseudonym,
+                    wall_time now,
+                    std::string_view credentials) {
     http::request_options options;
     options.via = pseudonym;
     options.client_address = o.client_address;
@@ -55,6 +59,9 @@ std::string wire_of(
     std::string extra;
     if (to == next_hop::sibling) {
         extra = "Cache-Control: only-if-cached\r\n";
+    }
+    if (!credentials.empty()) {
+        http::append_field_line(extra, "Proxy-Authorization", credentials);
     }
     if (validate) {
         const auto stored = o.validating();
@@ -82,6 +89,8 @@ std::string wire_of(
     }
     options.extra = extra;
     std::string wire;
+    wire.reserve(o.request->bytes.size() + extra.size() + pseudonym.size() +
+                 o.client_address.size() + 128);
     http::append_request_head(wire, o.request->head, o.destination, options);
     return wire;
 }

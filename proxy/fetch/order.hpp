@@ -72,9 +72,10 @@ struct fetch_order {
     std::string connect_host;  ///< as the resolver is asked
     std::uint16_t connect_port = 80;
     bool exempt = false;            ///< a configured upstream
+    bool secure = false;            ///< over TLS
     std::string_view told_scheme;   ///< by an accelerator: how its client came
     bool may_ask_siblings = false;  ///< for all of it, or what the client's Range says
-    bool may_use_parents = false;
+    bool may_use_peers = false;
     std::string client_address;
     net::share_holder charged_to;  ///< of the connections that it takes
     http::request_directives asked;
@@ -83,6 +84,7 @@ struct fetch_order {
     filter::key_hash key;
     std::string url;                 ///< the primary key's text
     std::size_t pending_sights = 0;  ///< of another fetch of this key, under way
+    bool inside = false;             ///< it came in an opened tunnel
     bool listed = false;             ///< in the collapse table
     bool is_get = false;
     bool may_store = false;       ///< its response may enter the store at all
@@ -93,6 +95,22 @@ struct fetch_order {
     bool head_is_http10 = false;  ///< the client speaks 1.0: no Expect
     cache::admission_choice_for admission;
 
+    /// What an https URL asks for no parent is told: one only leads to its origin, where nothing
+    /// else does.
+    [[nodiscard]] bool may_use_parents() const noexcept {
+        return may_use_peers && (!secure || now_settings->options.peering.never_direct);
+    }
+    /// An https URL's own origin, not an accelerator's upstream.
+    [[nodiscard]] bool is_for_https_url() const noexcept { return secure && !exempt; }
+    [[nodiscard]] http::storing_rules storing() const noexcept {
+        auto rules = now_settings->storing;
+        rules.cookie_needs_leave = inside;
+        return rules;
+    }
+    /// Where its origin is connected to. A view into this.
+    [[nodiscard]] net::origin_address origin() const noexcept {
+        return {connect_host, connect_port, exempt, secure};
+    }
     template <class Kind>
     [[nodiscard]] const Kind* as() const noexcept {
         return std::get_if<Kind>(&what);
@@ -113,11 +131,13 @@ enum class next_hop : std::uint8_t { origin, parent, sibling };
 
 /// The request's head as `to` is asked: what the client sent, but for what the order's kind puts in
 /// its place.
-/// @param validate  by the validators of order.validating(), which is not null
+/// @param validate     by the validators of order.validating(), which is not null
+/// @param credentials  Proxy-Authorization's value, for a parent; empty: none
 [[nodiscard]] std::string wire_of(const fetch_order& order,
                                   next_hop to,
                                   bool validate,
                                   std::string_view pseudonym,
-                                  wall_time now);
+                                  wall_time now,
+                                  std::string_view credentials = {});
 
 }  // namespace reprise::proxy::fetch

@@ -3,11 +3,13 @@
 #include "proxy/base/log.hpp"
 #include "proxy/http/error_page.hpp"
 #include "proxy/http/forwarding.hpp"
+#include "proxy/net/known_refusal.hpp"
+#include "proxy/net/way_through.hpp"
+#include "proxy/peer/parent_health.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/steady_timer.hpp>
 
-#include <algorithm>
 #include <utility>
 
 // One after another, and siblings beside the others once their budget is over.
@@ -34,20 +36,11 @@ awaitable<attempt<net::origin_lease>> dial_for(thread::worker& w,
 
 }  // namespace
 
-// A peer connects from where it stands, and judges by its own settings if at all. What this machine
-// itself knows to be refused is left to no peer: the dial refuses it, and says why. Where a name
-// leads that must be looked up is the peer's business.
+// What this machine itself knows to be refused is left to no peer: the dial refuses it, and says
+// why.
 bool sources::may_leave_to_peers() const {
     const auto& o = order_;
-    const auto& guard = *o.now_settings->guard;
-    if (net::judge_literal(guard, o.connect_host, o.connect_port)) {
-        return false;
-    }
-    const auto local = w_.names.local(o.connect_host);
-    return !local || std::any_of(local->begin(), local->end(), [&](const auto& address) {
-        return guard.check(o.connect_host, address, o.connect_port) ==
-               net::destination_verdict::allowed;
-    });
+    return !net::known_refusal(*o.now_settings->guard, w_.names, o.connect_host, o.connect_port);
 }
 
 const filter::key_hash& sources::peer_key() {
@@ -60,15 +53,20 @@ const filter::key_hash& sources::peer_key() {
 // Which peers may be asked, and in which order.
 void sources::find_peers() {
     auto& o = order_;
-    if (!w_.peers || !(o.may_ask_siblings || o.may_use_parents) || !may_leave_to_peers()) {
+    if (!w_.peers || !(o.may_ask_siblings || o.may_use_parents()) || !may_leave_to_peers()) {
         return;
     }
     book_ = w_.peers->book;
-    if (o.may_ask_siblings) {
+    // An https URL travels over TLS alone, to those who share the secret that its digests have.
+    if (o.may_ask_siblings && (!o.secure || w_.common.peers->secret().has_file())) {
         ask_siblings();
     }
-    if (o.may_use_parents && book_->choice) {
-        parents_ = book_->choice->order(peer_key(), steady_now());
+    if (o.may_use_parents() && book_->choice) {
+        // One parent leads to all of an https origin, so that connections through it are kept.
+        const auto key = o.secure ? w_.common.peers->key_of(o.connect_host + ':' +
+                                                            std::to_string(o.connect_port))
+                                  : peer_key();
+        parents_ = book_->choice->order(key, steady_now());
         parent_at_ = 0;
     }
 }
@@ -77,8 +75,14 @@ void sources::find_peers() {
 void sources::ask_siblings() {
     auto& o = order_;
     w_.common.peers->note_miss(o.url.size());
-    const auto whom = w_.peers->siblings.find(o.url, peer_key(), steady_now());
+    auto whom = w_.peers->siblings.find(o.url, peer_key(), steady_now());
     w_.peers->siblings.rest();
+    if (o.secure) {
+        whom.keep_if([this](std::uint8_t slot) {
+            const auto& one = book_->siblings[slot];
+            return one && one->https;
+        });
+    }
     if (whom.empty()) {
         return;
     }
@@ -163,46 +167,73 @@ const peer::known_peer* sources::parent() const noexcept {
     return parent_at_ < parents_.size() ? &book_->parents[parents_[parent_at_]] : nullptr;
 }
 
-// The parent in hand has failed at what began then; that all connections to it, or this client's,
-// are in use is no failure of the parent.
 void sources::blame_parent(steady_time begun, const failure& why) {
-    if (why.code != failure_code::origin_connection_limit &&
-        why.code != failure_code::client_share_used &&
-        book_->choice->failed(parents_[parent_at_], begun, steady_now())) {
-        log::warn("peers: ",
-                  parent()->name,
-                  ": a parent that is gone around from now on: ",
-                  facts_of(why.code).name,
-                  why.detail.empty() ? "" : ": ",
-                  why.detail);
-    }
+    peer::note_parent_failed(*book_, parents_[parent_at_], begun, why);
 }
 
-// False: it was the origin itself.
+// The settings leave parents as the only way out, and this goes to no upstream of theirs.
+bool sources::never_direct() const {
+    return order_.now_settings->options.peering.never_direct && !order_.exempt;
+}
+
+// What stands against asking anybody at all: none; a parent is in hand, or the origin may be asked.
+trouble sources::lacks_way_out() const {
+    if (!never_direct() || parent() != nullptr) {
+        return std::nullopt;
+    }
+    auto refused = net::known_refusal(
+        *order_.now_settings->guard, w_.names, order_.connect_host, order_.connect_port);
+    return refused ? std::move(refused)
+                   : failure{failure_code::no_parent, "no parent is known now"};
+}
+
+// What is told where the parent in hand was the last that could be asked.
+failure sources::told_of_parent(failure why) const {
+    return never_direct() && parent() != nullptr && !leads_through()
+               ? net::parent_not_reached(parent()->name, std::move(why))
+               : std::move(why);
+}
+
+// The parent in hand makes a connection to the origin, and the request is not for its eyes.
+bool sources::leads_through() const {
+    return parent() != nullptr && order_.secure;
+}
+
+// False: it was the last that may be asked, or has done its part.
 bool sources::try_next_parent(steady_time begun, const failure& why) {
-    if (parent() == nullptr) {
+    if (parent() == nullptr || (leads_through() && why.code != failure_code::no_parent)) {
         return false;
     }
     blame_parent(begun, why);
+    if (never_direct() && parent_at_ + 1 == parents_.size()) {
+        return false;
+    }
     ++parent_at_;
     return true;
 }
 
 void sources::note_parent_answered() {
-    if (http::is_own_loop(here_.came.head.status, here_.came.head.fields, w_.common.pseudonym)) {
+    if (leads_through()) {
+        peer::note_parent_works(*book_, parents_[parent_at_]);  // whatever the origin says
+    } else if (http::is_own_loop(
+                   here_.came.head.status, here_.came.head.fields, w_.common.pseudonym)) {
         // For those to come: this body is on its way.
         blame_parent(here_.came.sent, failure{failure_code::loop_detected, ""});
-    } else if (here_.came.head.status != 508 && book_->choice->succeeded(parents_[parent_at_])) {
+    } else if (here_.came.head.status != 508) {
         // After a 508 from another node's loop the parent has not recovered.
-        log::info("peers: ", parent()->name, ": a parent that answers again");
+        peer::note_parent_works(*book_, parents_[parent_at_]);
     }
 }
 
 net::origin_address sources::address() const {
     const auto* via = parent();
+    if (leads_through()) {
+        auto to = order_.origin();
+        to.through = via->way;
+        return to;
+    }
     return via != nullptr ? net::origin_address{via->host, via->port, true, via->https}
-                          : net::origin_address{
-                                order_.connect_host, order_.connect_port, order_.exempt, false};
+                          : order_.origin();
 }
 
 // False: there is none to whoever is asked next.
@@ -262,12 +293,15 @@ awaitable<trouble> sources::connect(bool fresh_only) {
             co_return std::nullopt;
         }
         if (at_.is_overtaken() || !try_next_parent(begun, leased.error())) {
-            co_return leased.error();
+            co_return told_of_parent(std::move(leased.error()));
         }
     }
 }
 
 awaitable<trouble> sources::connect_and_send(bool fresh_only) {
+    if (auto nowhere = lacks_way_out()) {
+        co_return nowhere;
+    }
     if (!take_idle(fresh_only)) {
         auto wrong = co_await connect(fresh_only);
         if (wrong) {
@@ -281,12 +315,23 @@ awaitable<trouble> sources::connect_and_send(bool fresh_only) {
         here_.lease.give_back();
         co_return failure{failure_code::origin_closed, "every client has left"};
     }
+    if (order_.inside && here_.lease.socket().was_asked_for_certificate()) {
+        // Who the client is may be what its answer hangs on.
+        here_.lease.close();
+        co_return failure{failure_code::tls_client_certificate, ""};
+    }
     at_.begin_reading();
     here_.came.requested = wall_now();
     here_.came.resident_requested = resident_now();
     here_.came.sent = steady_now();
-    const auto to = parent() != nullptr ? next_hop::parent : next_hop::origin;
-    const auto wire = wire_of(order_, to, validate_, w_.common.pseudonym, here_.came.requested);
+    const auto* via = parent();
+    const auto to = via != nullptr && !leads_through() ? next_hop::parent : next_hop::origin;
+    const auto wire = wire_of(order_,
+                              to,
+                              validate_,
+                              w_.common.pseudonym,
+                              here_.came.requested,
+                              to == next_hop::parent ? via->way->credentials : std::string_view{});
     const auto left = at_.send_now(wire);
     if (!left.empty()) {
         co_await at_.send(left);
@@ -311,6 +356,7 @@ awaitable<trouble> sources::find(bool validate) {
         }
     }
     auto end = co_await ask_origins();
+    note_certificate_request(end);
     if (end.what == head_end::kind::got) {
         if (at_.rivals) {
             std::exchange(at_.rivals, nullptr)->abandon(sibling_query::reason::outrun);
@@ -349,6 +395,20 @@ void sources::stop_asking() {
     end_asking(peer::asking_end::failed);
 }
 
+// A host that would know its clients is not asked in their place: they are left to it.
+void sources::note_certificate_request(const head_end& end) const {
+    if (!order_.inside || end.what != head_end::kind::failed ||
+        end.why.code != failure_code::tls_client_certificate) {
+        return;
+    }
+    if (w_.common.refusals.note_host(order_.connect_host, steady_now())) {
+        log::info("intercept: ",
+                  order_.connect_host,
+                  " asks its clients for a certificate; its tunnels are passed on for an hour, and "
+                  "always if intercept.except names it");
+    }
+}
+
 // The parents in their order, and then the origin, until one answers.
 awaitable<head_end> sources::ask_origins() {
     using kind = head_end::kind;
@@ -368,16 +428,26 @@ awaitable<head_end> sources::ask_origins() {
         const bool silent = end.what == kind::failed && !here_.any_byte && o.retryable &&
                             !into_.abandoned() && !at_.is_overtaken();
         const bool returned =
-            end.what == kind::got && parent() != nullptr &&
+            end.what == kind::got && parent() != nullptr && !leads_through() &&
             http::is_own_loop(here_.came.head.status, here_.came.head.fields, w_.common.pseudonym);
         if (returned) {
             end.why = failure{failure_code::loop_detected,
                               "what it is asked comes back to this instance, " +
                                   w_.common.pseudonym};
         }
+        if (end.what == kind::got && parent() != nullptr && !leads_through() &&
+            here_.came.head.status == 407) {
+            // It is us whom the parent does not know: our client has nothing to say to it.
+            end = {kind::failed,
+                   failure{failure_code::parent_refused,
+                           parent()->name + " answered with 407: see peers[].credentials_file"}};
+        }
         // What came back has reached no origin, so that any method may be sent again.
         const bool again = silent || (returned && !order_.body());
         if (!again || !try_next_parent(here_.came.sent, end.why)) {
+            if (silent && end.why.code == failure_code::origin_closed) {
+                end.why = told_of_parent(std::move(end.why));
+            }
             co_return end;
         }
         at_.let_go();

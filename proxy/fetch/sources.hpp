@@ -1,7 +1,8 @@
 #pragma once
 // Who is asked for a response: siblings that probably have it, a parent, the origin.
 //
-//     siblings ──none has it──> parents, by rendezvous hashing ──all down──> origin
+//     siblings ──none has it──> parents, by rendezvous hashing ──all down──> origin, but with
+//         │                                                                  peering.never_direct
 //         └──peering.budget is over──> parent or origin too; the first good answer wins
 //
 // Threads   its fetch's.
@@ -55,6 +56,11 @@ private:
     [[nodiscard]] awaitable<trouble> connect_and_send(bool fresh_only);
     void blame_parent(steady_time begun, const failure& why);
     void note_parent_answered();
+    void note_certificate_request(const head_end& end) const;
+    [[nodiscard]] bool never_direct() const;
+    [[nodiscard]] bool leads_through() const;
+    [[nodiscard]] trouble lacks_way_out() const;
+    [[nodiscard]] failure told_of_parent(failure why) const;
     [[nodiscard]] bool try_next_parent(steady_time begun, const failure& why);
 
     thread::worker& w_;

@@ -25,6 +25,24 @@ upstream::upstream(thread::worker& w, std::shared_ptr<fetch_order> order)
              {.stalled = [this] { control->interrupt(); }, .over = [this] { await_head_anew(); }}} {
 }
 
+namespace {
+// The list of a head's lines grows once on a thread, not for each response. One is enough: most
+// responses are read in one turn of the loop.
+std::vector<http::field>& spare_lines() {
+    static thread_local std::vector<http::field> one;
+    return one;
+}
+constexpr std::size_t most_spare_lines = 64;
+}  // namespace
+
+upstream::~upstream() {
+    auto& lines = from.came.head.fields;
+    if (lines.capacity() <= most_spare_lines && lines.capacity() > spare_lines().capacity()) {
+        lines.clear();
+        lines.swap(spare_lines());
+    }
+}
+
 void upstream::let_go() {
     control->reading = nullptr;
     from.lease.close();
@@ -180,6 +198,9 @@ awaitable<head_end> upstream::read_head() {
     for (;;) {
         if (!buffer.empty()) {
             from.any_byte = true;
+            if (head.fields.capacity() == 0) {
+                head.fields.swap(spare_lines());
+            }
             const auto parsed = http::parse_response_head(buffer.data(), head, limits, resume);
             if (parsed.state == http::head_state::bad) {
                 if (from.lease.reused()) {
@@ -216,7 +237,7 @@ awaitable<head_end> upstream::read_head() {
 }
 
 // Nothing more comes before the head is whole.
-head_end upstream::no_head() const {
+head_end upstream::no_head() {
     using kind = head_end::kind;
     const auto failed = [](failure_code code, std::string why) {
         return head_end{kind::failed, failure{code, std::move(why)}};
@@ -239,6 +260,9 @@ head_end upstream::no_head() const {
     }
     if (into_.abandoned()) {
         return failed(failure_code::origin_closed, "every client has left");
+    }
+    if (from.lease.socket().was_asked_for_certificate()) {
+        return failed(failure_code::tls_client_certificate, "it closed the connection");
     }
     if (from.any_byte) {
         return failed(failure_code::origin_closed,

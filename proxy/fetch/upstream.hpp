@@ -6,6 +6,7 @@
 // Threads   its fetch's.
 
 #include "proxy/base/failure.hpp"
+#include "proxy/base/recycled.hpp"
 #include "proxy/fetch/order.hpp"
 #include "proxy/fetch/sibling_query.hpp"
 #include "proxy/fetch/source.hpp"
@@ -53,6 +54,9 @@ public:
 
     /// @pre w outlives it
     upstream(thread::worker& w, std::shared_ptr<fetch_order> order);
+    ~upstream();
+    upstream(const upstream&) = delete;
+    upstream& operator=(const upstream&) = delete;
 
     source from;  ///< the connection in hand
     /// Siblings that are asked meanwhile: an answer of theirs ends what is read from another.
@@ -60,7 +64,7 @@ public:
     /// Notified when a fetch has room again, a sibling has answered, or a connection was made.
     net::wakeup ready;
     net::deadline patience;
-    const std::shared_ptr<stop_control> control = std::make_shared<stop_control>();
+    const std::shared_ptr<stop_control> control = std::allocate_shared<stop_control>(recycled<stop_control>{});
 
     [[nodiscard]] bool is_overtaken() const noexcept { return rivals && rivals->has_answer(); }
     /// The connection in `from` is read from now on.
@@ -95,7 +99,7 @@ public:
 
 private:
     void head_is_out();
-    [[nodiscard]] head_end no_head() const;
+    [[nodiscard]] head_end no_head();
     [[nodiscard]] trouble pass_interim(unsigned count);
     void begin_upload();
     void await_head_anew();

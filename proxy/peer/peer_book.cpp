@@ -18,6 +18,29 @@ const config::peer_options* entry_of(std::span<const config::peer_options> peers
     return at == peers.end() ? nullptr : &*at;
 }
 
+// The same object as before where it says the same: connections are kept by it.
+net::way_ptr way_of(const config::peer_options& parent,
+                    const parent_credentials& credentials,
+                    std::string_view node,
+                    const peer_book* before) {
+    auto at = place_of(parent.url);
+    const auto known = credentials.find(parent.name);
+    net::way_through way{.name = parent.name,
+                         .host = std::move(at.host),
+                         .port = at.port,
+                         .tls = at.https,
+                         .credentials = known == credentials.end() ? "" : known->second,
+                         .via = "1.1 " + std::string{node}};
+    if (before != nullptr) {
+        for (const auto& one : before->parents) {
+            if (*one.way == way) {
+                return one.way;
+            }
+        }
+    }
+    return std::make_shared<const net::way_through>(std::move(way));
+}
+
 }  // namespace
 
 bool peer_book::is_peer(const asio::ip::address& client, bool squid) const noexcept {
@@ -39,6 +62,8 @@ bool peer_book::is_listener(const asio::ip::address& at, std::uint16_t port) con
 }
 
 std::shared_ptr<const peer_book> make_book(std::span<const config::peer_options> peers,
+                                           const parent_credentials& credentials,
+                                           std::string_view node,
                                            std::span<const followed> siblings,
                                            std::vector<peer_address> addresses,
                                            sibling_table& table,
@@ -71,7 +96,8 @@ std::shared_ptr<const peer_book> make_book(std::span<const config::peer_options>
                                  .https = at.https,
                                  .squid = entry.protocol == config::peer_protocol::squid,
                                  .proxy_only = entry.proxy_only,
-                                 .timeout = entry.timeout});
+                                 .timeout = entry.timeout,
+                                 .way = way_of(entry, credentials, node, before)});
         names.push_back(entry.name);
     }
     if (!names.empty()) {

@@ -4,6 +4,8 @@
 
 #include "config/options.hpp"
 #include "proxy/net/asio.hpp"
+#include "proxy/net/way_through.hpp"
+#include "proxy/peer/credentials.hpp"
 #include "proxy/peer/digest_fetch.hpp"
 #include "proxy/peer/parents.hpp"
 
@@ -13,6 +15,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace reprise::proxy::peer {
@@ -26,6 +29,7 @@ struct known_peer {
     bool squid = false;
     bool proxy_only = false;  ///< what it answers is never stored here
     std::chrono::milliseconds timeout{300};
+    net::way_ptr way{};  ///< of a parent: connections through it; null: a sibling
 };
 
 /// An address that requests of a peer come from.
@@ -52,9 +56,12 @@ struct peer_book {
 };
 
 /// The book of these settings, siblings as `followed` and addressed as `addresses` say. Slots are
-/// those of `table`. `before`: its parents' state goes on where they are the same; may be null.
+/// those of `table`. `node`: this instance's name in Via. `before`: its parents' state goes on where
+/// they are the same, and so do connections through them; may be null.
 [[nodiscard]] std::shared_ptr<const peer_book> make_book(
     std::span<const config::peer_options> peers,
+    const parent_credentials& credentials,
+    std::string_view node,
     std::span<const followed> siblings,
     std::vector<peer_address> addresses,
     sibling_table& table,

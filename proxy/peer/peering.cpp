@@ -128,6 +128,7 @@ void peering::begin(asio::io_context& home,
                     net::origin_pool& pool,
                     const config::options& options,
                     std::function<void(book_ptr)> publish) {
+    auto credentials = load_all_credentials(options.peers);
     fetcher_ = std::make_unique<peer::digest_fetcher>(
         peer::follow_context{.io = home,
                              .timer = timer,
@@ -138,8 +139,9 @@ void peering::begin(asio::io_context& home,
                              .seen = shares() ? &seen_elsewhere_ : nullptr,
                              .node = node_,
                              .random = random_word});
-    auto found = [this, publish = std::move(publish)](std::vector<peer::followed> siblings,
-                                                      std::vector<peer::peer_address> addresses) {
+    publish_ = std::move(publish);
+    auto found = [this](std::vector<peer::followed> siblings,
+                        std::vector<peer::peer_address> addresses) {
         if (siblings.size() > filter::sibling_index::capacity) {
             log::warn("peers: ",
                       siblings.size(),
@@ -148,19 +150,31 @@ void peering::begin(asio::io_context& home,
                       " are followed, the others are not asked");
         }
         fetcher_->follow(siblings);
-        book_ = peer::make_book(peers_, siblings, std::move(addresses), table_, book_.get());
-        publish(book_);
+        siblings_ = std::move(siblings);
+        addresses_ = std::move(addresses);
+        publish_book();
     };
     discovery_ = std::make_unique<peer::sibling_discovery>(home, names, std::move(found));
-    adopt(options);
+    adopt(options, std::move(credentials));
     keeper_ = std::thread{[this] { keep(); }};
     ::pthread_setname_np(keeper_.native_handle(), "digest");
 }
 
-void peering::adopt(const config::options& options) {
+void peering::adopt(const config::options& options, parent_credentials credentials) {
     table_.set_hit_worth(options.peering.hit_worth);
     peers_ = options.peers;
+    credentials_ = std::move(credentials);
+    const auto before = book_;
     discovery_->follow(options.peers, shares());
+    if (book_ == before) {  // siblings and addresses are as they were; parents need not be
+        publish_book();
+    }
+}
+
+void peering::publish_book() {
+    book_ = peer::make_book(
+        peers_, credentials_, node_, siblings_, addresses_, table_, book_.get());
+    publish_(book_);
 }
 
 void peering::leave() {

@@ -71,6 +71,8 @@ public:
     /// Begins to follow the siblings, on the loop of these, and to publish. `publish` hears each
     /// new book, on that loop; the first, with the peers whose addresses are in the settings, from
     /// within this call.
+    /// Reads peers[].credentials_file.
+    /// @throws std::runtime_error naming the setting and what is wrong with the file
     /// @pre the home loop does not run yet
     void begin(asio::io_context& home,
                net::deadlines& timer,
@@ -78,8 +80,8 @@ public:
                net::origin_pool& pool,
                const config::options& options,
                std::function<void(book_ptr)> publish);
-    /// Other peers. Home loop.
-    void adopt(const config::options& options);
+    /// Other peers, and what its parents are told of who this is. Home loop.
+    void adopt(const config::options& options, parent_credentials credentials);
     /// Ends what runs on the home loop. Home loop.
     void leave();
     /// Ends the threads. @pre the home loop still exists, and runs no more
@@ -137,6 +139,7 @@ private:
     void keep();
     void tick();
     void warn_of_namesakes();
+    void publish_book();
 
     const peer::fleet_secret secret_;
     const std::string node_;
@@ -154,7 +157,12 @@ private:
     // The home loop's.
     std::unique_ptr<peer::digest_fetcher> fetcher_;
     std::unique_ptr<peer::sibling_discovery> discovery_;
+    // The home loop's: what the book is made of.
     std::vector<config::peer_options> peers_;
+    parent_credentials credentials_;
+    std::vector<followed> siblings_;
+    std::vector<peer_address> addresses_;
+    std::function<void(book_ptr)> publish_;
     book_ptr book_;
 
     std::array<std::atomic<std::uint64_t>, peer::answered_count> answers_{}, answer_bytes_{};

@@ -15,6 +15,7 @@
 #include "proxy/base/clock.hpp"
 #include "proxy/peer/benefit.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -37,6 +38,13 @@ struct candidates {
     [[nodiscard]] const std::uint8_t* begin() const noexcept { return slots.data(); }
     [[nodiscard]] const std::uint8_t* end() const noexcept { return slots.data() + count; }
     [[nodiscard]] bool empty() const noexcept { return count == 0; }
+    /// Those for which `wanted(slot)` is true stay, in their order.
+    template <class Predicate>
+    void keep_if(Predicate wanted) {
+        const auto last = std::remove_if(
+            slots.begin(), slots.begin() + count, [&](auto slot) { return !wanted(slot); });
+        count = static_cast<std::size_t>(last - slots.begin());
+    }
 };
 
 class sibling_table {

@@ -75,6 +75,30 @@ TEST_SUITE("config/peer_settings") {
                   .starts_with("peers[0].proxy_only: belongs to siblings"));
     }
 
+    TEST_CASE("credentials are for parents") {
+        CHECK(mistake_of(peers(R"({ "name": "b", "url": "http://b:1",
+                                    "credentials_file": "/c" })"))
+                  .starts_with("peers[0].credentials_file: belongs to parents"));
+        CHECK(mistake_of(peers(R"({ "dns": "b.example", "credentials_file": "/c" })"))
+                  .starts_with("peers[0].credentials_file: belongs to parents"));
+        CHECK(good(peers(R"({ "name": "b", "url": "http://b:1", "credentials_file": "off" })"))
+                  .peers[0]
+                  .credentials_file.empty());
+    }
+
+    TEST_CASE("a way out through parents needs a parent") {
+        const std::string through = R"(, "peering": { "never_direct": true } })";
+        const auto with = [&](const std::string& list) {
+            return R"({ "peers": [)" + list + "]" + through;
+        };
+        CHECK(mistake_of(R"({ "peering": { "never_direct": true } })")
+                  .starts_with("peering.never_direct: leaves no way out"));
+        CHECK(mistake_of(with(R"({ "name": "b", "url": "http://b:1" })"))
+                  .starts_with("peering.never_direct: leaves no way out"));
+        CHECK(good(with(R"({ "name": "b", "url": "http://b:1", "kind": "parent" })"))
+                  .peering.never_direct);
+    }
+
     TEST_CASE("a listener's tls needs both files") {
         CHECK(mistake_of(R"({ "listeners": [ { "address": "127.0.0.1:1",
                               "tls": { "certificate": "/c.pem" } } ] })")

@@ -20,7 +20,7 @@ bool has(const std::string& wire, const std::string& line) {
 cache::stored_ptr stored_with(const std::string& fields) {
     auto made = cache::test::response({});
     made->head.insert(made->status_line_size, fields);
-    cache::index_head(*made);
+    cache::index_head(made);
     return made;
 }
 
@@ -37,7 +37,7 @@ TEST_CASE("an order of a kind has that kind's part, and no other's") {
     CHECK(!order.behind());
     CHECK(!order.described());
     CHECK(!order.body());
-    const auto stored = cache::test::response({});
+    const cache::stored_ptr stored = cache::test::response({});
     order.what = wanted::validating{stored};
     CHECK(order.validating() == stored);
     CHECK(!order.behind());
@@ -106,6 +106,16 @@ TEST_CASE("peers are asked by the absolute URL, siblings for what they have alon
     CHECK(sent(*order, next_hop::parent).starts_with("GET http://a.example/x HTTP/1.1\r\n"));
     CHECK(!has(sent(*order, next_hop::parent), "Cache-Control: only-if-cached"));
     CHECK(has(sent(*order, next_hop::sibling), "Cache-Control: only-if-cached"));
+}
+
+TEST_CASE("a parent's credentials stand in what it is asked, and in nothing else") {
+    const auto order = order_for(get);
+    const auto with = wire_of(*order, next_hop::parent, false, "p", wall_time{}, "Basic dTpw");
+    CHECK(has(with, "Proxy-Authorization: Basic dTpw"));
+    CHECK(with.ends_with("\r\n\r\n"));
+    for (const auto to : {next_hop::parent, next_hop::sibling, next_hop::origin}) {
+        CHECK(sent(*order, to).find("Proxy-Authorization") == std::string::npos);
+    }
 }
 
 TEST_CASE("an upgrade is asked for where one was, and goes to the origin alone") {

@@ -1,0 +1,26 @@
+#pragma once
+// TLS inside TLS: a connection to a parent that is encrypted itself, as a plain socket that a
+// second session can stand on. A tls_session reads and writes a descriptor, so the inner one is
+// given one end of a socket pair, and a coroutine carries the bytes between the other end and the
+// outer connection: two copies more, for https through a parent of https alone.
+
+#include "proxy/base/failure.hpp"
+#include "proxy/net/asio.hpp"
+#include "proxy/net/byte_stream.hpp"
+#include "proxy/net/deadlines.hpp"
+
+#include <chrono>
+
+namespace reprise::proxy::net {
+
+/// So long the outer connection may take nothing of what it is given.
+inline constexpr std::chrono::seconds carried_write_patience{60};
+
+/// The near end, prepared (io.hpp). Whatever ends one side, in either direction, closes both, after
+/// the bytes before it: ends are the inner session's to say. Time limits on what is read are those
+/// of the near end's owner, whose closing ends it all. Its remote_endpoint means nothing.
+/// Memory: 32 KiB, and what the kernel holds of a socket pair.
+/// Errors: out_of_memory.
+[[nodiscard]] attempt<tcp_socket> carry(byte_stream outer, deadlines& timer);
+
+}  // namespace reprise::proxy::net

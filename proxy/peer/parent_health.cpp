@@ -1,0 +1,29 @@
+#include "proxy/peer/parent_health.hpp"
+
+#include "proxy/base/log.hpp"
+
+namespace reprise::proxy::peer {
+
+void note_parent_failed(const peer_book& book,
+                        std::size_t parent,
+                        steady_time begun,
+                        const failure& why) {
+    if (why.code != failure_code::origin_connection_limit &&
+        why.code != failure_code::client_share_used &&
+        book.choice->failed(parent, begun, steady_now())) {
+        log::warn("peers: ",
+                  book.parents[parent].name,
+                  ": a parent that is gone around from now on: ",
+                  facts_of(why.code).name,
+                  why.detail.empty() ? "" : ": ",
+                  why.detail);
+    }
+}
+
+void note_parent_works(const peer_book& book, std::size_t parent) {
+    if (book.choice->succeeded(parent)) {
+        log::info("peers: ", book.parents[parent].name, ": a parent that answers again");
+    }
+}
+
+}  // namespace reprise::proxy::peer
