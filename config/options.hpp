@@ -64,7 +64,7 @@ enum class listener_mode { forward, accelerator };
 struct listener {
     endpoint address{"127.0.0.1", 3128};
     listener_mode mode = listener_mode::forward;
-    std::string upstream;  ///< accelerator: "http://host:port", normalised, no path
+    std::string upstream;  ///< accelerator: "http://host:port" or https, normalised, no path
     std::optional<admission_choice> admission;  ///< overrides admission.policy and its rules
     std::optional<tls_options> tls;             ///< none: plain HTTP
     bool operator==(const listener&) const = default;
@@ -139,6 +139,7 @@ struct access_options {
     std::vector<port_range> request_ports{{80, 80}, {443, 443}, {1024, 65535}};
     std::vector<destination> allow_destinations;
     std::vector<destination> deny_destinations;
+    std::vector<destination> https_prefix;  ///< may be asked for as http://HTTPS///host/
     bool operator==(const access_options&) const = default;
 };
 
@@ -181,6 +182,8 @@ struct origin_options {
     unsigned connections_per_client = 128;  ///< of those, for one client address
     unsigned idle = 32;                     ///< of those, kept open unused
     milliseconds idle_timeout{30'000};
+    std::string ca_file{};   ///< believed beside the system's trust store; empty: none
+    std::string crl_file{};  ///< of revoked certificates; empty: none
     bool operator==(const origin_options&) const = default;
 };
 
@@ -239,7 +242,8 @@ struct peer_options {
     std::uint16_t port = 3128;  ///< dns only
     peer_kind kind = peer_kind::sibling;
     peer_protocol protocol = peer_protocol::reprise;
-    bool proxy_only = false;  ///< what it answers is never stored here
+    bool proxy_only = false;       ///< what it answers is never stored here
+    std::string credentials_file;  ///< parents: "user:password"; empty: "off"
     milliseconds refresh{10'000};
     milliseconds timeout{300};
     bool operator==(const peer_options&) const = default;
@@ -249,7 +253,24 @@ inline constexpr std::size_t most_siblings = 64;
 struct peering_options {
     milliseconds budget{100};  ///< for all siblings of one request, before the origin is asked too
     milliseconds hit_worth{20};  ///< of a sibling's hit, beside the time it saves
+    bool never_direct = false;   ///< the only way out are the parents
     bool operator==(const peering_options&) const = default;
+};
+
+enum class refusal_answer { tunnel, fail };
+/// Which tunnels are opened for caching, and with whose certificates.
+struct intercept_options {
+    std::vector<std::string> hosts;   ///< lower case; "*.host" for its subdomains
+    std::vector<std::string> except;  ///< the same; of `hosts`, what is not opened
+    std::vector<network> clients = private_networks();
+    std::vector<std::uint16_t> ports{443};
+    std::string ca_certificate, ca_key;  ///< PEM files
+    bool unconstrained = false;          ///< the CA may be one that can sign for any host
+    seconds leaf_lifetime = std::chrono::hours{7 * 24};
+    unsigned leaves = 1'024;  ///< certificates of hosts that are kept
+    refusal_answer on_refusal = refusal_answer::tunnel;
+    seconds refusal_memory = std::chrono::hours{1};
+    bool operator==(const intercept_options&) const = default;
 };
 
 struct options {
@@ -272,6 +293,7 @@ struct options {
     digest_options digest;
     std::vector<peer_options> peers;
     peering_options peering;
+    std::optional<intercept_options> intercept;  ///< none: no tunnel is opened
     std::vector<std::string> targeted;  ///< field names in place of Cache-Control (RFC 9213)
     bool operator==(const options&) const = default;
 };

@@ -128,6 +128,76 @@ std::string reference_markdown() {
     return out;
 }
 
+namespace {
+
+// Text for a line of its own: nothing in it is a request or an escape of roff's, and a hyphen is the character
+// that one types.
+std::string roff(std::string_view text) {
+    std::string out = text.starts_with('.') || text.starts_with('\'') ? "\\&" : "";
+    for (const char c : text) {
+        if (c == '\\') {
+            out += "\\e";
+        } else if (c == '-') {
+            out += "\\-";
+        } else {
+            out += c;
+        }
+    }
+    return out;
+}
+
+constexpr std::string_view manual_head = R"(.SH NAME
+reprise.json \- settings of the HTTP caching proxy Reprise
+.SH SYNOPSIS
+.B reprise \-\-config
+.I FILE
+.SH DESCRIPTION
+One JSON object; // and /* */ comments are allowed.
+What a file does not mention keeps its default.
+.B reprise \-\-check\-config \-\-config
+.I FILE
+reports every mistake at once.
+.TP
+size
+text with a unit: B, KB, MB, GB, TB (powers of 1000), KiB, MiB, GiB, TiB (powers of 1024); or a plain number of bytes.
+.TP
+duration
+text with a unit: ms, s, m, h, d.
+.TP
+network
+10.0.0.0/8, fc00::/7 or one address.
+.TP
+destination
+a host (deb.example.org), its subdomains (*.example.org) or a network, each perhaps with a port.
+.PP
+What changes at reload is in force after SIGHUP, with a file that has no mistakes; what changes at restart keeps its value until
+then, and the log names it.
+.SH SETTINGS
+)";
+
+}  // namespace
+
+std::string reference_manual(std::string_view version) {
+    std::string out = ".\\\" Made by tools/config_reference from the table of settings.\n"
+                      ".TH REPRISE.JSON 5 \"\" \"reprise " +
+                      roff(version) + "\" \"File formats\"\n";
+    out += manual_head;
+    for (const auto& shown : all_settings()) {
+        if (is_top(shown)) {
+            out += ".SS " + roff(shown.path) + '\n';
+            if (is_group(shown) && shown.type == "object") {
+                out += roff(shown.why) + '\n';
+                continue;
+            }
+        }
+        out += ".TP\n.B " + roff(shown.path) + '\n' + roff(values_of(shown)) + "; default " +
+               roff(shown.standard) + "; changes " + std::string{effect_of(shown)} + ".\n" +
+               roff(shown.why) + '\n';
+    }
+    out += ".SH SEE ALSO\n.BR reprise (8)\n";
+    return out;
+}
+
 std::string reference_text() {
     std::string out{text_head};
     for (const auto& shown : all_settings()) {

@@ -4,6 +4,7 @@
 #include "config/checks.hpp"
 #include "config/connection_settings.hpp"
 #include "config/disk_settings.hpp"
+#include "config/intercept_settings.hpp"
 #include "config/peer_settings.hpp"
 #include "config/units.hpp"
 
@@ -181,6 +182,14 @@ object_table<access_options> access_table() {
               list_of(destination_kind(), 0, 10'000),
               live,
               "Further destinations to refuse, written as in allow_destinations."),
+        value("https_prefix",
+              &access_options::https_prefix,
+              list_of(destination_kind(), 0, 10'000),
+              live,
+              "Hosts that may be asked for as http://HTTPS///host/path, by programs that can't be "
+              "told otherwise (apt, as from apt-cacher-ng): it means https://host/path, fetched "
+              "over TLS and stored as that. The way from client to proxy is in the clear then. "
+              "Written as in allow_destinations."),
     }};
 }
 
@@ -266,7 +275,8 @@ object_table<freshness_options> freshness_table() {
               live,
               "When the origin's name does not resolve, or it does not answer, a stored response "
               "that went stale less than this ago is sent all the same, unless it forbids that "
-              "(RFC 9111 4.2.4). More outages go unnoticed; 0s: none."),
+              "(RFC 9111 4.2.4); and so is one that the client would rather have had validated "
+              "(no-cache, max-age, min-fresh: 5.2.1). More outages go unnoticed; 0s: none."),
         value("stale_on_error_status",
               &freshness_options::stale_on_error_status,
               yes_or_no(),
@@ -366,6 +376,20 @@ object_table<options> make_table() {
                    "/.well-known/reprise/digest of each forward listener."),
             peers_row(),
             object("peering", &options::peering, peering_table(), "How peers are asked."),
+            by_default(
+                "none: every CONNECT is passed on",
+                optional_object(
+                    "intercept",
+                    &options::intercept,
+                    intercept_table(),
+                    "Interception: TLS of the hosts named here ends at the proxy, which answers "
+                    "in their place with a certificate of its own CA and reads what is asked, so "
+                    "that it can be stored. Only clients that were given the CA's certificate take "
+                    "part. Intercept your own machines, or with their users' knowledge and "
+                    "consent and where the law allows it, for caching what many of them download. "
+                    "For these hosts a client sees our certificate, not the server's: its own "
+                    "checks of transparency, revocation and pinning are lost, and the proxy's of "
+                    "the server stand in their place. Off unless written.")),
             value("targeted",
                   &options::targeted,
                   list_of(field_name(), 0, 16),

@@ -2,27 +2,19 @@
 
 #include "proxy/net/ticket_keys.hpp"
 
-#include <boost/asio/ip/address.hpp>
-
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <cstdio>
-#include <cstring>
-#include <new>
 #include <openssl/core_names.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
-#include <openssl/pem.h>
 #include <openssl/rand.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <span>
 #include <stdexcept>
-#include <vector>
 
-// Reads certificates and keys, and sets up OpenSSL's contexts with them: a listener's with session
-// tickets under keys of our own, a client's with the system's trust store.
+// Sets up OpenSSL's contexts, and a listener's with its certificate and key, and with session tickets
+// under keys of our own.
 
 namespace reprise::proxy::net {
 
@@ -33,130 +25,11 @@ void detail::tls_free::operator()(ssl_st* connection) const noexcept {
     SSL_free(connection);
 }
 
-namespace {
-
-constexpr std::size_t largest_file = 1u << 20;  // a chain takes some kilobytes
-// What we speak, in the order in which we like it.
-constexpr unsigned char protocols[] = {8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
-
-/// Why the last call of OpenSSL failed, in its own words; these never quote what was read.
-std::string last_reason() {
-    const auto code = ERR_peek_last_error();
-    const auto* reason = ERR_reason_error_string(code);
-    ERR_clear_error();
-    return reason != nullptr ? reason : "OpenSSL gives no reason";
-}
-
-/// A whole small file; what it held is wiped when this goes.
-class file_content {
-public:
-    file_content(const std::string& member, const std::string& path) {
-        const auto cannot = [&](const std::string& why) {
-            return std::runtime_error{member + ": cannot read " + path + ": " + why};
-        };
-        const std::unique_ptr<std::FILE, int (*)(std::FILE*)> in{std::fopen(path.c_str(), "rbe"),
-                                                                 &std::fclose};
-        if (!in) {
-            throw cannot(std::strerror(errno));
-        }
-        std::setvbuf(in.get(), nullptr, _IONBF, 0);  // no copy that nobody wipes
-        bytes_.resize(largest_file + 1);
-        const auto size = std::fread(bytes_.data(), 1, bytes_.size(), in.get());
-        if (std::ferror(in.get()) != 0) {
-            throw cannot(std::strerror(errno));
-        }
-        if (size > largest_file) {
-            throw cannot("larger than 1 MiB");
-        }
-        bio_.reset(BIO_new_mem_buf(bytes_.data(), static_cast<int>(size)));
-        if (!bio_) {
-            throw std::bad_alloc{};
-        }
-    }
-    ~file_content() { OPENSSL_cleanse(bytes_.data(), bytes_.size()); }
-    file_content(const file_content&) = delete;
-    file_content& operator=(const file_content&) = delete;
-
-    [[nodiscard]] BIO* bio() const noexcept { return bio_.get(); }
-
-private:
-    struct free_bio {
-        void operator()(BIO* bio) const noexcept { BIO_free(bio); }
-    };
-    std::vector<char> bytes_;
-    std::unique_ptr<BIO, free_bio> bio_;
-};
-
-struct free_certificate {
-    void operator()(X509* certificate) const noexcept { X509_free(certificate); }
-};
-using certificate_ptr = std::unique_ptr<X509, free_certificate>;
-struct free_key {
-    void operator()(EVP_PKEY* key) const noexcept { EVP_PKEY_free(key); }
-};
-
-/// In place of OpenSSL's own, which asks at the terminal.
-int no_passphrase(char*, int, int, void*) {
-    return -1;
-}
-
-void read_certificates(SSL_CTX* context, const std::string& member, const std::string& path) {
-    const file_content file{member, path};
-    const certificate_ptr own{PEM_read_bio_X509_AUX(file.bio(), nullptr, no_passphrase, nullptr)};
-    if (!own) {
-        throw std::runtime_error{member + ": no PEM certificate in " + path + ": " + last_reason()};
-    }
-    if (SSL_CTX_use_certificate(context, own.get()) != 1) {
-        throw std::runtime_error{member + ": cannot use " + path + ": " + last_reason()};
-    }
-    for (;;) {
-        certificate_ptr above{PEM_read_bio_X509(file.bio(), nullptr, no_passphrase, nullptr)};
-        if (!above) {
-            const auto code = ERR_peek_last_error();
-            if (ERR_GET_LIB(code) == ERR_LIB_PEM &&
-                ERR_GET_REASON(code) == PEM_R_NO_START_LINE) {  // the end of the file
-                ERR_clear_error();
-                return;
-            }
-            throw std::runtime_error{member + ": a further certificate in " + path +
-                                     " is not PEM: " + last_reason()};
-        }
-        if (SSL_CTX_add0_chain_cert(context, above.get()) != 1) {
-            throw std::runtime_error{member + ": cannot use the chain in " + path + ": " +
-                                     last_reason()};
-        }
-        static_cast<void>(above.release());  // the context's now
-    }
-}
-
-void read_key(SSL_CTX* context,
-              const std::string& setting,
-              const config::tls_options& files,
-              const std::string& member) {
-    const file_content file{member, files.key};
-    const std::unique_ptr<EVP_PKEY, free_key> key{
-        PEM_read_bio_PrivateKey(file.bio(), nullptr, no_passphrase, nullptr)};
-    if (!key) {
-        ERR_clear_error();  // what is there depends on which decoder was tried last
-        throw std::runtime_error{member + ": no PEM private key without a passphrase in " +
-                                 files.key};
-    }
-    const auto* own = SSL_CTX_get0_certificate(context);
-    if (X509_check_private_key(own, key.get()) != 1) {
-        ERR_clear_error();
-        throw std::runtime_error{member + ": " + files.key + " is not the key of " + setting +
-                                 ".certificate, " + files.certificate};
-    }
-    if (SSL_CTX_use_PrivateKey(context, key.get()) != 1) {
-        throw std::runtime_error{member + ": cannot use " + files.key + ": " + last_reason()};
-    }
-}
-
-ssl_ctx_ptr make_context(const SSL_METHOD* method) {
+ssl_ctx_ptr detail::make_tls_context(const ssl_method_st* method) {
     ERR_clear_error();
     ssl_ctx_ptr made{SSL_CTX_new(method)};
     if (!made || SSL_CTX_set_min_proto_version(made.get(), TLS1_2_VERSION) != 1) {
-        throw std::runtime_error{"TLS: cannot set OpenSSL up: " + last_reason()};
+        throw std::runtime_error{"TLS: cannot set OpenSSL up: " + openssl_reason()};
     }
     SSL_CTX_set_options(made.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
     // An idle connection holds no buffers; a chain is what the file says, and looked for nowhere.
@@ -167,6 +40,38 @@ ssl_ctx_ptr make_context(const SSL_METHOD* method) {
     return made;
 }
 
+namespace {
+
+void read_certificates(SSL_CTX* context, const std::string& member, const std::string& path) {
+    auto all = pem_file{member, path}.certificates();
+    if (SSL_CTX_use_certificate(context, all.front().get()) != 1) {
+        throw std::runtime_error{member + ": cannot use " + path + ": " + openssl_reason()};
+    }
+    for (auto above = all.begin() + 1; above != all.end(); ++above) {
+        if (SSL_CTX_add0_chain_cert(context, above->get()) != 1) {
+            throw std::runtime_error{member + ": cannot use the chain in " + path + ": " +
+                                     openssl_reason()};
+        }
+        static_cast<void>(above->release());  // the context's now
+    }
+}
+
+void read_key(SSL_CTX* context,
+              const std::string& setting,
+              const config::tls_options& files,
+              const std::string& member) {
+    const auto key = pem_file{member, files.key}.key();
+    const auto* own = SSL_CTX_get0_certificate(context);
+    if (X509_check_private_key(own, key.get()) != 1) {
+        ERR_clear_error();
+        throw std::runtime_error{member + ": " + files.key + " is not the key of " + setting +
+                                 ".certificate, " + files.certificate};
+    }
+    if (SSL_CTX_use_PrivateKey(context, key.get()) != 1) {
+        throw std::runtime_error{member + ": cannot use " + files.key + ": " + openssl_reason()};
+    }
+}
+
 int choose_protocol(SSL*,
                     const unsigned char** chosen,
                     unsigned char* chosen_length,
@@ -174,9 +79,12 @@ int choose_protocol(SSL*,
                     unsigned offered_length,
                     void*) {
     unsigned char* found = nullptr;
-    if (SSL_select_next_proto(
-            &found, chosen_length, protocols, sizeof protocols, offered, offered_length) !=
-        OPENSSL_NPN_NEGOTIATED) {
+    if (SSL_select_next_proto(&found,
+                              chosen_length,
+                              detail::protocols,
+                              sizeof detail::protocols,
+                              offered,
+                              offered_length) != OPENSSL_NPN_NEGOTIATED) {
         return SSL_TLSEXT_ERR_ALERT_FATAL;
     }
     *chosen = found;
@@ -232,17 +140,23 @@ int use_ticket_key(SSL*,
 
 // Sessions are resumed by ticket alone: nothing is kept here for clients that never return.
 void issue_tickets(SSL_CTX* context) {
-    unsigned char of[EVP_MAX_MD_SIZE];
-    unsigned size = 0;
     const auto lifetime = std::chrono::seconds{ticket_keys::period}.count();
-    if (X509_digest(SSL_CTX_get0_certificate(context), EVP_sha256(), of, &size) != 1 ||
-        SSL_CTX_set_session_id_context(context, of, size) != 1 ||
-        SSL_CTX_set_num_tickets(context, 1) != 1 ||
+    if (SSL_CTX_set_num_tickets(context, 1) != 1 ||
         SSL_CTX_set_tlsext_ticket_key_evp_cb(context, use_ticket_key) != 1) {
-        throw std::runtime_error{"TLS: cannot set session tickets up: " + last_reason()};
+        throw std::runtime_error{"TLS: cannot set session tickets up: " + openssl_reason()};
     }
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_timeout(context, static_cast<long>(lifetime));
+}
+
+// Whose tickets are taken: those that were issued under the same certificate.
+void bind_tickets_to_certificate(SSL_CTX* context) {
+    unsigned char of[EVP_MAX_MD_SIZE];
+    unsigned size = 0;
+    if (X509_digest(SSL_CTX_get0_certificate(context), EVP_sha256(), of, &size) != 1 ||
+        SSL_CTX_set_session_id_context(context, of, size) != 1) {
+        throw std::runtime_error{"TLS: cannot set session tickets up: " + openssl_reason()};
+    }
 }
 
 // As browsers prefer them (OpenSSL has 256 bits first): what the key schedule's SHA-384 and the
@@ -251,67 +165,62 @@ void prefer_ciphers(SSL_CTX* context) {
     if (SSL_CTX_set_ciphersuites(context,
                                  "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:"
                                  "TLS_CHACHA20_POLY1305_SHA256") != 1) {
-        throw std::runtime_error{"TLS: cannot set the ciphers' order: " + last_reason()};
+        throw std::runtime_error{"TLS: cannot set the ciphers' order: " + openssl_reason()};
     }
     SSL_CTX_set_options(context, SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
 }
 
-bool is_address(const std::string& host) {
-    boost::system::error_code not_one;
-    static_cast<void>(boost::asio::ip::make_address(host, not_one));
-    return !not_one;
+ssl_ctx_ptr make_server_context() {
+    auto made = detail::make_tls_context(TLS_server_method());
+    prefer_ciphers(made.get());
+    SSL_CTX_set_alpn_select_cb(made.get(), choose_protocol, nullptr);
+    issue_tickets(made.get());
+    return made;
 }
 
 }  // namespace
 
 tls_identity_ptr tls_identity::read(const config::tls_options& files, const std::string& setting) {
-    auto context = make_context(TLS_server_method());
-    prefer_ciphers(context.get());
-    SSL_CTX_set_alpn_select_cb(context.get(), choose_protocol, nullptr);
+    auto context = make_server_context();
     read_certificates(context.get(), setting + ".certificate", files.certificate);
     read_key(context.get(), setting, files, setting + ".key");
-    issue_tickets(context.get());
+    bind_tickets_to_certificate(context.get());
     return tls_identity_ptr{new tls_identity{std::move(context)}};
 }
 
 ssl_ptr tls_identity::begin() const noexcept {
     ssl_ptr made{SSL_new(context_.get())};
+    if (made && own_ &&
+        (SSL_use_certificate(made.get(), own_.get()) != 1 ||
+         SSL_set_session_id_context(
+             made.get(), tickets_of_.data(), static_cast<unsigned>(tickets_of_.size())) != 1)) {
+        return nullptr;
+    }
     if (made) {
         SSL_set_accept_state(made.get());
     }
     return made;
 }
 
-tls_trust_ptr tls_trust::of_the_system() {
-    auto context = make_context(TLS_client_method());
-    SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
-    SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
-    if (SSL_CTX_set_default_verify_paths(context.get()) != 1 ||
-        SSL_CTX_set_alpn_protos(context.get(), protocols, sizeof protocols) != 0) {
-        throw std::runtime_error{"TLS: cannot use the system's trust store: " + last_reason()};
+tls_identity_family::tls_identity_family(evp_pkey_st* key, std::span<const certificate_ptr> above)
+    : context_{make_server_context()} {
+    if (SSL_CTX_use_PrivateKey(context_.get(), key) != 1) {
+        throw std::runtime_error{"TLS: cannot use a key: " + openssl_reason()};
     }
-    ERR_clear_error();
-    return tls_trust_ptr{new tls_trust{std::move(context)}};
+    for (const auto& one : above) {
+        if (SSL_CTX_add1_chain_cert(context_.get(), one.get()) != 1) {
+            throw std::runtime_error{"TLS: cannot use a chain: " + openssl_reason()};
+        }
+    }
 }
 
-ssl_ptr tls_trust::begin(const std::string& host) const noexcept {
-    ssl_ptr made{SSL_new(context_.get())};
-    if (!made || host.empty()) {
-        return nullptr;
-    }
-    auto* rules = SSL_get0_param(made.get());
-    if (is_address(host)) {
-        if (X509_VERIFY_PARAM_set1_ip_asc(rules, host.c_str()) != 1) {
-            return nullptr;
-        }
-    } else {
-        X509_VERIFY_PARAM_set_hostflags(rules, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-        if (X509_VERIFY_PARAM_set1_host(rules, host.data(), host.size()) != 1 ||
-            SSL_set_tlsext_host_name(made.get(), host.c_str()) != 1) {
-            return nullptr;
-        }
-    }
-    SSL_set_connect_state(made.get());
+tls_identity_ptr tls_identity_family::with(certificate_ptr own,
+                                           const tls_identity::ticket_group& tickets) const {
+    SSL_CTX_up_ref(context_.get());
+    ssl_ctx_ptr shared{context_.get()};
+    const std::shared_ptr<tls_identity> made{new tls_identity{std::move(shared)}};
+    made->own_ = std::move(own);
+    made->tickets_of_ = tickets;
     return made;
 }
 

@@ -7,11 +7,15 @@
 // after a reload too, as long as the certificate is the same.
 
 #include "config/options.hpp"
+#include "proxy/net/pem_file.hpp"
 
+#include <array>
 #include <memory>
+#include <span>
 #include <string>
 
 struct ssl_ctx_st;
+struct ssl_method_st;
 struct ssl_st;
 
 namespace reprise::proxy::net {
@@ -21,6 +25,10 @@ struct tls_free {
     void operator()(ssl_ctx_st* context) const noexcept;
     void operator()(ssl_st* connection) const noexcept;
 };
+/// TLS 1.2 and later, no renegotiation, no compression. @throws std::runtime_error
+[[nodiscard]] std::unique_ptr<ssl_ctx_st, tls_free> make_tls_context(const ssl_method_st* method);
+/// What we speak by ALPN, in the order in which we like it.
+inline constexpr unsigned char protocols[] = {8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
 }  // namespace detail
 using ssl_ctx_ptr = std::unique_ptr<ssl_ctx_st, detail::tls_free>;
 using ssl_ptr = std::unique_ptr<ssl_st, detail::tls_free>;
@@ -39,30 +47,34 @@ public:
     /// For one accepted connection. Null: out of memory.
     [[nodiscard]] ssl_ptr begin() const noexcept;
 
+    /// Identities of one group take each other's session tickets.
+    using ticket_group = std::array<unsigned char, 32>;
+
 private:
+    friend class tls_identity_family;
     explicit tls_identity(ssl_ctx_ptr context) noexcept : context_{std::move(context)} {}
     ssl_ctx_ptr context_;
+    certificate_ptr own_;        // null: the context's
+    ticket_group tickets_of_{};  // where `own_` is set; otherwise the context says
 };
 using tls_identity_ptr = std::shared_ptr<const tls_identity>;
 
-/// Whose certificates we take: the system's trust store, where OpenSSL looks for it (its
-/// SSL_CERT_FILE and SSL_CERT_DIR included). A file of many is read when this is made; one in a
-/// directory when a certificate first leads to it.
-/// Immutable; any thread.
-class tls_trust {
+/// Identities that are made in memory, with a certificate each and all else in common, so that one
+/// of them costs little more than its certificate. Immutable; any thread.
+class tls_identity_family {
 public:
+    /// @param key    of all their certificates; shared
+    /// @param above  what is sent behind each certificate, in this order; shared
     /// @throws std::runtime_error
-    [[nodiscard]] static std::shared_ptr<const tls_trust> of_the_system();
+    tls_identity_family(evp_pkey_st* key, std::span<const certificate_ptr> above);
 
-    /// For one connection to `host` (lower case, a name or a numeric address without brackets),
-    /// for which the certificate must be valid; a name is also sent (SNI). Null: out of memory, or
-    /// not a host.
-    [[nodiscard]] ssl_ptr begin(const std::string& host) const noexcept;
+    /// @param own  a certificate for the family's key
+    /// @throws std::bad_alloc
+    [[nodiscard]] tls_identity_ptr with(certificate_ptr own,
+                                        const tls_identity::ticket_group& tickets) const;
 
 private:
-    explicit tls_trust(ssl_ctx_ptr context) noexcept : context_{std::move(context)} {}
     ssl_ctx_ptr context_;
 };
-using tls_trust_ptr = std::shared_ptr<const tls_trust>;
 
 }  // namespace reprise::proxy::net

@@ -11,6 +11,8 @@
 //                  sibling's, perhaps with others
 //     passed       an origin's, never from the store  passed_reply
 //     tunnel       CONNECT                            tunnel
+//     opened       CONNECT to a host whose tunnels    interception
+//                  are opened
 //     upgraded     an origin's 101                    tunnel
 //     for_peer     a digest                           peer_page
 //     purge        PURGE                              purge_reply
@@ -56,7 +58,10 @@ struct fetched {
     bool replaces = false;  ///< something was stored: admission is not asked
 };
 struct passed {};
-struct tunnel {};
+struct tunnel {
+    std::string_view why{};  ///< it is not opened; static text
+};
+struct opened {};
 struct upgraded {
     net::origin_lease lease;
     std::string head;  ///< of the 101
@@ -86,6 +91,7 @@ using answer = std::variant<answers::refused,
                             answers::fetched,
                             answers::passed,
                             answers::tunnel,
+                            answers::opened,
                             answers::upgraded,
                             answers::for_peer,
                             answers::purge,

@@ -2,6 +2,7 @@
 
 #include "proxy/serve/decide.hpp"
 #include "proxy/serve/fetched_reply.hpp"
+#include "proxy/serve/interception.hpp"
 #include "proxy/serve/own_reply.hpp"
 #include "proxy/serve/partial_reply.hpp"
 #include "proxy/serve/passed_reply.hpp"
@@ -35,12 +36,16 @@ struct exchange::giver {
         partial_reply one{of.x_};
         co_return co_await one.give();
     }
-    awaitable<ended_or_next> operator()(answers::tunnel&) const {
-        tunnel one{of.x_};
+    awaitable<ended_or_next> operator()(answers::tunnel& what) const {
+        tunnel one{of.x_, what.why};
         co_return co_await one.connect();
     }
+    awaitable<ended_or_next> operator()(answers::opened&) const {
+        interception one{of.x_};
+        co_return co_await one.give();
+    }
     awaitable<ended_or_next> operator()(answers::upgraded& what) const {
-        tunnel one{of.x_};
+        tunnel one{of.x_, {}};
         co_return co_await one.upgrade(what);
     }
     awaitable<ended_or_next> operator()(answers::for_peer&) const {
@@ -73,9 +78,11 @@ exchange::~exchange() {
         book.how = outcome::cut_short;
     }
     book.close({.head = x_.asked.head,
+                .url = x_.asked.inside ? x_.asked.url : std::string_view{},
                 .unconsumed = x_.unconsumed(),
                 .key = x_.asked.key,
-                .sent = x_.sending.get()});
+                .sent = x_.sending.get(),
+                .inside = x_.asked.inside ? x_.client.inside->counts.get() : nullptr});
     x_.memory.clear();
     x_.consume_head();
 }
@@ -88,6 +95,12 @@ std::optional<ended> exchange::begin() {
     const auto sent = x_.out.send_now();
     const bool body_unread = x_.asked.has_body() && !x_.upload;
     return sent == ended::keep && body_unread ? std::nullopt : sent;
+}
+
+bool exchange::was_clients_last() const noexcept {
+    const auto& asked = x_.asked;
+    return asked.framed && !asked.persistent && !asked.has_body() &&
+           x_.stream.input().size() == x_.unconsumed();
 }
 
 void exchange::find_answer() {
@@ -110,6 +123,12 @@ void exchange::find_answer() {
     if (auto decided = decide(asked, *x_.settings, x_.w.common.pseudonym)) {
         x_.verdict = decided->why;
         answer_ = std::move(decided->what);
+        if (auto* passed_on = std::get_if<answers::tunnel>(&answer_)) {
+            passed_on->why = interception::why_not(x_);
+            if (passed_on->why.empty()) {
+                answer_ = answers::opened{};
+            }
+        }
         return;
     }
     ask_store();

@@ -13,6 +13,7 @@ exchange_state::exchange_state(const lent& by, steady_time begun_at)
       started{begun_at},
       book{by.w, by.client, by.sink, begun_at},
       out{by.sink, by.memory, *settings, book},
+      client_{by.client},
       head_bytes_{by.stream.input().data().substr(0, by.memory.head.bytes)} {
     asked_.head = &memory.head;
     out.version = memory.head.version;
@@ -25,7 +26,18 @@ bool exchange_state::is_squids_question() const noexcept {
 }
 
 void exchange_state::read_request() {
-    asked_ = serve::read_request(memory.head, listener(), w.common.admission.secret(), memory.url);
+    const bool unseen = stream.socket().is_encrypted() || client.ip().is_loopback();
+    asked_ = serve::read_request(
+        memory.head,
+        {listener(), settings->options.access, unseen, client.inside.get()},
+        w.common.admission.secret(),
+        memory.url);
+}
+
+void exchange_state::enter(const http::target& host, std::shared_ptr<inside_counts> counts) {
+    client_.inside = std::make_shared<const opened_host>(
+        opened_host{http::connect_host(host), host.port, std::move(counts)});
+    client_.opened = steady_now();
 }
 
 void exchange_state::consume_head() {
@@ -40,6 +52,12 @@ const std::shared_ptr<const fetch::request_copy>& exchange_state::copy() {
         consume_head();
     }
     return copy_;
+}
+
+void exchange_state::copy_and_shrink() {
+    static_cast<void>(copy());
+    decltype(memory.head.fields){}.swap(memory.head.fields);
+    stream.input().trim();
 }
 
 }  // namespace reprise::proxy::serve

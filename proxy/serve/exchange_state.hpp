@@ -46,6 +46,8 @@ struct exchange_state {
     /// A Squid asks with only-if-cached: told 504 it asks the origin itself, any other refusal it
     /// hands on to its client.
     [[nodiscard]] bool is_squids_question() const noexcept;
+    /// The connection's next requests are for this host: its tunnel has been opened.
+    void enter(const http::target& host, std::shared_ptr<inside_counts> counts);
     /// Until then nothing is known of `asked` but its head, which loses its hop-by-hop fields.
     void read_request();
     /// The bytes of the head leave the client's input, which is free for the body or the next
@@ -54,8 +56,11 @@ struct exchange_state {
     [[nodiscard]] std::size_t unconsumed() const noexcept { return head_bytes_.size(); }
     /// A copy of the request that outlives the exchange, made once; `asked` views it from then on.
     [[nodiscard]] const std::shared_ptr<const fetch::request_copy>& copy();
+    /// copy(), and what parsing took is given back: before waits that are long and many.
+    void copy_and_shrink();
 
 private:
+    client_identity& client_;
     request asked_;
     std::string_view head_bytes_;  // in the client's input; empty: consumed
     std::shared_ptr<const fetch::request_copy> copy_;

@@ -1,5 +1,6 @@
 #include "proxy/serve/ledger.hpp"
 
+#include "proxy/base/relaxed.hpp"
 #include "proxy/cache/stored_response.hpp"
 #include "proxy/thread/worker.hpp"
 
@@ -52,7 +53,7 @@ void ledger::tell_advisor(const request& asked, std::uint64_t sent, steady_time 
     case outcome::hit:
     case outcome::stale:
     case outcome::revalidated:
-        if (asked.sent != nullptr && !asked.sent->parts) {
+        if (asked.sent != nullptr && !asked.sent->parts()) {
             advice.note(asked.key, asked.sent->size(), now);
         }
         return;
@@ -87,6 +88,10 @@ void ledger::close(const request& asked) noexcept {
     w_.counts.bytes_to_clients.add(out);
     w_.counts.bytes_from_clients.add(in);
     note_request(w_.counts, how, status);
+    if (asked.inside != nullptr) [[unlikely]] {
+        asked.inside->requests.fetch_add(1, relaxed);
+        asked.inside->hits.fetch_add(is_from_store(how) ? 1 : 0, relaxed);
+    }
     note_latency(w_.counts, how, first_byte_.value_or(*took_), *took_);
     try {
         tell_advisor(asked, out, started_ + *took_);
@@ -107,7 +112,7 @@ void ledger::log(const request& asked, std::uint64_t in, std::uint64_t out) cons
     if (asked.head != nullptr) {
         record.http_version = asked.head->version;
         record.method = asked.head->method_text;
-        record.url = asked.head->target;
+        record.url = asked.url.empty() ? asked.head->target : asked.url;
         if (const auto* agent = http::find(asked.head->fields, http::field_id::user_agent)) {
             record.user_agent = agent->value;
         }

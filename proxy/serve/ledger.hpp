@@ -15,6 +15,7 @@
 #include "filter/key_hash.hpp"
 #include "proxy/base/clock.hpp"
 #include "proxy/base/counters.hpp"
+#include "proxy/base/tunnel_hosts.hpp"
 #include "proxy/http/message_head.hpp"
 #include "proxy/serve/lent.hpp"
 #include "proxy/serve/sent_body.hpp"
@@ -64,9 +65,11 @@ public:
     /// The request that is closed.
     struct request {
         const http::request_head* head = nullptr;  ///< null: it could not be read
+        std::string_view url{};      ///< where the head does not say it; empty: it does
         std::size_t unconsumed = 0;  ///< bytes of it that still stand in the client's input
         filter::key_hash key{};
         const cache::stored_response* sent = nullptr;  ///< what was stored and sent
+        inside_counts* inside = nullptr;  ///< of the opened tunnel that it came in; null: of none
     };
     /// The answer is over: what is left of the request's body is none of its time.
     void note_answered() {

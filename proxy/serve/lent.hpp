@@ -1,6 +1,8 @@
 #pragma once
 // What a session lends to each of its exchanges.
 
+#include "proxy/base/clock.hpp"
+#include "proxy/base/tunnel_hosts.hpp"
 #include "proxy/cache/fetch.hpp"
 #include "proxy/http/message_head.hpp"
 #include "proxy/net/address.hpp"
@@ -8,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 namespace reprise::proxy::net {
@@ -19,13 +22,22 @@ struct worker;
 
 namespace reprise::proxy::serve {
 
+/// A host whose tunnel was opened: the connection's requests are for it from then on.
+struct opened_host {
+    std::string host;  ///< lower case
+    std::uint16_t port = 443;
+    std::shared_ptr<inside_counts> counts{};  ///< never null
+};
+
 /// Whose requests they are. Known when the connection is accepted.
 struct client_identity {
     std::size_t listener = 0;  ///< that it came by: its place in the settings
     std::string address;       ///< numeric
     net::address_bytes at{};   ///< the same
     std::uint16_t port = 0;
-    bool refused = false;  ///< by access.clients
+    bool refused = false;                         ///< by access.clients
+    std::shared_ptr<const opened_host> inside{};  ///< null: no tunnel was opened
+    steady_time opened{};  ///< when that was; none once something is asked there
 
     [[nodiscard]] asio::ip::address ip() const { return net::to_address(at); }
 };
@@ -53,7 +65,7 @@ struct scratch {
 /// All of it outlives the exchange.
 struct lent {
     thread::worker& w;
-    const client_identity& client;
+    client_identity& client;
     reply_sink& sink;
     scratch& memory;
     /// The client's bytes, for what reads them: uploads and tunnels.

@@ -3,8 +3,11 @@
 #include "config/json.hpp"
 #include "proxy/admin/admin_gate.hpp"
 #include "proxy/cache/disk/examine.hpp"
+#include "proxy/net/leaf_authority.hpp"
 #include "proxy/net/listening.hpp"
 #include "proxy/net/tls_context.hpp"
+#include "proxy/net/tls_trust.hpp"
+#include "proxy/peer/credentials.hpp"
 #include "proxy/peer/peering.hpp"
 #include "proxy/peer/secret.hpp"
 
@@ -102,7 +105,9 @@ public:
             add("dns.hosts_file", hosts, why_unreadable(hosts), weight::harms);
         }
         look_at_secret(options);
-        look_at_trust(options.peers);
+        look_at_credentials(options.peers);
+        look_at_trust(options.origins);
+        look_at_authority(options.intercept);
         return std::move(found_);
     }
 
@@ -211,16 +216,37 @@ private:
         look_at_mode("digest.secret_file", path);
     }
 
-    void look_at_trust(const std::vector<config::peer_options>& peers) {
+    void look_at_credentials(const std::vector<config::peer_options>& peers) {
         for (std::size_t i = 0; i < peers.size(); ++i) {
-            if (peers[i].url.starts_with("https:")) {
-                try {
-                    (void)net::tls_trust::of_the_system();
-                } catch (const std::runtime_error& unusable) {
-                    add("peers[" + std::to_string(i) + "].url", peers[i].url, unusable.what());
-                }
-                return;
+            const auto& path = peers[i].credentials_file;
+            if (path.empty()) {
+                continue;
             }
+            const auto setting = "peers[" + std::to_string(i) + "].credentials_file";
+            auto why = why_unreadable(path);
+            if (why.empty()) {
+                why = peer::load_credentials(path).wrong;
+            }
+            add(setting, path, std::move(why));
+            look_at_mode(setting, path);
+        }
+    }
+
+    void look_at_trust(const config::origin_options& origins) {
+        try {
+            (void)net::tls_trust::read(origins);
+        } catch (const std::runtime_error& unusable) {
+            found_.push_back({{"", "", unusable.what()}, weight::ends_start});  // names the member
+        }
+    }
+
+    void look_at_authority(const std::optional<config::intercept_options>& intercept) {
+        if (!intercept) {
+            return;
+        }
+        for (auto& mistake : net::leaf_authority::read(*intercept, wall_now()).mistakes) {
+            found_.push_back(
+                {{"", "", std::move(mistake)}, weight::ends_start});  // names the member
         }
     }
 

@@ -1,9 +1,42 @@
 #include "proxy/thread/settings.hpp"
 
+#include "proxy/base/clock.hpp"
+#include "proxy/base/log.hpp"
+
+#include <stdexcept>
 #include <string>
 #include <utility>
 
 namespace reprise::proxy::thread {
+
+namespace {
+
+// One key for the leaves of all reloads, so that no client's session ends with one.
+std::shared_ptr<net::leaf_store> read_authority(
+    const std::optional<config::intercept_options>& wanted) {
+    if (!wanted) {
+        return nullptr;
+    }
+    auto read = net::leaf_authority::read(*wanted, wall_now());
+    for (const auto& warning : read.warnings) {
+        log::warn(warning);
+    }
+    if (!read.authority) {
+        std::string all;
+        for (const auto& mistake : read.mistakes) {
+            all.append(all.empty() ? "" : "\n").append(mistake);
+        }
+        throw std::runtime_error{all};
+    }
+    static const auto key = net::make_leaf_key();
+    if (!key) {
+        throw std::runtime_error{"intercept: OpenSSL makes no key"};
+    }
+    net::leaf_maker maker{std::move(read.authority), key, wanted->leaf_lifetime};
+    return std::make_shared<net::leaf_store>(std::move(maker), wanted->leaves);
+}
+
+}  // namespace
 
 tls_files read_tls_files(const config::options& options) {
     tls_files files;
@@ -12,11 +45,8 @@ tls_files read_tls_files(const config::options& options) {
         const auto setting = "listeners[" + std::to_string(i) + "].tls";
         files.identities.push_back(tls ? net::tls_identity::read(*tls, setting) : nullptr);
     }
-    for (const auto& peer : options.peers) {
-        if (!files.trust && peer.url.starts_with("https:")) {
-            files.trust = net::tls_trust::of_the_system();
-        }
-    }
+    files.trust = net::tls_trust::read(options.origins);
+    files.leaves = read_authority(options.intercept);
     return files;
 }
 
@@ -29,6 +59,7 @@ settings_ptr make_settings(config::options options, tls_files files) {
     auto next = std::make_shared<settings>();
     next->identities = std::move(files.identities);
     next->trust = std::move(files.trust);
+    next->leaves = std::move(files.leaves);
     next->guard = net::make_guard(options.access);
     next->request_limits.bytes = options.limits.head_size;
     next->request_limits.fields = options.limits.fields;

@@ -10,7 +10,9 @@
 #include "proxy/http/message_head.hpp"
 #include "proxy/http/storability.hpp"
 #include "proxy/net/guard.hpp"
+#include "proxy/net/leaf_store.hpp"
 #include "proxy/net/tls_context.hpp"
+#include "proxy/net/tls_trust.hpp"
 
 #include <memory>
 #include <vector>
@@ -26,7 +28,8 @@ struct settings {
     http::storing_rules storing;
     cache::fetch_limits fetches;
     std::vector<net::tls_identity_ptr> identities;  ///< by listener; null: plain HTTP
-    net::tls_trust_ptr trust;                       ///< null: no peer has an https url
+    net::tls_trust_ptr trust;
+    std::shared_ptr<net::leaf_store> leaves;  ///< of hosts whose tunnels are opened; null: of none
 };
 using settings_ptr = std::shared_ptr<const settings>;
 
@@ -34,6 +37,7 @@ using settings_ptr = std::shared_ptr<const settings>;
 struct tls_files {
     std::vector<net::tls_identity_ptr> identities;
     net::tls_trust_ptr trust;
+    std::shared_ptr<net::leaf_store> leaves;
 };
 /// @throws std::runtime_error naming the setting and the file: nothing of `options` may be used
 [[nodiscard]] tls_files read_tls_files(const config::options& options);

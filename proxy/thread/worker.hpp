@@ -6,6 +6,7 @@
 
 #include "proxy/base/access_log.hpp"
 #include "proxy/base/counters.hpp"
+#include "proxy/base/tunnel_hosts.hpp"
 #include "proxy/cache/admission/admission_gate.hpp"
 #include "proxy/cache/advisor.hpp"
 #include "proxy/cache/collapse.hpp"
@@ -14,6 +15,7 @@
 #include "proxy/net/address.hpp"
 #include "proxy/net/deadlines.hpp"
 #include "proxy/net/origin_pool.hpp"
+#include "proxy/net/refusals.hpp"
 #include "proxy/net/resolver.hpp"
 #include "proxy/peer/peering.hpp"
 #include "proxy/thread/client_connection.hpp"
@@ -64,6 +66,8 @@ struct common_state {
     cache::uncacheable_keys uncacheable;
     std::shared_ptr<net::distrusted_origins> distrusted =
         std::make_shared<net::distrusted_origins>();
+    net::refusals refusals;  ///< of tunnels that would be opened
+    tunnel_hosts tunnels;
     counters_registry counters;
     access_log access;
     client_census clients;

@@ -30,6 +30,13 @@ TEST_SUITE("scenario/check_config") {
 
     const json one_peer = json::array({{{"name", "b"}, {"url", "http://127.0.0.1:9"}}});
 
+    json with_credentials(const std::string& path) {
+        return json::array({{{"name", "b"},
+                             {"url", "http://127.0.0.1:9"},
+                             {"kind", "parent"},
+                             {"credentials_file", path}}});
+    }
+
     std::vector<wrong_setting> wrong_settings() {
         const auto secret = [](std::string_view content) {
             return [content = std::string{content}](json& into, const temp_dir& at) {
@@ -53,6 +60,21 @@ TEST_SUITE("scenario/check_config") {
             {"digest.secret_file",
              [](json& into, const temp_dir& at) {  // nobody reads it, without peers
                  into["digest"] = {{"secret_file", at.file("absent")}};
+             },
+             false},
+            {"peers[0].credentials_file",
+             [](json& into, const temp_dir& at) {
+                 into["peers"] = with_credentials(at.file("absent"));
+             }},
+            {"peers[0].credentials_file",
+             [](json& into, const temp_dir& at) {
+                 into["peers"] = with_credentials(write_private(at, "credentials", "no colon"));
+             }},
+            {"peers[0].credentials_file",
+             [](json& into, const temp_dir& at) {
+                 const auto path = at.write("credentials", "user:password");
+                 ::chmod(path.c_str(), 0644);
+                 into["peers"] = with_credentials(path);
              },
              false},
             {"log.access",

@@ -50,8 +50,8 @@ TEST_SUITE("config/load") {
                                "acces": {}, "memory": { "size": "256mb" } })") ==
               std::vector<std::string>{
                   "threads: -1: must be 0 to 256",
-                  "listeners[1].upstream: \"htp://b\": the scheme must be http: write "
-                  "http://host[:port]",
+                  "listeners[1].upstream: \"htp://b\": the scheme must be http or https: "
+                  "write http://host[:port] or https://host[:port]",
                   "acces: unknown setting; did you mean access?",
                   "memory.size: \"256mb\": no such unit: write B, KB, MB, GB, TB or KiB, MiB, GiB, "
                   "TiB",
@@ -208,9 +208,11 @@ TEST_SUITE("config/load") {
         const std::string https = R"("admission": { "rules": [
             { "url": "https://a.example/*", "policy": "always" } ] })";
         CHECK(
-            mistake_of("{" + https + "}") ==
-            R"(admission.rules[0].url: "https://a.example/*" can never match: https is tunnelled, )"
-            "and no accelerator has tls");
+            mistake_of("{" + https + R"(, "listeners": [ { "address": "127.0.0.1:80",
+                "mode": "accelerator", "upstream": "http://127.0.0.1:8000" } ] })") ==
+            R"(admission.rules[0].url: "https://a.example/*" can never match: no listener is asked )"
+            "for https");
+        (void)good("{" + https + "}");
         (void)good("{" + https + R"(, "listeners": [ { "address": "127.0.0.1:443",
             "tls": { "certificate": "/c", "key": "/k" },
             "mode": "accelerator", "upstream": "http://127.0.0.1:8000" } ] })");

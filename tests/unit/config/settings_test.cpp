@@ -43,6 +43,7 @@ TEST_SUITE("config/settings") {
                      digest,
                      peers,
                      peering,
+                     intercept,
                      targeted] = wanted;
         CHECK(listeners != standard.listeners);
         CHECK(admin != standard.admin);
@@ -63,6 +64,7 @@ TEST_SUITE("config/settings") {
         CHECK(digest != standard.digest);
         CHECK(peers != standard.peers);
         CHECK(peering != standard.peering);
+        CHECK(intercept != standard.intercept);
         CHECK(targeted != standard.targeted);
     }
 
@@ -84,6 +86,33 @@ TEST_SUITE("config/settings") {
         CHECK(monitors == 7);
     }
 
+    TEST_CASE("what is intercepted is read") {
+        const auto wanted = every_setting();
+        REQUIRE(wanted.intercept);
+        const auto& [hosts,
+                     except,
+                     clients,
+                     ports,
+                     ca_certificate,
+                     ca_key,
+                     unconstrained,
+                     leaf_lifetime,
+                     leaves,
+                     on_refusal,
+                     refusal_memory] = *wanted.intercept;
+        CHECK(hosts == std::vector<std::string>{"pypi.example", "*.files.example"});
+        CHECK(except == std::vector<std::string>{"pinned.files.example"});
+        CHECK(clients == std::vector{net("192.0.2.0/25")});
+        CHECK(ports == std::vector<std::uint16_t>{443, 8443});
+        CHECK(ca_certificate == "/etc/reprise/ca.pem");
+        CHECK(ca_key == "/etc/reprise/ca.key");
+        CHECK(unconstrained);
+        CHECK(leaf_lifetime == 24h);
+        CHECK(leaves == 256);
+        CHECK(on_refusal == refusal_answer::fail);
+        CHECK(refusal_memory == 10min);
+    }
+
     TEST_CASE("digest, peers and peering are read") {
         const auto wanted = every_setting();
         const auto& [rate, after_change, after, secret_file, squid] = wanted.digest;
@@ -93,8 +122,16 @@ TEST_SUITE("config/settings") {
         CHECK(secret_file == "/etc/reprise/secret");
         CHECK(squid);
         REQUIRE(wanted.peers.size() == 2);
-        const auto& [name, url, dns, port, kind, protocol, proxy_only, refresh, timeout] =
-            wanted.peers[0];
+        const auto& [name,
+                     url,
+                     dns,
+                     port,
+                     kind,
+                     protocol,
+                     proxy_only,
+                     credentials_file,
+                     refresh,
+                     timeout] = wanted.peers[0];
         CHECK(name == "b");
         CHECK(url == "https://b.example:3129");
         CHECK(dns.empty());
@@ -102,6 +139,7 @@ TEST_SUITE("config/settings") {
         CHECK(kind == peer_kind::parent);
         CHECK(protocol == peer_protocol::squid);
         CHECK_FALSE(proxy_only);
+        CHECK(credentials_file == "/etc/reprise/parent");
         CHECK(refresh == 5s);
         CHECK(timeout == 1s);
         CHECK(wanted.peers[1].name == "reprise.example.org");
@@ -110,6 +148,7 @@ TEST_SUITE("config/settings") {
         CHECK(wanted.peers[1].proxy_only);
         CHECK(wanted.peering.budget == 50ms);
         CHECK(wanted.peering.hit_worth == 1s);
+        CHECK(wanted.peering.never_direct);
     }
 
     TEST_CASE("the disk is read") {
@@ -159,8 +198,14 @@ TEST_SUITE("config/settings") {
 
     TEST_CASE("access, log and forwarding are read") {
         const auto wanted = every_setting();
-        const auto& [clients, purgers, fronts, connect_ports, request_ports, allowed, denied] =
-            wanted.access;
+        const auto& [clients,
+                     purgers,
+                     fronts,
+                     connect_ports,
+                     request_ports,
+                     allowed,
+                     denied,
+                     prefixed] = wanted.access;
         CHECK(clients == std::vector{net("192.0.2.0/24")});
         CHECK(purgers == std::vector{net("192.0.2.7/32")});
         CHECK(fronts == std::vector{net("192.0.2.8/32")});
@@ -170,6 +215,7 @@ TEST_SUITE("config/settings") {
               std::vector<destination>{{"localhost", {}, 8000}, {"*.corp.example", {}, {}}});
         CHECK(denied ==
               std::vector<destination>{{"", net("10.0.0.0/8"), 8080}, {"", net("::1"), 80}});
+        CHECK(prefixed == std::vector<destination>{{"*.deb.example", {}, {}}});
         const auto& [log_access, level, query_values] = wanted.log;
         CHECK(log_access == "/var/log/reprise/access");
         CHECK(level == log_level::debug);
@@ -199,11 +245,14 @@ TEST_SUITE("config/settings") {
         CHECK(o_body == 6s);
         CHECK(tunnel == 7s);
         CHECK(drain == 500ms);
-        const auto& [at_once, per_address, idle, idle_timeout] = wanted.origins;
+        const auto& [at_once, per_address, idle, idle_timeout, authorities, revoked] =
+            wanted.origins;
         CHECK(at_once == 64);
         CHECK(per_address == 48);
         CHECK(idle == 16);
         CHECK(idle_timeout == 5s);
+        CHECK(authorities == "/etc/reprise/authorities.pem");
+        CHECK(revoked == "/etc/reprise/revoked.pem");
         const auto& [servers, hosts_file, min_ttl, max_ttl, negative_ttl, timeout] = wanted.dns;
         CHECK(servers == std::vector<endpoint>{{"127.0.0.1", 5353}, {"::1", 53}});
         CHECK(hosts_file.empty());
@@ -233,6 +282,14 @@ TEST_SUITE("config/settings") {
             CAPTURE(shown.path);
             std::string text = shown.standard;
             std::string_view path = shown.path;
+            if (path.starts_with("intercept.")) {  // there only as a whole
+                const std::string begin =
+                    R"({"intercept": {"hosts": ["a"], "ca_certificate": "c", )"
+                    R"("ca_key": "k")";
+                const auto name = shown.path.substr(path.find('.') + 1);
+                CHECK(good(begin + ", \"" + name + "\": " + text + "}}") == good(begin + "}}"));
+                continue;
+            }
             while (!path.empty()) {
                 const auto dot = path.rfind('.');
                 const auto name = dot == path.npos ? path : path.substr(dot + 1);

@@ -1,0 +1,56 @@
+#pragma once
+// Which tunnels are passed on though their host is listed, because opening one has failed: a client that
+// refused our certificate for a host would refuse it again, and a host whose server wants a
+// certificate of the client can't be asked in the client's place.
+//
+// The first is remembered of that client and that host together: what one client does closes
+// nothing for another. The second holds for everybody, and is learned from the server alone.
+// Names are hashed under a secret of the process, so that no client can make one of its own fall
+// together with another client's.
+
+#include "proxy/base/clock.hpp"
+#include "proxy/net/address.hpp"
+#include "proxy/net/expiring_marks.hpp"
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <string_view>
+
+namespace reprise::proxy::net {
+
+/// Memory   136 KiB, fixed: places for 16,384 refusals and 1,024 hosts. When a place is wanted the
+///          one of its four that ends first is given up: whoever has others' refusals forgotten
+///          fails a connection of its own for each, and they fail one more.
+/// Threads  any number; asking is four loads of one cache line and a hash of the name.
+class refusals {
+public:
+    static constexpr std::chrono::hours for_a_host{1};
+
+    /// @throws std::bad_alloc, std::runtime_error: there are no random bytes
+    refusals();
+
+    /// `client` doesn't take our certificate for `host` (lower case); true until `until`, at most
+    /// 90 days ahead. False: that was known.
+    bool note_client(const address_bytes& client,
+                     std::string_view host,
+                     steady_time until,
+                     steady_time now) noexcept;
+    [[nodiscard]] bool has_client(const address_bytes& client,
+                                  std::string_view host,
+                                  steady_time now) const noexcept;
+
+    /// `host` is passed on for everybody, for an hour from now. False: that was known.
+    bool note_host(std::string_view host, steady_time now) noexcept;
+    [[nodiscard]] bool has_host(std::string_view host, steady_time now) const noexcept;
+
+private:
+    [[nodiscard]] std::uint64_t name_of(std::string_view client,
+                                        std::string_view host) const noexcept;
+
+    std::array<unsigned char, 192> secret_;
+    expiring_marks clients_{4'096};
+    expiring_marks hosts_{256};
+};
+
+}  // namespace reprise::proxy::net

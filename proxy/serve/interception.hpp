@@ -1,0 +1,65 @@
+#pragma once
+// Tunnels that are opened: which, by the settings and what is known of client and host, and how a
+// connection is answered inside. Everything else passes byte for byte.
+
+#include "proxy/net/address.hpp"
+#include "proxy/net/client_hello.hpp"
+#include "proxy/serve/exchange_state.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace reprise::proxy::serve {
+
+/// The entry of `patterns` (lower case; "*.host" for its subdomains) that lists `host` (lower
+/// case); empty: none does.
+[[nodiscard]] std::string_view entry_for(const std::vector<std::string>& patterns,
+                                         std::string_view host) noexcept;
+
+/// Why tunnels to `target` are passed on: "off", "address", "not-listed", "except", "port". Empty: by
+/// the settings they are opened, for intercept.clients.
+[[nodiscard]] std::string_view why_passed_on(const thread::settings& now,
+                                             const http::target& target);
+
+/// Why a tunnel whose client has said `hello` is passed on: "tls-version", "sni", "alpn". Empty: it
+/// is opened.
+/// @param host  that CONNECT named, lower case
+[[nodiscard]] std::string_view why_passed_on(const net::client_hello& hello, std::string_view host);
+
+/// Takes note of a client that left its opened tunnel at once without asking anything: as one of
+/// GnuTLS does, which looks at the certificate when the handshake is over, and says nothing when it
+/// refuses it. One that left later, or has asked, is none.
+void note_leaving(thread::worker& w, const client_identity& client);
+
+/// CONNECT to a host that is listed: 200, the client's hello, and then TLS with a certificate of
+/// ours, behind which the connection's requests are answered like others; or a tunnel after all,
+/// with every byte.
+class interception {
+public:
+    explicit interception(exchange_state& x) : x_{x} {}
+
+    /// Why the request in hand, a CONNECT that may be tunnelled, is not given by this: what
+    /// why_passed_on says of its target, "encrypted" (the client reaches us by TLS), "client" (not
+    /// of intercept.clients), "client-refused", "host-refused". Empty: it is. Of listed hosts it is
+    /// counted.
+    [[nodiscard]] static std::string_view why_not(const exchange_state& x);
+    [[nodiscard]] awaitable<ended_or_next> give();
+
+private:
+    struct judged {
+        std::string_view why{};            ///< static text: it is passed on
+        net::tls_identity_ptr identity{};  ///< not null: it is opened with this
+        bool is_new = false;               ///< the leaf was made for it
+    };
+    [[nodiscard]] awaitable<ended> say_connected();
+    [[nodiscard]] awaitable<judged> judge_hello();
+    [[nodiscard]] judged judge(const net::client_hello_reader& reader,
+                               net::client_hello_reader::state state) const;
+    [[nodiscard]] awaitable<ended_or_next> pass_on(std::string_view why);
+    [[nodiscard]] awaitable<ended_or_next> open(net::tls_identity_ptr identity, bool new_leaf);
+
+    exchange_state& x_;
+};
+
+}  // namespace reprise::proxy::serve

@@ -1,0 +1,129 @@
+#include "proxy/net/refusals.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace reprise::proxy::net::test::of_refusals_test {
+namespace {
+
+using namespace std::chrono_literals;
+
+address_bytes client(unsigned number) {
+    address_bytes made{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 192, 0};
+    made[14] = static_cast<std::uint8_t>(number >> 8);
+    made[15] = static_cast<std::uint8_t>(number);
+    return made;
+}
+
+constexpr steady_time begin{24h * 400};  // some turns of the second behind a word
+
+}  // namespace
+
+TEST_SUITE("net/refusals") {
+
+    TEST_CASE("a client's refusal is of that client and that host, until its time is over") {
+        refusals table;
+        CHECK_FALSE(table.has_client(client(1), "a.test", begin));
+        CHECK(table.note_client(client(1), "a.test", begin + 1h, begin));
+        CHECK(table.has_client(client(1), "a.test", begin));
+        CHECK(table.has_client(client(1), "a.test", begin + 59min));
+        CHECK_FALSE(table.has_client(client(1), "a.test", begin + 1h));
+        CHECK_FALSE(table.has_client(client(2), "a.test", begin));
+        CHECK_FALSE(table.has_client(client(1), "b.test", begin));
+        CHECK_FALSE(table.has_host("a.test", begin));
+    }
+
+    TEST_CASE("a refusal that is repeated is known, and ends when the last one says") {
+        refusals table;
+        CHECK(table.note_client(client(1), "a.test", begin + 1h, begin));
+        CHECK_FALSE(table.note_client(client(1), "a.test", begin + 90min, begin + 30min));
+        CHECK(table.has_client(client(1), "a.test", begin + 89min));
+        CHECK(table.note_client(client(1), "a.test", begin + 4h, begin + 3h));
+    }
+
+    TEST_CASE("a host is closed for everybody for an hour") {
+        refusals table;
+        CHECK(table.note_host("a.test", begin));
+        CHECK(table.has_host("a.test", begin + 59min));
+        CHECK_FALSE(table.has_host("a.test", begin + 1h));
+        CHECK_FALSE(table.has_host("b.test", begin));
+        CHECK_FALSE(table.has_client(client(1), "a.test", begin));
+    }
+
+    TEST_CASE("whatever one client refuses, no host is closed for another") {
+        refusals table;
+        for (unsigned i = 0; i < 100'000; ++i) {
+            const auto host = "h" + std::to_string(i % 5'000) + ".test";
+            static_cast<void>(table.note_client(client(1), host, begin + 24h * 30, begin));
+        }
+        for (unsigned i = 0; i < 5'000; ++i) {
+            const auto host = "h" + std::to_string(i) + ".test";
+            CHECK_FALSE(table.has_host(host, begin));
+            CHECK_FALSE(table.has_client(client(2), host, begin));
+        }
+    }
+
+    TEST_CASE("refusals by the thousand are remembered, and where too many meet the last stay") {
+        refusals table;
+        const auto many = [&](unsigned count) {
+            unsigned kept = 0;
+            for (unsigned i = 0; i < count; ++i) {
+                kept += table.has_client(client(i), "a.test", begin) ? 1 : 0;
+            }
+            return kept;
+        };
+        for (unsigned i = 0; i < 4'000; ++i) {
+            static_cast<void>(table.note_client(client(i), "a.test", begin + 1h, begin));
+        }
+        // A quarter of the places: on average one name for four of them.
+        CHECK(many(4'000) > 3'900);
+        for (unsigned i = 0; i < 60'000; ++i) {
+            static_cast<void>(table.note_client(client(i), "a.test", begin + 1h, begin));
+            CHECK(table.has_client(client(i), "a.test", begin));
+        }
+        CHECK(many(60'000) <= 16'384);
+    }
+
+    TEST_CASE("two tables don't hash alike, so that nobody can aim at another's place") {
+        // As many names as fill some buckets: which of them stay depends on the secret.
+        refusals one;
+        refusals other;
+        for (unsigned i = 0; i < 40'000; ++i) {
+            static_cast<void>(one.note_client(client(i), "a.test", begin + 1h, begin));
+            static_cast<void>(other.note_client(client(i), "a.test", begin + 1h, begin));
+        }
+        unsigned different = 0;
+        for (unsigned i = 0; i < 40'000; ++i) {
+            different += one.has_client(client(i), "a.test", begin) !=
+                                 other.has_client(client(i), "a.test", begin)
+                             ? 1
+                             : 0;
+        }
+        CHECK(different > 1'000);
+    }
+
+    TEST_CASE("threads note and ask at once") {
+        refusals table;
+        std::vector<std::thread> threads;
+        for (unsigned thread = 0; thread < 4; ++thread) {
+            threads.emplace_back([&table, thread] {
+                for (unsigned i = 0; i < 1'000; ++i) {
+                    table.note_client(client(thread), std::to_string(i), begin + 1h, begin);
+                    static_cast<void>(table.has_client(client(i), "0", begin));
+                    table.note_host(std::to_string(i % 8), begin);
+                }
+            });
+        }
+        for (auto& one : threads) {
+            one.join();
+        }
+        CHECK(table.has_host("7", begin));
+        CHECK(table.has_client(client(3), "999", begin));
+    }
+
+}  // TEST_SUITE
+
+}  // namespace reprise::proxy::net::test::of_refusals_test
