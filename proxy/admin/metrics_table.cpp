@@ -470,7 +470,7 @@ std::span<const metric> metrics_table() noexcept {
     static const auto all = [] {
         std::vector<metric> rows{std::begin(own_rows), std::end(own_rows)};
         for (const auto more :
-             {memory_metrics(), disk_metrics(), what_if_metrics(), peer_metrics()}) {
+             {memory_metrics(), disk_metrics(), what_if_metrics(), tunnel_metrics(), peer_metrics()}) {
             rows.insert(rows.end(), more.begin(), more.end());
         }
         return rows;

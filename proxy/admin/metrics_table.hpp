@@ -88,6 +88,8 @@ consteval metric by_label(std::string_view name,
 /// What other settings would have done.
 [[nodiscard]] std::span<const metric> what_if_metrics() noexcept;
 
+/// Of tunnels, opened and passed on.
+[[nodiscard]] std::span<const metric> tunnel_metrics() noexcept;
 /// Of peers and digests.
 [[nodiscard]] std::span<const metric> peer_metrics() noexcept;
 

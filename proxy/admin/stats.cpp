@@ -1,6 +1,7 @@
 #include "proxy/admin/stats.hpp"
 
 #include "proxy/admin/metrics_table.hpp"
+#include "proxy/admin/tunnel_advice.hpp"
 #include "proxy/base/text.hpp"
 
 #include <nlohmann/json.hpp>
@@ -233,6 +234,21 @@ void add_peers(json& root, const peer::peer_report& peers) {
     }
 }
 
+// The tunnel advisor: where the bytes go that nothing is stored of.
+json tunnels_with_most_bytes(const stats_inputs& inputs) {
+    auto all = json::array();
+    for (const auto& one : inputs.tunnels.most_bytes) {
+        const auto line = line_that_opens(one, inputs.intercept);
+        all.push_back({{"host", one.host},
+                       {"port", one.port},
+                       {"bytes", one.bytes},
+                       {"tunnels", one.tunnels},
+                       {"why", one.why},
+                       {"line", line.empty() ? json{} : json(line)}});
+    }
+    return all;
+}
+
 }  // namespace
 
 json stats_json(const stats_inputs& inputs) {
@@ -247,6 +263,7 @@ json stats_json(const stats_inputs& inputs) {
     }
     root["disk"]["trouble"] = inputs.disk ? inputs.disk->trouble : std::string{};
     root["what_if"]["advice"] = inputs.what_if.text;
+    root["tunnels"]["advice"] = tunnels_with_most_bytes(inputs);
     if (inputs.peers) {
         add_peers(root, *inputs.peers);
     }

@@ -2,13 +2,16 @@
 // The figures an operator reads, as JSON and as Prometheus text.
 // Both are made from one table (metrics_table.cpp): a row is a metric's name, unit, place in the
 // JSON, meaning, labels, and how its samples are drawn from the inputs. The list in README.md
-// comes from the same rows. Labels have a bounded number of values: never a URL, host or client.
+// comes from the same rows. Labels have a bounded number of values: never a URL or client, and of hosts
+// 64.
 
+#include "config/options.hpp"
 #include "filter/admission.hpp"
 #include "proxy/admin/windows.hpp"
 #include "proxy/base/access_log.hpp"
 #include "proxy/base/clock.hpp"
 #include "proxy/base/counters.hpp"
+#include "proxy/base/tunnel_hosts.hpp"
 #include "proxy/cache/disk/tier.hpp"
 #include "proxy/cache/memory/memory_tier.hpp"
 #include "proxy/cache/memory/purges.hpp"
@@ -37,6 +40,13 @@ struct process_figures {
 enum class readiness : std::uint8_t { ready, starting, draining };
 [[nodiscard]] std::string_view to_string(readiness value) noexcept;
 
+/// Of the certificates that stand for intercepted hosts; zeros where nothing is opened.
+struct leaf_figures {
+    std::uint64_t made = 0, reused = 0;  ///< since the settings were read
+    std::size_t kept = 0;
+    std::optional<double> ca_validity{};  ///< seconds left of the CA; none: there is none
+};
+
 struct stats_inputs {
     std::string version;
     std::chrono::nanoseconds uptime{0};
@@ -53,6 +63,9 @@ struct stats_inputs {
     filter::admission_figures admission;
     wall_time admission_at{};  ///< when they were taken, in resident time
     cache::what_if_report what_if;
+    tunnel_hosts::report tunnels;
+    leaf_figures leaves;
+    std::optional<config::intercept_options> intercept;  ///< as it is set
     std::vector<std::string> rules;  ///< the URL pattern of each admission rule, in order
     access_log_figures access_log;
     std::uint64_t log_dropped = 0;  ///< diagnostic lines overrun since start

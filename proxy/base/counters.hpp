@@ -95,11 +95,14 @@ struct basic_counters {
     Cell client_refused{};  ///< closed at once: access.clients or limits.*connections*
     Cell client_open{};     ///< now
     Cell origin_opened{};
-    Cell origin_reused{};   ///< requests sent on a pooled connection
-    Cell origin_surplus{};  ///< connections with bytes behind an answer
-    Cell origin_failed{};   ///< connection attempts without success, names' failures included
-    Cell origin_open{};     ///< now, idle ones included
-    Cell dns_queries{};     ///< sent; what the cache or the hosts file answered is in dns_cached
+    Cell tunnels_opened{};     ///< by intercept: TLS with a certificate of ours began
+    Cell tunnels_refused{};    ///< the client did not take it
+    Cell tunnels_passed_on{};  ///< listed, and not opened for what the client's hello said
+    Cell origin_reused{};      ///< requests sent on a pooled connection
+    Cell origin_surplus{};     ///< connections with bytes behind an answer
+    Cell origin_failed{};      ///< connection attempts without success, names' failures included
+    Cell origin_open{};        ///< now, idle ones included
+    Cell dns_queries{};        ///< sent; what the cache or the hosts file answered is in dns_cached
     Cell dns_cached{};
     Cell dns_failures{};
 
