@@ -50,9 +50,13 @@ install -d -m 700 "$private"
 head -c 64 /dev/urandom >"$private/fleet-secret"
 echo token-of-the-admin >"$private/token"
 chmod 600 "$private"/*
-for file in "$private"/*; do
-    install -D -m 400 -o "$user" "$file" "/run/credentials/reprise.service/${credential%%:*}_${file##*/}"
-done
+hand_over() {
+    local file
+    for file in "$private"/*; do
+        install -D -m 400 -o "$user" "$file" "/run/credentials/reprise.service/${credential%%:*}_${file##*/}"
+    done
+}
+hand_over
 
 umask "$(said UMask)"
 as_service=(setpriv --reuid "$user" --regid "$user" --clear-groups --no-new-privs
@@ -87,6 +91,11 @@ awk -v to="$work/readme" '
 kinds=0
 for example in "$work"/readme*.json; do
     cp "$example" "$settings"
+    if grep -q '"intercept"' "$example"; then
+        [[ -d $work/ca ]] || /usr/local/bin/reprise-make-ca root --out "$work/ca" >"$work/make-ca.log"
+        /usr/local/bin/reprise-make-ca for "$settings" --root "$work/ca" --out "$private" >>"$work/make-ca.log"
+        hand_over
+    fi
     run_with "README: $(head -c 60 "$example" | head -n 1)"
     kinds=$((kinds + 1))
 done
