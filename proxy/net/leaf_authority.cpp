@@ -16,6 +16,7 @@ namespace reprise::proxy::net {
 namespace {
 
 constexpr int least_security_bits = 112;  // RSA of 2,048 bits, P-224
+constexpr int client_security_level = 2;  // the same, of keys and hashes: Debian's clients ask for it
 
 struct free_constraints {
     void operator()(NAME_CONSTRAINTS* constraints) const noexcept {
@@ -115,6 +116,54 @@ certificate_ptr bearer_of(const std::string& host) {
     }
     static_cast<void>(X509_check_purpose(made.get(), -1, 0));  // OpenSSL reads the names here
     return made;
+}
+
+// One that it signs now, valid for a minute: what every client is going to be shown.
+certificate_ptr trial_of(const std::string& host, X509* own, EVP_PKEY* key, wall_time now) {
+    auto made = bearer_of(host);
+    auto* it = made.get();
+    const std::time_t from = std::chrono::floor<std::chrono::seconds>(now.time_since_epoch()).count();
+    if (X509_set_version(it, X509_VERSION_3) != 1 ||
+        ASN1_INTEGER_set(X509_get_serialNumber(it), 1) != 1 ||
+        ASN1_TIME_set(X509_getm_notBefore(it), from) == nullptr ||
+        ASN1_TIME_set(X509_getm_notAfter(it), from + 60) == nullptr ||
+        X509_set_issuer_name(it, X509_get_subject_name(own)) != 1 ||
+        X509_set_pubkey(it, key) != 1 || X509_sign(it, key, signature_digest(key)) <= 0) {
+        return nullptr;
+    }
+    return certificate_ptr{X509_dup(it)};  // what OpenSSL read of it before is not of this one
+}
+
+// As a client does who trusts the last of the chain. Empty: it would take the certificate.
+std::string why_refused(X509* leaf, const std::vector<certificate_ptr>& chain, wall_time now) {
+    const std::unique_ptr<X509_STORE, decltype(&X509_STORE_free)> trusted{X509_STORE_new(),
+                                                                          &X509_STORE_free};
+    const std::unique_ptr<X509_STORE_CTX, decltype(&X509_STORE_CTX_free)> look{
+        X509_STORE_CTX_new(), &X509_STORE_CTX_free};
+    const auto free_list = [](STACK_OF(X509) * list) { sk_X509_free(list); };
+    const std::unique_ptr<STACK_OF(X509), decltype(free_list)> between{sk_X509_new_null(),
+                                                                       free_list};
+    if (!trusted || !look || !between) {
+        throw std::bad_alloc{};
+    }
+    for (const auto& one : chain) {
+        if (sk_X509_push(between.get(), one.get()) == 0) {
+            throw std::bad_alloc{};
+        }
+    }
+    if (X509_STORE_add_cert(trusted.get(), chain.back().get()) != 1 ||
+        X509_STORE_CTX_init(look.get(), trusted.get(), leaf, between.get()) != 1) {
+        throw std::bad_alloc{};
+    }
+    auto* how = X509_STORE_CTX_get0_param(look.get());
+    X509_VERIFY_PARAM_set_flags(how, X509_V_FLAG_PARTIAL_CHAIN);
+    X509_VERIFY_PARAM_set_purpose(how, X509_PURPOSE_SSL_SERVER);
+    X509_VERIFY_PARAM_set_auth_level(how, client_security_level);
+    X509_VERIFY_PARAM_set_time(
+        how, std::chrono::floor<std::chrono::seconds>(now.time_since_epoch()).count());
+    return X509_verify_cert(look.get()) == 1
+               ? std::string{}
+               : X509_verify_cert_error_string(X509_STORE_CTX_get_error(look.get()));
 }
 
 // A pattern's name, or one of those that it stands for.
@@ -233,6 +282,19 @@ public:
         ERR_clear_error();
     }
 
+    /// By what a client would say, whatever was not asked above: the signatures of the chain, the
+    /// lengths of path, uses and strengths of those above the first.
+    void judge_trial(const std::vector<certificate_ptr>& chain, EVP_PKEY* key) {
+        const auto leaf = trial_of(
+            example_of(wanted_.hosts.front()), chain.front().get(), key, now_);
+        if (!leaf) {
+            wrong_key("signs nothing: " + openssl_reason());
+        } else if (const auto why = why_refused(leaf.get(), chain, now_); !why.empty()) {
+            wrong("signs what every client refuses, with those behind it in the file: " + why);
+        }
+        ERR_clear_error();
+    }
+
 private:
     void judge_reach(bool hosts, bool addresses, bool of_a_root) {
         if (!hosts && wanted_.unconstrained) {
@@ -267,6 +329,12 @@ private:
 
 }  // namespace
 
+// Edwards curves have one of their own in the signature.
+const evp_md_st* signature_digest(const evp_pkey_st* key) noexcept {
+    const bool edwards = EVP_PKEY_is_a(key, "ED25519") == 1 || EVP_PKEY_is_a(key, "ED448") == 1;
+    return edwards ? nullptr : EVP_sha256();
+}
+
 leaf_authority::reading leaf_authority::read(const config::intercept_options& wanted,
                                              wall_time now) {
     chain_judge judge{wanted, now};
@@ -297,6 +365,9 @@ leaf_authority::reading leaf_authority::read(const config::intercept_options& wa
             return is_self_signed(one.get());
         });
         made->sent_ = static_cast<std::size_t>(anchor - made->chain_.begin());
+    }
+    if (judge.found.mistakes.empty()) {
+        judge.judge_trial(made->chain_, made->key_.get());
     }
     if (judge.found.mistakes.empty()) {
         judge.found.authority = made;

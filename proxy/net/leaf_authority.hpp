@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+struct evp_md_st;
+
 namespace reprise::proxy::net {
 
 /// Immutable; any thread. The key leaves this by a signature alone.
@@ -24,10 +26,12 @@ public:
     ///  - a file cannot be read, or holds no certificate or key;
     ///  - others than its owner may read the key; it is another certificate's; it is weak;
     ///  - the CA's certificate is none of a CA (basicConstraints, keyUsage, extendedKeyUsage);
-    ///  - one of the chain is not valid now, or not signed by the one behind it;
+    ///  - one of the chain is not valid now, or not issued by the one behind it;
     ///  - name constraints leave a listed host out, or there are none that bind it to some names.
     ///    Those of a self-signed certificate don't count: RFC 5280 6.1 asks nobody to hold a trust
-    ///    anchor to them, and Java doesn't.
+    ///    anchor to them, and Java doesn't;
+    ///  - a certificate that it signs now for the first of the hosts does not verify under the last of
+    ///    the chain, as a client would verify it. Asked where all of the above is well.
     /// Waits for the file system. Each mistake is a sentence that begins with its setting and
     /// names the file; none has a byte of what a file holds.
     /// @throws std::bad_alloc
@@ -58,6 +62,9 @@ private:
     wall_time until_{};
 };
 using leaf_authority_ptr = std::shared_ptr<const leaf_authority>;
+
+/// What a certificate signed by `key` is hashed with; null: the signature has a hash of its own.
+[[nodiscard]] const evp_md_st* signature_digest(const evp_pkey_st* key) noexcept;
 
 struct leaf_authority::reading {
     leaf_authority_ptr authority{};       ///< null when there are mistakes

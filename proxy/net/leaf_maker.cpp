@@ -12,6 +12,11 @@
 namespace reprise::proxy::net {
 namespace {
 
+using namespace std::chrono_literals;
+
+// Where clients take no certificate that is valid for longer than so many days, its beginning counts.
+constexpr std::chrono::hours counted_whole{24 * 300};
+
 constexpr int serial_bytes = 16;
 
 /// Frees what OpenSSL made by its own function for it.
@@ -88,12 +93,6 @@ bool set_time(ASN1_TIME* to, wall_time at) {
     return ASN1_TIME_set(to, static_cast<std::time_t>(seconds)) != nullptr;
 }
 
-// Edwards curves have a hash of their own in the signature.
-const EVP_MD* digest_for(const EVP_PKEY* key) {
-    const bool edwards = EVP_PKEY_is_a(key, "ED25519") == 1 || EVP_PKEY_is_a(key, "ED448") == 1;
-    return edwards ? nullptr : EVP_sha256();
-}
-
 }  // namespace
 
 // A key in OpenSSL's older form: X509_set_pubkey writes it in 6 microseconds. One of a provider
@@ -143,7 +142,7 @@ certificate_ptr leaf_maker::sign(const std::string& host, wall_time from, wall_t
         std::all_of(same_in_all_.begin(), same_in_all_.end(), [it](const auto& one) {
             return X509_add_ext(it, one.get(), -1) == 1;
         });
-    if (!filled || X509_sign(it, by_->key(), digest_for(by_->key())) <= 0) {
+    if (!filled || X509_sign(it, by_->key(), signature_digest(by_->key())) <= 0) {
         made.reset();
     }
     ERR_clear_error();
@@ -165,7 +164,8 @@ tls_identity::ticket_group leaf_maker::tickets_for(const std::string& host) cons
 }
 
 std::optional<made_leaf> leaf_maker::make(const std::string& host, wall_time now) const {
-    const auto until = std::min<wall_time>(now + lifetime_, by_->until());
+    const auto before = lifetime_ >= counted_whole ? back_dated : 0h;
+    const auto until = std::min<wall_time>(now + lifetime_ - before, by_->until());
     if (until <= now) {
         return std::nullopt;
     }

@@ -1,6 +1,10 @@
 #include "proxy/net/pem_file.hpp"
 
+#include "proxy/net/secret_memory.hpp"
+
+#include <array>
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <new>
@@ -9,8 +13,11 @@
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
+#include <optional>
 #include <stdexcept>
 #include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
 #include <utility>
 
 namespace reprise::proxy::net {
@@ -35,6 +42,44 @@ constexpr std::size_t largest_file = 1u << 20;  // a chain takes some kilobytes
 /// In place of OpenSSL's own, which asks at the terminal.
 int no_passphrase(char*, int, int, void*) {
     return -1;
+}
+
+// An access list as the kernel gives it (linux/posix_acl_xattr.h): a version, then entries of 8 bytes.
+struct acl_entry {
+    std::uint16_t tag, allowed;
+    std::uint32_t id;
+};
+constexpr std::size_t acl_version_bytes = 4, acl_most = 32;
+enum acl_tag : std::uint16_t { acl_user = 0x02, acl_group_of_file = 0x04, acl_group = 0x08 };
+
+/// Where a file has an access list, the group's bits of its mode are the list's mask and say nothing of
+/// the group: systemd gives a service its credentials as 0440 with a list that names its user
+/// alone. None: there is no list that can be read.
+std::optional<bool> acl_lets_others_in(int file) {
+    std::array<char, acl_version_bytes + acl_most * sizeof(acl_entry)> bytes{};
+    const auto size = ::fgetxattr(file, "system.posix_acl_access", bytes.data(), bytes.size());
+    if (size < static_cast<::ssize_t>(acl_version_bytes)) {
+        return std::nullopt;
+    }
+    for (auto at = acl_version_bytes; at + sizeof(acl_entry) <= static_cast<std::size_t>(size);
+         at += sizeof(acl_entry)) {
+        acl_entry entry{};
+        std::memcpy(&entry, bytes.data() + at, sizeof entry);
+        const bool is_others = (entry.tag == acl_user && entry.id != ::geteuid()) ||
+                               entry.tag == acl_group_of_file || entry.tag == acl_group;
+        if (is_others && entry.allowed != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool may_be_used_by_others(int file) {
+    struct ::stat found {};
+    if (::fstat(file, &found) != 0 || (found.st_mode & S_IRWXO) != 0) {
+        return true;
+    }
+    return (found.st_mode & S_IRWXG) != 0 && acl_lets_others_in(file).value_or(true);
 }
 
 /// The last reading found the end of the file. Its error is gone then.
@@ -67,9 +112,7 @@ pem_file::pem_file(std::string setting, std::string path)
     if (!in) {
         throw cannot(std::strerror(errno));
     }
-    struct ::stat found {};
-    open_to_others_ = ::fstat(::fileno(in.get()), &found) != 0 ||
-                      (found.st_mode & (S_IRWXG | S_IRWXO)) != 0;
+    open_to_others_ = may_be_used_by_others(::fileno(in.get()));
     std::setvbuf(in.get(), nullptr, _IONBF, 0);  // no copy that nobody wipes
     bytes_.resize(largest_file + 1);
     const auto size = std::fread(bytes_.data(), 1, bytes_.size(), in.get());
@@ -128,6 +171,7 @@ std::vector<revocation_list_ptr> pem_file::revocation_lists() {
 }
 
 private_key_ptr pem_file::key() {
+    const wiping_what_is_freed secrets;
     private_key_ptr found{PEM_read_bio_PrivateKey(bio_.get(), nullptr, no_passphrase, nullptr)};
     if (!found) {
         ERR_clear_error();  // what is there depends on which decoder was tried last

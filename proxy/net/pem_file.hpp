@@ -48,7 +48,7 @@ public:
     /// @throws std::runtime_error
     [[nodiscard]] private_key_ptr key();
 
-    /// By the permissions that it had when it was opened.
+    /// By the permissions and the access list that it had when it was opened.
     [[nodiscard]] bool may_be_read_by_others() const noexcept { return open_to_others_; }
 
 private:

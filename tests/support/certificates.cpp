@@ -138,8 +138,10 @@ owned<EVP_PKEY> key_as_wished(const authority_wishes& wanted) {
 
 /// `issuer` null: by itself.
 made_certificate new_authority(const authority_wishes& wanted, X509* issuer, EVP_PKEY* by) {
+    static std::atomic<unsigned> all{0};  // each has a name of its own, or it would be self-issued
     const auto key = key_as_wished(wanted);
-    const auto made = begin_certificate(key.get(), "an authority of a test", wanted.when, issuer);
+    const auto name = "intermediate " + std::to_string(++all) + " of this test";
+    const auto made = begin_certificate(key.get(), name, wanted.when, issuer);
     auto* it = made.get();
     add(it, it, NID_subject_key_identifier, "hash");
     add(it, issuer != nullptr ? issuer : it, NID_authority_key_identifier, "keyid");
@@ -250,6 +252,16 @@ std::string test_authority::status_of(const std::string& certificate,
 
 made_certificate test_authority::issue_authority(const authority_wishes& wanted) const {
     return new_authority(wanted, own_, key_);
+}
+
+made_certificate test_authority::issue_authority_below(const made_certificate& above,
+                                                       const authority_wishes& wanted) {
+    const owned<BIO> in{BIO_new_mem_buf(above.key.data(), static_cast<int>(above.key.size()))};
+    const owned<EVP_PKEY> key{in ? PEM_read_bio_PrivateKey(in.get(), nullptr, nullptr, nullptr)
+                                 : nullptr};
+    must(key != nullptr);
+    const auto issuer = certificate_in(above.certificate);
+    return new_authority(wanted, issuer.get(), key.get());
 }
 
 made_certificate test_authority::issue_root(const authority_wishes& wanted) {

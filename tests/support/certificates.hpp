@@ -74,6 +74,9 @@ public:
                                         const status_wishes& wanted = {}) const;
     /// An intermediate, which may issue in its turn.
     [[nodiscard]] made_certificate issue_authority(const authority_wishes& wanted = {}) const;
+    /// The same, signed by one that was issued.
+    [[nodiscard]] static made_certificate issue_authority_below(const made_certificate& above,
+                                                                const authority_wishes& wanted = {});
     /// The same, signed by itself.
     [[nodiscard]] static made_certificate issue_root(const authority_wishes& wanted);
 

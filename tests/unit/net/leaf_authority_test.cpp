@@ -4,9 +4,13 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <fstream>
 #include <iterator>
 #include <string_view>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
 
 namespace reprise::proxy::net::test::of_leaf_authority_test {
 namespace {
@@ -76,6 +80,42 @@ TEST_SUITE("net/leaf_authority") {
         text.set_key("no key at all");
         CHECK(only_mistake(text) ==
               "intercept.ca_key: no PEM private key without a passphrase in " + text.wanted.ca_key);
+    }
+
+    TEST_CASE("where an access list says whom the group's bits are for, it is asked") {
+        const authority_files files;
+        const auto listed = [&](std::uint32_t user, std::uint16_t group) {
+            // linux/posix_acl_xattr.h: version 2; its owner, one user, its group, the mask, others
+            const struct {
+                std::uint32_t version = 2;
+                struct {
+                    std::uint16_t tag, allowed;
+                    std::uint32_t id;
+                } entries[5];
+            } list{.entries = {{0x01, 4, ~0u},
+                               {0x02, 4, user},
+                               {0x04, group, ~0u},
+                               {0x10, 4, ~0u},
+                               {0x20, 0, ~0u}}};
+            ::chmod(files.wanted.ca_key.c_str(), 0400);
+            return ::setxattr(files.wanted.ca_key.c_str(),
+                              "system.posix_acl_access",
+                              &list,
+                              sizeof list,
+                              0) == 0;
+        };
+        if (!listed(::geteuid(), 0)) {
+            MESSAGE("skipped: this file system has no access lists");
+            return;
+        }
+        struct ::stat is {};
+        REQUIRE(::stat(files.wanted.ca_key.c_str(), &is) == 0);
+        REQUIRE((is.st_mode & 0777) == 0440);  // as systemd gives a service its credentials
+        CHECK(read(files).authority);
+        REQUIRE(listed(::geteuid(), 4));
+        CHECK_FALSE(read(files).authority);
+        REQUIRE(listed(::geteuid() + 1, 0));
+        CHECK_FALSE(read(files).authority);
     }
 
     TEST_CASE("a key that its group or others may read, or write, is refused") {
@@ -149,6 +189,26 @@ TEST_SUITE("net/leaf_authority") {
         files.wanted.ca_certificate = files.at.write(
             "chain.pem", text_of(files.wanted.ca_certificate) + stranger.certificate());
         CHECK(only_mistake(files) == "was not issued by the one behind it in the file");
+    }
+
+    TEST_CASE("a chain whose leaves every client refuses is refused, with a client's reason") {
+        const auto chain = [](const authority_wishes& of_above) {
+            const auto above = root_of_the_test().issue_authority(of_above);
+            const auto own = tests::test_authority::issue_authority_below(above);
+            return authority_files{tests::made_certificate{
+                own.certificate + above.certificate + root_of_the_test().certificate(), own.key}};
+        };
+        authority_wishes above;
+        CHECK(only_mistake(chain(above)) ==
+              "signs what every client refuses, with those behind it in the file: path length "
+              "constraint exceeded");
+        above.basic = "critical,CA:TRUE";
+        CHECK(read(chain(above)).authority);
+        above.extended_usage = "emailProtection";
+        CHECK(only_mistake(chain(above)).starts_with("signs what every client refuses"));
+        above.extended_usage = "";
+        above.rsa_bits = 1024;
+        CHECK(only_mistake(chain(above)).starts_with("signs what every client refuses"));
     }
 
     TEST_CASE("each listed host that its constraints leave out is named") {

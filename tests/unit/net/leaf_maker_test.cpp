@@ -95,6 +95,18 @@ TEST_SUITE("net/leaf_maker") {
         CHECK_FALSE(leaf->is_good_at(now - 61min));  // the clock was set back
     }
 
+    TEST_CASE("a leaf of 398 days is valid for no longer, its hour before now included") {
+        authority_wishes old;
+        old.when = {-24h, 24h * 1'000};
+        const authority_files files{old};
+        const auto leaf = maker_of(files, 24h * 398).make("a.test", wall_now());
+        REQUIRE(leaf);
+        const auto seen = show(*leaf->identity, "a.test");
+        CHECK(time_of(X509_get0_notAfter(seen.leaf.get())) -
+                  time_of(X509_get0_notBefore(seen.leaf.get())) ==
+              24h * 398);
+    }
+
     TEST_CASE("a leaf never outlives its CA, and there is none where that has ended") {
         authority_wishes short_lived;
         short_lived.when = {-24h, 10h};
