@@ -26,12 +26,16 @@ std::runtime_error cannot(const std::string& path, const char* why) {
     return std::runtime_error{path + ": " + why};
 }
 
-/// A new file, gone again unless it is kept.
+/// A new file, gone again unless it is kept. In place of another it stands beside that until then.
 class new_file {
 public:
-    new_file(std::string path, ::mode_t mode)
-        : path_{std::move(path)},
-          descriptor_{::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)} {
+    new_file(const std::string& path, ::mode_t mode, bool renews)
+        : final_{path},
+          path_{renews ? path + ".new" : path} {
+        if (renews) {
+            ::unlink(path_.c_str());  // what an earlier try that was killed has left
+        }
+        descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
         if (descriptor_ < 0 && errno == EEXIST) {
             throw cannot(path_, "is there already, and nothing is written over: move it away");
         }
@@ -60,14 +64,17 @@ public:
             throw cannot(path_, std::strerror(errno));
         }
     }
-    void keep() noexcept {
+    void keep() {
+        if (path_ != final_ && ::rename(path_.c_str(), final_.c_str()) != 0) {
+            throw cannot(final_, std::strerror(errno));
+        }
         ::close(descriptor_);
         descriptor_ = -1;
     }
 
 private:
-    std::string path_;
-    int descriptor_;
+    std::string final_, path_;
+    int descriptor_ = -1;
 };
 
 /// In PEM; wiped when it goes.
@@ -98,9 +105,9 @@ private:
 };
 
 /// @param above  its certificate goes behind; null: none does
-void write(const written& to, const authority& made, X509* above) {
-    new_file certificate{to.certificate, for_all};
-    new_file key{to.key, for_owner};
+void write(const written& to, const authority& made, X509* above, bool renews) {
+    new_file certificate{to.certificate, for_all, renews};
+    new_file key{to.key, for_owner, renews};
     pem_text chain;
     chain.add(made.certificate.get());
     if (above != nullptr) {
@@ -110,8 +117,8 @@ void write(const written& to, const authority& made, X509* above) {
     pem_text secret;
     secret.add(made.key.get());
     key.write(secret.text());
-    certificate.keep();
     key.keep();
+    certificate.keep();
 }
 
 void make_directory(const std::string& path) {
@@ -141,7 +148,7 @@ written write_root(const std::string& directory, proxy::wall_time now) {
     make_directory(directory);
     written to{(fs::path{directory} / "root.pem").string(),
                (fs::path{directory} / "root.key").string()};
-    write(to, make_root(now), nullptr);
+    write(to, make_root(now), nullptr, false);
     return to;
 }
 
@@ -156,7 +163,7 @@ written write_intermediate(const config::intercept_options& for_settings,
               (fs::path{wanted.out} / "ca.key").string()};
     }
     const auto made = make_intermediate(root, for_settings.hosts, wanted.lifetime, now);
-    write(to, made, root.certificate.get());
+    write(to, made, root.certificate.get(), wanted.renews);
     return to;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-// Where the two tiers are kept: PEM files, keys for their owner alone, and nothing written over.
+// Where the two tiers are kept: PEM files, keys for their owner alone, and nothing written over
+// unless that is asked for.
 
 #include "config/options.hpp"
 #include "proxy/base/clock.hpp"
@@ -22,6 +23,9 @@ struct wishes {
     std::string root;  ///< a directory that write_root has filled
     std::string out;   ///< for ca.pem and ca.key; empty: where the settings say
     std::chrono::days lifetime{2 * 365};
+    /// What is there is replaced, the key before the certificate, each whole: whoever reads between
+    /// the two finds that they do not belong together.
+    bool renews = false;
 };
 /// An intermediate for intercept.hosts; behind it in its file stands the root's certificate.
 [[nodiscard]] written write_intermediate(const config::intercept_options& for_settings,

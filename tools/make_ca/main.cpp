@@ -66,6 +66,9 @@ int main(int count, char** arguments) {
                        wanted.out,
                        "the directory for ca.pem and ca.key, made if it is not there; without, "
                        "they are written where the settings name them");
+    second->add_flag("--renew",
+                     wanted.renews,
+                     "put it in the place of the one that is there: for other hosts, or a later end");
     second->add_option("--days", days, "how long it is valid, never longer than the root")
         ->capture_default_str()
         ->check(CLI::Range(1u, 3'652u));

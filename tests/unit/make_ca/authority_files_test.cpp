@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <openssl/ssl.h>
@@ -129,6 +130,21 @@ TEST_SUITE("make_ca/authority_files") {
         CHECK(text_of(made.intermediate.certificate).empty());  // the key was in the way
         ::unlink(made.intermediate.key.c_str());
         CHECK(write_intermediate(made.settings, again, wall_now()).key == made.intermediate.key);
+    }
+
+    TEST_CASE("an intermediate takes the place of the one before where that is asked for") {
+        two_tiers both{{"a.test"}};
+        both.settings.hosts = {"a.test", "new.test"};
+        const auto before = text_of(both.settings.ca_certificate);
+        (void)both.at.write("ca.key.new", "half of one");  // a try that was killed
+        (void)write_intermediate(both.settings,
+                                 {both.at.file("root"), "", std::chrono::days{100}, true},
+                                 wall_now());
+        CHECK(text_of(both.settings.ca_certificate) != before);
+        CHECK(mode_of(both.settings.ca_key) == 0600);
+        CHECK(both.verdict_on("new.test") == "ok");
+        CHECK_FALSE(std::filesystem::exists(both.at.file("ca.key.new")));
+        CHECK_FALSE(std::filesystem::exists(both.at.file("ca.pem.new")));
     }
 
     TEST_CASE("with a directory given it is made, and the settings' files are let be") {
