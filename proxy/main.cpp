@@ -4,6 +4,7 @@
 #include "config/reference.hpp"
 #include "proxy/base/log.hpp"
 #include "proxy/net/listening.hpp"
+#include "proxy/net/secret_memory.hpp"
 #include "proxy/server/obstacles.hpp"
 #include "proxy/server/server.hpp"
 
@@ -205,6 +206,7 @@ int serve(const config::options& options,
 }  // namespace
 
 int main(int argc, char** argv) {
+    net::prepare_secret_memory();
     CLI::App app{
         "Reprise: an HTTP caching forward proxy that stores an object at its second request"};
     std::string config_path;
