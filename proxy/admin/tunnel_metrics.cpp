@@ -4,7 +4,11 @@
 #include "proxy/admin/metrics_table.hpp"
 #include "proxy/admin/tunnel_advice.hpp"
 
+#include "proxy/net/address.hpp"
+
 #include <nlohmann/json.hpp>
+
+#include <algorithm>
 
 namespace reprise::proxy::admin {
 
@@ -110,8 +114,6 @@ constexpr metric tunnel_rows[] = {
              }),
 };
 
-constexpr std::size_t most_repeated = 16;
-
 }  // namespace
 
 std::span<const metric> tunnel_metrics() noexcept {
@@ -120,6 +122,9 @@ std::span<const metric> tunnel_metrics() noexcept {
 
 std::string line_that_opens(const tunnel_hosts::unlisted& one,
                             const std::optional<config::intercept_options>& now) {
+    if (net::read_numeric_host(one.host)) {
+        return {};
+    }
     if (one.why == "off") {
         std::string line = "\"intercept\": { \"hosts\": [" + json(one.host).dump() + "], ";
         if (one.port != 443) {
@@ -130,20 +135,18 @@ std::string line_that_opens(const tunnel_hosts::unlisted& one,
     if (!now || (one.why != "not-listed" && one.why != "port")) {
         return {};
     }
-    if (one.why == "port") {
-        auto ports = now->ports;
+    auto ports = now->ports;
+    const bool new_port = std::find(ports.begin(), ports.end(), one.port) == ports.end();
+    if (new_port) {
         ports.push_back(one.port);
-        return "\"ports\": " + json(ports).dump();
     }
-    std::string line = "\"hosts\": [";
-    if (now->hosts.size() > most_repeated) {
-        line += "/* the " + std::to_string(now->hosts.size()) + " that are there, */ ";
-    } else {
-        for (const auto& host : now->hosts) {
-            line += json(host).dump() + ", ";
-        }
+    const auto all_ports = "\"ports\": " + json(ports).dump();
+    if (one.why == "port") {
+        return all_ports;
     }
-    return line + json(one.host).dump() + "]";
+    auto hosts = now->hosts;
+    hosts.push_back(one.host);
+    return "\"hosts\": " + json(hosts).dump() + (new_port ? ", " + all_ports : "");
 }
 
 }  // namespace reprise::proxy::admin
