@@ -92,7 +92,10 @@ object_table<intercept_options> intercept_table() {
                   list_of(network_kind(), 1, 10'000),
                   live,
                   "The networks, among access.clients, whose tunnels may be opened: those of "
-                  "clients that have been given the CA's certificate."),
+                  "clients that have been given the CA's certificate. What one of them refuses "
+                  "is remembered by its address; an address that speaks for many (access.fronts, "
+                  "peers) has no refusal remembered, so all that is behind it must have been "
+                  "given the certificate too."),
             value("ports",
                   &intercept_options::ports,
                   list_of(port(), 1, 100),
@@ -109,8 +112,8 @@ object_table<intercept_options> intercept_table() {
                            &intercept_options::ca_key,
                            path_kind(),
                            live,
-                           "A PEM file: that certificate's private key, without a passphrase; its "
-                           "owner alone may read it.")),
+                           "A PEM file: that certificate's private key, without a passphrase; the "
+                           "proxy's user alone may read it.")),
             value("unconstrained",
                   &intercept_options::unconstrained,
                   yes_or_no(),

@@ -14,6 +14,10 @@ std::string_view bytes_as_text(const address_bytes& address) noexcept {
     return {reinterpret_cast<const char*>(address.data()), address.size()};
 }
 
+std::string_view bytes_of(const std::uint16_t& port) noexcept {
+    return {reinterpret_cast<const char*>(&port), sizeof port};
+}
+
 }  // namespace
 
 refusals::refusals() : secret_{} {
@@ -43,12 +47,14 @@ bool refusals::has_client(const address_bytes& client,
     return clients_.has(name_of(bytes_as_text(client), host), now);
 }
 
-bool refusals::note_host(std::string_view host, steady_time now) noexcept {
-    return hosts_.note(name_of({}, host), now + for_a_host, now);
+bool refusals::note_host(std::string_view host, std::uint16_t port, steady_time now) noexcept {
+    return hosts_.note(name_of(bytes_of(port), host), now + for_a_host, now);
 }
 
-bool refusals::has_host(std::string_view host, steady_time now) const noexcept {
-    return hosts_.has(name_of({}, host), now);
+bool refusals::has_host(std::string_view host,
+                        std::uint16_t port,
+                        steady_time now) const noexcept {
+    return hosts_.has(name_of(bytes_of(port), host), now);
 }
 
 }  // namespace reprise::proxy::net

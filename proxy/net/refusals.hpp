@@ -40,9 +40,12 @@ public:
                                   std::string_view host,
                                   steady_time now) const noexcept;
 
-    /// `host` is passed on for everybody, for an hour from now. False: that was known.
-    bool note_host(std::string_view host, steady_time now) noexcept;
-    [[nodiscard]] bool has_host(std::string_view host, steady_time now) const noexcept;
+    /// What listens there is passed on for everybody, for an hour from now: its other ports may be
+    /// other servers. False: that was known.
+    bool note_host(std::string_view host, std::uint16_t port, steady_time now) noexcept;
+    [[nodiscard]] bool has_host(std::string_view host,
+                                std::uint16_t port,
+                                steady_time now) const noexcept;
 
 private:
     [[nodiscard]] std::uint64_t name_of(std::string_view client,

@@ -1,5 +1,6 @@
 #include "proxy/serve/exchange.hpp"
 
+#include "proxy/net/known_refusal.hpp"
 #include "proxy/serve/decide.hpp"
 #include "proxy/serve/fetched_reply.hpp"
 #include "proxy/serve/interception.hpp"
@@ -126,12 +127,24 @@ void exchange::find_answer() {
         if (auto* passed_on = std::get_if<answers::tunnel>(&answer_)) {
             passed_on->why = interception::why_not(x_);
             if (passed_on->why.empty()) {
-                answer_ = answers::opened{};
+                open_tunnel();
             }
         }
         return;
     }
     ask_store();
+}
+
+// A tunnel that is passed on is judged when it is dialled; one that is opened may never be.
+void exchange::open_tunnel() {
+    const auto& target = x_.asked.target;
+    auto refused = net::known_refusal(
+        *x_.settings->guard, x_.w.names, http::connect_host(target), target.port);
+    if (refused) {
+        answer_ = answers::refused{std::move(*refused)};
+    } else {
+        answer_ = answers::opened{};
+    }
 }
 
 void exchange::ask_store() {

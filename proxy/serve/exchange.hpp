@@ -36,6 +36,7 @@ public:
 private:
     void find_answer();
     void ask_store();
+    void open_tunnel();
     [[nodiscard]] bool compose();
     void take_instead(answer next);
     struct giver;

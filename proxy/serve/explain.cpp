@@ -354,9 +354,14 @@ struct told_at_once {
 };
 
 // What becomes of a CONNECT to this host, of one of intercept.clients.
-json opening_of(const thread::settings& now, const http::target& target) {
-    const auto why = why_passed_on(now, target);
+json opening_of(const thread::settings& now,
+                const http::target& target,
+                const net::refusals& known) {
     const auto host = http::connect_host(target);
+    auto why = why_passed_on(now, target);
+    if (why.empty() && known.has_host(host, target.port, steady_now())) {
+        why = "host-refused";
+    }
     json entry;
     if (why.empty()) {
         entry = entry_for(now.options.intercept->hosts, host);
@@ -431,7 +436,7 @@ explanation explain(const thread::common_state& common,
     }
     if (listener.mode == config::listener_mode::forward &&
         (asked.target.secure || head.method == verb::connect)) {
-        out["opened"] = opening_of(now_settings, asked.target);
+        out["opened"] = opening_of(now_settings, asked.target, common.refusals);
     }
     const auto known = decide(asked, now_settings, common.pseudonym);
     if (known && known->why.why != cache::rule::method) {

@@ -1,14 +1,18 @@
 #include "proxy/serve/interception.hpp"
 
 #include "proxy/base/log.hpp"
+#include "proxy/base/relaxed.hpp"
 #include "proxy/http/characters.hpp"
 #include "proxy/net/access.hpp"
+#include "proxy/net/carried.hpp"
 #include "proxy/net/client_stream.hpp"
 #include "proxy/net/leaf_store.hpp"
 #include "proxy/net/tls.hpp"
 #include "proxy/serve/tunnel.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <optional>
 #include <utility>
 
 // A client is answered 200 before it has said whom it wants, since it says so in its hello alone.
@@ -26,6 +30,29 @@ constexpr std::chrono::seconds hello_patience{1};
 // Whoever leaves an opened tunnel later than this was no longer looking at a certificate: browsers
 // connect ahead of what they will ask, and leave when they have asked nothing for some seconds.
 constexpr std::chrono::seconds refuses_within{1};
+
+// A handshake that stalls behind its hello holds some 45 KiB of OpenSSL's: so many may, in the whole
+// process, and no longer than this.
+constexpr std::uint32_t most_shaking_hands = 512;
+constexpr std::chrono::milliseconds handshake_patience{5'000};
+
+struct counted_handshake {
+    explicit counted_handshake(std::atomic<std::uint32_t>& all) : all_{all} {
+        all_.fetch_add(1, relaxed);
+    }
+    ~counted_handshake() { all_.fetch_sub(1, relaxed); }
+    counted_handshake(const counted_handshake&) = delete;
+    counted_handshake& operator=(const counted_handshake&) = delete;
+    std::atomic<std::uint32_t>& all_;
+};
+
+// The connection, for a session of its own: of a client that reaches us by TLS what that carries.
+attempt<tcp_socket> inner_end(net::client_stream& client, net::deadlines& timer) {
+    if (!client.socket().is_encrypted()) {
+        return client.socket().take_socket();
+    }
+    return net::carry(std::move(client.socket()), timer);
+}
 
 // The client takes no certificate of ours for the host.
 void remember_refusal(thread::worker& w,
@@ -106,20 +133,23 @@ std::string_view why_passed_on(const net::client_hello& hello, std::string_view 
 }
 
 std::string_view interception::why_not(const exchange_state& x) {
+    const auto host = http::connect_host(x.asked.target);
     auto why = why_passed_on(*x.settings, x.asked.target);
+    if (why == "except" || why == "port") {
+        x.w.common.tunnels.note_passed_on(host, why);
+    }
     if (!why.empty()) {
         return why;
     }
-    const auto host = http::connect_host(x.asked.target);
     const auto now = steady_now();
     const auto& known = x.w.common.refusals;
-    if (x.stream.socket().is_encrypted()) {
-        why = "encrypted";
-    } else if (!net::is_in(x.settings->options.intercept->clients, x.client.at)) {
+    const auto& wanted = *x.settings->options.intercept;
+    if (!net::is_in(wanted.clients, x.client.at)) {
         why = "client";
-    } else if (known.has_client(x.client.at, host, now)) {
+    } else if (wanted.on_refusal == config::refusal_answer::tunnel &&
+               known.has_client(x.client.at, host, now)) {
         why = "client-refused";
-    } else if (known.has_host(host, now)) {
+    } else if (known.has_host(host, x.asked.target.port, now)) {
         why = "host-refused";
     }
     if (!why.empty()) {
@@ -165,7 +195,10 @@ awaitable<interception::judged> interception::judge_hello() {
     net::client_hello_reader reader;
     auto state = reader.read(client.input().data());
     while (state == hello_state::more) {
-        const auto read = co_await client.read_lean(net::client_hello_reader::most);
+        auto reading = client.socket().is_encrypted()
+                           ? client.read(net::client_hello_reader::most)
+                           : client.read_lean(net::client_hello_reader::most);
+        const auto read = co_await std::move(reading);
         if (read != net::client_stream::read_end::some) {
             break;  // it has said no more by then, or has left
         }
@@ -185,6 +218,10 @@ interception::judged interception::judge(const net::client_hello_reader& reader,
         return {.why = why};
     }
     judged out;
+    if (x_.w.common.shaking_hands.load(relaxed) >= most_shaking_hands) {
+        out.why = "too many handshakes";
+        return out;
+    }
     std::string_view named = host;
     if (named.ends_with('.')) {
         named.remove_suffix(1);  // as in its hello
@@ -207,9 +244,16 @@ awaitable<ended_or_next> interception::open(net::tls_identity_ptr identity, bool
     const auto host = http::connect_host(x_.asked.target);
     std::string hello{client.input().data()};
     client.input().clear();
-    const auto until = steady_now() + options.timeouts.client_head;
+    const auto until = steady_now() + std::min(options.timeouts.client_head, handshake_patience);
+    auto inner = inner_end(client, x_.w.timer);
+    if (!inner) {
+        x_.book.error = inner.error().detail;
+        co_return ended::gone;
+    }
+    std::optional<counted_handshake> counted{x_.w.common.shaking_hands};
     auto secured = co_await net::accept_tls(
-        client.socket().take_socket(), std::move(identity), x_.w.timer, until, std::move(hello));
+        std::move(*inner), std::move(identity), x_.w.timer, until, std::move(hello));
+    counted.reset();
     if (secured.has_error()) {
         x_.w.common.tunnels.note_refused(host, new_leaf);
         x_.book.error = secured.error().detail;

@@ -40,9 +40,8 @@ public:
     explicit interception(exchange_state& x) : x_{x} {}
 
     /// Why the request in hand, a CONNECT that may be tunnelled, is not given by this: what
-    /// why_passed_on says of its target, "encrypted" (the client reaches us by TLS), "client" (not
-    /// of intercept.clients), "client-refused", "host-refused". Empty: it is. Of listed hosts it is
-    /// counted.
+    /// why_passed_on says of its target, "client" (not of intercept.clients), "client-refused",
+    /// "host-refused". Empty: it is. Of listed hosts it is counted.
     [[nodiscard]] static std::string_view why_not(const exchange_state& x);
     [[nodiscard]] awaitable<ended_or_next> give();
 

@@ -50,9 +50,10 @@ void compose_failure(exchange_state& x, const failure& why) {
     }
     const auto date = http::format_date(wall_now());
     // The page says nothing of keep-alive. Where a message was at fault nobody knows where the next
-    // begins.
+    // begins; and a client whose host is not opened again is passed on when it connects anew.
+    const bool leaves = x.asked.inside && why.code == failure_code::tls_client_certificate;
     x.out.keeps = x.out.keeps && x.out.version == 11 && why.code != failure_code::bad_request &&
-                  !body_stands_in_the_way(x);
+                  !leaves && !body_stands_in_the_way(x);
     std::string status;
     if (x.verdict.forward != http::forward_reason::none) {
         http::cache_status how;

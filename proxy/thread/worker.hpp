@@ -67,6 +67,7 @@ struct common_state {
     std::shared_ptr<net::distrusted_origins> distrusted =
         std::make_shared<net::distrusted_origins>();
     net::refusals refusals;  ///< of tunnels that would be opened
+    std::atomic<std::uint32_t> shaking_hands{0};  ///< with clients, in tunnels that are opened
     tunnel_hosts tunnels;
     counters_registry counters;
     access_log access;

@@ -126,10 +126,14 @@ TEST_SUITE("scenario/intercept") {
         [[nodiscard]] std::string at(const std::string& host) const {
             return host + ':' + std::to_string(origin.port());
         }
+        [[nodiscard]] std::string connect_request(const std::string& host) const {
+            return "CONNECT " + at(host) + " HTTP/1.1\r\nHost: " + at(host) + "\r\n\r\n";
+        }
         /// A connection that has had its 200.
-        [[nodiscard]] stream connect(const std::string& host) const {
-            auto one = stream::connect(proxy->port());
-            one.send("CONNECT " + at(host) + " HTTP/1.1\r\nHost: " + at(host) + "\r\n\r\n");
+        [[nodiscard]] stream connect(const std::string& host,
+                                     const std::string& from = "127.0.0.1") const {
+            auto one = stream::connect(proxy->port(), from);
+            one.send(connect_request(host));
             std::string head;
             while (head.find("\r\n\r\n") == std::string::npos) {
                 REQUIRE(one.read_some(head, patience, 1) == read_end::data);
@@ -143,8 +147,9 @@ TEST_SUITE("scenario/intercept") {
             wanted.host = host;
             return wanted;
         }
-        [[nodiscard]] std::unique_ptr<tls_client> enter(const std::string& host) const {
-            return std::make_unique<tls_client>(connect(host), wishes(host));
+        [[nodiscard]] std::unique_ptr<tls_client> enter(
+            const std::string& host, const std::string& from = "127.0.0.1") const {
+            return std::make_unique<tls_client>(connect(host, from), wishes(host));
         }
         [[nodiscard]] std::string get(const std::string& host,
                                       const std::string& path,
@@ -157,6 +162,11 @@ TEST_SUITE("scenario/intercept") {
             wanted.trusted = of_origins().certificate();
             tls_client one{connect(host), wanted};
             CHECK(one.ask(get(host, "/a")).body == "hello");
+        }
+        /// The settings with other members of intercept, and the proxy told.
+        void reload(const json& more) {
+            settings["intercept"].update(more);
+            proxy->reload(settings);
         }
         [[nodiscard]] std::uint64_t figure(const char* name) const {
             return proxy->stats()["intercept"][name].get<std::uint64_t>();
@@ -204,6 +214,107 @@ TEST_SUITE("scenario/intercept") {
         w.check_passed_on("a.test");
         // Another host of the same client is opened.
         CHECK(w.enter("b.test")->ask(w.get("b.test", "/a")).body == "hello");
+        CHECK(w.figure("opened") == 1);
+    }
+
+    TEST_CASE("what one client refuses is opened for another, and for it where it shall fail") {
+        opened_world w;
+        w.origin.on("/a", ok(std::string{cacheable}, "hello"));
+        auto pinned = w.wishes("a.test");
+        pinned.trusted = of_origins().certificate();
+        CHECK_THROWS_AS((tls_client{w.connect("a.test"), pinned}), std::runtime_error);
+        REQUIRE(eventually([&] { return w.figure("refused") == 1; }));
+        CHECK(w.enter("a.test", "127.0.0.2")->ask(w.get("a.test", "/a")).body == "hello");
+        w.check_passed_on("a.test");
+        w.reload({{"on_refusal", "fail"}});
+        CHECK(is_hit(w.enter("a.test")->ask(w.get("a.test", "/a"))));
+    }
+
+    TEST_CASE("a client that reaches us by TLS has its tunnels opened inside that") {
+        opened_world w;
+        w.origin.on("/a", ok(std::string{cacheable}, "hello"));
+        const auto own = of_the_proxy().issue("IP:127.0.0.1");
+        w.settings["listeners"] = json::array(
+            {json{{"address", "127.0.0.1:0"},
+                  {"tls",
+                   {{"certificate", w.files.write("own.pem", own.certificate)},
+                    {"key", w.files.write("own.key", own.key)}}}}});
+        w.proxy = std::make_unique<proxy_process>(w.settings);
+        tls_peer::wishes of_listener;
+        of_listener.trusted = of_the_proxy().certificate();
+        for (int i = 0; i < 2; ++i) {
+            tls_client outer{w.proxy->port(), of_listener};
+            outer.http().send(w.connect_request("a.test"));
+            REQUIRE(outer.http().read_head("CONNECT").status == 200);
+            tls_client inner{stream{outer.http().connection().release()}, w.wishes("a.test")};
+            const std::string large(300 * kib, 'x');
+            w.origin.on("/large", ok(std::string{cacheable}, large));
+            CHECK(inner.ask(w.get("a.test", "/a")).body == "hello");
+            CHECK(inner.ask(w.get("a.test", "/large")).body == large);
+        }
+        CHECK(w.origin.count("/a") == 1);
+        CHECK(w.origin.count("/large") == 1);
+        CHECK(w.figure("opened") == 2);
+    }
+
+    TEST_CASE("what the guard refuses is refused at CONNECT, and no tunnel opened to it") {
+        opened_world w;
+        w.settings["access"]["deny_destinations"] = json::array({"127.0.0.1"});
+        w.settings["access"].erase("allow_destinations");
+        w.proxy = std::make_unique<proxy_process>(w.settings);
+        auto one = stream::connect(w.proxy->port());
+        one.send(w.connect_request("a.test"));
+        client asks{std::move(one)};
+        CHECK(asks.read("CONNECT").status == 403);
+        CHECK(w.figure("opened") == 0);
+    }
+
+    TEST_CASE("a websocket passes inside an opened tunnel") {
+        opened_world w;
+        w.origin.on("/ws", [](origin_request&, origin_connection& connection) {
+            connection.send("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: "
+                            "websocket\r\nSec-WebSocket-Accept: "
+                            "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\nhello");
+            std::string got;
+            while (got.size() < 4 && connection.read_some(got) == read_end::data) {
+            }
+            connection.send("got " + got);
+            connection.close();
+        });
+        const auto one = w.enter("a.test");
+        one->http().send(
+            w.get("a.test",
+                  "/ws",
+                  "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+                  "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"));
+        CHECK(one->http().read_head().status == 101);
+        CHECK(one->http().read_raw(5) == "hello");
+        one->http().send("ping");
+        CHECK(one->http().read_raw(8) == "got ping");
+    }
+
+    TEST_CASE("what went stale stands in for an origin that is down, inside too") {
+        opened_world w;
+        w.origin.on("/a", ok("Cache-Control: max-age=0, stale-if-error=600\r\n", "hello"));
+        CHECK(w.enter("a.test")->ask(w.get("a.test", "/a")).body == "hello");
+        w.origin.stop();
+        const auto got = w.enter("a.test")->ask(w.get("a.test", "/a"));
+        CHECK(got.status == 200);
+        CHECK(got.body == "hello");
+    }
+
+    TEST_CASE("a host that a new intermediate allows is opened from the reload on") {
+        opened_world w;
+        w.origin.on("/a", ok(std::string{cacheable}, "hello"));
+        w.check_passed_on("c.test");
+        authority_wishes wider;
+        wider.constraints = "critical,permitted;DNS:a.test,permitted;DNS:b.test,permitted;DNS:c.test,"
+                            "excluded;IP:0.0.0.0/0.0.0.0,excluded;IP:::/::";
+        const auto ca = of_the_proxy().issue_authority(wider);
+        w.files.write("ca.pem", ca.certificate);
+        w.files.write("ca.key", ca.key);
+        w.reload({{"hosts", {"a.test", "b.test", "c.test"}}});
+        CHECK(w.enter("c.test")->ask(w.get("c.test", "/a")).body == "hello");
         CHECK(w.figure("opened") == 1);
     }
 
@@ -406,6 +517,20 @@ TEST_SUITE("scenario/intercept") {
         CHECK(w.origin.asked() == 0);
     }
 
+    TEST_CASE("an expired certificate, or another host's, is a 502 inside, and the next good one serves") {
+        using std::chrono::hours;
+        for (const auto& bad : {of_origins().issue("DNS:a.test", {-hours{48}, -hours{1}}),
+                                of_origins().issue("DNS:other.test")}) {
+            opened_world w{json::object(), storing_settings(), bad};
+            w.origin.on("/a", ok(std::string{cacheable}, "hello"));
+            const auto one = w.enter("a.test");
+            CHECK(one->ask(w.get("a.test", "/a")).status == 502);
+            CHECK(w.origin.asked() == 0);
+            w.origin.identify_as(of_origins().issue("DNS:a.test"));
+            CHECK(one->ask(w.get("a.test", "/a")).body == "hello");
+        }
+    }
+
     TEST_CASE("what a CA must not be is said at once, and a reload keeps the old") {
         opened_world w;
         w.origin.on("/a", ok(std::string{cacheable}, "hello"));
@@ -431,7 +556,10 @@ TEST_SUITE("scenario/intercept") {
                 const auto got = w.enter("a.test")->ask(w.get("a.test", "/a"));
                 CHECK(got.status == 502);
                 CHECK(got.body.find("intercept.except") != std::string::npos);
+                CHECK(lower(got.get("Connection")) == "close");  // the next is passed on
                 CHECK(w.origin.asked() == 0);
+                const auto told = w.proxy->admin("/explain?method=CONNECT&url=" + w.at("a.test"));
+                CHECK(json::parse(told.body)["opened"]["why"] == "host-refused");
                 // From now on who asks is known to the server, or isn't, as it was before us.
                 auto wanted = w.wishes("a.test");
                 wanted.trusted = of_origins().certificate();
@@ -487,7 +615,7 @@ TEST_SUITE("scenario/intercept") {
         CHECK(advice["host"] == "c.test");
         CHECK(advice["why"] == "not-listed");
         CHECK(advice["bytes"].get<std::uint64_t>() > 500);  // a certificate went by
-        CHECK(advice["line"] == R"("hosts": ["a.test", "b.test", "c.test"])");
+        CHECK(advice["line"] == R"("hosts": ["a.test","b.test","c.test"])");
         const auto metrics = w.proxy->admin("/metrics").body;
         CHECK(metrics.find(R"(reprise_intercept_host_hits_total{host="a.test"} 3)") !=
               std::string::npos);

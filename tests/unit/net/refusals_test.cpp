@@ -33,7 +33,7 @@ TEST_SUITE("net/refusals") {
         CHECK_FALSE(table.has_client(client(1), "a.test", begin + 1h));
         CHECK_FALSE(table.has_client(client(2), "a.test", begin));
         CHECK_FALSE(table.has_client(client(1), "b.test", begin));
-        CHECK_FALSE(table.has_host("a.test", begin));
+        CHECK_FALSE(table.has_host("a.test", 443, begin));
     }
 
     TEST_CASE("a refusal that is repeated is known, and ends when the last one says") {
@@ -46,10 +46,11 @@ TEST_SUITE("net/refusals") {
 
     TEST_CASE("a host is closed for everybody for an hour") {
         refusals table;
-        CHECK(table.note_host("a.test", begin));
-        CHECK(table.has_host("a.test", begin + 59min));
-        CHECK_FALSE(table.has_host("a.test", begin + 1h));
-        CHECK_FALSE(table.has_host("b.test", begin));
+        CHECK(table.note_host("a.test", 443, begin));
+        CHECK(table.has_host("a.test", 443, begin + 59min));
+        CHECK_FALSE(table.has_host("a.test", 443, begin + 1h));
+        CHECK_FALSE(table.has_host("b.test", 443, begin));
+        CHECK_FALSE(table.has_host("a.test", 8443, begin));
         CHECK_FALSE(table.has_client(client(1), "a.test", begin));
     }
 
@@ -61,7 +62,7 @@ TEST_SUITE("net/refusals") {
         }
         for (unsigned i = 0; i < 5'000; ++i) {
             const auto host = "h" + std::to_string(i) + ".test";
-            CHECK_FALSE(table.has_host(host, begin));
+            CHECK_FALSE(table.has_host(host, 443, begin));
             CHECK_FALSE(table.has_client(client(2), host, begin));
         }
     }
@@ -113,14 +114,14 @@ TEST_SUITE("net/refusals") {
                 for (unsigned i = 0; i < 1'000; ++i) {
                     table.note_client(client(thread), std::to_string(i), begin + 1h, begin);
                     static_cast<void>(table.has_client(client(i), "0", begin));
-                    table.note_host(std::to_string(i % 8), begin);
+                    table.note_host(std::to_string(i % 8), 443, begin);
                 }
             });
         }
         for (auto& one : threads) {
             one.join();
         }
-        CHECK(table.has_host("7", begin));
+        CHECK(table.has_host("7", 443, begin));
         CHECK(table.has_client(client(3), "999", begin));
     }
 
