@@ -14,10 +14,12 @@
 #include <nlohmann/json.hpp>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <fstream>
 #include <iostream>
+#include <iterator>
 #include <malloc.h>
 #include <optional>
 #include <sys/resource.h>
@@ -93,6 +95,13 @@ bool is_refused(const std::vector<server::obstacle>& found, const std::string& o
     return ends;
 }
 
+std::string what_it_is(const config::listener& one) {
+    const auto mode = one.mode == config::listener_mode::forward
+                          ? std::string{" (forward proxy"}
+                          : " (accelerator of " + one.upstream;
+    return mode + (one.tls ? ", TLS)" : ")");
+}
+
 int serve(const config::options& options,
           const std::vector<server::obstacle>& harms,
           const std::string& config_path,
@@ -144,8 +153,9 @@ int serve(const config::options& options,
     boost::asio::signal_set signals{io, SIGTERM, SIGINT, SIGHUP};
     signals.add(SIGUSR1);
     proxy.start();
-    for (const auto& where : proxy.listening()) {
-        log::info("listening on ", where.host, ":", where.port);
+    for (std::size_t i = 0; i < proxy.listening().size(); ++i) {
+        const auto& where = proxy.listening()[i];
+        log::info("listening on ", where.host, ":", where.port, what_it_is(options.listeners[i]));
     }
     if (proxy.admin()) {
         log::info("admin on ", proxy.admin()->host, ":", proxy.admin()->port);
@@ -238,8 +248,10 @@ int main(int argc, char** argv) {
             return 1;
         }
         const auto& options = std::get<config::options>(loaded);
-        const auto found = server::find_obstacles(options);
+        auto found = server::find_obstacles(options);
         if (check) {
+            auto unknown = server::find_unknown_peers(options);
+            std::move(unknown.begin(), unknown.end(), std::back_inserter(found));
             return tell(found, settings);
         }
         return is_refused(found, settings) ? 1 : serve(options, found, config_path, ports_file);

@@ -5,18 +5,27 @@
 #include "proxy/cache/disk/examine.hpp"
 #include "proxy/net/leaf_authority.hpp"
 #include "proxy/net/listening.hpp"
+#include "proxy/net/resolver.hpp"
 #include "proxy/net/tls_context.hpp"
 #include "proxy/net/tls_trust.hpp"
 #include "proxy/peer/credentials.hpp"
+#include "proxy/peer/discovery.hpp"
 #include "proxy/peer/peering.hpp"
 #include "proxy/peer/secret.hpp"
 
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <cstdint>
 #include <fcntl.h>
+#include <filesystem>
 #include <stdexcept>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 #include <utility>
 
@@ -58,6 +67,20 @@ std::string why_unwritable_directory(const std::string& path) {
         return "nothing can be made in " + path + ": " + reason(errno);
     }
     return {};
+}
+
+/// On disk, of the files directly in a directory; those that can't be seen count for nothing.
+std::uint64_t bytes_in(const std::string& directory) {
+    std::uint64_t all = 0;
+    std::error_code wrong;
+    for (std::filesystem::directory_iterator one{directory, wrong}, end; !wrong && one != end;
+         one.increment(wrong)) {
+        struct stat facts {};
+        if (::lstat(one->path().c_str(), &facts) == 0 && S_ISREG(facts.st_mode)) {
+            all += static_cast<std::uint64_t>(facts.st_blocks) * 512;
+        }
+    }
+    return all;
 }
 
 std::string parent_of(const std::string& path) {
@@ -185,6 +208,27 @@ private:
             disk.path,
             seen.trouble,
             seen.in_use ? weight::in_use : weight::ends_start);
+        look_at_room(disk, there);
+    }
+
+    // What a store is going to take of the file system, less what it has already: it grows to its size
+    // over days, and a full disk turns it off.
+    void look_at_room(const config::disk_options& disk, const std::string& there) {
+        struct statvfs room {};
+        if (::statvfs(there.c_str(), &room) != 0) {
+            return;
+        }
+        const auto free = std::uint64_t{room.f_bavail} * room.f_frsize;
+        const auto wanted = std::uint64_t{disk.size};
+        const auto held = bytes_in(disk.path);
+        if (wanted > held && wanted - held > free) {
+            add("disk.size",
+                std::to_string(wanted >> 20) + " MiB",
+                "is more than there is room for: " + std::to_string(free >> 20) +
+                    " MiB are free in " + there + ", and the store has " +
+                    std::to_string(held >> 20) + " MiB already",
+                weight::harms);
+        }
     }
 
     void look_at_state(const std::string& path) {
@@ -254,7 +298,40 @@ private:
     std::vector<obstacle> found_;
 };
 
+awaitable<void> look_up(net::resolver& names, std::string host, std::string& why) {
+    auto found = co_await names.resolve(std::move(host), steady_now() + std::chrono::seconds{5});
+    if (!found) {
+        why = "resolves to nothing now: " + found.error().detail;
+    }
+}
+
 }  // namespace
+
+std::vector<obstacle> find_unknown_peers(const config::options& options) {
+    asio::io_context io{1};
+    net::deadlines timer{io};
+    net::resolver names{timer, options.dns};
+    std::vector<std::string> why(options.peers.size());
+    for (std::size_t i = 0; i < why.size(); ++i) {
+        const auto& one = options.peers[i];
+        asio::co_spawn(
+            io,
+            look_up(names, one.dns.empty() ? peer::place_of(one.url).host : one.dns, why[i]),
+            asio::detached);
+    }
+    io.run();
+    std::vector<obstacle> found;
+    for (std::size_t i = 0; i < why.size(); ++i) {
+        const auto& one = options.peers[i];
+        if (!why[i].empty()) {
+            found.push_back({{"peers[" + std::to_string(i) + "]." + (one.dns.empty() ? "url" : "dns"),
+                              config::in_quotes(one.dns.empty() ? one.url : one.dns, 4096),
+                              std::move(why[i])},
+                             weight::harms});
+        }
+    }
+    return found;
+}
 
 std::vector<obstacle> find_obstacles(const config::options& options) {
     return search{}.run(options);

@@ -29,4 +29,8 @@ struct obstacle {
 /// user who asks; another one may read and write elsewhere. Blocks on the file system.
 [[nodiscard]] std::vector<obstacle> find_obstacles(const config::options& options);
 
+/// Peers whose names have no address now: all of them harm. For --check-config alone, since a peer may
+/// come later. Asks the name servers of `dns`, and waits for their answers, 5 seconds at most.
+[[nodiscard]] std::vector<obstacle> find_unknown_peers(const config::options& options);
+
 }  // namespace reprise::proxy::server

@@ -216,6 +216,36 @@ TEST_SUITE("scenario/check_config") {
         CHECK(std::count(ran.errors.begin(), ran.errors.end(), '\n') == 7);
     }
 
+    TEST_CASE("a store that its file system has no room for is warned of") {
+        const temp_dir at;
+        auto settings = basic_settings();
+        const auto said = [&](const char* size) {
+            settings["disk"] = {{"path", at.file("store")}, {"size", size}};
+            const auto ran = run_reprise(
+                {"--check-config", "--config", at.write("settings.json", settings.dump())});
+            CHECK(ran.exit_status == 0);
+            return ran.errors.find("warning: disk.size: ") != std::string::npos;
+        };
+        CHECK(said("8TiB"));
+        CHECK_FALSE(said("64MiB"));
+    }
+
+    TEST_CASE("a peer whose name has no address is warned of, and another is not") {
+        const temp_dir at;
+        auto settings = basic_settings();
+        settings["dns"] = {{"hosts_file", at.write("hosts", "127.0.0.1 here.test\n")},
+                           {"servers", {"127.0.0.1:1"}}};
+        settings["peers"] = {{{"name", "a"}, {"url", "http://here.test:3128"}},
+                             {{"name", "b"}, {"url", "http://nowhere.test:3128"}}};
+        const auto file = at.write("settings.json", settings.dump());
+        const auto ran = run_reprise({"--check-config", "--config", file});
+        CAPTURE(ran.errors);
+        CHECK(ran.exit_status == 0);
+        CHECK(ran.errors.find("warning: peers[1].url: \"http://nowhere.test:3128\": resolves to "
+                              "nothing now") != std::string::npos);
+        CHECK(ran.errors.find("peers[0]") == std::string::npos);
+    }
+
     // An operator checks a file before the running program is told to read it.
     TEST_CASE("what the running program holds is no mistake in its own settings") {
         auto settings = basic_settings();
