@@ -47,6 +47,18 @@ bool refusals::has_client(const address_bytes& client,
     return clients_.has(name_of(bytes_as_text(client), host), now);
 }
 
+void refusals::note_taken(const address_bytes& client,
+                          std::string_view host,
+                          steady_time now) noexcept {
+    static_cast<void>(taken_.note(name_of(bytes_as_text(client), host), now + spare, now));
+}
+
+bool refusals::has_taken(const address_bytes& client,
+                         std::string_view host,
+                         steady_time now) const noexcept {
+    return taken_.has(name_of(bytes_as_text(client), host), now);
+}
+
 bool refusals::note_host(std::string_view host, std::uint16_t port, steady_time now) noexcept {
     return hosts_.note(name_of(bytes_of(port), host), now + for_a_host, now);
 }

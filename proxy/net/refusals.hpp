@@ -19,7 +19,7 @@
 
 namespace reprise::proxy::net {
 
-/// Memory   136 KiB, fixed: places for 16,384 refusals and 1,024 hosts. When a place is wanted the
+/// Memory   264 KiB, fixed: places for 16,384 refusals, as many of the contrary, and 1,024 hosts. When a place is wanted the
 ///          one of its four that ends first is given up: whoever has others' refusals forgotten
 ///          fails a connection of its own for each, and they fail one more.
 /// Threads  any number; asking is four loads of one cache line and a hash of the name.
@@ -40,6 +40,14 @@ public:
                                   std::string_view host,
                                   steady_time now) const noexcept;
 
+    /// `client` has asked behind our certificate for `host`: for so long a connection that it leaves without
+    /// a word is a spare one, as browsers make.
+    static constexpr std::chrono::seconds spare{60};
+    void note_taken(const address_bytes& client, std::string_view host, steady_time now) noexcept;
+    [[nodiscard]] bool has_taken(const address_bytes& client,
+                                 std::string_view host,
+                                 steady_time now) const noexcept;
+
     /// What listens there is passed on for everybody, for an hour from now: its other ports may be
     /// other servers. False: that was known.
     bool note_host(std::string_view host, std::uint16_t port, steady_time now) noexcept;
@@ -53,6 +61,7 @@ private:
 
     std::array<unsigned char, 192> secret_;
     expiring_marks clients_{4'096};
+    expiring_marks taken_{4'096};
     expiring_marks hosts_{256};
 };
 

@@ -159,11 +159,18 @@ std::string_view interception::why_not(const exchange_state& x) {
 }
 
 void note_leaving(thread::worker& w, const client_identity& client) {
-    if (client.inside && steady_now() < client.opened + refuses_within) {
+    const auto now = steady_now();
+    if (client.inside && now < client.opened + refuses_within &&
+        !w.common.refusals.has_taken(client.at, client.inside->host, now)) {
         w.counts.tunnels_refused.add();
         w.common.tunnels.note_refused(client.inside->host, false);
         remember_refusal(w, client, client.inside->host, "it left without a word");
     }
+}
+
+void note_asking(thread::worker& w, client_identity& client) {
+    w.common.refusals.note_taken(client.at, client.inside->host, steady_now());
+    client.opened = {};
 }
 
 awaitable<ended_or_next> interception::give() {

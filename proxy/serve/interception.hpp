@@ -29,8 +29,11 @@ namespace reprise::proxy::serve {
 
 /// Takes note of a client that left its opened tunnel at once without asking anything: as one of
 /// GnuTLS does, which looks at the certificate when the handshake is over, and says nothing when it
-/// refuses it. One that left later, or has asked, is none.
+/// refuses it. One that left later, or has asked, is none; nor is the spare connection of a client
+/// that asked on another one a moment ago, as browsers do.
 void note_leaving(thread::worker& w, const client_identity& client);
+/// The first request of an opened tunnel has come. @pre client.inside
+void note_asking(thread::worker& w, client_identity& client);
 
 /// CONNECT to a host that is listed: 200, the client's hello, and then TLS with a certificate of
 /// ours, behind which the connection's requests are answered like others; or a tunnel after all,

@@ -245,7 +245,9 @@ session::next session::take_requests() {
         case head_state::whole: break;
         }
         first_ = false;
-        client_.opened = {};
+        if (client_.opened != steady_time{}) [[unlikely]] {
+            note_asking(w_, client_);
+        }
         const auto how = space_->one.emplace(lend(), steady_now()).begin();
         if (!how) {
             answer_later();

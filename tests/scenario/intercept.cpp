@@ -331,9 +331,21 @@ TEST_SUITE("scenario/intercept") {
         // Who has asked has not: the host is opened for it again.
         CHECK(is_hit(w.enter("b.test")->ask(w.get("b.test", "/a"))));
         CHECK(w.figure("refused") == 1);
-        w.enter("b.test")->leave(true);
+        w.enter("b.test", "127.0.0.3")->leave(true);
         REQUIRE(eventually([&] { return w.figure("refused") == 2; }));
-        w.check_passed_on("b.test");
+    }
+
+    TEST_CASE("a spare connection that a client leaves has refused nothing") {
+        opened_world w;
+        w.origin.on("/a", ok(std::string{cacheable}, "hello"));
+        const auto spare = w.enter("a.test");
+        const auto one = w.enter("a.test");
+        CHECK(one->ask(w.get("a.test", "/a")).body == "hello");
+        spare->leave(false);
+        one->leave(false);
+        REQUIRE(eventually([&] { return w.proxy->stats()["clients"]["open"] == 0; }));
+        CHECK(is_hit(w.enter("a.test")->ask(w.get("a.test", "/a"))));
+        CHECK(w.figure("refused") == 0);
     }
 
     TEST_CASE("a client that leaves an opened tunnel later has refused nothing") {

@@ -44,6 +44,16 @@ TEST_SUITE("net/refusals") {
         CHECK(table.note_client(client(1), "a.test", begin + 4h, begin + 3h));
     }
 
+    TEST_CASE("that a client has taken a certificate holds for that host, and for a minute") {
+        refusals table;
+        table.note_taken(client(1), "a.test", begin);
+        CHECK(table.has_taken(client(1), "a.test", begin + 59s));
+        CHECK_FALSE(table.has_taken(client(1), "a.test", begin + 60s));
+        CHECK_FALSE(table.has_taken(client(2), "a.test", begin));
+        CHECK_FALSE(table.has_taken(client(1), "b.test", begin));
+        CHECK_FALSE(table.has_client(client(1), "a.test", begin));
+    }
+
     TEST_CASE("a host is closed for everybody for an hour") {
         refusals table;
         CHECK(table.note_host("a.test", 443, begin));
