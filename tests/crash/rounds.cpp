@@ -174,7 +174,17 @@ void runs::inside::fill() {
     const bool full = eventually([&] { return owed.log() >= enough; }, std::chrono::minutes{5});
     work.join();
     work.settle(std::nullopt);  // it is stopped in order
+    // A stop in order writes what waits for the writer, which nobody sees any more: the log would be
+    // longer than the ledger knows, and what it has overtaken still be owed.
+    const bool written = eventually([&] {
+        const auto now = figures_of(*on);
+        owed.log_at(now.written);
+        return now.behind == 0;
+    });
     count(work.last());
+    if (!written) {
+        throw std::runtime_error("the store's writer did not come to an end");
+    }
     if (!full) {
         throw std::runtime_error("the store did not fill: " + std::to_string(owed.log()) +
                                  " bytes written, state " + work.last().state);
