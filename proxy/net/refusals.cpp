@@ -53,10 +53,15 @@ void refusals::note_taken(const address_bytes& client,
     static_cast<void>(taken_.note(name_of(bytes_as_text(client), host), now + spare, now));
 }
 
-bool refusals::has_taken(const address_bytes& client,
-                         std::string_view host,
-                         steady_time now) const noexcept {
-    return taken_.has(name_of(bytes_as_text(client), host), now);
+bool refusals::is_refusal(const address_bytes& client,
+                          std::string_view host,
+                          steady_time now) noexcept {
+    const auto name = name_of(bytes_as_text(client), host);
+    if (!taken_.has(name, now)) {
+        return true;
+    }
+    static_cast<void>(taken_.note(name, now, now));  // it ends here
+    return false;
 }
 
 bool refusals::note_host(std::string_view host, std::uint16_t port, steady_time now) noexcept {

@@ -40,13 +40,15 @@ public:
                                   std::string_view host,
                                   steady_time now) const noexcept;
 
-    /// `client` has asked behind our certificate for `host`: for so long a connection that it leaves without
-    /// a word is a spare one, as browsers make.
+    /// `client` has asked behind our certificate for `host`: for so long one connection that it leaves
+    /// without a word is a spare one, as browsers make.
     static constexpr std::chrono::seconds spare{60};
     void note_taken(const address_bytes& client, std::string_view host, steady_time now) noexcept;
-    [[nodiscard]] bool has_taken(const address_bytes& client,
-                                 std::string_view host,
-                                 steady_time now) const noexcept;
+    /// `client` left one for `host` without a word. True: it is taken for a refusal; false: for a
+    /// spare one, the first since it asked.
+    [[nodiscard]] bool is_refusal(const address_bytes& client,
+                                  std::string_view host,
+                                  steady_time now) noexcept;
 
     /// What listens there is passed on for everybody, for an hour from now: its other ports may be
     /// other servers. False: that was known.
@@ -61,7 +63,7 @@ private:
 
     std::array<unsigned char, 192> secret_;
     expiring_marks clients_{4'096};
-    expiring_marks taken_{4'096};
+    expiring_marks taken_{4'096};  // by a client that has left no spare connection since
     expiring_marks hosts_{256};
 };
 

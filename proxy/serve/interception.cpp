@@ -161,7 +161,7 @@ std::string_view interception::why_not(const exchange_state& x) {
 void note_leaving(thread::worker& w, const client_identity& client) {
     const auto now = steady_now();
     if (client.inside && now < client.opened + refuses_within &&
-        !w.common.refusals.has_taken(client.at, client.inside->host, now)) {
+        w.common.refusals.is_refusal(client.at, client.inside->host, now)) {
         w.counts.tunnels_refused.add();
         w.common.tunnels.note_refused(client.inside->host, false);
         remember_refusal(w, client, client.inside->host, "it left without a word");

@@ -29,8 +29,8 @@ namespace reprise::proxy::serve {
 
 /// Takes note of a client that left its opened tunnel at once without asking anything: as one of
 /// GnuTLS does, which looks at the certificate when the handshake is over, and says nothing when it
-/// refuses it. One that left later, or has asked, is none; nor is the spare connection of a client
-/// that asked on another one a moment ago, as browsers do.
+/// refuses it. One that left later, or has asked, is none; nor is one spare
+/// connection of a client that asked on another a moment ago, as browsers do.
 void note_leaving(thread::worker& w, const client_identity& client);
 /// The first request of an opened tunnel has come. @pre client.inside
 void note_asking(thread::worker& w, client_identity& client);

@@ -3,6 +3,8 @@
 # then through CONNECT. What the screenshots show is read back by the browser itself (look.html).
 # shellcheck source=harness.sh
 . "$(dirname "$0")/harness.sh"
+# shellcheck source=browser.sh
+. "$here/browser.sh"
 needs chromium openssl
 
 site=$work/site
@@ -15,28 +17,25 @@ start_origin secret --root "$site" --certificate "$work/cert.pem" --key "$work/k
 secret=127.0.0.1:$port
 start_proxy '' "${secret#*:}"
 
-# browse PROXY OPTION... URL: in a profile of its own.
-browse() {
+# browse_anew OPTION... URL: in a profile of its own.
+browse_anew() {
     local profile
     profile=$(mktemp -d "$work/profile.XXXXXX")
-    timeout -k 5 60 chromium --headless --no-sandbox --disable-gpu --disable-quic --no-first-run \
-        --disable-background-networking --disable-component-update --disable-sync \
-        --disable-dev-shm-usage --disable-extensions --hide-scrollbars --window-size=600,300 \
-        --force-device-scale-factor=1 --ignore-certificate-errors --user-data-dir="$profile" "$@" \
-        2>>"$work/chromium.log" </dev/null
+    browse "$profile" --hide-scrollbars --window-size=600,300 --force-device-scale-factor=1 \
+        --ignore-certificate-errors "$@" 2>>"$work/chromium.log"
     rm -rf "$profile"
 }
 through=("--proxy-server=http://$proxy" '--proxy-bypass-list=<-loopback>')
 
 # look: what the last screenshot shows, by a browser that asks the origin itself.
 look() {
-    browse --no-proxy-server --virtual-time-budget=5000 --dump-dom "http://$pages/look.html" |
+    browse_anew --no-proxy-server --virtual-time-budget=5000 --dump-dom "http://$pages/look.html" |
         sed -n 's/.*<p id="colours">\(.*\)<\/p>.*/\1/p'
 }
 colours="200,0,0 0,160,0 0,0,220 noise"
 
 for number in 1 2 3; do
-    browse "${through[@]}" --screenshot="$site/screenshot.png" "http://$pages/index.html"
+    browse_anew "${through[@]}" --screenshot="$site/screenshot.png" "http://$pages/index.html"
     for picture in red green blue noise; do
         most=$((number < 2 ? number : 2))
         check "load $number: the origin sent $picture.png $most times" $most "$(asked pages "^GET /$picture\.png 200 ")"
@@ -45,7 +44,7 @@ for number in 1 2 3; do
 done
 
 rm "$site/screenshot.png"
-browse "${through[@]}" --screenshot="$site/screenshot.png" "https://$secret/index.html"
+browse_anew "${through[@]}" --screenshot="$site/screenshot.png" "https://$secret/index.html"
 check "through CONNECT: the pictures are on the screen" "$colours" "$(look)"
 check "through CONNECT: the origin sent them" 1 "$(asked secret '^GET /noise\.png 200 ')"
 stop_proxy

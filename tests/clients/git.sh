@@ -3,22 +3,12 @@
 # cached), then a clone and a push through git's own server (POSTs, one of them chunked, which can't).
 # shellcheck source=harness.sh
 . "$(dirname "$0")/harness.sh"
+# shellcheck source=sources.sh
+. "$here/sources.sh"
 needs git
 
-export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 GIT_TERMINAL_PROMPT=0
-seed=$work/seed served=$work/served
-git init -q -b main "$seed"
-git -C "$seed" config user.name nobody
-git -C "$seed" config user.email nobody@example.org
-for number in $(seq 1 12); do
-    head -c 20000 /dev/urandom >"$seed/file$number"
-    git -C "$seed" add .
-    git -C "$seed" commit -q -m "commit $number"
-done
-mkdir "$served"
-git clone -q --bare "$seed" "$served/project.git"
-git -C "$served/project.git" repack -q -a -d
-git -C "$served/project.git" update-server-info
+served=$work/served
+git_repository "$served" 12
 head=$(git -C "$seed" rev-parse HEAD)
 
 start_origin files --root "$served"

@@ -78,6 +78,16 @@ await() {
     done
 }
 
+# within SECONDS WHAT COMMAND...: until the command succeeds.
+within() {
+    local deadline=$((SECONDS + $1)) what=$2
+    until "${@:3}"; do
+        ((SECONDS < deadline)) || fail "not in time: $what"
+        sleep 0.1
+    done
+    echo "ok: $what"
+}
+
 # start NAME PROGRAM...: in the background, output to $work/NAME.log, pid in $pid. Should this script
 # be killed outright, the kernel ends the program.
 start() {
@@ -99,16 +109,18 @@ asked() {
     grep -cE -- "$2" "$work/$1.requests" || true
 }
 
-# start_proxy MEMBERS [CONNECT_PORT...]: with further members of the settings (JSON text, may be
-# empty), and those in $listener for its listener. $proxy and $admin are the addresses it picked, $proxy_pid the process.
-start_proxy() {
-    local members=$1 connect_ports
+# write_settings MEMBERS [CONNECT_PORT...]: with further members of the settings (JSON text, may be
+# empty), those in $listener for its listener and in $access for access, and the names of the file
+# $hosts_file. One of several proxies is called $node, and so are its files: $work/$node.json, and
+# .ports and .access.log.
+write_settings() {
+    local members=$1 connect_ports names=${hosts_file:+"\"hosts_file\": \"$hosts_file\""}
     connect_ports=$(IFS=,; echo "${*:2}")
     if [[ ! -s $work/names.port ]]; then
         start names "$ORIGIN" --no-names --port-file "$work/names.port"
         await "$work/names.port" "$pid"
     fi
-    cat >"$work/reprise.json" <<END
+    cat >"$work/${node:-reprise}.json" <<END
 {
   "listeners": [{ "address": "127.0.0.1:0"${listener:+, $listener} }],
   "admin": { "address": "127.0.0.1:0" },
@@ -122,19 +134,47 @@ start_proxy() {
     "deny_destinations": [
       "0.0.0.0/2", "64.0.0.0/3", "96.0.0.0/4", "112.0.0.0/5", "120.0.0.0/6", "124.0.0.0/7",
       "126.0.0.0/8", "128.0.0.0/1", "2000::/3", "fc00::/7"
-    ]
+    ]${access:+, $access}
   },
-  "dns": { "servers": ["127.0.0.1:$(<"$work/names.port")"] },
-  "log": { "access": "$work/access.log", "level": "info" }${members:+, $members}
+  "dns": { "servers": ["127.0.0.1:$(<"$work/names.port")"]${names:+, $names} },
+  "log": { "access": "$work/${node:+$node.}access.log", "level": "info" }${members:+, $members}
 }
 END
-    rm -f "$work/ports"
-    start proxy "$REPRISE" --config "$work/reprise.json" --ports-file "$work/ports"
+}
+
+# start_proxy MEMBERS [CONNECT_PORT...]: with these settings. $proxy and $admin are the addresses it
+# picked, $proxy_pid the process.
+start_proxy() {
+    local ports=$work/${node:+$node.}ports
+    write_settings "$@"
+    rm -f "$ports"
+    start "${node:-proxy}" "$REPRISE" --config "$work/${node:-reprise}.json" --ports-file "$ports"
     proxy_pid=$pid
-    await "$work/ports" "$pid"
-    proxy=$(sed -n 's/.*"listeners": *\["\([^"]*\)".*/\1/p' "$work/ports")
-    admin=$(sed -n 's/.*"admin": *"\([^"]*\)".*/\1/p' "$work/ports")
-    [[ -n $proxy && -n $admin ]] || fail "the ports file is not as expected: $(<"$work/ports")"
+    await "$ports" "$pid"
+    proxy=$(sed -n 's/.*"listeners": *\["\([^"]*\)".*/\1/p' "$ports")
+    admin=$(sed -n 's/.*"admin": *"\([^"]*\)".*/\1/p' "$ports")
+    [[ -n $proxy && -n $admin ]] || fail "the ports file is not as expected: $(<"$ports")"
+}
+
+# reload_proxy MEMBERS [CONNECT_PORT...]: the proxy ($proxy_pid, $node) with these settings in place
+# of those that it has, without a restart.
+reload_proxy() {
+    local before
+    before=$(reloads)
+    write_settings "$@"
+    kill -HUP "$proxy_pid"
+    within 20 "the new settings are in use" has_reloaded_since "$before"
+}
+reloads() {
+    grep -c 'settings reloaded' "$work/${node:-proxy}.log" || true
+}
+has_reloaded_since() {
+    (($(reloads) > $1))
+}
+
+# figure NAME: of the proxy, as it is in /metrics.
+figure() {
+    curl -sS --max-time 5 "http://$admin/metrics" | awk -v name="$1" '$1 == name { print $2 }'
 }
 
 # stop_proxy: as a service manager does; a status other than 0 fails the test.

@@ -19,16 +19,6 @@ if ((EUID == 0)); then # Squid does not run as root
     unprivileged=(--reuid=65534 --regid=65534 --clear-groups)
 fi
 
-# within SECONDS WHAT COMMAND...: until the command succeeds.
-within() {
-    local deadline=$((SECONDS + $1)) what=$2
-    until "${@:3}"; do
-        ((SECONDS < deadline)) || fail "not in time: $what"
-        sleep 0.1
-    done
-    echo "ok: $what"
-}
-
 # urls FIRST LAST: of objects of so many bytes.
 urls() {
     seq -f "http://$pages/bytes/%.0f" "$1" "$2"
@@ -153,10 +143,6 @@ log_is_written() {
 logged() {
     within 20 "the access log is written" log_is_written >/dev/null
     grep -cE -- "$1" "$work/access.log" || true
-}
-# figure NAME: of Reprise, as it is in /metrics.
-figure() {
-    curl -sS --max-time 5 "http://$admin/metrics" | awk -v name="$1" '$1 == name { print $2 }'
 }
 of_squid='{sibling="squid"}'
 asked_squid() {
