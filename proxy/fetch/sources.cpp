@@ -53,6 +53,9 @@ const filter::key_hash& sources::peer_key() {
 // Which peers may be asked, and in which order.
 void sources::find_peers() {
     auto& o = order_;
+    // Those of an earlier turn are places in an earlier book.
+    parents_.clear();
+    parent_at_ = 0;
     if (!w_.peers || !(o.may_ask_siblings || o.may_use_parents()) || !may_leave_to_peers()) {
         return;
     }
@@ -67,7 +70,6 @@ void sources::find_peers() {
                                                             std::to_string(o.connect_port))
                                   : peer_key();
         parents_ = book_->choice->order(key, steady_now());
-        parent_at_ = 0;
     }
 }
 

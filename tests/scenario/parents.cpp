@@ -1,6 +1,6 @@
 // Parents: requests go through them, each URL through the same one, and around those that are down.
 
-#include "tests/scenario/fleet.hpp"
+#include "tests/scenario/liar.hpp"
 
 #include <atomic>
 #include <deque>
@@ -193,5 +193,41 @@ TEST_SUITE("scenario/parents") {
         CHECK(figure(f[0].stats(), "/parents/up/p") == 1);
         busy.open();
         CHECK(first.read().body == "of the parent");
+    }
+
+    TEST_CASE("parents that a reload took away while a sibling answered are asked no more") {
+        fleet f{2};
+        const std::string body(1000, 'p');
+        f.origin.on("/a", ok("Cache-Control: max-age=600\r\n", body));
+        const auto half =
+            raw_head("200 OK", "Cache-Control: max-age=600\r\nAge: 5\r\nContent-Length: 1000\r\n") +
+            body.substr(500);
+        gate* breaks_off = nullptr;
+        liar as{f, 0, [&](origin_request&, origin_connection& connection) {
+                    connection.send(half);
+                    (void)breaks_off->wait();
+                    connection.close();
+                }};
+        breaks_off = &as.as.make_gate();
+        CHECK(f[0].get(f.origin.url("/a")).status == 200);
+        fake_origin parent;
+        const auto sibling = peer_at("liar", as.as.port());
+        auto peers = json::array({sibling});
+        for (int i = 0; i < 16; ++i) {  // the first in the list is seldom the first to be asked
+            peers.push_back(parent_at("p" + std::to_string(i), parent.port()));
+        }
+        f.tell(1, peers);
+        REQUIRE(f.holds(1, "liar", 1));
+        client asking{f[1].port()};
+        asking.send(absolute_request("GET", f.origin.url("/a")));
+        auto got = asking.read_head();
+        CHECK(got.status == 200);
+        f.tell(1, json::array({sibling}));
+        REQUIRE(eventually([&] { return f[1].stats()["parents"]["up"].empty(); }));
+        breaks_off->open();
+        asking.read_body(got, body.size());
+        CHECK(got.body == body);
+        CHECK(f.origin.count("/a") == 2);
+        CHECK(parent.connections() == 0);
     }
 }
