@@ -13,19 +13,24 @@ using namespace detail;
 
 namespace {
 
-struct opened_through {
+/// A connection, and by whom the other end was believed.
+struct opened {
     byte_stream stream;
-    asio::ip::address parent;
+    asio::ip::address far;
+    tls_trust_ptr believed_by;  // null: no TLS
 };
 
-awaitable<attempt<opened_through>> open_through(pool_state& mine,
-                                                std::shared_ptr<const destination_guard> judge,
-                                                origin_address to,
-                                                steady_time until) {
+// Trust is taken when a handshake begins, and not before the dial: what it remembers of sessions is
+// forgotten by a reload, and would be remembered under the trust of before.
+awaitable<attempt<opened>> open_through(pool_state& mine,
+                                        std::shared_ptr<const destination_guard> judge,
+                                        origin_address to,
+                                        steady_time until) {
     const std::string host{to.host};
     far_end far{host, to.port};
+    const auto parents_trust = mine.trust;
     auto passed = co_await connect_through(
-        mine.names, std::move(judge), mine.trust, to.through, std::move(far), until);
+        mine.names, std::move(judge), parents_trust, to.through, std::move(far), until);
     if (passed.has_error()) {
         co_return std::move(passed.error());
     }
@@ -35,13 +40,43 @@ awaitable<attempt<opened_through>> open_through(pool_state& mine,
         co_return parent_not_reached(to.through->name,
                                      failure{failure_code::origin_closed, gone.message()});
     }
+    const auto trust = mine.trust;
     tls_server server{host, to.port, &mine.sessions};
     auto secured = co_await secure_passage(
-        std::move(*passed), mine.trust, std::move(server), mine.timer, until);
+        std::move(*passed), trust, std::move(server), mine.timer, until);
     if (secured.has_error()) {
         co_return std::move(secured.error());
     }
-    co_return opened_through{std::move(*secured), parent.address()};
+    // Both ends are believed: kept is what both would be by the trust of the day.
+    co_return opened{
+        std::move(*secured), parent.address(), to.through->tls ? parents_trust : trust};
+}
+
+awaitable<attempt<opened>> open_directly(pool_state& mine,
+                                         std::shared_ptr<const destination_guard> judge,
+                                         origin_address to,
+                                         steady_time until) {
+    const std::string host{to.host};
+    auto socket = co_await dial(mine.names, std::move(judge), host, to.port, to.exempt, until);
+    if (socket.has_error()) {
+        co_return std::move(socket.error());
+    }
+    error_code gone;
+    const auto far = socket->remote_endpoint(gone);
+    if (gone) {
+        co_return failure{failure_code::connect_refused, host + " closed the connection at once"};
+    }
+    if (!to.tls) {
+        co_return opened{byte_stream{std::move(*socket)}, far.address(), nullptr};
+    }
+    const auto trust = mine.trust;
+    tls_server server{host, to.port, &mine.sessions};
+    auto secured = co_await connect_tls(
+        std::move(*socket), trust, std::move(server), mine.timer, until);
+    if (secured.has_error()) {
+        co_return std::move(secured.error());
+    }
+    co_return opened{std::move(*secured), far.address(), trust};
 }
 
 }  // namespace
@@ -226,52 +261,19 @@ awaitable<attempt<origin_lease>> origin_pool::acquire(origin_address to,
 
     pool_slot slot{*mine, group, share};
     const auto judge = mine->guard;
-    auto trust = to.tls ? mine->trust : nullptr;
     mine->add(mine->figures.dials, 1);
-    if (to.through) {
-        auto opened = co_await open_through(*mine, judge, to, until);
-        if (opened.has_error()) {
-            mine->add(mine->figures.failures, 1);
-            co_return std::move(opened.error());
-        }
-        auto made = std::make_unique<pool_connection>(
-            std::move(opened->stream), opened->parent, group);
-        slot.hand_over();
-        made->share = share;
-        made->judged_by = judge;
-        made->believed_by = trust;
-        mine->add(mine->figures.open, 1);
-        co_return origin_lease{mine, std::move(made)};
-    }
-    auto socket = co_await dial(mine->names, judge, name, to.port, to.exempt, until);
-    if (socket.has_error()) {
+    auto opening = to.through ? open_through(*mine, judge, to, until)
+                              : open_directly(*mine, judge, to, until);
+    auto made = co_await std::move(opening);
+    if (made.has_error()) {
         mine->add(mine->figures.failures, 1);
-        co_return std::move(socket.error());
+        co_return std::move(made.error());
     }
-    error_code gone;
-    const auto peer = socket->remote_endpoint(gone);
-    if (gone) {
-        mine->add(mine->figures.failures, 1);
-        co_return failure{failure_code::connect_refused, name + " closed the connection at once"};
-    }
-    std::optional<byte_stream> stream;
-    if (to.tls) {
-        tls_server server{name, to.port, &mine->sessions};
-        auto secured = co_await connect_tls(
-            std::move(*socket), trust, std::move(server), mine->timer, until);
-        if (secured.has_error()) {
-            mine->add(mine->figures.failures, 1);
-            co_return std::move(secured.error());
-        }
-        stream.emplace(std::move(*secured));
-    } else {
-        stream.emplace(std::move(*socket));
-    }
-    auto connection = std::make_unique<pool_connection>(std::move(*stream), peer.address(), group);
+    auto connection = std::make_unique<pool_connection>(std::move(made->stream), made->far, group);
     slot.hand_over();
     connection->share = share;
     connection->judged_by = judge;
-    connection->believed_by = std::move(trust);
+    connection->believed_by = std::move(made->believed_by);
     mine->add(mine->figures.open, 1);
     co_return origin_lease{mine, std::move(connection)};
 }

@@ -3,7 +3,9 @@
 #include "tests/unit/net/tls_bench.hpp"
 
 #include <deque>
+#include <functional>
 #include <memory>
+#include <openssl/ssl.h>
 #include <random>
 #include <vector>
 
@@ -54,21 +56,32 @@ struct pool_bench : test_loop {
         REQUIRE(got.has_value());
         return std::move(*got);
     }
-    /// Until the origin has accepted so many, so that what it does is seen by the pool.
-    /// The last accepted connection's far side shakes hands on a thread of its own.
-    std::unique_ptr<tests::tls_peer> shake_hands_with(const tests::made_certificate& shown,
-                                                      waiting& result) {
+    /// A connection with TLS is asked for, and its far side shakes hands on a thread of its own.
+    /// `while_dialled` happens before there is a connection.
+    std::unique_ptr<tests::tls_peer> shake_hands_with(
+        const tests::made_certificate& shown,
+        waiting& result,
+        const tests::tls_peer::server_wishes& wanted = {},
+        const std::function<void()>& while_dialled = {}) {
         const auto had = accepted.size();
-        const origin_address to{"127.0.0.1", port, false, true};
+        const auto dials = pool.figures().dials.load();
+        server.set_v4("a.test", "127.0.0.1");
+        const origin_address to{while_dialled ? "a.test" : "127.0.0.1", port, false, true};
         start(acquire_into(pool, to, result));
+        if (while_dialled) {
+            run_until([&] { return pool.figures().dials > dials; });  // its name is looked up
+            REQUIRE(accepted.size() == had);
+            while_dialled();
+        }
         await_accepted(had + 1);
         auto peer = std::make_unique<tests::tls_peer>(
-            tests::tls_peer::server(accepted.back().release(), shown));
+            tests::tls_peer::server(accepted.back().release(), shown, wanted));
         std::thread far{[&] { static_cast<void>(peer->shake_hands()); }};
         run_until([&] { return result.has_value(); });
         far.join();
         return peer;
     }
+    /// Until the origin has accepted so many, so that what it does is seen by the pool.
     void await_accepted(std::size_t count) {
         run_until([&] { return accepted.size() >= count; });
         REQUIRE(accepted.size() == count);
@@ -649,6 +662,87 @@ TEST_CASE("a bad certificate is a failed dial that leaves no connection open") {
     CHECK(got->error().code == failure_code::tls_certificate);
     CHECK(bench.pool.figures().failures == 1);
     CHECK(bench.open() == 0);
+}
+
+namespace {
+
+tls_trust_ptr heeding(const std::string& list) {
+    const tests::temp_dir at;
+    static_cast<void>(trust_of_the_test());  // moves the system's store
+    config::origin_options options;
+    options.crl_file = at.write("list", list);
+    return tls_trust::read(options);
+}
+
+/// A word of the far side's, and with it what it sends behind the handshake.
+void hear_from(pool_bench& bench, tests::tls_peer& peer, origin_lease& lease) {
+    REQUIRE(peer.send("hello"));
+    CHECK(bench.finish(read_exactly(lease.socket(), 5)) == "hello");
+}
+
+}  // namespace
+
+TEST_CASE("an idle connection is used no more when those that are believed have changed") {
+    pool_bench bench;
+    const auto trust = trust_of_the_test();
+    bench.pool.set_trust(trust);
+    waiting got;
+    const auto peer = bench.shake_hands_with(known_authority().issue("IP:127.0.0.1"), got);
+    REQUIRE((got && got->has_value()));
+    (*got)->give_back();
+    const origin_address to{"127.0.0.1", bench.port, false, true};
+    bench.pool.set_trust(trust);
+    auto again = bench.pool.try_acquire(to);
+    REQUIRE(again);
+    again.give_back();
+    bench.pool.set_trust(trust_of_the_test());
+    CHECK_FALSE(bench.pool.try_acquire(to));
+    CHECK(bench.open() == 0);
+}
+
+TEST_CASE("those who are believed at the handshake judge it, not those at the dial's beginning") {
+    const auto shown = known_authority().issue("DNS:a.test,IP:127.0.0.1");
+    for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+        CAPTURE(version);
+        const tests::tls_peer::server_wishes server{.ticket_keys = std::string(80, 'k'),
+                                                    .newest = version};
+        pool_bench bench;
+        bench.pool.set_trust(trust_of_the_test());
+        const auto list = known_authority().revoke(shown.certificate);
+        waiting first, second;
+        auto peer = bench.shake_hands_with(
+            shown, first, server, [&] { bench.pool.set_trust(heeding(list)); });
+        REQUIRE(first);
+        CHECK(first->has_error());
+        if (first->has_value()) {
+            hear_from(bench, *peer, **first);
+            (*first)->close();
+        }
+        // Nor is there a session by which a revoked certificate would not be looked at.
+        peer = bench.shake_hands_with(shown, second, server, [] {});
+        REQUIRE((second && second->has_error()));
+        CHECK(second->error().detail == "the certificate of a.test: certificate revoked");
+        CHECK_FALSE(peer->resumed());
+    }
+}
+
+TEST_CASE("a connection is kept under those who judged it, and so is its session") {
+    const auto shown = known_authority().issue("DNS:a.test,IP:127.0.0.1");
+    const tests::tls_peer::server_wishes server{.ticket_keys = std::string(80, 'k')};
+    pool_bench bench;
+    bench.pool.set_trust(trust_of_the_test());
+    waiting first, second;
+    auto peer = bench.shake_hands_with(
+        shown, first, server, [&] { bench.pool.set_trust(trust_of_the_test()); });
+    REQUIRE((first && first->has_value()));
+    hear_from(bench, *peer, **first);
+    (*first)->give_back();
+    auto again = bench.pool.try_acquire({"a.test", bench.port, false, true});
+    REQUIRE(again);
+    again.close();
+    peer = bench.shake_hands_with(shown, second, server, [] {});
+    REQUIRE((second && second->has_value()));
+    CHECK(peer->resumed());
 }
 
 TEST_SUITE_END();

@@ -306,6 +306,26 @@ TEST_CASE("an https origin is reached through a parent, and the connection is ke
     CHECK(again);
 }
 
+TEST_CASE("a connection through a parent is kept under those who judged its origin") {
+    pool_bench_through bench;
+    const origin_address to{"a.test", 443, false, true, bench.way()};
+    const int socket = bench.begin(to);
+    std::optional<tests::tls_peer> origin;
+    bench.pool.set_trust(trust_of_the_test());
+    std::thread far{[&] {
+        static_cast<void>(read_head_from(socket));
+        send_to(socket, "HTTP/1.1 200 OK\r\n\r\n");
+        origin.emplace(tests::tls_peer::server(socket, known_authority().issue("DNS:a.test")));
+        static_cast<void>(origin->shake_hands());
+    }};
+    bench.await_result(far);
+    REQUIRE(bench.result->has_value());
+    (*bench.result)->give_back();
+    CHECK(bench.pool.try_acquire(to));
+    bench.pool.set_trust(trust_of_the_test());
+    CHECK_FALSE(bench.pool.try_acquire(to));
+}
+
 TEST_CASE("a certificate that is not the origin's is the origin's failure") {
     pool_bench_through bench;
     const int socket = bench.begin({"a.test", 443, false, true, bench.way()});
