@@ -78,6 +78,13 @@ void add(X509* to, X509* issuer, int what, const std::string& value) {
     must(made && X509_add_ext(to, made.get(), -1) == 1);
 }
 
+void add(X509_CRL* to, X509* issuer, int what, const std::string& value) {
+    X509V3_CTX context;
+    X509V3_set_ctx(&context, issuer, nullptr, nullptr, to, 0);
+    const owned<X509_EXTENSION> made{X509V3_EXT_conf_nid(nullptr, &context, what, value.c_str())};
+    must(made && X509_CRL_add_ext(to, made.get(), -1) == 1);
+}
+
 /// All but its extensions and its signature. `issuer` null: by itself.
 owned<X509> begin_certificate(EVP_PKEY* key,
                               const std::string& called,
@@ -115,6 +122,9 @@ owned<X509> new_certificate(EVP_PKEY* key,
     add(it, issued_by, NID_subject_key_identifier, "hash");
     if (authority) {
         add(it, issued_by, NID_key_usage, "critical,keyCertSign,cRLSign");
+    }
+    if (issuer != nullptr) {
+        add(it, issuer, NID_authority_key_identifier, "keyid");
     }
     if (!names.empty()) {
         add(it, issued_by, NID_subject_alt_name, names);
@@ -158,13 +168,18 @@ made_certificate new_authority(const authority_wishes& wanted, X509* issuer, EVP
     return {pem_of(it), pem_of(key.get())};
 }
 
+std::string next_name() {
+    static std::atomic<unsigned> made{0};
+    return "authority " + std::to_string(++made) + " of this test";
+}
+
 }  // namespace
 
-test_authority::test_authority() {
-    static std::atomic<unsigned> made{0};  // each has a name of its own
-    const auto name = "authority " + std::to_string(++made) + " of this test";
+test_authority::test_authority() : test_authority{next_name()} {}
+
+test_authority::test_authority(const std::string& called) {
     auto key = new_key();
-    auto own = new_certificate(key.get(), name, "", true, {}, nullptr, key.get());
+    auto own = new_certificate(key.get(), called, "", true, {}, nullptr, key.get());
     pem_ = pem_of(own.get());
     key_ = key.release();
     own_ = own.release();
@@ -186,10 +201,12 @@ made_certificate test_authority::issue_as(const std::string& names,
     authority_wishes keys;
     keys.rsa_bits = wanted.rsa_bits;
     const auto key = key_as_wished(keys);
-    const auto made = begin_certificate(key.get(), "a test", wanted.when, own_);
+    const auto made = begin_certificate(key.get(), wanted.called, wanted.when, own_);
     auto* it = made.get();
     add(it, own_, NID_basic_constraints, "CA:FALSE");
-    add(it, own_, NID_subject_alt_name, names);
+    if (!names.empty()) {
+        add(it, own_, NID_subject_alt_name, names);
+    }
     if (wanted.must_staple) {
         add(it, own_, NID_tlsfeature, "status_request");
     }
@@ -200,7 +217,9 @@ made_certificate test_authority::issue_as(const std::string& names,
     return {pem_of(it), pem_of(key.get())};
 }
 
-std::string test_authority::revoke(const std::string& certificate, validity when) const {
+std::string test_authority::revoke(const std::string& certificate,
+                                   const list_wishes& wanted) const {
+    const auto& when = wanted.when;
     const owned<X509_CRL> list{X509_CRL_new()};
     must(list && X509_CRL_set_version(list.get(), 1) == 1 &&
          X509_CRL_set_issuer_name(list.get(), X509_get_subject_name(own_)) == 1 &&
@@ -215,6 +234,10 @@ std::string test_authority::revoke(const std::string& certificate, validity when
              X509_CRL_add0_revoked(list.get(), entry.get()) == 1);
         static_cast<void>(entry.release());  // the list's now
     }
+    add(list.get(), own_, NID_authority_key_identifier, "keyid");
+    if (!wanted.scope.empty()) {
+        add(list.get(), own_, NID_issuing_distribution_point, wanted.scope);
+    }
     must(X509_CRL_sign(list.get(), key_, EVP_sha256()) > 0);
     return pem_of([&](BIO* out) { return PEM_write_bio_X509_CRL(out, list.get()); });
 }
@@ -222,24 +245,31 @@ std::string test_authority::revoke(const std::string& certificate, validity when
 std::string test_authority::status_of(const std::string& certificate,
                                       const status_wishes& wanted) const {
     using word = status_wishes::word;
-    const auto about = certificate_in(certificate);
     const auto* issuer = wanted.issued_by != nullptr ? wanted.issued_by : this;
     const owned<OCSP_BASICRESP> said{OCSP_BASICRESP_new()};
-    const owned<OCSP_CERTID> named{OCSP_cert_to_id(EVP_sha1(), about.get(), issuer->own_)};
+    must(said != nullptr);
     const auto from = from_now(wanted.when.from);
     const auto until = from_now(wanted.when.until);
-    const int status = wanted.says == word::good      ? V_OCSP_CERTSTATUS_GOOD
-                       : wanted.says == word::revoked ? V_OCSP_CERTSTATUS_REVOKED
-                                                      : V_OCSP_CERTSTATUS_UNKNOWN;
-    must(said && named &&
-         OCSP_basic_add1_status(said.get(),
-                                named.get(),
-                                status,
-                                OCSP_REVOKED_STATUS_KEYCOMPROMISE,
-                                from.get(),
-                                from.get(),
-                                until.get()) != nullptr &&
-         OCSP_basic_sign(said.get(), own_, key_, EVP_sha256(), nullptr, 0) == 1);
+    const auto say = [&](const std::string& of, int status) {
+        const auto about = certificate_in(of);
+        const owned<OCSP_CERTID> named{
+            OCSP_cert_to_id(wanted.sha256 ? EVP_sha256() : EVP_sha1(), about.get(), issuer->own_)};
+        must(named && OCSP_basic_add1_status(said.get(),
+                                             named.get(),
+                                             status,
+                                             OCSP_REVOKED_STATUS_KEYCOMPROMISE,
+                                             from.get(),
+                                             from.get(),
+                                             until.get()) != nullptr);
+    };
+    if (!wanted.before.empty()) {
+        say(wanted.before, V_OCSP_CERTSTATUS_GOOD);
+    }
+    say(certificate,
+        wanted.says == word::good      ? V_OCSP_CERTSTATUS_GOOD
+        : wanted.says == word::revoked ? V_OCSP_CERTSTATUS_REVOKED
+                                       : V_OCSP_CERTSTATUS_UNKNOWN);
+    must(OCSP_basic_sign(said.get(), own_, key_, EVP_sha256(), nullptr, 0) == 1);
     const owned<OCSP_RESPONSE> whole{
         OCSP_response_create(OCSP_RESPONSE_STATUS_SUCCESSFUL, said.get())};
     unsigned char* der = nullptr;

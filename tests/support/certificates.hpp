@@ -29,6 +29,7 @@ struct certificate_wishes {
     bool sha1 = false;              ///< its signature, in place of SHA-256's
     bool must_staple = false;       ///< RFC 7633: it always comes with its status
     std::size_t comment_bytes = 0;  ///< an extension that nobody reads, of this size
+    std::string called = "a test";  ///< its subject's CN
 };
 
 /// A response of OCSP about a certificate.
@@ -37,6 +38,14 @@ struct status_wishes {
     word says = word::good;
     validity when{std::chrono::hours{-1}, std::chrono::hours{24}};
     const class test_authority* issued_by = nullptr;  ///< whom it names; null: who signs it
+    bool sha256 = false;   ///< certificates are named by SHA-256, in place of SHA-1
+    std::string before{};  ///< another certificate, PEM, named good in front of it; empty: none
+};
+
+/// A list of revoked certificates.
+struct list_wishes {
+    validity when{};
+    std::string scope{};  ///< issuingDistributionPoint, as OpenSSL's configuration writes it
 };
 
 /// An intermediate's extensions, as OpenSSL's configuration writes them; empty: there is none.
@@ -56,6 +65,8 @@ class test_authority {
 public:
     /// @throws std::runtime_error, like all of this
     test_authority();
+    /// Of this name, which another may have too.
+    explicit test_authority(const std::string& called);
     ~test_authority();
     test_authority(const test_authority&) = delete;
     test_authority& operator=(const test_authority&) = delete;
@@ -63,12 +74,13 @@ public:
     /// Its own certificate: what a client must trust.
     [[nodiscard]] const std::string& certificate() const noexcept { return pem_; }
 
-    /// @param names  "DNS:b.example", "IP:127.0.0.1", or several with commas
+    /// @param names  "DNS:b.example", "IP:127.0.0.1", or several with commas; empty: none
     [[nodiscard]] made_certificate issue(const std::string& names, validity when = {}) const;
     [[nodiscard]] made_certificate issue_as(const std::string& names,
                                             const certificate_wishes& wanted) const;
     /// A revocation list of its own, PEM, that names one certificate, or with an empty text none.
-    [[nodiscard]] std::string revoke(const std::string& certificate, validity when = {}) const;
+    [[nodiscard]] std::string revoke(const std::string& certificate,
+                                     const list_wishes& wanted = {}) const;
     /// What a server staples: a response about the certificate, DER, that this authority signs.
     [[nodiscard]] std::string status_of(const std::string& certificate,
                                         const status_wishes& wanted = {}) const;

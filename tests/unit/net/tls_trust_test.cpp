@@ -106,12 +106,12 @@ TEST_CASE("a list that is out of date, or that its authority did not sign, vouch
     const test_authority own;
     const auto ca = at.write("ca", own.certificate());
     const auto old = tls_trust::read(
-        believing(ca, at.write("old", own.revoke("", {.from = -48h, .until = -1h}))));
+        believing(ca, at.write("old", own.revoke("", {.when = {.from = -48h, .until = -1h}}))));
     CHECK(verdict(old, own.issue("DNS:b.test")) == "the certificate of b.test: CRL has expired");
     CHECK(verdict(old, known_authority().issue("DNS:b.test")).empty());
 
     const auto early = tls_trust::read(
-        believing(ca, at.write("early", own.revoke("", {.from = 1h, .until = 2h}))));
+        believing(ca, at.write("early", own.revoke("", {.when = {.from = 1h, .until = 2h}}))));
     CHECK(verdict(early, own.issue("DNS:b.test")) ==
           "the certificate of b.test: CRL is not yet valid");
 
