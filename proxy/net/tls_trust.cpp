@@ -7,6 +7,7 @@
 
 #include <boost/asio/ip/address.hpp>
 
+#include <memory>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
@@ -35,9 +36,26 @@ void believe(SSL_CTX* context, const std::string& path) {
     }
 }
 
+struct free_lists {
+    void operator()(STACK_OF(X509_CRL) * all) const noexcept {
+        sk_X509_CRL_pop_free(all, X509_CRL_free);
+    }
+};
+
+// Whether there is a list in the name of whoever issued the certificate that is looked at.
+bool has_list(const X509_STORE_CTX* of) {
+    const auto* const looked_at = X509_STORE_CTX_get_current_cert(of);
+    const std::unique_ptr<STACK_OF(X509_CRL), free_lists> found{
+        X509_STORE_CTX_get1_crls(of, X509_get_issuer_name(looked_at))};
+    return sk_X509_CRL_num(found.get()) > 0;
+}
+
 // OpenSSL asks for a list of every authority; one that the file has none of is not held against it.
+// It says the same of one that has a list which can't be used: of another key, or for some reasons
+// only. What that authority has revoked nobody knows.
 int judge_chain(int good, X509_STORE_CTX* of) {
-    if (good == 0 && X509_STORE_CTX_get_error(of) == X509_V_ERR_UNABLE_TO_GET_CRL) {
+    if (good == 0 && X509_STORE_CTX_get_error(of) == X509_V_ERR_UNABLE_TO_GET_CRL &&
+        !has_list(of)) {
         X509_STORE_CTX_set_error(of, X509_V_OK);
         return 1;
     }

@@ -13,8 +13,9 @@ namespace reprise::proxy::net {
 /// SSL_CERT_FILE and SSL_CERT_DIR included), and of origins.ca_file. A file of many is read when
 /// this is made; one in a directory when a certificate first leads to it.
 /// Which of them we don't: what a list of origins.crl_file names, and all of an authority whose list
-/// there is out of date or not signed by it (one that has no list there is taken as without the
-/// file); keys below 112 bits of security (RSA of 2048) and SHA-1; chains above 64 KiB.
+/// there is out of date, not signed by it or of no use for it (one that has no list there in its name
+/// is taken as without the file); keys below 112 bits of security (RSA of 2048) and SHA-1; chains
+/// above 64 KiB.
 /// Immutable; any thread.
 class tls_trust {
 public:

@@ -123,6 +123,35 @@ TEST_CASE("a list that is out of date, or that its authority did not sign, vouch
           "the certificate of b.test: CRL signature failure");
 }
 
+TEST_CASE("an authority whose only list can't be used for it is not taken as one without a list") {
+    const temp_dir at;
+    // One name, and two keys, as when an authority has changed its key.
+    const test_authority before{"twin"};
+    const test_authority after{"twin"};
+    const auto ca = at.write("ca", before.certificate() + after.certificate());
+    const auto no_list = "the certificate of b.test: unable to get certificate CRL";
+    const auto of_one = tls_trust::read(believing(ca, at.write("one", after.revoke(""))));
+    CHECK(verdict(of_one, after.issue("DNS:b.test")).empty());
+    CHECK(verdict(of_one, before.issue("DNS:b.test")) == no_list);
+    const auto named = before.issue("DNS:b.test");
+    const auto of_both = tls_trust::read(
+        believing(ca, at.write("both", after.revoke("") + before.revoke(named.certificate))));
+    CHECK(verdict(of_both, after.issue("DNS:b.test")).empty());
+    CHECK(verdict(of_both, before.issue("DNS:b.test")).empty());
+    CHECK(verdict(of_both, named) == revoked);
+
+    const test_authority own;
+    const auto own_ca = at.write("own", own.certificate());
+    for (const std::string scope :
+         {"critical,indirectCRL:TRUE", "critical,onlysomereasons:keyCompromise"}) {
+        CAPTURE(scope);
+        const auto trust = tls_trust::read(
+            believing(own_ca, at.write("scoped", own.revoke("", {.scope = scope}))));
+        CHECK(verdict(trust, own.issue("DNS:b.test")) == no_list);
+        CHECK(verdict(trust, known_authority().issue("DNS:b.test")).empty());
+    }
+}
+
 TEST_CASE("a file that holds no list is named") {
     const temp_dir at;
     const test_authority own;
