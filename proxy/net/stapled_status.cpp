@@ -1,7 +1,9 @@
 #include "proxy/net/stapled_status.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <openssl/err.h>
+#include <openssl/evp.h>
 #include <openssl/ocsp.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
@@ -23,14 +25,40 @@ struct free_ocsp {
 template <class T>
 using owned = std::unique_ptr<T, free_ocsp>;
 
-enum class status { none, good, revoked };
+enum class status { none, good, revoked };  // the worse the later
 
 // Whoever issued `of`, as the chain that was verified has it.
 X509* issuer_in(STACK_OF(X509) * chain) {
     return sk_X509_num(chain) > 1 ? sk_X509_value(chain, 1) : sk_X509_value(chain, 0);
 }
 
-// What of a response is signed, current, and about this certificate.
+// Whether a part of a response is about this certificate, whichever digest it names its issuer by.
+bool is_about(OCSP_SINGLERESP* part, X509* of, X509* issuer) {
+    auto* const named = const_cast<OCSP_CERTID*>(OCSP_SINGLERESP_get0_id(part));  // only looked at
+    ASN1_OBJECT* digest_name = nullptr;
+    ASN1_INTEGER* serial = nullptr;
+    if (OCSP_id_get0_info(nullptr, &digest_name, nullptr, &serial, named) != 1 ||
+        ASN1_INTEGER_cmp(serial, X509_get0_serialNumber(of)) != 0) {
+        return false;
+    }
+    const auto* digest = EVP_get_digestbyobj(digest_name);
+    const owned<OCSP_CERTID> own{digest != nullptr ? OCSP_cert_to_id(digest, of, issuer) : nullptr};
+    return own && OCSP_id_cmp(own.get(), named) == 0;
+}
+
+status read_part(OCSP_SINGLERESP* part) {
+    ASN1_GENERALIZEDTIME* from = nullptr;
+    ASN1_GENERALIZEDTIME* until = nullptr;
+    const int said = OCSP_single_get0_status(part, nullptr, nullptr, &from, &until);
+    if (OCSP_check_validity(from, until, most_skew, -1) != 1) {
+        return status::none;
+    }
+    return said == V_OCSP_CERTSTATUS_REVOKED ? status::revoked
+           : said == V_OCSP_CERTSTATUS_GOOD  ? status::good
+                                             : status::none;
+}
+
+// What of a response is signed, current, and about this certificate; of several words the worst.
 status read_status(SSL* tls, const unsigned char* bytes, long size, X509* of) {
     const owned<OCSP_RESPONSE> response{d2i_OCSP_RESPONSE(nullptr, &bytes, size)};
     if (!response || OCSP_response_status(response.get()) != OCSP_RESPONSE_STATUS_SUCCESSFUL) {
@@ -42,18 +70,14 @@ status read_status(SSL* tls, const unsigned char* bytes, long size, X509* of) {
     if (!basic || chain == nullptr || OCSP_basic_verify(basic.get(), chain, store, 0) != 1) {
         return status::none;
     }
-    const owned<OCSP_CERTID> id{OCSP_cert_to_id(nullptr, of, issuer_in(chain))};
-    int said = V_OCSP_CERTSTATUS_UNKNOWN;
-    ASN1_GENERALIZEDTIME* from = nullptr;
-    ASN1_GENERALIZEDTIME* until = nullptr;
-    if (!id ||
-        OCSP_resp_find_status(basic.get(), id.get(), &said, nullptr, nullptr, &from, &until) != 1 ||
-        OCSP_check_validity(from, until, most_skew, -1) != 1) {
-        return status::none;
+    auto said = status::none;
+    for (int i = 0; i < OCSP_resp_count(basic.get()); ++i) {
+        auto* const part = OCSP_resp_get0(basic.get(), i);
+        if (is_about(part, of, issuer_in(chain))) {
+            said = std::max(said, read_part(part));
+        }
     }
-    return said == V_OCSP_CERTSTATUS_REVOKED ? status::revoked
-           : said == V_OCSP_CERTSTATUS_GOOD  ? status::good
-                                             : status::none;
+    return said;
 }
 
 bool promises_status(const X509* of) {

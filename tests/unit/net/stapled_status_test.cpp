@@ -67,6 +67,9 @@ std::vector<stapled_text> useless_about(const std::string& certificate) {
          own.status_of(own.issue("DNS:b.test").certificate, {.says = word::revoked})},
         {"another authority, good", other.status_of(certificate)},
         {"another authority, revoked", other.status_of(certificate, {.says = word::revoked})},
+        {"another certificate, revoked, by SHA-256",
+         own.status_of(own.issue("DNS:b.test").certificate,
+                       {.says = word::revoked, .sha256 = true})},
         {"good by whom it is nothing to", other.status_of(certificate, {.issued_by = &own})},
         {"revoked by whom it is nothing to",
          other.status_of(certificate, {.says = word::revoked, .issued_by = &own})},
@@ -82,14 +85,35 @@ TEST_CASE("a certificate of which its server itself shows that it is revoked is 
     const auto& own = known_authority();
     for (const bool must_staple : {false, true}) {
         const auto shown = own.issue_as("DNS:b.test", {.must_staple = must_staple});
-        const auto said = own.status_of(shown.certificate, {.says = word::revoked});
-        for (const int version : both_versions) {
-            CAPTURE(must_staple);
-            CAPTURE(version);
-            CHECK(verdict(trust, shown, said, version) == revoked);
-            CHECK(verdict(trust, shown, own.status_of(shown.certificate), version).empty());
+        // By whichever digest it names the certificate.
+        for (const bool sha256 : {false, true}) {
+            const auto bad = own.status_of(shown.certificate,
+                                           {.says = word::revoked, .sha256 = sha256});
+            const auto good = own.status_of(shown.certificate, {.sha256 = sha256});
+            for (const int version : both_versions) {
+                CAPTURE(must_staple);
+                CAPTURE(sha256);
+                CAPTURE(version);
+                CHECK(verdict(trust, shown, bad, version) == revoked);
+                CHECK(verdict(trust, shown, good, version).empty());
+            }
         }
     }
+}
+
+TEST_CASE(
+    "of a response about several certificates what counts is said of this one, the worst of it") {
+    const auto trust = trust_of_the_test();
+    const auto& own = known_authority();
+    const auto shown = own.issue("DNS:b.test");
+    const auto other = own.issue("DNS:b.test").certificate;
+    for (const auto& before : {other, shown.certificate}) {
+        const auto said = own.status_of(shown.certificate,
+                                        {.says = word::revoked, .before = before});
+        CHECK(verdict(trust, shown, said, TLS1_3_VERSION) == revoked);
+    }
+    const auto said = own.status_of(other, {.says = word::revoked, .before = shown.certificate});
+    CHECK(verdict(trust, shown, said, TLS1_3_VERSION).empty());
 }
 
 TEST_CASE("what says nothing of use changes nothing, unless the certificate promises its status") {
