@@ -91,6 +91,10 @@ awaitable<attempt<byte_stream>> connect_tls(tcp_socket socket,
     if (host.ends_with('.')) {
         host.pop_back();  // no certificate has it, and no name is sent with it (RFC 6066 3)
     }
+    if (host.empty() || host.starts_with('.')) {
+        co_return failure{failure_code::tls_certificate,
+                          "no certificate is valid for \"" + server.host + '"'};
+    }
     auto ssl = trust ? trust->begin(host) : nullptr;
     if (!ssl) {
         ERR_clear_error();

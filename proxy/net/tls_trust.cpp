@@ -107,7 +107,8 @@ tls_trust_ptr tls_trust::read(const config::origin_options& options) {
 
 ssl_ptr tls_trust::begin(const std::string& host) const noexcept {
     ssl_ptr made{SSL_new(context_.get())};
-    if (!made || host.empty()) {
+    // OpenSSL takes ".b.test" for whatever ends so.
+    if (!made || host.empty() || host.starts_with('.')) {
         return nullptr;
     }
     auto* rules = SSL_get0_param(made.get());
@@ -116,7 +117,9 @@ ssl_ptr tls_trust::begin(const std::string& host) const noexcept {
             return nullptr;
         }
     } else {
-        X509_VERIFY_PARAM_set_hostflags(rules, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+        // The subject's CN is no name of a host (RFC 9110 4.3.4).
+        X509_VERIFY_PARAM_set_hostflags(
+            rules, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
         if (X509_VERIFY_PARAM_set1_host(rules, host.data(), host.size()) != 1 ||
             SSL_set_tlsext_host_name(made.get(), host.c_str()) != 1) {
             return nullptr;

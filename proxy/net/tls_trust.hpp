@@ -25,8 +25,8 @@ public:
         const config::origin_options& options);
 
     /// For one connection to `host` (lower case, a name or a numeric address without brackets),
-    /// for which the certificate must be valid; a name is also sent (SNI). Null: out of memory, or
-    /// not a host.
+    /// for which the certificate must be valid by its alternative names; a name is also sent (SNI).
+    /// Null: out of memory, or not a host.
     [[nodiscard]] ssl_ptr begin(const std::string& host) const noexcept;
 
 private:

@@ -31,8 +31,10 @@ std::string mistake(const config::origin_options& options) {
     }
 }
 
-/// Why a server of b.test that shows this is not taken; empty when it is.
-std::string verdict(const tls_trust_ptr& trust, const made_certificate& shown) {
+/// Why a server of this host that shows this is not taken; empty when it is.
+std::string verdict(const tls_trust_ptr& trust,
+                    const made_certificate& shown,
+                    const std::string& host = "b.test") {
     tls_bench bench;
     auto peer = tls_peer::server(bench.far_socket(), shown);
     bench.on_thread([&] {
@@ -42,7 +44,7 @@ std::string verdict(const tls_trust_ptr& trust, const made_certificate& shown) {
     });
     std::string why;
     {
-        const auto made = bench.connected({"b.test"}, trust);
+        const auto made = bench.connected({host}, trust);
         if (made.has_error()) {
             CHECK(made.error().code == failure_code::tls_certificate);
             why = made.error().detail;
@@ -149,6 +151,26 @@ TEST_CASE("an authority whose only list can't be used for it is not taken as one
             believing(own_ca, at.write("scoped", own.revoke("", {.scope = scope}))));
         CHECK(verdict(trust, own.issue("DNS:b.test")) == no_list);
         CHECK(verdict(trust, known_authority().issue("DNS:b.test")).empty());
+    }
+}
+
+TEST_CASE("a certificate is a host's by the names it is made out to, never by its subject's") {
+    const auto trust = trust_of_the_test();
+    const auto& own = known_authority();
+    const auto mismatch = "the certificate of b.test: hostname mismatch";
+    CHECK(verdict(trust, own.issue_as("", {.called = "b.test"})) == mismatch);
+    CHECK(verdict(trust, own.issue_as("IP:127.0.0.1", {.called = "b.test"})) == mismatch);
+    CHECK(verdict(trust, own.issue_as("DNS:a.test", {.called = "b.test"})) == mismatch);
+    CHECK(verdict(trust, own.issue_as("DNS:b.test", {.called = "a.test"})).empty());
+    CHECK(verdict(trust, own.issue("DNS:*.b.test")) == mismatch);
+}
+
+TEST_CASE("a host that is a name's end alone is nobody's") {
+    const auto trust = trust_of_the_test();
+    for (const std::string host : {".test", ".b.test", "."}) {
+        CAPTURE(host);
+        CHECK(verdict(trust, known_authority().issue("DNS:b.test,DNS:a.b.test"), host) ==
+              "no certificate is valid for \"" + host + '"');
     }
 }
 
