@@ -2,6 +2,7 @@
 
 #include "proxy/net/secret_memory.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdint>
@@ -36,8 +37,6 @@ void detail::pem_free::operator()(bio_st* bio) const noexcept {
 }
 
 namespace {
-
-constexpr std::size_t largest_file = 1u << 20;  // a chain takes some kilobytes
 
 /// In place of OpenSSL's own, which asks at the terminal.
 int no_passphrase(char*, int, int, void*) {
@@ -101,7 +100,7 @@ std::string openssl_reason() {
     return reason != nullptr ? reason : "OpenSSL gives no reason";
 }
 
-pem_file::pem_file(std::string setting, std::string path)
+pem_file::pem_file(std::string setting, std::string path, std::size_t limit)
     : setting_{std::move(setting)},
       path_{std::move(path)} {
     const auto cannot = [this](const std::string& why) {
@@ -113,14 +112,22 @@ pem_file::pem_file(std::string setting, std::string path)
         throw cannot(std::strerror(errno));
     }
     open_to_others_ = may_be_used_by_others(::fileno(in.get()));
+    struct ::stat found {};
+    const bool known = ::fstat(::fileno(in.get()), &found) == 0;
     std::setvbuf(in.get(), nullptr, _IONBF, 0);  // no copy that nobody wipes
-    bytes_.resize(largest_file + 1);
+    // One block, since one that grew would leave parts behind.
+    const auto stated = known && S_ISREG(found.st_mode) ? static_cast<std::size_t>(found.st_size)
+                                                        : limit;
+    bytes_.resize(std::clamp(stated, usual_limit, limit) + 1);
     const auto size = std::fread(bytes_.data(), 1, bytes_.size(), in.get());
     if (std::ferror(in.get()) != 0) {
         throw cannot(std::strerror(errno));
     }
-    if (size > largest_file) {
-        throw cannot("larger than 1 MiB");
+    if (size > limit) {
+        throw cannot("larger than " + std::to_string(limit >> 20) + " MiB");
+    }
+    if (size == bytes_.size()) {
+        throw cannot("it grew while it was read");
     }
     bio_.reset(BIO_new_mem_buf(bytes_.data(), static_cast<int>(size)));
     if (!bio_) {

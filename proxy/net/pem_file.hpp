@@ -2,6 +2,7 @@
 // Certificates and keys in PEM files: read with no copy of a key left behind, and with sentences that
 // name the setting and the file where something is wrong, never a byte of what the file holds.
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
@@ -29,12 +30,16 @@ using private_key_ptr = std::unique_ptr<evp_pkey_st, detail::pem_free>;
 /// read; forgotten with this.
 [[nodiscard]] std::string openssl_reason();
 
-/// A whole file of at most 1 MiB; what it held is wiped when this goes.
+/// A whole file of bounded size; what it held is wiped when this goes.
 /// Waits   for the file system.
 /// Errors  std::runtime_error, "SETTING: cannot read PATH: why"
 class pem_file {
 public:
-    pem_file(std::string setting, std::string path);
+    static constexpr std::size_t usual_limit = 1u << 20;  ///< a chain takes some kilobytes,
+    static constexpr std::size_t list_limit = 64u << 20;  ///< a large authority's list 10 MiB
+
+    /// @param limit  bytes, at least usual_limit
+    pem_file(std::string setting, std::string path, std::size_t limit = usual_limit);
     ~pem_file();
     pem_file(const pem_file&) = delete;
     pem_file& operator=(const pem_file&) = delete;

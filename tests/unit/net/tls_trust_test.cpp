@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdint>
+#include <filesystem>
 #include <stdexcept>
 
 namespace reprise::proxy::net::test::of_tls_trust_test {
@@ -190,6 +192,25 @@ TEST_CASE("a file that holds no list is named") {
     const auto file = at.write("cut", whole + whole.substr(0, whole.size() / 2));
     CHECK(mistake(believing(ca, file))
               .starts_with("origins.crl_file: a further PEM revocation list in " + file + ": "));
+}
+
+TEST_CASE("a file of lists may have 64 MiB, one of authorities 1 MiB") {
+    const temp_dir at;
+    static_cast<void>(trust_of_the_test());  // moves the system's store
+    const auto& own = known_authority();
+    const auto ca = at.write("ca", own.certificate());
+    const auto named = own.issue("DNS:b.test");
+    const std::string words(std::size_t{2} << 20, '#');
+    const auto trust = tls_trust::read(
+        believing(ca, at.write("long", words + '\n' + own.revoke(named.certificate))));
+    CHECK(verdict(trust, named) == revoked);
+    const auto longer = at.write("longer", own.revoke(""));
+    std::filesystem::resize_file(longer, (std::uintmax_t{64} << 20) + 1);
+    CHECK(mistake(believing(ca, longer)) ==
+          "origins.crl_file: cannot read " + longer + ": larger than 64 MiB");
+    const auto authorities = at.write("authorities", words + '\n' + own.certificate());
+    CHECK(mistake(believing(authorities)) ==
+          "origins.ca_file: cannot read " + authorities + ": larger than 1 MiB");
 }
 
 TEST_CASE("a file that holds no authority is named") {
