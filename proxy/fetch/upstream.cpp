@@ -261,7 +261,8 @@ head_end upstream::no_head() {
     if (into_.abandoned()) {
         return failed(failure_code::origin_closed, "every client has left");
     }
-    if (from.lease.socket().was_asked_for_certificate()) {
+    // Only a new connection can have ended over that.
+    if (!from.lease.reused() && from.lease.socket().was_asked_for_certificate()) {
         return failed(failure_code::tls_client_certificate, "it closed the connection");
     }
     if (from.any_byte) {

@@ -4,6 +4,7 @@
 #include "tests/support/waiting.hpp"
 
 #include <memory>
+#include <openssl/ssl.h>
 #include <thread>
 
 TEST_SUITE("scenario/https") {
@@ -24,8 +25,9 @@ TEST_SUITE("scenario/https") {
         std::unique_ptr<proxy_process> proxy;
 
         explicit https_world(json settings = storing_settings(),
-                             const made_certificate& made = authority().issue("IP:127.0.0.1"))
-            : origin{{.identity = made}} {
+                             const made_certificate& made = authority().issue("IP:127.0.0.1"),
+                             const tls_peer::server_wishes& tls = {})
+            : origin{{.identity = made, .tls = tls}} {
             settings["origins"]["ca_file"] = files.write("authority.pem",
                                                          authority().certificate());
             proxy = std::make_unique<proxy_process>(settings);
@@ -115,6 +117,35 @@ TEST_SUITE("scenario/https") {
         CHECK(w.origin.count("/a") == 1);
         w.origin.stop();
         CHECK(w.get("/a").body == "hello");
+    }
+
+    TEST_CASE("where certificates are asked for, a kept connection that died is one as anywhere") {
+        using asking = tls_peer::server_wishes::asking;
+        for (const int newest : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+            CAPTURE(newest);
+            auto settings = storing_settings();
+            settings["threads"] = 1;
+            settings["freshness"]["stale_on_error"] = "1h";
+            https_world w{settings,
+                          authority().issue("IP:127.0.0.1"),
+                          {.newest = newest, .client = asking::asks}};
+            const origin_handler once = [](origin_request& request, origin_connection& connection) {
+                if (request.number > 0) {
+                    connection.close();
+                    return;
+                }
+                connection.send(ok("Cache-Control: max-age=60\r\nAge: 100\r\n", "hello"));
+            };
+            w.origin.on("/a", once);
+            for (int i = 0; i < 3; ++i) {
+                CHECK(w.get("/a").body == "hello");
+            }
+            CHECK(w.origin.count("/a") == 5);  // of which two had no answer
+            w.origin.stop();
+            const auto stale = w.get("/a");
+            CHECK(stale.body == "hello");
+            CHECK(cache_status_of(stale).detail == "origin-failed");
+        }
     }
 
     TEST_CASE("a body without length is whole with a close_notify alone") {
