@@ -5,6 +5,9 @@
 
 #include <atomic>
 #include <csignal>
+#include <deque>
+#include <map>
+#include <memory>
 #include <stdexcept>
 #include <sys/stat.h>
 
@@ -62,7 +65,111 @@ TEST_SUITE("scenario/never_direct") {
         return path;
     }
 
+    const test_authority& authority() {
+        static const test_authority one;
+        return one;
+    }
+
+    /// An https origin of many names, which parents that make tunnels know, and a proxy behind them
+    /// that knows none.
+    struct https_behind {
+        static constexpr int most = 20;
+        temp_dir files;
+        fake_origin origin{{.identity = authority().issue("DNS:*.hosts.test")}};
+        std::deque<proxy_process> parents;
+        json settings;
+        std::unique_ptr<proxy_process> proxy;
+
+        explicit https_behind(std::size_t count, const json& from = storing_settings()) {
+            std::string known = "127.0.0.1";
+            for (int i = 0; i < most; ++i) {
+                known += ' ' + host(i);
+            }
+            auto parent = storing_settings();
+            parent["access"]["connect_ports"] = json::array({origin.port()});
+            parent["dns"]["hosts_file"] = files.write("hosts", known + '\n');
+            auto ways = json::array();
+            for (std::size_t i = 0; i < count; ++i) {
+                ways.push_back(
+                    way_out("p" + std::to_string(i), parents.emplace_back(parent).port()));
+            }
+            settings = from;
+            settings["peers"] = ways;
+            settings["peering"] = {{"never_direct", true}};
+            settings["origins"]["ca_file"] = files.write("ca", authority().certificate());
+            proxy = std::make_unique<proxy_process>(settings);
+        }
+        [[nodiscard]] static std::string host(int i) {
+            return 'h' + std::to_string(i) + ".hosts.test";
+        }
+        [[nodiscard]] std::string url(int i, std::string_view path) const {
+            return "https://" + host(i) + ':' + std::to_string(origin.port()) + std::string{path};
+        }
+    };
+
     }  // namespace
+
+    TEST_CASE("an https URL is fetched through a parent, over one connection, and stored") {
+        https_behind w{1};
+        w.origin.otherwise([](origin_request& request, origin_connection& connection) {
+            connection.send(ok("Cache-Control: max-age=600\r\n", "body of " + request.target));
+        });
+        auto one = w.proxy->connect();  // on one thread
+        for (const std::string path : {"/a", "/b", "/c"}) {
+            CHECK(one.ask(absolute_request("GET", w.url(1, path))).body == "body of " + path);
+        }
+        CHECK(is_hit(one.ask(absolute_request("GET", w.url(1, "/a")))));
+        CHECK(w.origin.connections() == 1);
+        CHECK(w.origin.count("/a") == 1);
+        CHECK(w.proxy->logged("/a").at("peer") == "p0");
+        CHECK(w.proxy->logged("/a").at("origin") ==
+              "127.0.0.1:" + std::to_string(w.parents[0].port()));
+        one.connection().reset();
+        w.proxy->stop();
+        const auto tunnel = w.parents[0].logged(w.host(1));
+        CHECK(tunnel.at("method") == "CONNECT");
+    }
+
+    TEST_CASE(
+        "https goes around a parent that is not there, and each origin through the same one") {
+        https_behind w{2};
+        w.origin.otherwise([](origin_request&, origin_connection& connection) {
+            connection.send(ok("Cache-Control: no-store\r\n", "hello"));
+        });
+        const auto peers_of_all = [&](std::string_view path) {
+            std::map<std::string, int> by;
+            for (int i = 0; i < w.most; ++i) {
+                CHECK(w.proxy->get(w.url(i, path)).body == "hello");
+                ++by[w.proxy->logged(w.url(i, path)).at("peer").get<std::string>()];
+            }
+            return by;
+        };
+        const auto both = peers_of_all("/a");
+        CHECK(both.size() == 2);  // of twenty tosses all the same: one run in half a million
+        CHECK(peers_of_all("/b") == both);
+        w.parents[0].kill();
+        CHECK(peers_of_all("/c") == std::map<std::string, int>{{"p1", w.most}});
+        w.parents[1].kill();
+        const auto none = w.proxy->get(w.url(0, "/d"));
+        CHECK(none.status == 503);
+        CHECK(none.body.find("connect_refused") != std::string::npos);
+    }
+
+    TEST_CASE(
+        "an origin's bad certificate behind a parent is the origin's, and no parent's failure") {
+        https_behind w{2};
+        w.origin.on("/a", ok("Cache-Control: max-age=600\r\n", "hello"));
+        w.origin.identify_as(self_signed("DNS:*.hosts.test"));
+        const auto got = w.proxy->get(w.url(0, "/a"));
+        CHECK(got.status == 502);
+        CHECK(got.body.find("the certificate of h0.hosts.test: self-signed") != std::string::npos);
+        CHECK(w.origin.connections() == 1);  // no other parent was asked
+        CHECK(figure(w.proxy->stats(), "/parents/up/p0") == 1);
+        CHECK(figure(w.proxy->stats(), "/parents/up/p1") == 1);
+        w.origin.identify_as(authority().issue("DNS:*.hosts.test"));
+        CHECK(w.proxy->get(w.url(0, "/a")).body == "hello");
+        CHECK(w.origin.count("/a") == 1);
+    }
 
     TEST_CASE("all that is asked of an origin goes to the parent, and the origin hears of nobody") {
         fake_origin parent, origin;
