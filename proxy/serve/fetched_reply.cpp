@@ -139,6 +139,11 @@ bool fetched_reply::has_used_its_share() const {
     }
     const auto& parents = x_.w.peers->book->parents;
     return std::any_of(parents.begin(), parents.end(), [&](const peer::known_peer& one) {
+        if (o.secure) {
+            auto to = o.origin();
+            to.through = one.way;
+            return is_used_up(to);
+        }
         return is_used_up({one.host, one.port, true, one.https});
     });
 }

@@ -171,6 +171,32 @@ TEST_SUITE("scenario/never_direct") {
         CHECK(w.origin.count("/a") == 1);
     }
 
+    TEST_CASE("nobody waits with a client that has used its share of what a parent leads to") {
+        auto settings = storing_settings();
+        settings["threads"] = 1;
+        settings["origins"] = {{"connections", 8}, {"connections_per_client", 1}};
+        settings["timeouts"]["origin_connect"] = "1m";  // who waits for a share waits as long
+        https_behind w{1, settings};
+        auto& stalled = w.origin.make_gate();
+        w.origin.on("/stall", [&stalled](origin_request&, origin_connection& connection) {
+            stalled.wait(std::chrono::minutes{1});
+            connection.send(ok("", "at last"));
+        });
+        w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
+        // Not from the parents' address, which is no one client's.
+        client greedy{w.proxy->port(), "127.0.0.2"}, waits{w.proxy->port(), "127.0.0.2"};
+        client modest{w.proxy->port(), "127.0.0.3"};
+        greedy.send(absolute_request("GET", w.url(0, "/stall")));
+        REQUIRE(eventually([&] { return w.origin.count("/stall") == 1; }));
+        const auto request = absolute_request("GET", w.url(0, "/a"));
+        waits.send(request);
+        CHECK(never_within_a_moment([&] { return w.origin.count("/a") > 0; }));
+        CHECK(modest.ask(request).body == "hello");
+        stalled.open();
+        CHECK(greedy.read().body == "at last");
+        CHECK(waits.read().body == "hello");
+    }
+
     TEST_CASE("all that is asked of an origin goes to the parent, and the origin hears of nobody") {
         fake_origin parent, origin;
         serve_all(parent, "ETag: \"1\"\r\nCache-Control: max-age=0\r\n");
