@@ -44,10 +44,11 @@ enum class failure_code : std::uint8_t {
     connect_unreachable,
     connect_timeout,
     tls_client_certificate,  ///< an origin asks its clients for one
-    tls_certificate,  ///< of a parent or sibling; its name, its dates, who signed it
+    tls_certificate,         ///< of a parent or sibling; its name, its dates, who signed it
     tls_failed,
-    no_parent,       ///< peering.never_direct: none can be reached
-    parent_refused,  ///< CONNECT, by the parent that it was sent to
+    parent_certificate,  ///< peering.never_direct: of the last parent asked, as tls_certificate
+    no_parent,           ///< peering.never_direct: none can be reached
+    parent_refused,      ///< CONNECT, by the parent that it was sent to
     origin_connection_limit,
     client_share_used,  ///< origins.connections_per_client
     origin_closed,      ///< before a whole response head
@@ -90,7 +91,12 @@ struct failure_facts {
 /// Whoever answers is not whom it should be, or wants to know who we are: nothing that is stored stands
 /// in for that, whatever its origin allowed.
 [[nodiscard]] constexpr bool is_of_certificate(failure_code code) noexcept {
-    return code == failure_code::tls_certificate || code == failure_code::tls_client_certificate;
+    return code == failure_code::tls_certificate || code == failure_code::parent_certificate ||
+           code == failure_code::tls_client_certificate;
+}
+/// A parent can't be reached, or is not whom it should be: another may be asked.
+[[nodiscard]] constexpr bool is_of_parent(failure_code code) noexcept {
+    return code == failure_code::no_parent || code == failure_code::parent_certificate;
 }
 [[nodiscard]] const failure_facts& facts_of(failure_code code) noexcept;
 

@@ -203,7 +203,7 @@ bool sources::leads_through() const {
 
 // False: it was the last that may be asked, or has done its part.
 bool sources::try_next_parent(steady_time begun, const failure& why) {
-    if (parent() == nullptr || (leads_through() && why.code != failure_code::no_parent)) {
+    if (parent() == nullptr || (leads_through() && !is_of_parent(why.code))) {
         return false;
     }
     blame_parent(begun, why);

@@ -43,6 +43,9 @@ failure not_http(const way_through& way, std::string_view why) {
 }  // namespace
 
 failure parent_not_reached(std::string_view parent, failure why) {
+    const auto told_as = why.code == failure_code::tls_certificate
+                             ? failure_code::parent_certificate
+                             : failure_code::no_parent;
     switch (why.code) {
     case failure_code::dns_not_found:
     case failure_code::dns_error:
@@ -61,7 +64,7 @@ failure parent_not_reached(std::string_view parent, failure why) {
     if (!why.detail.empty()) {
         told.append(": ").append(why.detail);
     }
-    return {failure_code::no_parent, std::move(told)};
+    return {told_as, std::move(told)};
 }
 
 awaitable<attempt<passage>> ask_to_connect(

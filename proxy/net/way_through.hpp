@@ -2,9 +2,9 @@
 // Connections through a parent: CONNECT (RFC 9110 9.3.6), for networks that have no other way out.
 // What lies between us and the parent is one connection, plain or TLS; what lies behind its answer
 // is the other end's, byte for byte. Whose fault it is when none is made matters to whoever has
-// several parents: one that can't be reached, or does not speak HTTP, is no_parent, and another may
-// be asked; one that answered otherwise than 2xx, or not at all, has tried or refused, and so would
-// the others.
+// several parents: one that can't be reached, or does not speak HTTP, is no_parent, one whose
+// certificate is bad parent_certificate, and another may be asked; one that answered otherwise than
+// 2xx, or not at all, has tried or refused, and so would the others.
 
 #include "proxy/base/clock.hpp"
 #include "proxy/base/failure.hpp"
@@ -59,8 +59,8 @@ inline constexpr unsigned most_connect_interim = 4;
     byte_stream parent, way_ptr way, far_end to, deadlines& timer, steady_time until);
 
 /// The same, from the name of the parent on: dial, TLS where it has that, CONNECT.
-/// Errors: those above; no_parent: it can't be reached, or its certificate is not to be trusted;
-/// out_of_memory.
+/// Errors: those above; no_parent: it can't be reached; parent_certificate: it is not whom it should
+/// be; out_of_memory.
 [[nodiscard]] awaitable<attempt<passage>> connect_through(
     resolver& names,
     std::shared_ptr<const destination_guard> guard,
@@ -74,8 +74,8 @@ inline constexpr unsigned most_connect_interim = 4;
 [[nodiscard]] awaitable<attempt<byte_stream>> secure_passage(
     passage by, tls_trust_ptr trust, tls_server server, deadlines& timer, steady_time until);
 
-/// What failed on the way to a parent, as no_parent, naming it. What is no word of the parent (no
-/// memory, limits of ours, the drain) stays as it is.
+/// What failed on the way to a parent, as parent_certificate or no_parent, naming it. What is no word
+/// of the parent (no memory, limits of ours, the drain) stays as it is.
 [[nodiscard]] failure parent_not_reached(std::string_view parent, failure why);
 
 }  // namespace reprise::proxy::net

@@ -71,7 +71,7 @@ awaitable<attempt<net::passage>> tunnel::reach_by_parents() {
             peer::note_parent_works(*book, at);
         }
         x_.book.peer = parent.name;
-        if (made || made.error().code != failure_code::no_parent) {
+        if (made || !is_of_parent(made.error().code)) {
             co_return std::move(made);
         }
         why = std::move(made.error());

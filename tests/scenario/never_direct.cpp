@@ -107,6 +107,38 @@ TEST_SUITE("scenario/never_direct") {
         }
     };
 
+    /// A parent behind TLS that answers by itself, whatever it is.
+    struct https_parent {
+        temp_dir files;
+        fake_origin as;
+
+        explicit https_parent(const made_certificate& made) : as{{.identity = made}} {}
+        [[nodiscard]] json way(std::string_view name) const {
+            return {{"name", name}, {"url", "https://" + as.authority()}, {"kind", "parent"}};
+        }
+        [[nodiscard]] json settings(json parents) const {
+            auto out = only_by(std::move(parents));
+            out["freshness"]["stale_on_error"] = "1h";
+            out["origins"]["ca_file"] = files.write("ca", authority().certificate());
+            return out;
+        }
+    };
+
+    void check_parents_certificate_is_named(const response& got) {
+        CHECK(got.status == 502);
+        CHECK(got.get("Proxy-Status").find("tls_certificate_error") != std::string::npos);
+        CHECK(got.body.find("p: ") != std::string::npos);
+        CHECK(got.body.find("self-signed") != std::string::npos);
+    }
+
+    std::size_t times(std::string_view what, std::string_view in) {
+        std::size_t count = 0;
+        for (auto at = in.find(what); at != std::string_view::npos; at = in.find(what, at + 1)) {
+            ++count;
+        }
+        return count;
+    }
+
     }  // namespace
 
     TEST_CASE("an https URL is fetched through a parent, over one connection, and stored") {
@@ -195,6 +227,55 @@ TEST_SUITE("scenario/never_direct") {
         stalled.open();
         CHECK(greedy.read().body == "at last");
         CHECK(waits.read().body == "hello");
+    }
+
+    TEST_CASE("a parent's bad certificate is a 502 with the reason, and nothing stale stands in") {
+        https_parent p{authority().issue("IP:127.0.0.1")};
+        const std::string stale = "Cache-Control: max-age=60\r\nAge: 100\r\nConnection: close\r\n";
+        serve_all(p.as, stale);
+        const proxy_process proxy{p.settings(json::array({p.way("p")}))};
+        const std::string url = "http://a.test/a";
+        CHECK(proxy.get(url).body == "parent: GET " + url);
+        const auto asked = p.as.asked();
+        p.as.identify_as(self_signed("IP:127.0.0.1"));
+        check_parents_certificate_is_named(proxy.get(url));
+        check_parents_certificate_is_named(proxy.get("https://a.test/a"));
+        check_parents_certificate_is_named(proxy.connect(connect_to("a.test:443")).read("CONNECT"));
+        CHECK(p.as.asked() == asked);
+        CHECK(
+            eventually([&] { return times("a parent that is gone around", proxy.errors()) == 1; }));
+        CHECK(proxy.errors().find("self-signed") != std::string::npos);
+        p.as.identify_as(authority().issue("IP:127.0.0.1"));
+        CHECK(proxy.get(url).body == "parent: GET " + url);
+        p.as.stop();
+        CHECK(proxy.get(url).body == "parent: GET " + url);  // refused: what is stale stands in
+    }
+
+    TEST_CASE(
+        "another parent is asked in place of one with a bad certificate, which is logged once") {
+        https_parent bad{self_signed("IP:127.0.0.1")};
+        fake_origin good;
+        serve_all(bad.as);
+        serve_all(good, "Cache-Control: no-store\r\n");
+        good.otherwise_at_head([](origin_request& request, origin_connection& connection) {
+            if (request.method == "CONNECT") {
+                connection.send("HTTP/1.1 200 OK\r\n\r\nSSH-2.0-far\r\n");
+            } else {
+                connection.send(ok("Cache-Control: no-store\r\n", "good"));
+            }
+            connection.close();
+        });
+        const proxy_process proxy{
+            bad.settings(json::array({bad.way("bad"), way_out("good", good.port())}))};
+        for (int i = 0; i < 12; ++i) {
+            const auto host = 'h' + std::to_string(i) + ".test";
+            CHECK(proxy.get("http://" + host + "/").body == "good");
+            CHECK(proxy.connect(connect_to(host + ":443")).read_head("CONNECT").status == 200);
+        }
+        CHECK(bad.as.asked() == 0);
+        CHECK(bad.as.connections() > 0);
+        CHECK(times("bad: a parent that is gone around", proxy.errors()) == 1);
+        CHECK(proxy.errors().find("self-signed") != std::string::npos);
     }
 
     TEST_CASE("all that is asked of an origin goes to the parent, and the origin hears of nobody") {

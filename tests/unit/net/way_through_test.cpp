@@ -182,6 +182,10 @@ TEST_CASE("what fails before a parent is reached names it, and what is ours stay
     const auto told = parent_not_reached("p", {failure_code::connect_refused, "127.0.0.1:1"});
     CHECK(told.code == failure_code::no_parent);
     CHECK(told.detail == "p: connect_refused: 127.0.0.1:1");
+    const auto bad = parent_not_reached("p", {failure_code::tls_certificate, "self-signed"});
+    CHECK(bad.code == failure_code::parent_certificate);
+    CHECK(bad.detail == "p: tls_certificate: self-signed");
+    CHECK(is_of_certificate(bad.code));
     CHECK(parent_not_reached("p", {failure_code::out_of_memory, ""}).code ==
           failure_code::out_of_memory);
     CHECK(parent_not_reached("p", {failure_code::parent_refused, ""}).code ==
@@ -376,6 +380,22 @@ TEST_CASE("a parent that refuses, and one that is not there, are told apart") {
     REQUIRE(got.has_error());
     CHECK(got.error().code == failure_code::no_parent);
     CHECK(got.error().detail.starts_with("p: connect_refused: "));
+}
+
+TEST_CASE("a parent's bad certificate is the parent's failure, and no origin's") {
+    pool_bench_through bench;
+    const int socket = bench.begin({"a.test", 443, false, true, bench.way(true)});
+    std::thread far{[&] {
+        auto parent = tests::tls_peer::server(socket, known_authority().issue("DNS:a.test"));
+        static_cast<void>(parent.shake_hands());
+    }};
+    bench.await_result(far);
+    REQUIRE(bench.result->has_error());
+    CHECK(bench.result->error().code == failure_code::parent_certificate);
+    CHECK(bench.result->error().detail ==
+          "p: tls_certificate: the certificate of 127.0.0.1: IP address mismatch");
+    CHECK(bench.pool.figures().failures == 1);
+    CHECK(bench.pool.figures().open == 0);
 }
 
 TEST_CASE("TLS goes inside the parent's TLS, and ends with it") {
