@@ -233,7 +233,8 @@ object_table<peering_options> peering_table() {
               "Whether parents are the only way out, as with Squid's never_direct: no origin is "
               "connected to, and none of their names is looked up, but for the upstreams of "
               "accelerators. CONNECT goes through a parent too. While no parent can be reached "
-              "what is not stored is a 503; false asks origins then."),
+              "what is not stored is a 503; false asks origins then. A reload that sets it where "
+              "there were no peers at the start leads nowhere until the next start."),
     }};
 }
 

@@ -277,9 +277,12 @@ std::vector<std::string> server::take_over(config::options next) {
             common_.peers->adopt(next, credentials);
         });
     } else if (!next.peers.empty()) {
-        wants_restart.emplace_back("peers (there were none at the start)");
+        // With peering.never_direct in force meanwhile there is no way out, and none around it.
+        wants_restart.emplace_back(next.peering.never_direct
+                                       ? "peers (there were none at the start: until then "
+                                         "peering.never_direct leaves no way out)"
+                                       : "peers (there were none at the start)");
         next.peers.clear();
-        next.peering.never_direct = false;
     }
     publish(thread::make_settings(std::move(next), std::move(files)));
     return wants_restart;

@@ -278,6 +278,30 @@ TEST_SUITE("scenario/never_direct") {
         CHECK(proxy.errors().find("self-signed") != std::string::npos);
     }
 
+    TEST_CASE(
+        "a reload that makes parents the only way out, where nobody was a peer, leads nowhere") {
+        fake_origin parent, origin;
+        serve_all(parent);
+        origin.on("/a", ok("Cache-Control: no-store\r\n", "straight from the origin"));
+        auto before = storing_settings();
+        before["access"]["connect_ports"] = {443, origin.port()};
+        const proxy_process proxy{before};
+        CHECK(proxy.get(origin.url("/a")).status == 200);
+        auto after = only_by(json::array({way_out("p", parent.port())}));
+        after["access"] = before["access"];
+        proxy.reload(after);
+        const auto got = proxy.get(origin.url("/a"));
+        CHECK(got.status == 503);
+        CHECK(got.body.find("peering.never_direct") != std::string::npos);
+        CHECK(proxy.connect(connect_to(origin.authority())).read("CONNECT").status == 503);
+        CHECK(proxy.get("https://" + origin.authority() + "/a").status == 503);
+        CHECK(origin.count("/a") == 1);
+        CHECK(origin.connections() == 1);
+        CHECK(proxy.errors().find("peers (there were none at the start") != std::string::npos);
+        proxy.reload(before);
+        CHECK(proxy.get(origin.url("/a")).status == 200);
+    }
+
     TEST_CASE("all that is asked of an origin goes to the parent, and the origin hears of nobody") {
         fake_origin parent, origin;
         serve_all(parent, "ETag: \"1\"\r\nCache-Control: max-age=0\r\n");
