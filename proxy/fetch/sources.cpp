@@ -77,14 +77,9 @@ void sources::find_peers() {
 void sources::ask_siblings() {
     auto& o = order_;
     w_.common.peers->note_miss(o.url.size());
-    auto whom = w_.peers->siblings.find(o.url, peer_key(), steady_now());
+    const auto whom = w_.peers->siblings.find(
+        o.url, peer_key(), steady_now(), book_->asked_for(o.secure));
     w_.peers->siblings.rest();
-    if (o.secure) {
-        whom.keep_if([this](std::uint8_t slot) {
-            const auto& one = book_->siblings[slot];
-            return one && one->https;
-        });
-    }
     if (whom.empty()) {
         return;
     }

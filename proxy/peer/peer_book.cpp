@@ -83,6 +83,9 @@ std::shared_ptr<const peer_book> make_book(std::span<const config::peer_options>
                        .squid = one.squid,
                        .proxy_only = entry->proxy_only,
                        .timeout = entry->timeout});
+        const auto bit = filter::sibling_mask{1} << *slot;
+        book->for_http |= bit;
+        book->for_https |= one.https && !one.squid ? bit : 0;
     }
     std::vector<std::string> names;
     for (const auto& entry : peers) {

@@ -3,6 +3,7 @@
 // the settings or DNS change.
 
 #include "config/options.hpp"
+#include "filter/sibling_index.hpp"
 #include "proxy/net/asio.hpp"
 #include "proxy/net/way_through.hpp"
 #include "proxy/peer/credentials.hpp"
@@ -45,7 +46,14 @@ struct peer_book {
     std::vector<known_peer> parents;
     std::shared_ptr<parent_choice> choice;  ///< among parents; null: there are none
     std::vector<peer_address> addresses;
+    filter::sibling_mask for_http = 0;   ///< the slots of all siblings
+    filter::sibling_mask for_https = 0;  ///< of those behind TLS that are no Squids
 
+    /// The slots of those who may be asked for a URL. One of https travels over TLS alone, and
+    /// Squids are told of none.
+    [[nodiscard]] filter::sibling_mask asked_for(bool secure) const noexcept {
+        return secure ? for_https : for_http;
+    }
     [[nodiscard]] bool is_peer(const asio::ip::address& client, bool squid) const noexcept;
     /// A peer of either protocol.
     [[nodiscard]] bool is_peer(const asio::ip::address& client) const noexcept {

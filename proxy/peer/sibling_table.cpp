@@ -162,11 +162,13 @@ filter::sibling_mask sibling_table::reader::named(std::string_view url,
 
 candidates sibling_table::reader::find(std::string_view url,
                                        const filter::key_hash& key,
-                                       steady_time now) {
+                                       steady_time now,
+                                       filter::sibling_mask among) {
     candidates out;
     const auto named = this->named(url, key);
     std::array<double, capacity> costs;
-    for (auto left = table_.members_.load(std::memory_order_relaxed); left != 0; left &= left - 1) {
+    for (auto left = table_.members_.load(std::memory_order_relaxed) & among; left != 0;
+         left &= left - 1) {
         const auto slot = static_cast<unsigned>(std::countr_zero(left));
         const bool says_yes = (named & bit_of(slot)) != 0;
         auto& its = table_.benefits_[slot];

@@ -15,7 +15,6 @@
 #include "proxy/base/clock.hpp"
 #include "proxy/peer/benefit.hpp"
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -38,13 +37,6 @@ struct candidates {
     [[nodiscard]] const std::uint8_t* begin() const noexcept { return slots.data(); }
     [[nodiscard]] const std::uint8_t* end() const noexcept { return slots.data() + count; }
     [[nodiscard]] bool empty() const noexcept { return count == 0; }
-    /// Those for which `wanted(slot)` is true stay, in their order.
-    template <class Predicate>
-    void keep_if(Predicate wanted) {
-        const auto last = std::remove_if(
-            slots.begin(), slots.begin() + count, [&](auto slot) { return !wanted(slot); });
-        count = static_cast<std::size_t>(last - slots.begin());
-    }
 };
 
 class sibling_table {
@@ -101,11 +93,13 @@ public:
         explicit reader(sibling_table& table);
 
         /// `url` is the primary key's text, `key` its hash under the fleet's secret (key_of).
-        /// Counts the look-up. O(groups * probes + Squids + named); no allocation but for Squids'
-        /// keys.
+        /// Counts the look-up, of those `among` whom it is: the others are no candidates, and it
+        /// is no chance of theirs. O(groups * probes + Squids + named); no allocation but for
+        /// Squids' keys.
         [[nodiscard]] candidates find(std::string_view url,
                                       const filter::key_hash& key,
-                                      steady_time now);
+                                      steady_time now,
+                                      filter::sibling_mask among = ~filter::sibling_mask{0});
         /// The siblings whose digests name it, worth asking or not; counts nothing.
         [[nodiscard]] filter::sibling_mask named(std::string_view url, const filter::key_hash& key);
         /// For a thread that may not look anything up for long.

@@ -178,6 +178,35 @@ TEST_SUITE("peer/sibling_table") {
         CHECK(slots_of(reader.find("http://none/", nth_key(1, 6), later)).empty());
     }
 
+    TEST_CASE("who may not be asked has no chance in it, and takes none from those behind") {
+        sibling_table table;
+        sibling_table::reader reader{table};
+        table.put(*table.enrol("plain"), digest_of_keys(size, 0, 100));
+        table.put(*table.enrol("secure"), digest_of_keys(size, 0, 100));
+        for (int i = 0; i < 20; ++i) {
+            table.benefit_of(0).ended(asking_end::true_hit, 2ms, {50ms}, 0, start);
+            table.benefit_of(1).ended(asking_end::timed_out, 300ms, {50ms}, 0, start);
+        }
+        REQUIRE(table.benefit_of(1).figures().one_in == 256);
+        const auto find = [&](steady_time now) {
+            return slots_of(reader.find("https://none/", nth_key(1, 5), now, 1u << 1));
+        };
+        CHECK(find(start) == list{1});  // the first of 256 chances
+        CHECK(find(start).empty());
+        CHECK(find(start + 11s) == list{1});
+        CHECK(find(start + 11s).empty());
+        CHECK(table.benefit_of(0).figures().offered == 0);
+        CHECK(table.benefit_of(1).figures().offered == 4);
+        // And the other way round.
+        for (int i = 0; i < 20; ++i) {
+            table.benefit_of(0).ended(asking_end::timed_out, 300ms, {50ms}, 0, start);
+        }
+        for (int i = 0; i < 3; ++i) {
+            (void)find(start);
+        }
+        CHECK(table.benefit_of(0).figures().held_back == 0);
+    }
+
     TEST_CASE("the origin's latency is a mean") {
         sibling_table table;
         CHECK(table.hit_gives().time == 0us);

@@ -1,0 +1,55 @@
+#include "proxy/peer/discovery.hpp"
+#include "proxy/peer/peer_book.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+namespace reprise::proxy::peer::test::of_peer_book {
+namespace {
+
+config::peer_options sibling(const std::string& name, const std::string& url, bool squid = false) {
+    config::peer_options made;
+    made.name = name;
+    made.url = url;
+    made.protocol = squid ? config::peer_protocol::squid : config::peer_protocol::reprise;
+    return made;
+}
+
+}  // namespace
+
+TEST_SUITE("peer/peer_book") {
+    TEST_CASE("an https URL is asked of siblings behind TLS alone, and of no Squid") {
+        const std::vector<config::peer_options> peers{
+            sibling("plain", "http://10.0.0.1:3128"),
+            sibling("secure", "https://10.0.0.2:3128"),
+            sibling("squid", "http://10.0.0.3:3128", true),
+            sibling("secure squid", "https://10.0.0.4:3128", true)};
+        sibling_table table;
+        const auto book = make_book(
+            peers, {}, "us", configured_siblings(peers, false), {}, table, nullptr);
+        const auto names = [&](bool secure) {
+            std::vector<std::string> all;
+            for (std::size_t slot = 0; slot < book->siblings.size(); ++slot) {
+                if ((book->asked_for(secure) >> slot & 1) != 0) {
+                    REQUIRE(book->siblings[slot]);
+                    all.push_back(book->siblings[slot]->name);
+                }
+            }
+            return all;
+        };
+        CHECK(names(false) == std::vector<std::string>{"plain", "secure", "squid", "secure squid"});
+        CHECK(names(true) == std::vector<std::string>{"secure"});
+    }
+
+    TEST_CASE("a sibling that is there no more is asked for nothing") {
+        const std::vector<config::peer_options> peers{sibling("a", "https://10.0.0.1:3128")};
+        sibling_table table;
+        const auto book = make_book(peers, {}, "us", {}, {}, table, nullptr);
+        CHECK(book->asked_for(false) == 0);
+        CHECK(book->asked_for(true) == 0);
+    }
+}
+
+}  // namespace reprise::proxy::peer::test::of_peer_book
