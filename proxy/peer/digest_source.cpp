@@ -77,9 +77,10 @@ struct digest_source::filters {
         }
     }
 
+    // What Squids are not told of has no key of theirs.
     void insert(const filter::key_hash& key, const filter::squid_key& squid_key) noexcept {
         counts.insert(key, [this](std::uint64_t place) { bits.turn(place); });
-        if (squid) {
+        if (squid && squid_key != filter::squid_key{}) {
             squid->insert(squid_key);
         }
     }
@@ -87,7 +88,7 @@ struct digest_source::filters {
     void erase(const filter::key_hash& key, const filter::squid_key& squid_key) noexcept {
         // Only what was inserted is erased, so this can't fail.
         (void)counts.erase(key, [this](std::uint64_t place) { bits.turn(place); });
-        if (squid) {
+        if (squid && squid_key != filter::squid_key{}) {
             (void)squid->erase(squid_key);
         }
     }

@@ -27,8 +27,8 @@ std::string url_of(std::uint64_t i) {
 
 /// A source with its clocks.
 struct world {
-    explicit world(source_plan plan = {})
-        : secret{fleet_secret::none()},
+    explicit world(source_plan plan = {}, fleet_secret shared = fleet_secret::none())
+        : secret{std::move(shared)},
           source{plan, secret, [this] {
                      if (at_draw) {
                          std::exchange(at_draw, nullptr)();
@@ -180,6 +180,38 @@ TEST_SUITE("peer/digest_source") {
         w.hold(1);
         w.settle();
         CHECK(w.lists(1));
+    }
+
+    TEST_CASE("https keys are listed under a secret alone, and in no Squid's form") {
+        const std::string url = "https://origin.example/a";
+        source_plan plan;
+        plan.squid = true;
+        for (const bool shared : {false, true}) {
+            CAPTURE(shared);
+            world w{plan,
+                    shared ? fleet_secret::from_content(std::string(40, 's')).value()
+                           : fleet_secret::none()};
+            w.source.loaded();
+            w.pass(100ms);
+            const auto empty = w.source.squid_digest().wire;
+            REQUIRE(empty != nullptr);
+            w.source.held(holder::memory, nth_key(1, 1), url, w.wall() + 1h, w.wall());
+            w.settle();
+            CHECK(w.source.figures().known == (shared ? 1 : 0));
+            CHECK(w.newest()->bits->may_contain(key_of(name_of(url, w.secret), w.secret)) ==
+                  shared);
+            CHECK(*w.source.squid_digest().wire == *empty);
+            // As http's would be.
+            w.hold(2);
+            w.settle();
+            CHECK(w.lists(2));
+            CHECK(*w.source.squid_digest().wire != *empty);
+            w.drop(1);
+            w.drop(2);
+            w.settle();
+            CHECK(w.source.figures().known == 0);
+            CHECK(*w.source.squid_digest().wire == *empty);
+        }
     }
 
     TEST_CASE("an accelerator's keys are nobody else's to ask for") {
