@@ -372,10 +372,10 @@ std::optional<peer::any_digest> peering::squid_digest() const {
     return std::make_shared<const filter::squid_digest>(std::move(*read));
 }
 
-std::vector<std::string> peering::siblings_with(std::string_view url) {
+std::vector<std::string> peering::siblings_with(std::string_view url, filter::sibling_mask among) {
     std::vector<std::string> names;
     peer::sibling_table::reader reader{table_};
-    for (auto left = reader.named(url, key_of(url)); left != 0; left &= left - 1) {
+    for (auto left = reader.named(url, key_of(url)) & among; left != 0; left &= left - 1) {
         names.push_back(table_.name_of(static_cast<unsigned>(std::countr_zero(left))));
     }
     return names;

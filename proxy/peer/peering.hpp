@@ -126,8 +126,10 @@ public:
     void note_miss(std::size_t url_bytes) noexcept;
 
     [[nodiscard]] peer::peer_report report(const peer::peer_book& book) const;
-    /// The names of the siblings whose digests list the URL. Any thread; a lock and an allocation.
-    [[nodiscard]] std::vector<std::string> siblings_with(std::string_view url);
+    /// The names of the siblings among these whose digests list the URL. Any thread; a lock and an
+    /// allocation.
+    [[nodiscard]] std::vector<std::string> siblings_with(std::string_view url,
+                                                         filter::sibling_mask among);
     /// The digest last published (an empty name), or a sibling's as it is held. Any thread.
     [[nodiscard]] std::optional<peer::any_digest> digest_of(std::string_view name) const;
     /// Our own as Squids get it; none where they do not, or it is not there yet.

@@ -373,11 +373,36 @@ json opening_of(const thread::settings& now,
             {"by", std::move(entry)}};
 }
 
+// Whose digests name it, of those who might be asked, and what there is to say of that.
+json siblings_of(const thread::common_state& common,
+                 const peer::peer_book* book,
+                 const request& asked) {
+    const auto nobody = [](const char* why) {
+        return json{{"claims", json::array()}, {"note", why}};
+    };
+    if (common.peers == nullptr || book == nullptr) {
+        return nobody("there are no siblings");
+    }
+    if (asked.accelerator) {
+        return nobody("accelerators' objects are their own");
+    }
+    const bool secure = asked.target.secure;
+    if (secure && !common.peers->secret().has_file()) {
+        return nobody("https URLs are asked of siblings under digest.secret_file alone");
+    }
+    return {{"claims", common.peers->siblings_with(asked.url, book->asked_for(secure))},
+            {"note",
+             secure ? "of the digests of those behind TLS; one that asking has not paid for may be "
+                      "left out"
+                    : "of their digests; one that asking has not paid for may be left out"}};
+}
+
 // What is known of the key: here, on its way, and at siblings.
 void add_what_is_known(json& out,
                        const thread::common_state& common,
                        const config::options& options,
                        const config::listener& listener,
+                       const peer::peer_book* book,
                        const request& asked,
                        wall_time now) {
     out["key"] = {{"text", asked.url}, {"hash", hash_text(asked.key)}};
@@ -388,20 +413,14 @@ void add_what_is_known(json& out,
     out["fetch_under_way"] = common.fetches.has(asked.key, asked.url);
     out["known_uncacheable"] = common.uncacheable.has(asked.key, steady_now());
     out["admission"] = admission_of(common, options, listener, asked.key, asked.url);
-    const bool may_know = common.peers != nullptr && !asked.accelerator;
-    out["siblings"] = {
-        {"claims", may_know ? json(common.peers->siblings_with(asked.url)) : json::array()},
-        {"note",
-         common.peers == nullptr ? "there are no siblings"
-         : asked.accelerator
-             ? "accelerators' objects are their own"
-             : "of their digests; one that asking has not paid for may be left out"}};
+    out["siblings"] = siblings_of(common, book, asked);
 }
 
 }  // namespace
 
 explanation explain(const thread::common_state& common,
                     const thread::settings& now_settings,
+                    const peer::peer_book* book,
                     std::string_view query,
                     wall_time now) {
     const auto& options = now_settings.options;
@@ -446,7 +465,7 @@ explanation explain(const thread::common_state& common,
             return say(200, out);
         }
     }
-    add_what_is_known(out, common, options, listener, asked, now);
+    add_what_is_known(out, common, options, listener, book, asked, now);
     const auto& key = asked.key;
 
     cache::lookup_result kept;

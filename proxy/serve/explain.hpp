@@ -26,7 +26,7 @@ struct explanation {
 ///     key        the primary key's text and its hash
 ///     stored     every variant: selecting fields, each term of its age and lifetime, parts
 ///     admission  times seen, the policy and rule in force, whether this request would admit it
-///     siblings   whose digests claim it
+///     siblings   whose digests claim it, of those who might be asked for it
 ///     on_disk    whether the disk has something for this URL (a flag in memory: nothing is read).
 ///                Where memory has nothing for the request it is read first: the ruling is "disk"
 ///     verdict    what becomes of the request: `ruling`, the `rule` and `section` that decided, and
@@ -34,9 +34,11 @@ struct explanation {
 ///                log and the response would have them; null, and only `fwd`, of the rest
 ///
 /// Values of Authorization and Cookie among selecting fields are not shown.
+/// @param book  who the peers are; null: nobody is one
 /// Any thread.
 [[nodiscard]] explanation explain(const thread::common_state& common,
                                   const thread::settings& now_settings,
+                                  const peer::peer_book* book,
                                   std::string_view query,
                                   wall_time now);
 

@@ -128,8 +128,9 @@ void server::start() {
                                 "listener=",
                        .handler =
                            [this](const admin::admin_request& asked) {
+                               const auto book = current_book();
                                auto told = serve::explain(
-                                   common_, *current(), asked.query, resident_now());
+                                   common_, *current(), book.get(), asked.query, resident_now());
                                return admin::admin_response{.status = told.status,
                                                             .content_type = "application/json",
                                                             .body = std::move(told.json)};
@@ -395,11 +396,7 @@ admin::stats_inputs server::stats() {
         in.disk = disk->figures();
     }
     if (common_.peers) {
-        const auto book = [this] {
-            const std::lock_guard lock{book_guard_};
-            return book_;
-        }();
-        in.peers = common_.peers->report(*book);
+        in.peers = common_.peers->report(*current_book());
     }
     in.purges = common_.store.purges().figures();
     in.purged_urls = common_.purged_urls.load(std::memory_order_relaxed);
@@ -426,6 +423,11 @@ admin::stats_inputs server::stats() {
 thread::settings_ptr server::current() {
     const std::lock_guard lock{settings_guard_};
     return settings_;
+}
+
+peer::peering::book_ptr server::current_book() {
+    const std::lock_guard lock{book_guard_};
+    return book_;
 }
 
 admin::admin_response server::purge(const admin::admin_request& asked) {

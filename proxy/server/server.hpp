@@ -76,6 +76,7 @@ private:
     [[nodiscard]] admin::stats_inputs stats();
     [[nodiscard]] admin::admin_response purge(const admin::admin_request& asked);
     [[nodiscard]] thread::settings_ptr current();
+    [[nodiscard]] peer::peering::book_ptr current_book();
     void save_state();
     [[nodiscard]] std::optional<std::chrono::seconds> eviction_age() const;
     void publish(thread::settings_ptr next);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <sys/stat.h>
 
 TEST_SUITE("scenario/siblings") {
 
@@ -443,5 +444,45 @@ TEST_SUITE("scenario/siblings") {
             CHECK(second.get(origin.url("/a")).body == "hello");
             CHECK(origin.count("/a") == (rightful ? 1 : 2));
         }
+    }
+
+    TEST_CASE("an https URL is asked of siblings behind TLS alone, under a secret") {
+        const temp_dir files;
+        const test_authority authority;
+        const auto made = authority.issue("IP:127.0.0.1");
+        const auto secret = files.write("secret", std::string(40, 's'));
+        REQUIRE(::chmod(secret.c_str(), 0600) == 0);
+        fake_origin origin{{.identity = made}};
+        origin.on("/a", ok("Cache-Control: max-age=600\r\n", "hello"));
+        const auto url = "https://" + origin.authority() + "/a";
+        auto settings = node_settings();
+        settings["digest"]["secret_file"] = secret;
+        settings["origins"]["ca_file"] = files.write("authority.pem", authority.certificate());
+        settings["peers"] = json::array({peer_at("asker", 1)});
+        auto behind = settings;
+        behind["listeners"] = json::array(
+            {json{{"address", "127.0.0.1:0"}},
+             json{{"address", "127.0.0.1:0"},
+                  {"tls",
+                   {{"certificate", files.write("certificate.pem", made.certificate)},
+                    {"key", files.write("key.pem", made.key)}}}}});
+        const proxy_process first{behind};
+        CHECK(first.get(url).body == "hello");
+        auto secure = peer_at("secure", first.port(1));
+        secure["url"] = "https://127.0.0.1:" + std::to_string(first.port(1));
+        settings["peers"] = json::array({peer_at("plain", first.port()), secure});
+        const proxy_process second{settings};
+        const auto explained = [&] {
+            return json::parse(second.admin("/explain?url=" + url).body)["siblings"]["claims"];
+        };
+        REQUIRE(eventually([&] { return !explained().empty(); }));
+        REQUIRE(eventually([&] {
+            return second.stats()["siblings"]["estimated_objects"].value("plain", 0.0) > 0.5;
+        }));
+        CHECK(explained() == json::array({"secure"}));
+        CHECK(second.get(url).body == "hello");
+        CHECK(origin.count("/a") == 1);
+        CHECK(second.logged("/a").at("peer") == "secure");
+        CHECK(figure(second.stats(), "/siblings/named/plain") == 0);
     }
 }
