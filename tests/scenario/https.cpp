@@ -1,6 +1,7 @@
 // https as a scheme like http: fetched over TLS, checked, stored, asked for by name.
 
 #include "tests/scenario/world.hpp"
+#include "tests/support/tls_client.hpp"
 #include "tests/support/waiting.hpp"
 
 #include <memory>
@@ -80,7 +81,8 @@ TEST_SUITE("scenario/https") {
         CHECK(w.origin.connections() == 2);
     }
 
-    TEST_CASE("whatever is wrong with a certificate is a 502 that says it, and nothing stored") {
+    TEST_CASE("whatever is wrong with a certificate is a 502 that says it, and the next good one "
+              "serves") {
         const auto shown = [](const made_certificate& made) {
             https_world w{storing_settings(), made};
             w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
@@ -88,6 +90,9 @@ TEST_SUITE("scenario/https") {
             CHECK(got.status == 502);
             CHECK(w.get("/a").status == 502);
             CHECK(w.origin.asked() == 0);
+            w.origin.identify_as(authority().issue("IP:127.0.0.1"));
+            CHECK(w.get("/a").body == "hello");
+            CHECK(is_hit(w.get("/a")));
             return got.body;
         };
         using std::chrono::hours;
@@ -247,7 +252,23 @@ TEST_SUITE("scenario/https") {
         w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
         CHECK(w.get("/a").status == 200);
         CHECK(is_hit(w.get("/a")));
+        const auto explained = [&] {
+            const auto told = w.proxy->admin("/explain?url=" + w.url("/a"));
+            CHECK(told.status == 200);
+            return json::parse(told.body);
+        };
+        const auto stored = explained();
+        CHECK(stored["key"]["text"] == w.url("/a"));
+        CHECK(stored["stored"].size() == 1);
+        CHECK(stored["verdict"]["ruling"] == "hit");
+        CHECK(stored["siblings"]["claims"].empty());
+        CHECK(stored["opened"]["would"] == false);
+        CHECK(
+            json::parse(
+                w.proxy->admin("/explain?url=http://" + w.origin.authority() + "/a").body)["stored"]
+                .empty());
         CHECK(w.proxy->ask("PURGE", w.url("/a")).status == 200);
+        CHECK(explained()["stored"].empty());
         CHECK_FALSE(is_hit(w.get("/a")));
     }
 
@@ -310,6 +331,56 @@ TEST_SUITE("scenario/https") {
         CHECK(one.ask(request).body == "hello");
         CHECK(is_hit(one.ask(request)));
         CHECK(upstream.requests("/a").at(0).fields.get("Host") == "site.example");
+    }
+
+    TEST_CASE(
+        "an upstream's bad certificate is a 502 for the accelerator's clients, nothing stale") {
+        temp_dir files;
+        fake_origin upstream{{.identity = authority().issue("IP:127.0.0.1")}};
+        const std::string head = "Cache-Control: max-age=60\r\nAge: 100\r\nConnection: close\r\n";
+        upstream.on("/a", ok(head, "hello"));
+        auto settings = storing_settings();
+        settings["freshness"]["stale_on_error"] = "1h";
+        settings["origins"]["ca_file"] = files.write("authority.pem", authority().certificate());
+        settings["listeners"] = json::array(
+            {json{{"address", "127.0.0.1:0"},
+                  {"mode", "accelerator"},
+                  {"upstream", "https://" + upstream.authority()}}});
+        const proxy_process proxy{settings};
+        const auto get = [&] {
+            client one{proxy.port()};
+            return one.ask("GET /a HTTP/1.1\r\nHost: site.example\r\n\r\n");
+        };
+        CHECK(get().body == "hello");
+        upstream.identify_as(authority().issue("DNS:site.example"));  // the client's name for it
+        const auto refused = get();
+        CHECK(refused.status == 502);
+        CHECK(refused.get("Proxy-Status").find("tls_certificate_error") != std::string::npos);
+        CHECK(refused.body.find("mismatch") != std::string::npos);
+        upstream.identify_as(authority().issue("IP:127.0.0.1"));
+        CHECK(get().body == "hello");
+        CHECK(upstream.count("/a") == 2);
+    }
+
+    TEST_CASE("over a listener with TLS an https URL is asked for like any other, from anywhere") {
+        https_world w;
+        w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
+        const auto own = authority().issue("IP:127.0.0.1");
+        auto settings = storing_settings();
+        settings["origins"]["ca_file"] = w.files.file("authority.pem");
+        settings["listeners"] = json::array(
+            {json{{"address", "127.0.0.1:0"},
+                  {"tls",
+                   {{"certificate", w.files.write("own.pem", own.certificate)},
+                    {"key", w.files.write("own.key", own.key)}}}}});
+        const proxy_process proxy{settings};
+        tls_client one{proxy.port(), {.trusted = authority().certificate()}};
+        const auto request = absolute_request("GET", w.url("/a"));
+        const auto first = one.ask(request);
+        CHECK(first.body == "hello");
+        CHECK(cache_status_of(first).stored);
+        CHECK(is_hit(one.ask(request)));
+        CHECK(w.origin.count("/a") == 1);
     }
 
 }  // TEST_SUITE
