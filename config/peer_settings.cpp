@@ -87,14 +87,15 @@ object_table<peer_options> peer_table() {
                              "Where it listens. With https what passes between is encrypted, "
                              "and its certificate must be valid for the host and lead to an "
                              "authority of the system's trust store (or of the file that "
-                             "SSL_CERT_FILE names in the environment).")),
+                             "SSL_CERT_FILE names in the environment) or of origins.ca_file; "
+                             "origins.crl_file is heeded.")),
             by_default("none",
                        value("dns",
                              &peer_options::dns,
                              host_name(),
                              live,
-                             "In place of a url: every address of this name is a sibling, looked "
-                             "up again as its TTL says. A node leaves itself out.")),
+                             "In place of a url: every address of this name is a sibling, without "
+                             "TLS, looked up again as its TTL says. A node leaves itself out.")),
             value("port",
                   &peer_options::port,
                   port(),
