@@ -1,5 +1,7 @@
 #include "proxy/base/log.hpp"
 
+#include "proxy/base/clock.hpp"
+#include "proxy/base/recent_lines.hpp"
 #include "proxy/base/stderr_sink.hpp"
 #include "proxy/base/text.hpp"
 
@@ -58,6 +60,7 @@ std::atomic<int> least_level{static_cast<int>(config::log_level::info)};
 // writes it, before and after the threads that read it.
 std::atomic<running_log*> running{nullptr};
 std::atomic<std::uint64_t> lines_dropped{0};
+constinit recent_lines recent_troubles;
 
 }  // namespace
 
@@ -105,6 +108,10 @@ bool enabled(config::log_level level) noexcept {
            level != config::log_level::off;
 }
 
+const recent_lines& recent() noexcept {
+    return recent_troubles;
+}
+
 void write(config::log_level level, std::string_view line) noexcept {
     if (!enabled(level)) {
         return;
@@ -113,6 +120,9 @@ void write(config::log_level level, std::string_view line) noexcept {
         auto text = printable(line.substr(0, longest_line));
         if (line.size() > longest_line) {
             text.append("...");
+        }
+        if (level >= config::log_level::warn) {
+            recent_troubles.note(wall_now(), level, text);
         }
         if (const auto* log = running.load(std::memory_order_acquire)) {
             log->logger->log(level_of(level), spdlog::string_view_t{text.data(), text.size()});
