@@ -1,5 +1,8 @@
 #include "proxy/admin/admin_pages.hpp"
 
+#include "proxy/admin/dashboard.hpp"
+#include "proxy/admin/summary.hpp"
+#include "proxy/base/recent_lines.hpp"
 #include "proxy/base/text.hpp"
 
 #include <boost/beast/http/verb.hpp>
@@ -14,10 +17,22 @@ namespace {
 
 using boost::beast::http::verb;
 
+admin_response json_page(const nlohmann::ordered_json& what) {
+    constexpr auto replace =
+        nlohmann::ordered_json::error_handler_t::replace;  // of what is no UTF-8
+    return {.content_type = "application/json", .body = what.dump(2, ' ', false, replace) + "\n"};
+}
+
 admin_response index_page(const std::vector<admin_route>& routes) {
     std::string page = "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
-                       "<title>Reprise</title></head>\n<body><h1>Reprise</h1>\n<ul>\n";
+                       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"
+                       "<title>Reprise: pages</title>"
+                       "<link rel=\"stylesheet\" href=\"/dashboard.css\"></head>\n"
+                       "<body><main><h1>Pages</h1>\n<ul>\n";
     for (const auto& route : routes) {
+        if (route.about.empty()) {
+            continue;
+        }
         std::string path;
         append_html_escaped(path, route.path);
         page.append("<li>");
@@ -33,7 +48,7 @@ admin_response index_page(const std::vector<admin_route>& routes) {
                     : route.token_from_afar ? " (wants the token, but on loopback)</li>\n"
                                             : "</li>\n");
     }
-    page.append("</ul></body></html>\n");
+    page.append("</ul></main></body></html>\n");
     return {.content_type = "text/html; charset=utf-8", .body = std::move(page)};
 }
 
@@ -43,9 +58,22 @@ admin_response readiness_page(readiness now) {
 }
 
 admin_response stats_page(const stats_inputs& inputs) {
-    constexpr auto replace = nlohmann::json::error_handler_t::replace;  // of what is no UTF-8
-    return {.content_type = "application/json",
-            .body = stats_json(inputs).dump(2, ' ', false, replace) + "\n"};
+    return json_page(stats_json(inputs));
+}
+
+admin_response log_page(const recent_lines& kept) {
+    auto lines = nlohmann::ordered_json::array();
+    const auto all = kept.all();
+    for (auto line = all.rbegin(); line != all.rend(); ++line) {
+        lines.push_back({{"time", utc(line->at)},
+                         {"level", line->level == config::log_level::error ? "error" : "warning"},
+                         {"text", line->text}});
+    }
+    return json_page({{"lines", std::move(lines)}});
+}
+
+admin_response html_page(std::string text) {
+    return {.content_type = "text/html; charset=utf-8", .body = std::move(text)};
 }
 
 admin_response reload_page(const std::vector<std::string>& mistakes) {
@@ -73,13 +101,46 @@ void add_standard_routes(admin_answers& answers, const admin_hooks& hooks) {
     const auto page_at_once = [&](const char* path, const char* about, auto handler) {
         page(path, about, handler, true);
     };
-    page_at_once("/", "this list", [&answers] { return index_page(answers.routes()); });
+    answers.add_route({.method = verb::get,
+                       .path = "/",
+                       .needs_token = false,
+                       .about = "the dashboard: is it well, and what does it save?",
+                       .handler =
+                           [&hooks](const admin_request&) {
+                               const auto inputs = hooks.stats();
+                               return html_page(dashboard_page(&inputs));
+                           },
+                       .meanwhile = [] { return html_page(dashboard_page(nullptr)); }});
+    for (const auto& asset : dashboard_assets()) {
+        answers.add_route({.method = verb::get,
+                           .path = std::string{asset.path},
+                           .needs_token = false,
+                           .about = "",
+                           .handler =
+                               [&asset](const admin_request&) {
+                                   return admin_response{
+                                       .content_type = std::string{asset.content_type},
+                                       .body = std::string{asset.text}};
+                               },
+                           .at_once = true});
+    }
+    page_at_once("/pages", "this list", [&answers] { return index_page(answers.routes()); });
     page_at_once(
         "/healthz", "200 while the process lives", [] { return admin_response{.body = "ok\n"}; });
     page_at_once("/readyz", "200 while it takes requests, 503 while it starts or drains", [&hooks] {
         return readiness_page(hooks.ready());
     });
     page("/stats", "every figure, as JSON", [&hooks] { return stats_page(hooks.stats()); });
+    page("/history", "the course of the last hour and day, as JSON", [&hooks] {
+        return admin_response{.content_type = "application/json",
+                              .body = (hooks.history ? hooks.history() : "{}") + "\n"};
+    });
+    answers.add_route({.method = verb::get,
+                       .path = "/log",
+                       .needs_token = false,
+                       .about = "the last warnings and errors, as JSON",
+                       .handler = [](const admin_request&) { return log_page(log::recent()); },
+                       .token_from_afar = true});
     page("/metrics", "the same for Prometheus", [&hooks] {
         return admin_response{.content_type = std::string{metrics_content_type},
                               .body = metrics_text(hooks.stats())};

@@ -47,6 +47,7 @@ using boost::system::error_code;
 // How much is still read from a client that we have already answered for good, and for how long.
 constexpr std::size_t drained_most = 256 << 10;
 constexpr std::chrono::seconds drained_for{1};
+constexpr std::chrono::milliseconds meanwhile_after{1000};
 
 asio::redirect_error_t<asio::use_awaitable_t<>> into(error_code& error) {
     return asio::redirect_error(asio::use_awaitable, error);
@@ -472,7 +473,11 @@ private:
     asio::awaitable<admin_response> call_aside(const admin_route& route,
                                                std::shared_ptr<const owned_request> asked) {
         admin_response late;
+        const bool patient = !route.meanwhile;
         if (calls_ >= limits_.calls) {
+            if (!patient) {
+                co_return route.meanwhile();
+            }
             late.status = 503;
             late.body = "busy: what was asked before takes long; nothing was done\n";
             co_return late;
@@ -480,8 +485,12 @@ private:
         ++calls_;
         const auto slot = std::make_shared<awaited_answer>(*io_);
         post_call(route, std::move(asked), slot);
+        const auto most = patient ? limits_.request : std::min(limits_.request, meanwhile_after);
         const bool answered = co_await wait_for(
-            slot, limits_.request, [](const awaited_answer& now) { return bool{now.answer}; });
+            slot, most, [](const awaited_answer& now) { return bool{now.answer}; });
+        if (!answered && !patient) {
+            co_return route.meanwhile();
+        }
         if (!answered) {
             late.status = 504;
             late.body = "this takes long, or what was asked before does; it will be done yet\n";

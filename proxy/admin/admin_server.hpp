@@ -3,7 +3,7 @@
 // serving a slow reader never delays a client of the proxy.
 //
 // One thread has the sockets, and answers by itself only what can't have to wait (`at_once`):
-// /healthz and /readyz come whatever else is under way. The other handlers run on a second thread,
+// /healthz and /readyz come whatever else is under way, and / without its figures then. The other handlers run on a second thread,
 // one at a time; one that hangs holds up these alone, and clients that wait for them are told so in
 // time. What a handler can't know yet (is a purge on disk?) is waited for on neither.
 //
@@ -60,18 +60,22 @@ struct admin_route {
     boost::beast::http::verb method;
     std::string path;   ///< exact
     bool needs_token;   ///< whatever changes something; such a route must be a POST
-    std::string about;  ///< one line for the index page
+    std::string about;  ///< one line for the list of pages; empty: it is not listed
     std::function<admin_response(const admin_request&)> handler;
     /// It tells of single URLs: from anywhere but loopback it wants the token.
     bool token_from_afar = false;
     /// Answered between two reads of sockets: the handler waits for nothing, not even a lock.
     bool at_once = false;
+    /// Sent where the handler's answer is not there within a second, or too many wait already; as for
+    /// `at_once`. Empty: who asked is told so.
+    std::function<admin_response()> meanwhile = {};
 };
 
 /// What the server asks of the rest of the program; called on the handlers' thread.
 struct admin_hooks {
     std::function<readiness()> ready;  ///< on the sockets' thread: as for `at_once`
     std::function<stats_inputs()> stats;
+    std::function<std::string()> history = {};  ///< history_json
     /// Loads the settings again: no mistakes, or every one of them.
     std::function<std::vector<std::string>()> reload;
     /// About once a second (ratio_windows::tick). May be empty.
@@ -92,7 +96,7 @@ struct admin_limits {
 
 class admin_server {
 public:
-    /// Makes the route table: /, /healthz, /readyz, /stats, /metrics and POST /reload.
+    /// Makes the route table: add_standard_routes.
     explicit admin_server(admin_hooks hooks, admin_limits limits = {});
     /// Like stop().
     ~admin_server();

@@ -458,6 +458,14 @@ constexpr metric own_rows[] = {
           "log.access_errors",
           "Writes and reopenings of the access log that failed.",
           [](in from) { return from.access_log.errors; }),
+    by_label("reprise_log_lines_total",
+             "log.lines",
+             "level",
+             "Warnings and errors that the diagnostic log was given; /log shows the last of them.",
+             [](in from, out sink) {
+                 sink.number(from.log_lines.warnings, "warning");
+                 sink.number(from.log_lines.errors, "error");
+             }),
     plain("reprise_log_dropped_total",
           "log.dropped",
           "Diagnostic lines overrun because standard error did not keep up.",
@@ -469,8 +477,11 @@ constexpr metric own_rows[] = {
 std::span<const metric> metrics_table() noexcept {
     static const auto all = [] {
         std::vector<metric> rows{std::begin(own_rows), std::end(own_rows)};
-        for (const auto more :
-             {memory_metrics(), disk_metrics(), what_if_metrics(), tunnel_metrics(), peer_metrics()}) {
+        for (const auto more : {memory_metrics(),
+                                disk_metrics(),
+                                what_if_metrics(),
+                                tunnel_metrics(),
+                                peer_metrics()}) {
             rows.insert(rows.end(), more.begin(), more.end());
         }
         return rows;

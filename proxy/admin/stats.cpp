@@ -1,6 +1,7 @@
 #include "proxy/admin/stats.hpp"
 
 #include "proxy/admin/metrics_table.hpp"
+#include "proxy/admin/summary.hpp"
 #include "proxy/admin/tunnel_advice.hpp"
 #include "proxy/base/text.hpp"
 
@@ -26,12 +27,12 @@ std::string_view to_string(readiness value) noexcept {
 
 namespace {
 
-using nlohmann::json;
+using tree = nlohmann::ordered_json;
 
 constexpr double seconds_in_microsecond = 1e-6;
 
 // The place that dotted names lead to, made as needed.
-json& place(json& root, std::string_view path) {
+tree& place(tree& root, std::string_view path) {
     auto* at = &root;
     while (true) {
         const auto dot = path.find('.');
@@ -45,7 +46,7 @@ json& place(json& root, std::string_view path) {
 
 class json_sink final : public sample_sink {
 public:
-    explicit json_sink(json& at) : at_{at} {}
+    explicit json_sink(tree& at) : at_{at} {}
 
     void number(std::uint64_t value, std::string_view one, std::string_view two) override {
         labelled(one, two) = value;
@@ -76,7 +77,7 @@ public:
     }
 
 private:
-    static void quantile(json& into,
+    static void quantile(tree& into,
                          const histogram_totals& value,
                          std::uint64_t count,
                          double which) {
@@ -84,7 +85,7 @@ private:
             into = quantile_of(value, which) * seconds_in_microsecond;
         }
     }
-    json& labelled(std::string_view one, std::string_view two) {
+    tree& labelled(std::string_view one, std::string_view two) {
         auto* at = &at_;
         for (const auto name : {one, two}) {
             if (!name.empty()) {
@@ -93,7 +94,7 @@ private:
         }
         return *at;
     }
-    json& at_;
+    tree& at_;
 };
 
 void append_real(std::string& out, double value) {
@@ -208,7 +209,7 @@ std::string_view type_of(metric_kind kind) noexcept {
 }
 
 // What peers have that is no number: generations and URLs.
-void add_peers(json& root, const peer::peer_report& peers) {
+void add_peers(tree& root, const peer::peer_report& peers) {
     if (peers.generation) {
         root["digest"]["generation"] = peer::to_text(*peers.generation);
     }
@@ -235,8 +236,8 @@ void add_peers(json& root, const peer::peer_report& peers) {
 }
 
 // The tunnel advisor: where the bytes go that nothing is stored of.
-json tunnels_with_most_bytes(const stats_inputs& inputs) {
-    auto all = json::array();
+tree tunnels_with_most_bytes(const stats_inputs& inputs) {
+    auto all = tree::array();
     for (const auto& one : inputs.tunnels.most_bytes) {
         const auto line = line_that_opens(one, inputs.intercept);
         all.push_back({{"host", one.host},
@@ -244,19 +245,20 @@ json tunnels_with_most_bytes(const stats_inputs& inputs) {
                        {"bytes", one.bytes},
                        {"tunnels", one.tunnels},
                        {"why", one.why},
-                       {"line", line.empty() ? json{} : json(line)}});
+                       {"line", line.empty() ? tree() : tree(line)}});
     }
     return all;
 }
 
 }  // namespace
 
-json stats_json(const stats_inputs& inputs) {
-    json root = json::object();
+nlohmann::ordered_json stats_json(const stats_inputs& inputs) {
+    auto root = tree::object();
+    root["summary"] = summary_json(inputs);
     for (const auto& row : metrics_table()) {
         auto& at = place(root, row.json);
         if (!row.label_one.empty() && row.kind != metric_kind::info) {
-            at = json::object();  // so that a figure without samples is {} rather than null
+            at = tree::object();  // so that a figure without samples is {} rather than null
         }
         json_sink sink{at};
         row.draw(inputs, sink);

@@ -7,10 +7,12 @@
 
 #include "config/options.hpp"
 #include "filter/admission.hpp"
+#include "proxy/admin/history.hpp"
 #include "proxy/admin/windows.hpp"
 #include "proxy/base/access_log.hpp"
 #include "proxy/base/clock.hpp"
 #include "proxy/base/counters.hpp"
+#include "proxy/base/recent_lines.hpp"
 #include "proxy/base/tunnel_hosts.hpp"
 #include "proxy/cache/disk/tier.hpp"
 #include "proxy/cache/memory/memory_tier.hpp"
@@ -49,11 +51,13 @@ struct leaf_figures {
 
 struct stats_inputs {
     std::string version;
+    wall_time at{};  ///< when these were gathered
     std::chrono::nanoseconds uptime{0};
     readiness ready = readiness::ready;
     std::size_t threads = 0;
     totals counts;
     window_figures since_start, last_minute, last_ten_minutes;
+    tally within_a_minute;
     cache::store_figures store;
     std::optional<cache::disk::tier_figures> disk;  ///< none: there is no store on disk
     std::optional<peer::peer_report> peers;         ///< none: there are no peers
@@ -69,11 +73,13 @@ struct stats_inputs {
     std::vector<std::string> rules;  ///< the URL pattern of each admission rule, in order
     access_log_figures access_log;
     std::uint64_t log_dropped = 0;  ///< diagnostic lines overrun since start
+    recent_lines::counts log_lines;
     process_figures process;
 };
 
+/// The summary first, then the rows in the table's order.
 /// Cost: well under a millisecond; belongs on the admin thread.
-[[nodiscard]] nlohmann::json stats_json(const stats_inputs& inputs);
+[[nodiscard]] nlohmann::ordered_json stats_json(const stats_inputs& inputs);
 
 /// Prometheus text exposition format 0.0.4.
 [[nodiscard]] std::string metrics_text(const stats_inputs& inputs);

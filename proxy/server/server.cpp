@@ -71,6 +71,7 @@ server::server(config::options options,
       common_{settings_->options, thread_count(settings_->options), resident_now()},
       started_{steady_now()},
       windows_{started_},
+      history_{started_},
       next_save_{started_ + settings_->options.admission.save_every},
       next_expiry_look_{started_ + std::chrono::hours{24}},
       next_guard_{started_ + std::chrono::minutes{1}} {}
@@ -112,7 +113,12 @@ void server::start() {
     };
     hooks.stats = [this] { return stats(); };
     hooks.reload = reload_;
-    hooks.tick = [this] { windows_.tick(steady_now(), common_.counters.snapshot()); };
+    hooks.history = [this] { return admin::history_json(history_, steady_now(), tally_now()); };
+    hooks.tick = [this] {
+        const auto now = steady_now();
+        windows_.tick(now, common_.counters.snapshot());
+        history_.tick(now, tally_now());
+    };
     admin_ = std::make_unique<admin::admin_server>(std::move(hooks));
     admin_->add_route(
         {.method = boost::beast::http::verb::post,
@@ -369,10 +375,16 @@ void server::save_state() {
     }
 }
 
+admin::tally server::tally_now() const {
+    return admin::tally_of(common_.counters.snapshot(),
+                           common_.access.figures().dropped + log_lines_dropped());
+}
+
 admin::stats_inputs server::stats() {
     admin::stats_inputs in;
     const auto now = steady_now();
     in.version = version_;
+    in.at = wall_now();
     in.uptime = now - started_;
     in.ready = common_.draining.load(std::memory_order_relaxed) ? admin::readiness::draining
                                                                 : admin::readiness::ready;
@@ -391,6 +403,7 @@ admin::stats_inputs server::stats() {
     in.since_start = windows_.since_start(now, in.counts);
     in.last_minute = windows_.last(std::chrono::minutes{1}, now, in.counts);
     in.last_ten_minutes = windows_.last(std::chrono::minutes{10}, now, in.counts);
+    in.within_a_minute = history_.within(std::chrono::minutes{1}, now, tally_now());
     in.store = common_.store.memory().figures();
     if (const auto* disk = common_.store.disk()) {
         in.disk = disk->figures();
@@ -416,6 +429,7 @@ admin::stats_inputs server::stats() {
     }
     in.access_log = common_.access.figures();
     in.log_dropped = log_lines_dropped();
+    in.log_lines = log::recent().counted();
     in.process = admin::read_process_figures();
     return in;
 }

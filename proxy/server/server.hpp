@@ -7,6 +7,7 @@
 
 #include "config/options.hpp"
 #include "proxy/admin/admin_server.hpp"
+#include "proxy/admin/history.hpp"
 #include "proxy/admin/windows.hpp"
 #include "proxy/base/memory_return.hpp"
 #include "proxy/net/side_thread.hpp"
@@ -74,6 +75,7 @@ public:
 private:
     struct listening_worker;
     [[nodiscard]] admin::stats_inputs stats();
+    [[nodiscard]] admin::tally tally_now() const;
     [[nodiscard]] admin::admin_response purge(const admin::admin_request& asked);
     [[nodiscard]] thread::settings_ptr current();
     [[nodiscard]] peer::peering::book_ptr current_book();
@@ -97,6 +99,7 @@ private:
     std::optional<config::endpoint> admin_bound_;
     steady_time started_;
     admin::ratio_windows windows_;
+    admin::history history_;
     std::unique_ptr<admin::admin_server> admin_;
     steady_time next_save_;
     steady_time next_expiry_look_;

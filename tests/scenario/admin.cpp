@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <sys/resource.h>
@@ -40,8 +41,14 @@ TEST_SUITE("scenario/admin") {
     TEST_CASE("no page of the admin listener is had through a proxy") {
         const proxy_process proxy{basic_settings()};  // loopback is allowed as a destination
         const auto there = "http://127.0.0.1:" + std::to_string(proxy.admin_port());
-        for (const std::string page :
-             {"/stats", "/metrics", "/explain?url=http://a/", "/", "/healthz"}) {
+        for (const std::string page : {"/stats",
+                                       "/metrics",
+                                       "/explain?url=http://a/",
+                                       "/",
+                                       "/healthz",
+                                       "/history",
+                                       "/log",
+                                       "/chart.js"}) {
             CAPTURE(page);
             CHECK(proxy.admin(page).status == 200);
             const auto got = proxy.get(there + page);
@@ -281,6 +288,84 @@ TEST_SUITE("scenario/admin") {
             CHECK(w.get("/" + std::to_string(i)).status == 200);
         }
         CHECK(lines() == before);
+    }
+
+    TEST_CASE("the dashboard is a page whose every part is there, and that names nobody else") {
+        const proxy_process proxy;
+        const auto page = proxy.admin("/");
+        CHECK(page.status == 200);
+        CHECK(page.get("Content-Type") == "text/html; charset=utf-8");
+        const auto policy = page.get("Content-Security-Policy");
+        CHECK(policy.find("default-src 'none'") == 0);
+        CHECK(policy.find("unsafe") == std::string::npos);
+        // Whatever an attribute of the page leads to, and what the script asks for.
+        const auto script = proxy.admin("/dashboard.js").body;
+        const std::regex leads{R"re((?:href|src)="([^"]*)"|(?:ask|json)\('([^']*)'\))re"};
+        std::set<std::string> parts;
+        for (const auto& text : {page.body, script}) {
+            for (std::sregex_iterator at{text.begin(), text.end(), leads}, end; at != end; ++at) {
+                parts.insert((*at)[1].matched ? (*at)[1].str() : (*at)[2].str());
+            }
+        }
+        for (const auto* part : {"/dashboard.js",
+                                 "/dashboard.css",
+                                 "/chart.js",
+                                 "/icon.svg",
+                                 "/stats",
+                                 "/history",
+                                 "/log"}) {
+            CAPTURE(part);
+            CHECK(parts.count(part) == 1);
+        }
+        std::size_t bytes = page.body.size();
+        for (const auto& part : parts) {
+            CAPTURE(part);
+            if (part.starts_with("#")) {
+                CHECK(page.body.find("id=\"" + part.substr(1) + "\"") != std::string::npos);
+                continue;
+            }
+            REQUIRE(part.starts_with("/"));
+            CHECK_FALSE(part.starts_with("//"));
+            const auto got = proxy.admin(part);
+            CHECK(got.status == 200);
+            bytes += part.ends_with(".js") || part.ends_with(".css") || part.ends_with(".svg")
+                         ? got.body.size()
+                         : 0;
+        }
+        CHECK(bytes < 300'000);
+    }
+
+    TEST_CASE("the summary and the history follow what happens, and the page has it in words") {
+        world w{basic_settings()};
+        w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", std::string(1000, 'x')));
+        w.origin.on("/reset",
+                    [](origin_request&, origin_connection& connection) { connection.reset(); });
+        CHECK(w.proxy.stats()["summary"]["well"] == true);
+        for (int i = 0; i < 4; ++i) {
+            CHECK(w.get("/a").status == 200);
+        }
+        REQUIRE(
+            eventually([&] { return figure(w.proxy.stats(), "/summary/spared/requests") == 2; }));
+        const auto summary = w.proxy.stats()["summary"];
+        CHECK(summary["requests"] == 4);
+        CHECK(summary["hit_ratio"] == 0.5);
+        CHECK(summary["spared"]["bytes"] == 2000);
+        CHECK(summary["writes_spared"]["objects"] == 1);
+        const auto sum_of = [&](const char* count) {
+            const auto history = json::parse(w.proxy.admin("/history").body);
+            std::int64_t sum = 0;
+            for (const auto& one : history["hour"][count]) {
+                sum += one.get<std::int64_t>();
+            }
+            return sum;
+        };
+        CHECK(sum_of("requests") == 4);
+        CHECK(sum_of("hits") == 2);
+        CHECK(sum_of("kept_out") == 1);
+        CHECK(w.proxy.admin("/").body.find("<dd class=\"value\">50 %</dd>") != std::string::npos);
+        CHECK(w.get("/reset").status == 502);
+        CHECK(eventually([&] { return w.proxy.stats()["summary"]["well"] == false; }));
+        CHECK(w.proxy.admin("/").body.find("1 request failed at the origin") != std::string::npos);
     }
 
     TEST_CASE("a Host that is not its own is 421") {

@@ -48,6 +48,7 @@ struct running_server {
                           inputs.ready = ready;
                           return inputs;
                       },
+                  .history = [] { return std::string{"{}"}; },
                   .reload =
                       [this] {
                           ++reloads;
@@ -208,6 +209,51 @@ TEST_SUITE("admin/admin_server") {
         CHECK(body_of(metrics).find("reprise_build_info{version=\"9.9\"} 1\n") !=
               std::string::npos);
         CHECK(body_of(ask(running, "GET /")).find("href=\"/metrics\"") != std::string::npos);
+        CHECK(body_of(ask(running, "GET /pages")).find("href=\"/metrics\"") != std::string::npos);
+        CHECK(body_of(ask(running, "GET /history")) == "{}\n");
+        CHECK(body_of(ask(running, "GET /log")).find("\"lines\"") != std::string::npos);
+    }
+
+    TEST_CASE("the dashboard and what it is made of have their types, and a policy that lets "
+              "nothing else in") {
+        const running_server running;
+        const std::pair<std::string, std::string> files[]{
+            {"/", "text/html; charset=utf-8"},
+            {"/dashboard.js", "text/javascript; charset=utf-8"},
+            {"/dashboard.css", "text/css; charset=utf-8"},
+            {"/chart.js", "text/javascript; charset=utf-8"},
+            {"/icon.svg", "image/svg+xml"}};
+        for (const auto& [path, type] : files) {
+            CAPTURE(path);
+            const auto answer = ask(running, "GET " + path);
+            CHECK(has_status(answer, 200));
+            for (const std::string& field :
+                 {"Content-Type: " + type,
+                  std::string{"X-Content-Type-Options: nosniff"},
+                  std::string{"Referrer-Policy: no-referrer"},
+                  std::string{"Cross-Origin-Resource-Policy: same-origin"},
+                  std::string{"Cache-Control: no-store"}}) {
+                CAPTURE(field);
+                CHECK(answer.find(field + "\r\n") != std::string::npos);
+            }
+            const auto begin = answer.find("Content-Security-Policy: ");
+            REQUIRE(begin != std::string::npos);
+            const auto policy = answer.substr(begin, answer.find("\r\n", begin) - begin);
+            for (const std::string part : {"default-src 'none'",
+                                           "script-src 'self'",
+                                           "style-src 'self'",
+                                           "connect-src 'self'",
+                                           "frame-ancestors 'none'",
+                                           "base-uri 'none'",
+                                           "form-action 'none'"}) {
+                CAPTURE(part);
+                CHECK(policy.find(part) != std::string::npos);
+            }
+            CHECK(policy.find("unsafe") == std::string::npos);
+            CHECK(policy.find('*') == std::string::npos);
+            CHECK(has_status(ask(running, "GET " + path, "Sec-Fetch-Site: cross-site\r\n"), 403));
+        }
+        CHECK(body_of(ask(running, "GET /pages")).find("dashboard.js") == std::string::npos);
     }
 
     TEST_CASE("what asks for a tunnel or another protocol is the connection's last request") {
@@ -378,16 +424,19 @@ TEST_SUITE("admin/admin_server") {
     }
 
     TEST_CASE("a handler that hangs holds up no health check, and who waits for it is told") {
-        slow_server running{any_port(), {.calls = 2, .request = 300ms}};
+        slow_server running{any_port(), {.calls = 3, .request = 300ms}};
         client hanging{running.port};
         hanging.send("GET /hangs HTTP/1.1\r\nHost: " + running.host + "\r\n\r\n");
         running.until_begun(1);
         CHECK(has_status(ask(running, "GET /healthz"), 200));
         CHECK(has_status(ask(running, "GET /readyz"), 200));
-        CHECK(has_status(ask(running, "GET /"), 200));
+        const auto first = ask(running, "GET /");
+        CHECK(has_status(first, 200));
+        CHECK(body_of(first).find("take long") != std::string::npos);
         CHECK(has_status(hanging.read_until("yet\n"), 504));
         CHECK(has_status(ask(running, "GET /stats"), 504));
         CHECK(has_status(ask(running, "GET /stats"), 503));  // as many wait as may
+        CHECK(has_status(ask(running, "GET /"), 200));
         running.let_go();
         CHECK(tests::eventually([&] { return has_status(ask(running, "GET /stats"), 200); }));
     }

@@ -13,7 +13,6 @@
 
 using namespace reprise::proxy;
 using namespace reprise::proxy::admin;
-using nlohmann::json;
 
 namespace {
 
@@ -137,7 +136,7 @@ TEST_SUITE("admin/stats") {
 
     TEST_CASE("without rules their figures are empty objects") {
         const auto stats = stats_json({});
-        CHECK(stats["admission"]["by_rule"] == json::object());
+        CHECK(stats["admission"]["by_rule"] == nlohmann::ordered_json::object());
     }
 
     TEST_CASE("rules beyond those counted share one label") {

@@ -1,0 +1,357 @@
+#include "proxy/admin/summary.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <string_view>
+#include <utility>
+
+namespace reprise::proxy::admin {
+
+namespace {
+
+/// As intercept's own line in the log.
+constexpr std::chrono::days warn_of_ca_before{30};
+
+// "1 request", "2 requests".
+std::string count_of_things(std::uint64_t count, std::string_view one, std::string_view many) {
+    return grouped(count).append(" ").append(count == 1 ? one : many);
+}
+
+std::string with_digits(double value, int digits) {
+    std::array<char, 32> text{};
+    const auto size = std::snprintf(text.data(), text.size(), "%.*f", digits, value);
+    return {text.data(), static_cast<std::size_t>(std::max(size, 0))};
+}
+
+void look_at_origins(const tally& minute, std::vector<std::string>& found) {
+    if (minute.origin_failures() == 0) {
+        return;
+    }
+    std::string how;
+    const auto add = [&](std::uint64_t count, std::string_view what) {
+        if (count != 0) {
+            how.append(how.empty() ? "" : ", ").append(grouped(count)).append(" ").append(what);
+        }
+    };
+    add(minute.unreached, "for want of a connection");
+    add(minute.unresolved, "for want of an address");
+    add(minute.untrusted, "by TLS");
+    add(minute.ill_answered, "by a bad, broken or late answer");
+    found.push_back(count_of_things(minute.origin_failures(), "request", "requests") +
+                    " failed at the origin in the last minute: " + how + ".");
+}
+
+void look_at_peers(const peer::peer_report& peers, std::vector<std::string>& found) {
+    using peer::follow_state;
+    for (const auto& one : peers.siblings) {
+        const auto& digest = one.digest.digest;
+        // That it can't be had, and not merely that it has not been asked yet.
+        const bool lost = digest.state == follow_state::failing ||
+                          digest.state == follow_state::outdated ||
+                          (digest.state == follow_state::never &&
+                           digest.trouble != peer::follow_trouble::none);
+        if (lost) {
+            found.push_back("Sibling " + one.digest.name + " is lost: its digest can't be had (" +
+                            std::string{to_string(digest.trouble)} + ")" +
+                            (digest.state == follow_state::failing
+                                 ? "; the one before is used meanwhile."
+                                 : "; it is not asked."));
+        }
+    }
+    for (const auto& one : peers.parents) {
+        if (one.down) {
+            found.push_back("Parent " + one.name + " does not answer.");
+        }
+    }
+}
+
+void look_at_disk(const cache::disk::tier_figures& disk, std::vector<std::string>& found) {
+    const auto why = disk.trouble.empty() ? std::string{"."} : ": " + disk.trouble + ".";
+    switch (disk.state) {
+    case cache::disk::tier_state::reading:
+        found.push_back("The store on disk takes nothing new, since writing fails" + why);
+        return;
+    case cache::disk::tier_state::off: found.push_back("The store on disk is off" + why); return;
+    case cache::disk::tier_state::loading:
+    case cache::disk::tier_state::ready: return;
+    }
+}
+
+void look_at_ca(double seconds_left, std::vector<std::string>& found) {
+    constexpr double in_day = 24 * 60 * 60;
+    if (seconds_left <= 0) {
+        found.emplace_back("The CA for intercepted hosts has expired: nothing is opened.");
+    } else if (seconds_left < in_day * warn_of_ca_before.count()) {
+        found.push_back(
+            "The CA for intercepted hosts expires in " +
+            time_in_words(std::chrono::seconds{static_cast<std::int64_t>(seconds_left)}) + ".");
+    }
+}
+
+std::vector<std::string> look_for_trouble(const stats_inputs& inputs) {
+    std::vector<std::string> found;
+    switch (inputs.ready) {
+    case readiness::ready: break;
+    case readiness::starting: found.emplace_back("It is starting."); break;
+    case readiness::draining:
+        found.emplace_back("It is stopping: requests are finished, and no new ones taken.");
+        break;
+    }
+    look_at_origins(inputs.within_a_minute, found);
+    if (inputs.peers) {
+        look_at_peers(*inputs.peers, found);
+    }
+    if (inputs.disk) {
+        look_at_disk(*inputs.disk, found);
+    }
+    if (inputs.leaves.ca_validity) {
+        look_at_ca(*inputs.leaves.ca_validity, found);
+    }
+    if (const auto lost = inputs.within_a_minute.lines_dropped; lost != 0) {
+        found.push_back(count_of_things(lost, "line was", "lines were") +
+                        " dropped by the logs in the last minute: what reads them is too slow.");
+    }
+    return found;
+}
+
+std::string in_sentences(const summary& of) {
+    auto text = "In " + time_in_words(of.uptime) + " it answered " +
+                count_of_things(of.requests, "request", "requests");
+    if (of.requests == 0) {
+        return "It has served for " + time_in_words(of.uptime) +
+               ", and nothing that could be stored has been asked for yet.";
+    }
+    text += ", " + percent(of.hit_ratio) +
+            " of them from what is stored here: " + bytes_in_words(of.bytes_spared) +
+            " that no origin had to send again.";
+    if (of.sibling_hits != 0) {
+        text += " Siblings answered " + grouped(of.sibling_hits) + " more (" +
+                bytes_in_words(of.sibling_bytes) + ").";
+    }
+    if (of.writes_spared != 0) {
+        text += " Admission kept " + count_of_things(of.writes_spared, "object", "objects") + " (" +
+                bytes_in_words(of.written_bytes_spared) + ") " +
+                (of.on_disk ? "off the disk" : "out of the store") + ", which lost " +
+                count_of_things(of.hits_lost, "hit", "hits") + ".";
+    }
+    return text;
+}
+
+std::string headline_of(const summary& of) {
+    if (of.not_well.empty()) {
+        return "All is well.";
+    }
+    return of.not_well.size() == 1 ? "One thing is not well."
+                                   : grouped(of.not_well.size()) + " things are not well.";
+}
+
+std::array<large_figure, 4> figures_of(const summary& of) {
+    large_figure hits{"Answered from the store", percent(of.hit_ratio), "", "spared"};
+    if (of.requests == 0) {
+        hits = {hits.label, "–", "of no requests yet", "nothing"};
+    } else {
+        hits.more = "of " + count_of_things(of.requests, "request", "requests") +
+                    (of.byte_hit_ratio ? "; " + percent(of.byte_hit_ratio) + " of the bytes" : "");
+    }
+
+    large_figure bytes{"Spared the origins", bytes_in_words(of.bytes_spared), "", "spared"};
+    if (of.hits == 0 && of.sibling_hits == 0 && of.shared_fetches == 0) {
+        bytes = {bytes.label, "–", "nothing yet", "nothing"};
+    } else {
+        bytes.more = "in " + count_of_things(of.hits, "answer", "answers");
+        if (of.sibling_hits != 0) {
+            bytes.more += "; siblings gave " + bytes_in_words(of.sibling_bytes) + " more";
+        }
+        if (of.shared_fetches != 0) {
+            bytes.more += "; shared fetches " + bytes_in_words(of.shared_fetch_bytes);
+        }
+    }
+
+    large_figure writes{of.on_disk ? "Writes spared the disk" : "Kept out of the store",
+                        grouped(of.writes_spared),
+                        bytes_in_words(of.written_bytes_spared) + " of what was asked for once",
+                        "spared"};
+    if (of.writes_spared == 0) {
+        writes = {writes.label, "–", "nothing yet", "nothing"};
+    }
+
+    large_figure costs{"What it costs",
+                       count_of_things(of.hits_lost, "hit", "hits"),
+                       "lost to admission; " + bytes_in_words(of.resident_bytes) + " of memory",
+                       "costs"};
+    if (of.on_disk) {
+        costs.more += ", " + bytes_in_words(of.disk_bytes) + " of disk";
+    }
+    // The start's own share would make a great figure of a few requests.
+    if (of.requests >= 100 && of.cpu_seconds_per_1000_requests) {
+        costs.more += ", " + with_digits(*of.cpu_seconds_per_1000_requests, 2) +
+                      " s of CPU per 1,000 requests";
+    }
+    return {hits, bytes, writes, costs};
+}
+
+nlohmann::ordered_json figures_json(const summary& of) {
+    auto all = nlohmann::ordered_json::array();
+    for (const auto& one : of.figures) {
+        all.push_back(
+            {{"label", one.label}, {"value", one.value}, {"more", one.more}, {"kind", one.kind}});
+    }
+    return all;
+}
+
+nlohmann::ordered_json known_or_null(std::optional<double> value) {
+    return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
+}
+
+nlohmann::ordered_json siblings_in_short(const peer::peer_report& peers) {
+    auto all = nlohmann::ordered_json::object();
+    for (const auto& one : peers.siblings) {
+        const auto hits = one.benefit.ended[static_cast<std::size_t>(peer::asking_end::true_hit)];
+        all[one.digest.name] = {
+            {"state", to_string(one.digest.digest.state)},
+            {"asked", one.benefit.asked()},
+            {"hits", hits},
+            {"bytes", one.benefit.bytes},
+            {"seconds_saved", (one.benefit.saved_ms - one.benefit.lost_ms) / 1000}};
+    }
+    return all;
+}
+
+}  // namespace
+
+std::string grouped(std::uint64_t number) {
+    auto digits = std::to_string(number);
+    for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3) {
+        digits.insert(static_cast<std::size_t>(at), ",");
+    }
+    return digits;
+}
+
+std::string bytes_in_words(std::uint64_t bytes) {
+    constexpr std::array<std::string_view, 6> units{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    if (bytes < 1024) {
+        return count_of_things(bytes, "byte", "bytes");
+    }
+    auto value = static_cast<double>(bytes) / 1024;
+    std::size_t unit = 0;
+    while (value >= 1023.5 && unit + 1 < units.size()) {
+        value /= 1024;
+        ++unit;
+    }
+    return with_digits(value, value < 9.95 ? 1 : 0).append(" ").append(units[unit]);
+}
+
+std::string time_in_words(std::chrono::seconds time) {
+    const auto seconds = static_cast<std::uint64_t>(std::max<std::int64_t>(time.count(), 0));
+    if (seconds >= 2 * 86'400) {
+        return count_of_things(seconds / 86'400, "day", "days");
+    }
+    if (seconds >= 2 * 3'600) {
+        return count_of_things(seconds / 3'600, "hour", "hours");
+    }
+    if (seconds >= 2 * 60) {
+        return count_of_things(seconds / 60, "minute", "minutes");
+    }
+    return count_of_things(seconds, "second", "seconds");
+}
+
+std::string percent(std::optional<double> share) {
+    if (!share) {
+        return "none yet";
+    }
+    const auto value = *share * 100;
+    return with_digits(value, value > 0 && value < 9.95 ? 1 : 0) + " %";
+}
+
+std::string utc(wall_time at) {
+    const auto whole = std::chrono::floor<std::chrono::seconds>(at);
+    const auto day = std::chrono::floor<std::chrono::days>(whole);
+    const std::chrono::year_month_day date{day};
+    const std::chrono::hh_mm_ss time{whole - day};
+    std::array<char, 40> text{};
+    const auto size = std::snprintf(text.data(),
+                                    text.size(),
+                                    "%04d-%02u-%02uT%02d:%02d:%02dZ",
+                                    static_cast<int>(date.year()),
+                                    static_cast<unsigned>(date.month()),
+                                    static_cast<unsigned>(date.day()),
+                                    static_cast<int>(time.hours().count()),
+                                    static_cast<int>(time.minutes().count()),
+                                    static_cast<int>(time.seconds().count()));
+    return {text.data(), static_cast<std::size_t>(std::clamp(size, 0, 39))};
+}
+
+summary make_summary(const stats_inputs& in) {
+    summary out;
+    out.uptime = std::chrono::floor<std::chrono::seconds>(in.uptime);
+    out.since = in.at - std::chrono::floor<std::chrono::milliseconds>(in.uptime);
+    out.requests = answered_requests(in.counts);
+    out.hit_ratio = in.since_start.hit_ratio();
+    out.byte_hit_ratio = in.since_start.byte_hit_ratio();
+    out.hits = hits(in.counts);
+    out.bytes_spared = in.counts.body_bytes_from_store;
+    if (in.peers) {
+        out.sibling_hits = in.counts.requests[static_cast<std::size_t>(outcome::sibling)];
+        for (const auto& one : in.peers->siblings) {
+            out.sibling_bytes += one.benefit.bytes;
+        }
+    }
+    out.shared_fetches = in.counts.requests[static_cast<std::size_t>(outcome::collapsed)];
+    out.shared_fetch_bytes = in.counts.body_bytes_from_collapsing;
+    for (const auto& cells : in.counts.admission_by_policy) {
+        out.writes_spared += cells.refused;
+        out.written_bytes_spared += cells.bytes_refused;
+    }
+    out.on_disk = in.disk.has_value();
+    out.resident_bytes = in.process.resident_bytes;
+    out.disk_bytes = in.disk ? in.disk->bytes : 0;
+    if (out.requests != 0) {
+        out.cpu_seconds_per_1000_requests = in.process.cpu_seconds * 1000 /
+                                            static_cast<double>(out.requests);
+    }
+    out.hits_lost = in.counts.admission_hits_lost;
+    out.hit_bytes_lost = in.counts.admission_hit_bytes_lost;
+    out.not_well = look_for_trouble(in);
+    out.headline = headline_of(out);
+    out.text = in_sentences(out);
+    out.figures = figures_of(out);
+    return out;
+}
+
+nlohmann::ordered_json summary_json(const stats_inputs& inputs) {
+    const auto in_short = make_summary(inputs);
+    nlohmann::ordered_json out;
+    out["well"] = in_short.not_well.empty();
+    out["headline"] = in_short.headline;
+    out["not_well"] = in_short.not_well;
+    out["text"] = in_short.text;
+    out["figures"] = figures_json(in_short);
+    out["since"] = utc(in_short.since);
+    out["requests"] = in_short.requests;
+    out["hit_ratio"] = known_or_null(in_short.hit_ratio);
+    out["byte_hit_ratio"] = known_or_null(in_short.byte_hit_ratio);
+    out["spared"] = {{"requests", in_short.hits},
+                     {"bytes", in_short.bytes_spared},
+                     {"requests_by_siblings", in_short.sibling_hits},
+                     {"bytes_by_siblings", in_short.sibling_bytes},
+                     {"requests_by_shared_fetches", in_short.shared_fetches},
+                     {"bytes_by_shared_fetches", in_short.shared_fetch_bytes}};
+    out["writes_spared"] = {{"objects", in_short.writes_spared},
+                            {"bytes", in_short.written_bytes_spared},
+                            {"of", in_short.on_disk ? "disk" : "memory"}};
+    out["costs"] = {
+        {"resident_bytes", in_short.resident_bytes},
+        {"cpu_seconds_per_1000_requests", known_or_null(in_short.cpu_seconds_per_1000_requests)},
+        {"disk_bytes", in_short.disk_bytes},
+        {"hits_lost", in_short.hits_lost},
+        {"hit_bytes_lost", in_short.hit_bytes_lost}};
+    out["siblings"] = inputs.peers ? siblings_in_short(*inputs.peers)
+                                   : nlohmann::ordered_json::object();
+    return out;
+}
+
+}  // namespace reprise::proxy::admin

@@ -1,0 +1,133 @@
+#include "proxy/admin/history.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+using namespace reprise::proxy;
+using namespace reprise::proxy::admin;
+using std::chrono::seconds;
+
+namespace {
+
+const steady_time begun_at{seconds{1'000'000}};
+
+tally requests(std::uint64_t many) {
+    return {.requests = many, .hits = many / 2};
+}
+
+}  // namespace
+
+TEST_SUITE("admin/history") {
+
+    TEST_CASE("at the start there is one sample, of no time and nothing in it") {
+        const history kept{begun_at};
+        const auto hour = kept.last_hour(begun_at, {});
+        REQUIRE(hour.size() == 1);
+        CHECK(hour[0].span == seconds{0});
+        CHECK(hour[0].happened == tally{});
+        CHECK(kept.last_day(begun_at, {}).size() == 1);
+    }
+
+    TEST_CASE("what happened lies between its two readings, and what is new in the last sample") {
+        history kept{begun_at};
+        kept.tick(begun_at + seconds{9}, requests(7));  // too early: it counts with what follows
+        kept.tick(begun_at + seconds{10}, requests(10));
+        kept.tick(begun_at + seconds{20}, requests(16));
+        const auto hour = kept.last_hour(begun_at + seconds{23}, requests(20));
+        REQUIRE(hour.size() == 3);
+        CHECK(hour[0].happened.requests == 10);
+        CHECK(hour[1].happened.requests == 6);
+        CHECK(hour[1].happened.hits == 3);
+        CHECK(hour[1].until == begun_at + seconds{20});
+        CHECK(hour[1].span == seconds{10});
+        CHECK(hour[2].happened.requests == 4);
+        CHECK(hour[2].span == seconds{3});
+    }
+
+    TEST_CASE(
+        "the hour has 360 samples and the day 288, however long it runs; none is lost between") {
+        history kept{begun_at};
+        std::uint64_t many = 0;
+        auto now = begun_at;
+        for (int second = 0; second < 100'000; ++second) {
+            now += seconds{1};
+            kept.tick(now, requests(++many));
+        }
+        const auto hour = kept.last_hour(now, requests(many));
+        const auto day = kept.last_day(now, requests(many));
+        CHECK(hour.size() == 361);  // with the one that is under way
+        CHECK(day.size() == 289);
+        for (const auto* samples : {&hour, &day}) {
+            auto end = samples->front().until - samples->front().span;
+            std::uint64_t sum = 0;
+            for (const auto& one : *samples) {
+                CHECK(one.until - one.span == end);
+                end = one.until;
+                sum += one.happened.requests;
+            }
+            CHECK(end == now);
+            const auto covered = now - (samples->front().until - samples->front().span);
+            CHECK(sum == static_cast<std::uint64_t>(covered / seconds{1}));
+        }
+    }
+
+    TEST_CASE("ticks that come late make a longer sample, not a wrong one") {
+        history kept{begun_at};
+        kept.tick(begun_at + seconds{500}, requests(50));
+        const auto hour = kept.last_hour(begun_at + seconds{500}, requests(50));
+        REQUIRE(hour.size() == 2);
+        CHECK(hour[0].span == seconds{500});
+        CHECK(hour[0].happened.requests == 50);
+    }
+
+    TEST_CASE("within a span counts what came since, and one step more at most") {
+        history kept{begun_at};
+        auto now = begun_at;
+        for (std::uint64_t second = 1; second <= 1000; ++second) {
+            now += seconds{1};
+            kept.tick(now, requests(second));
+        }
+        const auto minute = kept.within(seconds{60}, now, requests(1000)).requests;
+        CHECK(minute >= 60);
+        CHECK(minute <= 70);
+        CHECK(kept.within(std::chrono::hours{1}, now, requests(1000)).requests == 1000);
+    }
+
+    TEST_CASE("a tally tells what an origin did from what its asker did") {
+        totals counts;
+        const auto fail = [&](failure_code code) {
+            ++counts.failures[static_cast<std::size_t>(code)];
+        };
+        fail(failure_code::dns_not_found);
+        fail(failure_code::destination_refused);
+        fail(failure_code::bad_request);
+        CHECK(tally_of(counts, 0).origin_failures() == 0);
+        fail(failure_code::dns_timeout);
+        fail(failure_code::connect_refused);
+        fail(failure_code::tls_certificate);
+        fail(failure_code::response_cut_short);
+        const auto sum = tally_of(counts, 3);
+        CHECK(sum.unresolved == 1);
+        CHECK(sum.unreached == 1);
+        CHECK(sum.untrusted == 1);
+        CHECK(sum.ill_answered == 1);
+        CHECK(sum.lines_dropped == 3);
+    }
+
+    TEST_CASE("/history has as many of each count as there are samples") {
+        history kept{begun_at};
+        kept.tick(begun_at + seconds{10}, requests(10));
+        const auto json = nlohmann::ordered_json::parse(
+            history_json(kept, begun_at + seconds{12}, requests(11)));
+        for (const auto* span : {"hour", "day"}) {
+            const auto& columns = json[span];
+            CHECK(columns.size() == 15);
+            for (const auto& column : columns) {
+                CHECK(column.size() == columns["seconds"].size());
+            }
+        }
+        CHECK(json["hour"]["requests"] == nlohmann::ordered_json({10, 1}));
+        CHECK(json["hour"]["ended_seconds_ago"] == nlohmann::ordered_json({2.0, 0.0}));
+    }
+
+}  // TEST_SUITE

@@ -1,0 +1,198 @@
+#include "proxy/admin/summary.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <string>
+
+using namespace reprise;
+using namespace reprise::proxy;
+using namespace reprise::proxy::admin;
+
+namespace {
+
+std::uint64_t& requests_of(stats_inputs& inputs, outcome how) {
+    return inputs.counts.requests[static_cast<std::size_t>(how)];
+}
+
+stats_inputs a_busy_day() {
+    stats_inputs inputs;
+    inputs.at = wall_time{std::chrono::sys_days{std::chrono::year{2026} / 11 / 24}} +
+                std::chrono::hours{22};
+    inputs.uptime = std::chrono::hours{3};
+    requests_of(inputs, outcome::hit) = 9'000;
+    requests_of(inputs, outcome::miss) = 3'000;
+    requests_of(inputs, outcome::collapsed) = 345;
+    requests_of(inputs, outcome::tunnel) = 1'000;
+    inputs.since_start = {
+        .requests = 12'345, .hits = 9'000, .body_bytes = 1000, .body_bytes_from_store = 480};
+    inputs.counts.body_bytes_from_store = std::uint64_t{4} << 30;
+    inputs.counts.admission_by_policy[0] = {
+        .admitted = 5, .refused = 2'000, .bytes_refused = 1 << 20};
+    inputs.counts.admission_hits_lost = 12;
+    inputs.process = {.cpu_seconds = 2.469, .resident_bytes = std::uint64_t{210} << 20};
+    return inputs;
+}
+
+// The only thing that is not well; empty: all is, or more than one isn't.
+std::string only_trouble(const stats_inputs& inputs) {
+    const auto found = make_summary(inputs).not_well;
+    return found.size() == 1 ? found.front() : std::string{};
+}
+
+bool says(const std::string& text, std::string_view part) {
+    return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_SUITE("admin/summary") {
+
+    TEST_CASE("numbers are as people write them") {
+        CHECK(grouped(0) == "0");
+        CHECK(grouped(999) == "999");
+        CHECK(grouped(1'000) == "1,000");
+        CHECK(grouped(1'234'567) == "1,234,567");
+        CHECK(bytes_in_words(1) == "1 byte");
+        CHECK(bytes_in_words(1'023) == "1,023 bytes");
+        CHECK(bytes_in_words(1'536) == "1.5 KiB");
+        CHECK(bytes_in_words((std::uint64_t{1} << 20) - 1) == "1.0 MiB");
+        CHECK(bytes_in_words(std::uint64_t{42} << 30) == "42 GiB");
+        CHECK(bytes_in_words(~std::uint64_t{0}) == "16 EiB");
+        CHECK(time_in_words(std::chrono::seconds{1}) == "1 second");
+        CHECK(time_in_words(std::chrono::seconds{119}) == "119 seconds");
+        CHECK(time_in_words(std::chrono::minutes{90}) == "90 minutes");
+        CHECK(time_in_words(std::chrono::hours{47}) == "47 hours");
+        CHECK(time_in_words(std::chrono::hours{50}) == "2 days");
+        CHECK(percent(0.0) == "0 %");
+        CHECK(percent(0.004) == "0.4 %");
+        CHECK(percent(0.61) == "61 %");
+        CHECK(percent(std::nullopt) == "none yet");
+        CHECK(utc(wall_time{}) == "1970-01-01T00:00:00Z");
+    }
+
+    TEST_CASE("the summary says since when, what is spared and what it costs") {
+        const auto of = make_summary(a_busy_day());
+        CHECK(of.headline == "All is well.");
+        CHECK(utc(of.since) == "2026-11-24T19:00:00Z");
+        CHECK(of.requests == 12'345);
+        CHECK(of.text ==
+              "In 3 hours it answered 12,345 requests, 73 % of them from what is stored here: 4.0 "
+              "GiB "
+              "that no origin had to send again. Admission kept 2,000 objects (1.0 MiB) out of the "
+              "store, which lost 12 hits.");
+        CHECK(of.cpu_seconds_per_1000_requests == doctest::Approx(0.2));
+        CHECK(of.figures[0].value == "73 %");
+        CHECK(of.figures[0].more == "of 12,345 requests; 48 % of the bytes");
+        CHECK(of.figures[1].value == "4.0 GiB");
+        CHECK(of.figures[2].value == "2,000");
+        CHECK(of.figures[3].value == "12 hits");
+        CHECK(says(of.figures[3].more, "210 MiB of memory"));
+        CHECK(says(of.figures[3].more, "0.20 s of CPU per 1,000 requests"));
+    }
+
+    TEST_CASE("before the first request it says so, and no figure pretends") {
+        stats_inputs inputs;
+        inputs.uptime = std::chrono::seconds{4};
+        const auto of = make_summary(inputs);
+        CHECK(says(of.text, "4 seconds"));
+        CHECK(says(of.text, "nothing"));
+        for (std::size_t i = 0; i < 3; ++i) {
+            CHECK(of.figures[i].kind == "nothing");
+        }
+        CHECK_FALSE(of.cpu_seconds_per_1000_requests.has_value());
+    }
+
+    TEST_CASE("what siblings gave stands apart from what the store did") {
+        auto inputs = a_busy_day();
+        inputs.peers.emplace().siblings.resize(1);
+        inputs.peers->siblings[0].digest.digest.state = peer::follow_state::current;
+        inputs.peers->siblings[0].benefit.bytes = 3 << 20;
+        requests_of(inputs, outcome::sibling) = 17;
+        const auto of = make_summary(inputs);
+        CHECK(of.bytes_spared == std::uint64_t{4} << 30);
+        CHECK(of.sibling_hits == 17);
+        CHECK(of.sibling_bytes == 3 << 20);
+        CHECK(says(of.text, "Siblings answered 17 more (3.0 MiB)."));
+        CHECK(of.not_well.empty());
+    }
+
+    TEST_CASE("each thing that is not well is a sentence that names it") {
+        auto inputs = a_busy_day();
+        REQUIRE(make_summary(inputs).not_well.empty());
+        SUBCASE("origins that failed just now, by how") {
+            inputs.within_a_minute = {.unreached = 7, .ill_answered = 1};
+            CHECK(
+                only_trouble(inputs) ==
+                "8 requests failed at the origin in the last minute: 7 for want of a connection, 1 "
+                "by a bad, broken or late answer.");
+        }
+        SUBCASE("a sibling whose digest can't be had") {
+            auto& one = inputs.peers.emplace().siblings.emplace_back();
+            one.digest.name = "north";
+            CHECK(make_summary(inputs).not_well.empty());  // not asked yet
+            one.digest.digest.trouble = peer::follow_trouble::unreachable;
+            CHECK(says(only_trouble(inputs), "Sibling north is lost"));
+            one.digest.digest.state = peer::follow_state::failing;
+            CHECK(says(only_trouble(inputs), "the one before is used meanwhile"));
+            one.digest.digest.state = peer::follow_state::outdated;
+            CHECK(says(only_trouble(inputs), "it is not asked"));
+            one.digest.digest.state = peer::follow_state::current;
+            CHECK(make_summary(inputs).not_well.empty());
+        }
+        SUBCASE("a parent that is down") {
+            inputs.peers.emplace().parents.push_back({.name = "gate", .url = "", .down = true});
+            CHECK(only_trouble(inputs) == "Parent gate does not answer.");
+        }
+        SUBCASE("a disk that is off, or not written to") {
+            auto& disk = inputs.disk.emplace();
+            CHECK(make_summary(inputs).not_well.empty());  // loading
+            disk.state = cache::disk::tier_state::off;
+            disk.trouble = "no such device";
+            CHECK(only_trouble(inputs) == "The store on disk is off: no such device.");
+            disk.state = cache::disk::tier_state::reading;
+            CHECK(says(only_trouble(inputs), "takes nothing new"));
+        }
+        SUBCASE("a CA that expires") {
+            inputs.leaves.ca_validity = 40.0 * 86'400;
+            CHECK(make_summary(inputs).not_well.empty());
+            inputs.leaves.ca_validity = 3.5 * 86'400;
+            CHECK(says(only_trouble(inputs), "expires in 3 days"));
+            inputs.leaves.ca_validity = -1;
+            CHECK(says(only_trouble(inputs), "has expired"));
+        }
+        SUBCASE("logs that can't be written as fast") {
+            inputs.within_a_minute.lines_dropped = 1;
+            CHECK(says(only_trouble(inputs), "1 line was dropped"));
+        }
+        SUBCASE("a drain") {
+            inputs.ready = readiness::draining;
+            CHECK(says(only_trouble(inputs), "stopping"));
+        }
+    }
+
+    TEST_CASE("several are counted in the headline") {
+        auto inputs = a_busy_day();
+        inputs.within_a_minute.unresolved = 1;
+        CHECK(make_summary(inputs).headline == "One thing is not well.");
+        inputs.ready = readiness::draining;
+        CHECK(make_summary(inputs).headline == "2 things are not well.");
+    }
+
+    TEST_CASE("/stats begins with the summary") {
+        auto inputs = a_busy_day();
+        inputs.within_a_minute.unreached = 1;
+        const auto stats = stats_json(inputs);
+        CHECK(stats.begin().key() == "summary");
+        const auto& summary = stats["summary"];
+        CHECK(summary.begin().key() == "well");
+        CHECK(summary["well"] == false);
+        CHECK(summary["not_well"].size() == 1);
+        CHECK(summary["since"] == "2026-11-24T19:00:00Z");
+        CHECK(summary["spared"]["bytes"] == std::uint64_t{4} << 30);
+        CHECK(summary["writes_spared"]["of"] == "memory");
+        CHECK(summary["costs"]["hits_lost"] == 12);
+        CHECK(summary["figures"].size() == 4);
+    }
+
+}  // TEST_SUITE
