@@ -182,7 +182,7 @@ std::array<large_figure, 4> figures_of(const summary& of) {
     large_figure costs{"What it costs",
                        count_of_things(of.hits_lost, "hit", "hits"),
                        "lost to admission; " + bytes_in_words(of.resident_bytes) + " of memory",
-                       "costs"};
+                       of.hits_lost == 0 ? "nothing" : "costs"};
     if (of.on_disk) {
         costs.more += ", " + bytes_in_words(of.disk_bytes) + " of disk";
     }

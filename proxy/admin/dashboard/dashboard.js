@@ -25,6 +25,7 @@
   function percent(share, most = 1) {
     if (!known(share)) return '–';
     const value = share * 100;
+    if (value > 0 && value < 0.5 * 10 ** -most) return `< ${10 ** -most} %`;
     return `${value.toFixed(value > 0 && value < 9.95 ? most : 0)} %`;
   }
 
@@ -35,6 +36,12 @@
     return `${seconds.toFixed(seconds < 9.95 ? 1 : 0)} s`;
   }
 
+  /// Of a power of ten.
+  const decade = (seconds) => {
+    const power = Math.round(Math.log10(seconds));
+    return power >= 0 ? `${10 ** power} s` : power >= -3 ? `${10 ** (power + 3)} ms` : `${10 ** (power + 6)} µs`;
+  };
+
   function time(seconds) {
     if (!known(seconds)) return '–';
     for (const [size, name] of [[86400, 'days'], [3600, 'hours'], [60, 'minutes']]) {
@@ -42,6 +49,8 @@
     }
     return seconds < 10 && seconds % 1 ? `${seconds.toFixed(1)} seconds` : `${number(Math.floor(seconds))} seconds`;
   }
+
+  const sentence = (text) => text && text[0].toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? '' : '.');
 
   const two = (value) => String(value).padStart(2, '0');
   const clock = (when, withSeconds) =>
@@ -130,7 +139,7 @@
     defaults.font.size = 12;
     defaults.interaction = { mode: 'index', intersect: false };
     Object.assign(defaults.plugins.legend, { align: 'start' });
-    Object.assign(defaults.plugins.legend.labels, { boxWidth: 10, boxHeight: 10, padding: 18 });
+    Object.assign(defaults.plugins.legend.labels, { boxWidth: 14, boxHeight: 8, padding: 18, usePointStyle: true });
     Object.assign(defaults.plugins.tooltip, {
       backgroundColor: colours.ink, titleColor: colours.card, bodyColor: colours.card, boxPadding: 4, padding: 10,
     });
@@ -140,14 +149,14 @@
     });
     const line = (label, colour, more) => ({
       label, data: [], borderColor: colour, backgroundColor: colour, borderWidth: 2, pointRadius: 0, pointHitRadius: 8,
-      tension: 0.25, cubicInterpolationMode: 'monotone', ...more,
+      pointStyle: 'line', cubicInterpolationMode: 'monotone', ...more,
     });
     charts.hits = new Chart(byId('hits-chart'), {
       type: 'line',
       data: { datasets: [
         line('Hit ratio', colours.spared, { order: 1 }),
         line('Byte hit ratio', colours.spared, { borderDash: [2, 4], order: 2 }),
-        line('Requests a second (right)', colours.bar, { yAxisID: 'rate', fill: true, borderWidth: 0, order: 3 }),
+        line('Requests a second (right)', colours.bar, { yAxisID: 'rate', fill: true, borderWidth: 0, pointStyle: 'rect', order: 3 }),
       ] },
       options: {
         scales: {
@@ -163,7 +172,8 @@
         } } },
       },
     });
-    const column = (label, colour) => ({ label, data: [], backgroundColor: colour, borderRadius: 2, maxBarThickness: 22 });
+    const column = (label, colour) => ({ label, data: [], backgroundColor: colour, borderRadius: 2,
+      maxBarThickness: 22, pointStyle: 'rect' });
     charts.admission = new Chart(byId('admission-chart'), {
       type: 'bar',
       data: { labels: [], datasets: [column('Kept out', colours['spared-soft']), column('Hits lost', colours.costs)] },
@@ -180,8 +190,7 @@
       options: {
         indexAxis: 'y',
         scales: {
-          x: { type: 'logarithmic', ticks: { maxRotation: 0, callback: (value) =>
-            (Math.abs(Math.log10(value) - Math.round(Math.log10(value))) < 1e-6 ? latency(value) : '') } },
+          x: { type: 'logarithmic', ticks: { maxRotation: 0, callback: (value) => decade(value) } },
           y: { grid: { display: false } },
         },
         plugins: { tooltip: { callbacks: { label: (item) => ` ${item.dataset.label}: ${latency(item.raw)}` } } },
@@ -267,7 +276,7 @@
       : `${number(asked)} requests in the last ${covered < lengths[span] * 0.99 ? time(covered) : unit}.` +
         (span === 'hour' ? ' Each point is of the minute before it.' : ' Each point is of five minutes.'));
 
-    const parts = buckets(of, span === 'hour' ? 300 : 3600);
+    const parts = buckets(of, span === 'day' ? 3600 : covered <= 900 ? 60 : 300);
     const when = parts.map((one) => clock(new Date(historyAt - one.from * 1000)));
     const share = (one, part, whole) => percent(one.of(whole) ? one.of(part) / one.of(whole) : null);
     table('hits-table', 'Hits over time', ['From', 'Requests', 'Hit ratio', 'Bytes', 'Byte hit ratio', 'Failed at origins'],
@@ -304,11 +313,11 @@
   function showAdmission(of) {
     const { admission, store, summary, disk } = of, filter = admission.filter;
     pairs('admission-pairs', [
-      ['Objects kept out', number(admission.ledger.objects), 'spared'],
-      ['Bytes kept out', bytes(admission.ledger.bytes), 'spared'],
-      [`Writes spared the ${summary.writes_spared.of}`, number(summary.writes_spared.objects), 'spared'],
-      ['Hits lost', number(admission.hits_lost), 'costs'],
-      ['Bytes of these', bytes(admission.hit_bytes_lost), 'costs'],
+      [summary.writes_spared.of === 'disk' ? 'Kept out: writes spared the disk' : 'Kept out',
+        `${number(admission.ledger.objects)} objects`, admission.ledger.objects ? 'spared' : ''],
+      ['Bytes of these', bytes(admission.ledger.bytes), admission.ledger.bytes ? 'spared' : ''],
+      ['Lost by that', `${number(admission.hits_lost)} hits`, admission.hits_lost ? 'costs' : ''],
+      ['Bytes of these', bytes(admission.hit_bytes_lost), admission.hits_lost ? 'costs' : ''],
       ['Objects let in', number(admission.admitted)],
       ['Remembered, about', `${number(filter.remembered)} objects`],
       ['For how long', filter.remembers_for_seconds > 0 ? time(filter.remembers_for_seconds) : '–'],
@@ -346,7 +355,7 @@
       ['Oldest', disk.segments ? `${time(disk.oldest_seconds)} old` : '–'],
       ['Found', `${number(disk.lookups.hit)} look-ups`],
       ['Written, of every kind', bytes(disk.written_bytes)],
-      ['Skipped, as too slow', number(disk.skipped), disk.skipped ? 'costs' : ''],
+      ['Not taken: too slow, or failing', number(disk.skipped), disk.skipped ? 'costs' : ''],
       ['Errors reading, writing', `${number(disk.read_errors)}, ${number(disk.write_errors)}`,
         disk.read_errors + disk.write_errors ? 'wrong' : ''],
     ]);
@@ -363,9 +372,9 @@
     // A logarithmic axis has no zero to begin at: a power of ten below all there is.
     const all = classes.flatMap(([name]) => [first[name].p50_seconds, first[name].p99_seconds]).filter((one) => one > 0);
     const scale = charts.latency.options.scales.x;
-    scale.min = all.length ? 10 ** (Math.floor(Math.log10(Math.min(...all)) + 1e-9) - (Math.log10(Math.min(...all)) % 1 === 0 ? 1 : 0)) : 1e-5;
-    scale.max = all.length ? 10 ** Math.ceil(Math.log10(Math.max(...all))) : 1;
-    if (scale.min >= scale.max) scale.max = scale.min * 10;
+    const [least, most] = all.length ? [Math.floor(Math.log10(Math.min(...all)) - 0.05), Math.ceil(Math.log10(Math.max(...all)))] : [-5, 0];
+    const decades = Array.from({ length: most - least + 1 }, (_, at) => ({ value: 10 ** (least + at) }));
+    Object.assign(scale, { min: 10 ** least, max: 10 ** most, afterBuildTicks: (axis) => { axis.ticks = decades; } });
     charts.latency.update('none');
   }
 
@@ -402,7 +411,7 @@
         return [name, { text: (states[state] || state) + (trouble !== 'none' ? ` (${trouble.replaceAll('_', ' ')})` : ''), kind: lost ? 'wrong' : '' },
           number(hits + asked['false-hit'] + asked.late + asked.failed),
           { text: number(hits), kind: hits ? 'spared' : '' }, number(asked['false-hit']), number(asked.late + asked.failed),
-          bytes(siblings.bytes[name]), { text: `${gain < 0 ? '−' : ''}${latency(Math.abs(gain))}`, kind: gain < 0 ? 'costs' : gain > 0 ? 'spared' : '' },
+          bytes(siblings.bytes[name]), { text: gain === 0 ? '–' : `${gain < 0 ? '−' : ''}${latency(Math.abs(gain))}`, kind: gain < 0 ? 'costs' : gain > 0 ? 'spared' : '' },
           hits ? latency(siblings.latency_p50_seconds[name]) : '–', hits ? latency(siblings.latency_p99_seconds[name]) : '–'];
       }));
     const up = Object.entries(parents.up || {});
@@ -412,7 +421,7 @@
   }
 
   function showWhatIf({ what_if: whatIf }) {
-    text('advice', whatIf.advice);
+    text('advice', sentence(whatIf.advice));
     const names = Object.keys(whatIf.hit_ratio || {});
     byId('what-if-box').hidden = byId('what-if-more').hidden = names.length === 0;
     if (names.length === 0) return;

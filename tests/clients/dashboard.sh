@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# The dashboard in headless Chromium, asked for at the admin address itself, while curl gives the proxy something to
+# do: the figures that curl made are on the page, the policy refuses nothing of it, and the console is silent.
+# shellcheck source=harness.sh
+. "$(dirname "$0")/harness.sh"
+needs chromium curl
+
+start_origin pages
+pages=127.0.0.1:$port
+origin_pid=$pid
+start_proxy ''
+
+# look OPTION...: the page as a browser has it after some of its own time, in $work/page; what its console said, in
+# $work/console. `virtual-time-budget` waits for the answers that it counts on, so that a slow machine sees the same.
+look() {
+    local profile
+    profile=$(mktemp -d "$work/profile.XXXXXX")
+    timeout -k 5 90 chromium --headless --no-sandbox --disable-gpu --no-first-run \
+        --disable-background-networking --disable-component-update --disable-sync \
+        --disable-dev-shm-usage --disable-extensions --no-proxy-server --user-data-dir="$profile" \
+        --enable-logging=stderr --v=0 --virtual-time-budget=5000 --dump-dom "$@" \
+        >"$work/page" 2>"$work/chromium.said" </dev/null
+    rm -rf "$profile"
+    grep -E ':CONSOLE[:(]' "$work/chromium.said" >"$work/console" || true
+}
+
+# shown ID: the text of that element, its inner elements' texts one after the other.
+shown() {
+    tr '\n' ' ' <"$work/page" | sed -n "s/.* id=\"$1\"[^>]*>\(.*\)/\1/p" |
+        sed -E 's/<\/(h1|ul|dl|ol|table|canvas|section)>.*//; s/<[^>]*>/ /g; s/  +/ /g'
+}
+
+state() {
+    sed -n 's/.*<body data-state="\([a-z]*\)".*/\1/p' "$work/page"
+}
+
+silent() {
+    check "$1: the console is silent" '' "$(<"$work/console")"
+}
+
+# So that silence means something: a page whose policy refuses what it names, which the console must tell.
+mkdir "$work/refusing"
+start_origin refusing --root "$work/refusing"
+printf '<!DOCTYPE html><meta http-equiv="Content-Security-Policy" content="default-src %s"><script>0</script>' \
+    "'none'" >"$work/refusing/index.html"
+look "http://127.0.0.1:$port/index.html"
+check_matches "what a policy refuses is told on the console" 'Content Security Policy' "$(<"$work/console")"
+
+look "http://$admin/"
+silent "just started"
+check "just started: it is well" well "$(state)"
+check_matches "just started: it says that nothing was asked for" 'nothing that could be stored' "$(shown text)"
+
+# Two hits of four for one URL, and twenty that are asked for once.
+ask() {
+    curl -sS --max-time 30 -x "http://$proxy" -o /dev/null "$@"
+}
+for _ in 1 2 3 4; do
+    ask "http://$pages/bytes/50000"
+done
+ask "http://$pages/bytes/[1001-1020]"
+look "http://$admin/"
+silent "under traffic"
+check "under traffic: it is well" well "$(state)"
+check_matches "under traffic: the hit ratio is shown" 'Answered from the store 8\.3 %' "$(shown figures)"
+check_matches "under traffic: what origins were spared is shown" 'Spared the origins 98 KiB' "$(shown figures)"
+check_matches "under traffic: what admission kept out is shown" '^ Kept out 21 objects' "$(shown admission-pairs)"
+check_matches "under traffic: latencies are shown" 'Hits 2 [0-9.]+ (µs|ms)' "$(shown latency-table)"
+check_matches "under traffic: the store is shown" 'Used [0-9.]+ KiB of 64 MiB' "$(shown memory-pairs)"
+check_matches "under traffic: the table behind the curves has them" ' 24 8\.3 % ' "$(shown hits-table)"
+check_matches "under traffic: it follows" '^As of [0-9:]{8}<' "$(sed -n 's/.*id="fresh">\(.*\)/\1/p' "$work/page")"
+check "under traffic: the charts are drawn" 4 "$(grep -oE '<canvas [^>]*style="[^"]*(height|width): [1-9]' "$work/page" | wc -l)"
+
+kill "$origin_pid"
+wait "$origin_pid" || true
+for name in a b c; do
+    curl -sS --max-time 30 -x "http://$proxy" -o /dev/null "http://$pages/$name"
+done
+look "http://$admin/"
+silent "origin down"
+check "origin down: it is not well" unwell "$(state)"
+check_matches "origin down: it says why" '3 requests failed at the origin' "$(shown troubles)"
+
+# Without a script: what the program puts in. (A Chromium that runs no scripts prints no page either.)
+curl -sS --max-time 30 "http://$admin/" >"$work/page"
+check_matches "without JavaScript: the figures are in the page" 'Hit ratio 8\.3 %' "$(shown plain-title)"
+check "without JavaScript: it says that it is not well" unwell "$(state)"
+stop_proxy
