@@ -89,7 +89,7 @@
       make('div', { kind }, make('dt', { text: name }), make('dd', { text: value }))));
   }
 
-  /// A cell is a text, or { text, kind, code, title }.
+  /// A head or a cell is a text, or { text, kind, code }.
   function table(id, caption, heads, rows) {
     const cell = (what) => {
       if (typeof what !== 'object') return make('td', { text: what });
@@ -98,7 +98,7 @@
     };
     put(byId(id), [heads, rows], () => rows.length === 0 ? [] : [
       make('caption', { kind: 'unseen', text: caption }),
-      make('thead', {}, make('tr', {}, ...heads.map((head) => make('th', { scope: 'col', text: head })))),
+      make('thead', {}, make('tr', {}, ...heads.map((head) => make('th', { scope: 'col', ...(typeof head === 'object' ? head : { text: head }) })))),
       make('tbody', {}, ...rows.map(([first, ...others]) => {
         const name = typeof first === 'object' ? first : { text: first };
         return make('tr', { kind: name.row }, make('th', { scope: 'row' },
@@ -125,6 +125,11 @@
     }
   }
 
+  // A legend says which line is dotted.
+  const legend = Chart.defaults.plugins.legend.labels, makeLabels = legend.generateLabels;
+  legend.generateLabels = (chart) => makeLabels(chart).map((label) =>
+    ({ ...label, lineDash: chart.data.datasets[label.datasetIndex].borderDash || [] }));
+
   const charts = {};
   function makeCharts() {
     for (const one of Object.values(charts)) one.destroy();
@@ -139,7 +144,7 @@
     defaults.font.size = 12;
     defaults.interaction = { mode: 'index', intersect: false };
     Object.assign(defaults.plugins.legend, { align: 'start' });
-    Object.assign(defaults.plugins.legend.labels, { boxWidth: 14, boxHeight: 8, padding: 18, usePointStyle: true });
+    Object.assign(defaults.plugins.legend.labels, { boxWidth: 18, boxHeight: 8, padding: 18, usePointStyle: true });
     Object.assign(defaults.plugins.tooltip, {
       backgroundColor: colours.ink, titleColor: colours.card, bodyColor: colours.card, boxPadding: 4, padding: 10,
     });
@@ -185,7 +190,7 @@
     charts.latency = new Chart(byId('latency-chart'), {
       type: 'bar',
       data: { labels: ['Hits', 'Misses', 'Passed'], datasets: [
-        column('p50', colours.spared), column('p90', colours['spared-soft']), column('p99', colours.costs),
+        column('p50', colours.spared), column('p90', colours['spared-soft']), column('p99', colours.soft),
       ] },
       options: {
         indexAxis: 'y',
@@ -238,21 +243,22 @@
     });
   }
 
-  /// Sums over `step` seconds: [{ ended (seconds ago), of(name) }], the oldest first.
+  /// Sums over `step` seconds that begin at round times: [{ from (a Date), of(name) }], the oldest first. A sample counts
+  /// where its middle lies.
   function buckets(of, step) {
+    const offset = new Date(historyAt).getTimezoneOffset() * 60;
+    const places = of.ended_seconds_ago.map((ago, at) =>
+      Math.floor((historyAt / 1000 - offset - ago - of.seconds[at] / 2) / step));
     const all = [];
-    let from = 0;
-    const ends = of.ended_seconds_ago;
-    for (let at = 0; at < ends.length; ++at) {
-      const next = ends[at + 1];
-      if (next === undefined || Math.floor(next / step) !== Math.floor(ends[at] / step)) {
-        const first = from, last = at + 1;
-        all.push({ from: ends[at] + sum(of.seconds, first, last), of: (name) => sum(of[name], first, last) });
-        from = last;
-      }
-    }
+    places.forEach((place, at) => {
+      if (at > 0 && place === places[at - 1]) return;
+      const end = places.lastIndexOf(place) + 1;
+      all.push({ from: new Date((place * step + offset) * 1000), of: (name) => sum(of[name], at, end) });
+    });
     return all;
   }
+
+  const isNarrow = () => byId('hits-chart').clientWidth < 500;
 
   function showHistory() {
     if (!history) return;
@@ -267,7 +273,7 @@
     const covered = Math.min(lengths[span], of.ended_seconds_ago[0] + of.seconds[0]);
     const from = -Math.max(covered, span === 'hour' ? 300 : 3600);
     const steps = [60, 300, 600, 900, 3600, 10800, 14400];
-    const narrow = byId('hits-chart').clientWidth < 500 ? 4 : 8;
+    const narrow = isNarrow() ? 5 : 8;
     const step = steps.find((one) => -from / one <= narrow) || 21600;
     Object.assign(hits.options.scales.x, { min: from, max: 0, afterBuildTicks: (axis) => { axis.ticks = roundTimes(from, step); } });
     hits.update('none');
@@ -277,7 +283,7 @@
         (span === 'hour' ? ' Each point is of the minute before it.' : ' Each point is of five minutes.'));
 
     const parts = buckets(of, span === 'day' ? 3600 : covered <= 900 ? 60 : 300);
-    const when = parts.map((one) => clock(new Date(historyAt - one.from * 1000)));
+    const when = parts.map((one) => clock(one.from));
     const share = (one, part, whole) => percent(one.of(whole) ? one.of(part) / one.of(whole) : null);
     table('hits-table', 'Hits over time', ['From', 'Requests', 'Hit ratio', 'Bytes', 'Byte hit ratio', 'Failed at origins'],
       parts.map((one, at) => [when[at], number(one.of('requests')), share(one, 'hits', 'requests'),
@@ -327,7 +333,7 @@
     ]);
   }
 
-  function showStore({ store, disk, process }) {
+  function showStore({ store, disk, process, admission, purges }) {
     bar('memory-bar', store.bytes, store.capacity_bytes,
       `${bytes(store.bytes)} of ${bytes(store.capacity_bytes)} are used`);
     pairs('memory-pairs', [
@@ -336,6 +342,9 @@
       ['On probation', number(store.probation.objects)],
       ['Evicted', `${number(store.evicted)} (${bytes(store.evicted_bytes)})`],
       ['Unused before eviction', known(store.eviction_age_seconds) ? time(store.eviction_age_seconds) : 'nothing evicted yet'],
+      ['Refreshed by a 304', number(store.refreshed)],
+      ['Dropped by purges', number(purges.responses)],
+      ["Admission's filter", bytes(admission.filter.memory_bytes)],
       ['The whole process', bytes(process.resident_bytes)],
     ]);
     if (disk.state === 'none') {
@@ -348,12 +357,12 @@
     const states = { loading: 'its index is loading', ready: 'ready', reading: 'takes nothing new: writing fails', off: 'off' };
     pairs('disk-pairs', [
       ['State', states[disk.state] || disk.state, wrong ? 'wrong' : ''],
-      ...(disk.trouble ? [['Why', disk.trouble, 'wrong']] : []),
+      ...(disk.trouble ? [['Why', disk.trouble, 'wrong long']] : []),
       ['Used', `${bytes(disk.bytes)} of ${bytes(disk.capacity_bytes)}`],
       ['Objects', number(disk.objects)],
       ['Evicted', `${number(disk.evicted)} (${bytes(disk.evicted_bytes)})`],
       ['Oldest', disk.segments ? `${time(disk.oldest_seconds)} old` : '–'],
-      ['Found', `${number(disk.lookups.hit)} look-ups`],
+      ['Found there', `${number(disk.lookups.hit)} of ${number(disk.lookups.hit + disk.lookups.miss)} look-ups`],
       ['Written, of every kind', bytes(disk.written_bytes)],
       ['Not taken: too slow, or failing', number(disk.skipped), disk.skipped ? 'costs' : ''],
       ['Errors reading, writing', `${number(disk.read_errors)}, ${number(disk.write_errors)}`,
@@ -363,7 +372,7 @@
 
   function showLatency({ latency: { first_byte: first, complete } }) {
     const classes = [['hit', 'Hits'], ['miss', 'Misses'], ['pass', 'Passed']];
-    table('latency-table', 'Time to the first byte, and to the last', ['', 'Requests', 'p50', 'p90', 'p99', 'p99, whole'],
+    table('latency-table', 'Time to the first byte, and to the last', ['Outcome', 'Requests', 'p50', 'p90', 'p99', 'p99, whole'],
       classes.map(([name, title]) => [title, number(first[name].count), latency(first[name].p50_seconds),
         latency(first[name].p90_seconds), latency(first[name].p99_seconds), latency(complete[name].p99_seconds)]));
     ['p50_seconds', 'p90_seconds', 'p99_seconds'].forEach((quantile, at) => {
@@ -403,12 +412,12 @@
   function showSiblings({ siblings, parents, digest, peering }) {
     const names = Object.keys(siblings.usable || {});
     const states = { never: 'not seen yet', current: 'well', failing: 'lost; last digest used', outdated: 'lost', itself: 'this instance itself' };
-    table('siblings-table', 'Siblings', ['Sibling', 'State', 'Asked', 'Hits', 'False', 'Late, failed', 'Bytes', 'Time saved', 'p50', 'p99'],
+    table('siblings-table', 'Siblings', ['Sibling', { text: 'State', kind: 'left' }, 'Asked', 'Hits', 'False', 'Late, failed', 'Bytes', 'Time saved', 'p50', 'p99'],
       names.map((name) => {
         const asked = siblings.asked[name], state = siblings.state[name], trouble = siblings.trouble[name];
         const lost = state === 'failing' || state === 'outdated' || (state === 'never' && trouble !== 'none');
         const gain = siblings.saved_seconds[name] - siblings.lost_seconds[name], hits = asked['true-hit'];
-        return [name, { text: (states[state] || state) + (trouble !== 'none' ? ` (${trouble.replaceAll('_', ' ')})` : ''), kind: lost ? 'wrong' : '' },
+        return [name, { text: (states[state] || state) + (trouble !== 'none' ? ` (${trouble.replaceAll('_', ' ')})` : ''), kind: lost ? 'left wrong' : 'left' },
           number(hits + asked['false-hit'] + asked.late + asked.failed),
           { text: number(hits), kind: hits ? 'spared' : '' }, number(asked['false-hit']), number(asked.late + asked.failed),
           bytes(siblings.bytes[name]), { text: gain === 0 ? '–' : `${gain < 0 ? '−' : ''}${latency(Math.abs(gain))}`, kind: gain < 0 ? 'costs' : gain > 0 ? 'spared' : '' },
@@ -428,7 +437,8 @@
     const isNow = (name) => name === whatIf.in_force;
     const chart = charts.whatIf;
     byId('what-if-box').style.height = `${names.length * 1.75 + 2.5}rem`;
-    chart.data.labels = names.map((name) => (isNow(name) ? `${name} (now)` : name));
+    chart.data.labels = names.map((name) => (isNow(name) ? `${name} (now)` : name))
+      .map((name) => (isNarrow() && name.includes(' with ') ? name.split(/ (?=with )/) : name));
     chart.data.datasets[0].data = names.map((name) => 100 * whatIf.hit_ratio[name]);
     chart.data.datasets[0].backgroundColor = names.map((name) => (isNow(name) ? colours.spared : colours['spared-soft'] + '66'));
     chart.update('none');
@@ -439,8 +449,8 @@
 
   function showTunnels({ tunnels: { advice } }) {
     const why = { off: 'nothing is opened yet', 'not-listed': 'not listed', port: 'another port', except: 'named in intercept.except' };
-    table('tunnels-table', 'Hosts whose tunnels move most bytes', ['Host', 'Bytes', 'Tunnels', 'Why', 'What would open them'],
-      advice.slice(0, 12).map((one) => [`${one.host}:${one.port}`, bytes(one.bytes), number(one.tunnels), why[one.why] || one.why,
+    table('tunnels-table', 'Hosts whose tunnels move most bytes', ['Host', 'Bytes', 'Tunnels', { text: 'Why', kind: 'left' }, { text: 'What would open them', kind: 'left' }],
+      advice.slice(0, 12).map((one) => [`${one.host}:${one.port}`, bytes(one.bytes), number(one.tunnels), { text: why[one.why] || one.why, kind: 'left' },
         one.line ? { text: one.line, kind: 'words', code: true } : { text: 'nothing would', kind: 'words' }]));
     text('tunnels-note', advice.length === 0 ? 'No tunnel has ended yet.'
       : 'Open only hosts that serve downloads which many share, never ones where people sign in.');
