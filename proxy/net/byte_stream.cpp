@@ -115,11 +115,11 @@ std::size_t byte_stream::try_read(asio::mutable_buffer into, error_code& error) 
 
 void byte_stream::wait_readable(read_wait& by, bool same_turn) {
     using mode = read_wait::mode;
-    if (tls_) [[unlikely]] {
-        by.start(socket_, tls_->must_wait() ? mode::asking : mode::at_once);
+    if (tls_ && !tls_->must_wait()) [[unlikely]] {
+        by.start_at_once();
         return;
     }
-    by.start(socket_, saw_all_ && same_turn ? mode::just_seen : mode::asking);
+    by.start(socket_, !tls_ && saw_all_ && same_turn ? mode::just_seen : mode::asking);
 }
 
 std::uint64_t byte_stream::not_acknowledged() noexcept {

@@ -24,14 +24,15 @@ read_wait::read_wait(asio::io_context& io, waiter& to)
 
 void read_wait::start(tcp_socket& of, mode how) {
     ec_ = error_code{};
-    if (how == mode::at_once) {
-        reactor_.post_immediate_completion(this, false);
-        return;
-    }
     just_seen_ = how == mode::just_seen;
     reactor_.start_op(
         reactor::read_op, of.native_handle(), registered::by(of), this, false, just_seen_);
     just_seen_ = false;
+}
+
+void read_wait::start_at_once() {
+    ec_ = error_code{};
+    reactor_.post_immediate_completion(this, false);
 }
 
 // Asked when an event has come; and by start(), of whatever came before.
@@ -53,13 +54,13 @@ void read_wait::end(void* loop,
 
 #else
 
-read_wait::read_wait(asio::io_context&, waiter& to) : to_{to} {}
+read_wait::read_wait(asio::io_context& io, waiter& to) : to_{to}, io_{io} {}
 
-void read_wait::start(tcp_socket& of, mode how) {
-    if (how == mode::at_once) {
-        asio::post(of.get_executor(), [this] { to_.on_readable({}); });
-        return;
-    }
+void read_wait::start_at_once() {
+    asio::post(io_, [this] { to_.on_readable({}); });
+}
+
+void read_wait::start(tcp_socket& of, mode) {
     of.async_wait(tcp_socket::wait_read, [this](const error_code& over) { to_.on_readable(over); });
 }
 

@@ -48,7 +48,6 @@ public:
     enum class mode : std::uint8_t {
         just_seen,  ///< in this turn of the loop a reading found all there was, and no end of it
         asking,     ///< nobody knows what there is
-        at_once,    ///< something is there already
     };
 
     read_wait(asio::io_context& io, waiter& to);
@@ -59,6 +58,9 @@ public:
     /// `of` may listen: then connections to be accepted are what it reads.
     /// @pre it does not wait already; nobody else waits to read from `of`
     void start(tcp_socket& of, mode how);
+    /// Something is there already: the waiter is told in its turn, behind all that is ready by now.
+    /// Neither cancelling nor closing a socket ends that. @pre it does not wait already
+    void start_at_once();
 
 private:
     waiter& to_;
@@ -71,6 +73,8 @@ private:
                     std::size_t bytes);
     reactor& reactor_;
     bool just_seen_ = false;
+#else
+    asio::io_context& io_;
 #endif
 };
 

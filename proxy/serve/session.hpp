@@ -68,9 +68,10 @@ private:
         return {w_, client_, connection_, space().memory, connection_.stream};
     }
 
-    // What comes next: bytes of the client, an answer that waits, or the connection's end, which may
-    // have to wait until the last answer has arrived.
-    enum class next : std::uint8_t { bytes, answer, linger, end };
+    // What comes next: bytes of the client, what it has pipelined when others have had their turn, an
+    // answer that waits, or the connection's end, which may have to wait until the last answer has
+    // arrived.
+    enum class next : std::uint8_t { bytes, turn, answer, linger, end };
     [[nodiscard]] next take_place();
     [[nodiscard]] next take_bytes(error_code over);
     [[nodiscard]] next take_requests();
@@ -100,6 +101,7 @@ private:
     bool idle_ = true;
     bool head_begun_ = false;
     bool same_turn_ = true;  // the client was read in this turn of the loop
+    bool awaits_turn_ = false;
 };
 
 /// Begins a session on `w`'s thread for a connection just accepted.
