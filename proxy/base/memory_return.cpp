@@ -9,32 +9,21 @@ namespace reprise::proxy {
 
 bool memory_return::is_due(const look& at, steady_time now) {
     const auto here = beside(at);
-    if (!begun_) {
-        note_done(at, now);
-        least_ = here;
-    }
-    most_here_ = std::max(most_here_, at.connections);
-    if (now - last_ < between) {
+    least_ = std::min(least_.value_or(here), here);
+    const auto worth = static_cast<std::int64_t>(std::max(worth_it, at.resident / 16));
+    if (here - *least_ < worth) {
+        more_since_.reset();
         return false;
     }
-    const bool grew = here >= left_ + std::max(worth_it, left_ / 8);
-    const bool left = most_here_ >= 256 && at.connections <= most_here_ / 2 &&
-                      here >= least_ + worth_it;
-    const bool still_large = here >= least_ + worth_it && now - last_ >= again_;
-    if (still_large && !grew && !left) {
-        again_ = std::min<std::chrono::minutes>(2 * again_, longest_wait);
-    } else if (grew || left) {
-        again_ = std::chrono::minutes{1};
+    if (!more_since_) {
+        more_since_ = now;
     }
-    return grew || left || still_large;
+    return now - *more_since_ >= lasts;
 }
 
-void memory_return::note_done(const look& after, steady_time now) {
-    begun_ = true;
-    left_ = beside(after);
-    least_ = std::min(least_, left_);
-    most_here_ = after.connections;
-    last_ = now;
+void memory_return::note_done(const look& after) noexcept {
+    least_ = beside(after);
+    more_since_.reset();
 }
 
 void give_memory_back() {

@@ -4,47 +4,43 @@
 // glibc keeps what is freed below something that is in use: after a peak (thousands of connections
 // at once, large bodies on their way, a store that was purged) the process would stay as large as
 // it was. malloc_trim gives it back, page by page, and holds the lock of the heap for as long: some
-// 0.15 ms per MiB that it gives. Loops that need a large block wait for it; hits need none. So it is
-// called where there is something to be given, and seldom.
+// 0.15 ms per MiB that it gives, and more where what is free lies scattered. Loops that need a large
+// block wait for it; hits need none. So it is called where there is something to be given, and
+// seldom. What there is, is known without asking the heap: what is resident, less what is in use.
 
 #include "proxy/base/clock.hpp"
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 
 namespace reprise::proxy {
 
 /// Threads: one. Cost: none.
 class memory_return {
 public:
-    /// What is known of the process without asking the heap.
     struct look {
-        std::uint64_t resident = 0;     ///< bytes
-        std::uint64_t stored = 0;       ///< bytes of it that the store says it holds
-        std::uint64_t connections = 0;  ///< of clients
+        std::uint64_t resident = 0;  ///< bytes that the process has of the machine
+        std::uint64_t in_use = 0;    ///< bytes of the heap that somebody has (heap_use.hpp)
     };
-    static constexpr std::uint64_t worth_it = 16u << 20;  ///< bytes
-    static constexpr std::chrono::seconds between{10};
-    static constexpr std::chrono::minutes longest_wait{16};
+    static constexpr std::uint64_t worth_it = 16u << 20;  ///< bytes; and a sixteenth of the process
+    static constexpr std::chrono::seconds lasts{20};
 
-    /// Something may be given back: more is resident beside the store, by `worth_it` and an eighth,
-    /// than after the last time, or half of the connections (of 256 or more) have gone since then.
-    /// And while more is resident than there was at the least, once in a while: a minute after the
-    /// last time, then two, up to `longest_wait`.
+    /// Something may be given back: for `lasts`, at each look, more has been resident beside what is
+    /// in use than at any look since the last time, by `worth_it` and a sixteenth of all. A peak
+    /// that is over is one, whoever took it; while it lasts it is in use.
     [[nodiscard]] bool is_due(const look& at, steady_time now);
     /// It was done, and this is left.
-    void note_done(const look& after, steady_time now);
+    void note_done(const look& after) noexcept;
 
 private:
-    [[nodiscard]] static std::uint64_t beside(const look& at) noexcept {
-        return at.resident - (at.stored < at.resident ? at.stored : at.resident);
+    // What else there is (the program, stacks, arrays that were never touched) is here too, with
+    // either sign, and the same at each look.
+    [[nodiscard]] static std::int64_t beside(const look& at) noexcept {
+        return static_cast<std::int64_t>(at.resident) - static_cast<std::int64_t>(at.in_use);
     }
-    bool begun_ = false;
-    std::uint64_t least_ = 0;      // beside the store, after any
-    std::uint64_t left_ = 0;       // after the last
-    std::uint64_t most_here_ = 0;  // connections, since the last
-    steady_time last_{};
-    std::chrono::minutes again_{1};
+    std::optional<std::int64_t> least_;  // beside what is in use, since the last; none: not begun
+    std::optional<steady_time> more_since_;
 };
 
 /// Gives back what it can. Any thread; cost as told above.

@@ -1,14 +1,15 @@
 #include "proxy/net/secret_memory.hpp"
 
+#include "proxy/base/heap_use.hpp"
+
 #include <algorithm>
 #include <cstddef>
-#include <cstdlib>
 #include <cstring>
 #include <malloc.h>
 #include <openssl/crypto.h>
 
-// OpenSSL's memory functions can be replaced once, for the whole process; what is added to malloc and
-// free is one look at a thread's own flag.
+// OpenSSL's memory functions can be replaced once, for the whole process; what they take is
+// counted like the program's own (base/heap_use), and beside that there is one look at a flag of the thread.
 
 namespace reprise::proxy::net {
 namespace {
@@ -19,21 +20,21 @@ constexpr std::size_t secure_heap_bytes = 256 << 10, secure_heap_least = 32;
 thread_local bool wipes = false;
 
 void* take(std::size_t size, const char*, int) {
-    return std::malloc(size);
+    return heap::take(size);
 }
 
 void give(void* memory, const char*, int) {
     if (wipes && memory != nullptr) {
         OPENSSL_cleanse(memory, ::malloc_usable_size(memory));
     }
-    std::free(memory);
+    heap::give(memory);
 }
 
 void* resize(void* memory, std::size_t size, const char* file, int line) {
     if (!wipes || memory == nullptr) {
-        return std::realloc(memory, size);
+        return heap::resize(memory, size);
     }
-    auto* const next = std::malloc(size);
+    auto* const next = heap::take(size);
     if (next != nullptr) {
         std::memcpy(next, memory, std::min(size, ::malloc_usable_size(memory)));
         give(memory, file, line);

@@ -1,6 +1,7 @@
 #include "proxy/server/server.hpp"
 
 #include "config/changes.hpp"
+#include "proxy/base/heap_use.hpp"
 #include "proxy/base/log.hpp"
 #include "proxy/base/seldom.hpp"
 #include "proxy/net/listening.hpp"
@@ -300,15 +301,13 @@ void server::return_memory(steady_time now) {
         return;
     }
     next_look_ = now + std::chrono::seconds{5};
-    const auto look = [this] {
-        return memory_return::look{.resident = resident_bytes(),
-                                   .stored = common_.store.memory().figures().bytes,
-                                   .connections = common_.counters.snapshot().client_open};
+    const auto look = [] {
+        return memory_return::look{.resident = resident_bytes(), .in_use = heap::in_use()};
     };
     if (const auto before = look(); memory_return_.is_due(before, now)) {
         give_memory_back();
         const auto after = look();
-        memory_return_.note_done(after, now);
+        memory_return_.note_done(after);
         if (after.resident < before.resident) {
             log::debug("memory given back: ", (before.resident - after.resident) >> 20, " MiB");
         }
