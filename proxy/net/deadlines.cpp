@@ -1,6 +1,9 @@
 #include "proxy/net/deadlines.hpp"
 
+#include "proxy/net/look.hpp"
+
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace reprise::proxy::net {
@@ -13,13 +16,16 @@ void deadline::expire_at(steady_time when) {
     when_ = when;
     expired_ = false;
     if (!armed_) {
-        all_.note(*this);
+        armed_ = true;
+        all_.note_armed();
     }
-    all_.earliest_ = std::min(all_.earliest_, when);
+    if (!all_.finds(*this)) {
+        all_.file(*this);
+    }
 }
 
 void deadline::clear() noexcept {
-    // It stays in the list until the next scan: the usual case is to be armed again soon.
+    // It stays in its list until that is looked at: the usual case is to be armed again soon.
     if (armed_) {
         armed_ = false;
         --all_.armed_count_;
@@ -52,10 +58,13 @@ deadlines::~deadlines() {
     stop();
     // An action may have armed another. Those that outlive us (in coroutines that the io_context
     // destroys after us) must find nothing to do.
-    while (!armed_.alone()) {
-        auto& left = static_cast<deadline&>(*armed_.next);
-        left.unlink();
-        left.armed_ = false;
+    for (auto& list : wheel_) {
+        due_.take_all(list);
+        while (!due_.alone()) {
+            auto& left = static_cast<deadline&>(*due_.next);
+            left.unlink();
+            left.armed_ = false;
+        }
     }
 }
 
@@ -66,12 +75,8 @@ void deadlines::stop() {
     tick(steady_time::max());
 }
 
-void deadlines::note(deadline& armed) {
-    armed.armed_ = true;
+void deadlines::note_armed() {
     ++armed_count_;
-    if (armed.alone()) {
-        armed.insert_before(armed_);
-    }
     if (!ticking_) {
         start_ticking();
     }
@@ -79,56 +84,94 @@ void deadlines::note(deadline& armed) {
 
 void deadlines::start_ticking() {
     ticking_ = true;
-    timer_.expires_after(stopped_ ? std::chrono::milliseconds{0} : tick_);
+    timer_.expires_after(stopped_ || !due_.alone() ? std::chrono::milliseconds{0} : tick_);
     timer_.async_wait([this](const error_code& error) {
         if (error) {
             return;  // cancelled by stop() or destruction: `this` may be gone
         }
         ticking_ = false;
-        tick(stopped_ ? steady_time::max() : steady_now());
+        const auto now = stopped_ ? steady_time::max() : steady_now();
+        gather(now);
+        act(now, most_events_a_look);
         if (armed_count_ > 0 && !ticking_) {
             start_ticking();
         }
     });
 }
 
-void deadlines::tick(steady_time now) {
-    if (now < earliest_) {
-        return;
+// The tick in which a time is; beyond the wheel, its last.
+deadlines::tick_number deadlines::tick_of(steady_time when) const noexcept {
+    const auto here = time_of(at_);
+    if (when <= here) {
+        return at_;
     }
-    // Those due move to a list of their own before the first action runs, since an action may arm,
-    // clear or destroy any of them, and each of these works on whatever list the deadline is in.
-    list_link due;
-    auto earliest = steady_time::max();
-    for (auto* link = armed_.next; link != &armed_;) {
-        auto& each = static_cast<deadline&>(*link);
-        link = link->next;
-        if (!each.armed_) {
+    const auto ahead = std::min<std::int64_t>((when - here) / tick_, ticks_ahead - 1);
+    return at_ + static_cast<tick_number>(ahead);
+}
+
+// Whether the deadline is looked at by the time that it has come.
+bool deadlines::finds(const deadline& one) const noexcept {
+    return one.filed_ >= at_ && time_of(one.filed_) <= one.when_;
+}
+
+void deadlines::file(deadline& one) noexcept {
+    one.unlink();
+    one.filed_ = tick_of(one.when_);
+    if (one.filed_ - at_ == ticks_ahead - 1) {
+        one.filed_ -= spread_++ %
+                      (ticks_ahead / 2);  // those that came at once are not looked at so
+    }
+    one.insert_before(list_of(one.filed_));
+}
+
+// Those due move to a list of their own before the first action runs, since an action may arm, clear
+// or destroy any of them, and each of these works on whatever list the deadline is in.
+void deadlines::gather(steady_time now) noexcept {
+    const auto from = at_;
+    const auto until = tick_of(now);
+    if (now > time_of(at_) && now != steady_time::max()) {  // which stop() says, and is no time
+        at_ += static_cast<tick_number>((now - time_of(at_)) / tick_);
+    }
+    for (auto tick = from; tick <= until; ++tick) {
+        list_link passed;
+        passed.take_all(list_of(tick));
+        while (!passed.alone()) {
+            auto& each = static_cast<deadline&>(*passed.next);
+            if (each.armed_ && each.when_ > now) {
+                file(each);
+                continue;
+            }
             each.unlink();
-        } else if (each.when_ <= now) {
-            each.unlink();
-            each.insert_before(due);
-        } else {
-            earliest = std::min(earliest, each.when_);
+            each.filed_ = 0;
+            if (each.armed_) {
+                each.insert_before(due_);
+            }
         }
     }
-    earliest_ = earliest;
+}
 
-    while (!due.alone()) {
-        auto& each = static_cast<deadline&>(*due.next);
+void deadlines::act(steady_time now, std::size_t most) {
+    for (std::size_t acted = 0; acted < most && !due_.alone();) {
+        auto& each = static_cast<deadline&>(*due_.next);
         each.unlink();
         if (!each.armed_) {
             continue;
         }
         if (each.when_ > now) {  // moved on by an action before its turn came
-            each.insert_before(armed_);
+            file(each);
             continue;
         }
+        ++acted;
         each.clear();
         each.expired_ = true;
         const auto action = each.on_expiry_;  // the deadline may die in it
         action();
     }
+}
+
+void deadlines::tick(steady_time now) {
+    gather(now);
+    act(now, std::numeric_limits<std::size_t>::max());
 }
 
 }  // namespace reprise::proxy::net

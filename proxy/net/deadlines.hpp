@@ -4,6 +4,12 @@
 // would be paid for on every one of them, for nothing. So a deadline is an intrusive list node, to
 // arm it is to write a time into it, and one timer per thread ticks and looks for those that
 // passed. The price is coarseness: a deadline is seen up to one tick late, never early.
+//
+// They lie in a wheel: a list for each tick of the next 51 seconds. One that is moved on, which is
+// what nearly all moves are, stays where it lies until that tick has come, and finds its new place
+// then: so a tick looks at what is due or was due, and at no idle connection that is neither (in one
+// list, 20,000 of them took 1.3 ms a tick, 4 at the most). One that is far away is looked at once or
+// twice a minute.
 
 #include "proxy/base/clock.hpp"
 #include "proxy/net/asio.hpp"
@@ -11,6 +17,7 @@
 
 #include <boost/asio/steady_timer.hpp>
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -23,8 +30,8 @@ class deadlines;
 /// One deadline: a member, or a local in a coroutine, of whoever waits.
 ///
 /// Threads   the one of its `deadlines`, for everything, construction and destruction included.
-/// Cost      expire_at: two stores and a comparison (the first one also enters a list); clear and
-///           destruction O(1).
+/// Cost      expire_at: three stores and two comparisons (the first one, and one to an earlier time,
+///           also enter a list); clear and destruction O(1).
 /// The action runs at most once for each expire_at, on the loop, never inside a call of ours. It
 /// may arm and destroy any deadline, this one included. It should *end* what waits (close the
 /// socket) rather than cancel it: between two operations there is nothing to cancel, and the second
@@ -64,6 +71,7 @@ private:
     steady_time when_{};
     bool armed_ = false;
     bool expired_ = false;
+    std::uint32_t filed_ = 0;   // the tick in whose list it lies; 0: in none of the wheel's
     std::uint64_t moved_ = 0;   // since the last push
     std::uint64_t enough_ = 1;  // to push again
     std::chrono::milliseconds push_by_{0};
@@ -72,7 +80,8 @@ private:
 /// All deadlines of one thread and the timer that ticks for them.
 ///
 /// The timer runs only while something is armed, so an idle process is not woken and run() returns.
-/// A tick looks at the list only when the earliest deadline it knows of has come: O(armed) then.
+/// Of many that are due at once as many act in a turn of the loop as it takes on of sockets
+/// (look.hpp): the others do so behind what is ready by then.
 class deadlines {
 public:
     explicit deadlines(asio::io_context& io,
@@ -86,7 +95,7 @@ public:
     void stop();
     [[nodiscard]] bool stopped() const noexcept { return stopped_; }
 
-    /// One tick as if it were `now`: runs the actions due. The timer calls it; tests may.
+    /// One tick as if it were `now`: runs all actions due. Tests may call it too.
     void tick(steady_time now);
 
     /// Deadlines armed now.
@@ -95,15 +104,32 @@ public:
 
 private:
     friend class deadline;
-    void note(deadline& armed);
+    using tick_number = std::uint32_t;  // of ticks since the beginning; 13 years of them
+    static constexpr tick_number ticks_ahead = 512;
+
+    void note_armed();
     void start_ticking();
+    [[nodiscard]] steady_time time_of(tick_number tick) const noexcept {
+        return begun_ + tick * tick_;
+    }
+    [[nodiscard]] tick_number tick_of(steady_time when) const noexcept;
+    [[nodiscard]] list_link& list_of(tick_number tick) noexcept {
+        return wheel_[tick % ticks_ahead];
+    }
+    [[nodiscard]] bool finds(const deadline& one) const noexcept;
+    void file(deadline& one) noexcept;
+    void gather(steady_time now) noexcept;
+    void act(steady_time now, std::size_t most);
 
     asio::io_context& io_;
     asio::steady_timer timer_;
     std::chrono::milliseconds tick_;
-    list_link armed_;  // the list's head; also holds those cleared since the last scan
+    steady_time begun_ = steady_now();
+    tick_number at_ = 1;  // what lies in the lists was filed for this tick or later ones
+    std::array<list_link, ticks_ahead> wheel_;  // they hold also what was cleared since
+    list_link due_;
+    tick_number spread_ = 0;
     std::size_t armed_count_ = 0;
-    steady_time earliest_ = steady_time::max();  // no armed deadline is earlier
     bool ticking_ = false;
     bool stopped_ = false;
 };

@@ -29,6 +29,14 @@ struct list_link {
         previous->next = this;
         place.previous = this;
     }
+
+    /// All that is in `other`'s list, this one being a head too. @pre alone()
+    void take_all(list_link& other) noexcept {
+        if (!other.alone()) {
+            insert_before(other);
+            other.unlink();
+        }
+    }
 };
 
 }  // namespace reprise::proxy::net

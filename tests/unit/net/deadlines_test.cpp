@@ -1,8 +1,14 @@
 #include "proxy/net/deadlines.hpp"
+#include "proxy/net/look.hpp"
 #include "tests/unit/net/loop.hpp"
 
+#include <boost/asio/post.hpp>
+
+#include <algorithm>
+#include <functional>
 #include <memory>
 #include <thread>
+#include <vector>
 
 using namespace reprise::proxy;
 using namespace reprise::proxy::net;
@@ -141,6 +147,57 @@ TEST_CASE("stop ends what is armed, even for ever, and what is armed later") {
     CHECK(acted == 2);
     loop.io.run_for(test_patience);
     CHECK(acted == 3);
+}
+
+TEST_CASE("of many that are due at once a few act before the loop does something else") {
+    test_loop loop;
+    constexpr unsigned many = 200;
+    unsigned acted = 0, longest = 0, before = 0;
+    std::vector<std::unique_ptr<deadline>> all;
+    const auto when = steady_now();
+    for (unsigned i = 0; i < many; ++i) {
+        all.push_back(std::make_unique<deadline>(loop.timer, [&] { ++acted; }));
+        all.back()->expire_at(when);
+    }
+    std::function<void()> other = [&] {
+        longest = std::max(longest, acted - before);
+        before = acted;
+        if (acted < many) {
+            asio::post(loop.io, other);
+        }
+    };
+    asio::post(loop.io, other);
+    loop.run_until([&] { return before == many; });
+    CHECK(acted == many);
+    CHECK(longest <= most_events_a_look);
+}
+
+TEST_CASE("what is cleared, moved on or destroyed while it waits for its turn does not act") {
+    test_loop loop;
+    constexpr unsigned many = 100;
+    unsigned acted = 0;
+    std::vector<std::unique_ptr<deadline>> all;
+    const auto when = steady_now();
+    for (unsigned i = 0; i < many; ++i) {
+        all.push_back(std::make_unique<deadline>(loop.timer, [&] { ++acted; }));
+        all.back()->expire_at(when);
+    }
+    loop.run_until([&] { return acted > 0; });
+    const auto by_then = acted;
+    REQUIRE(by_then < many / 2);
+    for (unsigned i = 0; i < many; ++i) {
+        if (i % 3 == 0) {
+            all[i]->clear();
+        } else if (i % 3 == 1) {
+            all[i]->expire_after(1h);
+        } else {
+            all[i].reset();
+        }
+    }
+    loop.run_for(50ms);
+    CHECK(acted == by_then);
+    loop.timer.tick(steady_now() + 2h);
+    CHECK(acted == by_then + many / 3);
 }
 
 TEST_CASE("a deadline may outlive its thread's deadlines") {
