@@ -1,6 +1,7 @@
 #include "proxy/serve/session.hpp"
 
 #include "proxy/base/log.hpp"
+#include "proxy/base/recycled.hpp"
 #include "proxy/base/seldom.hpp"
 #include "proxy/net/access.hpp"
 #include "proxy/net/tls.hpp"
@@ -65,13 +66,20 @@ session::session(thread::worker& w,
     client_.at = net::canonical(client.address());
     client_.address = client_.ip().to_string();
     client_.port = client.port();
-    place_ = w.connections.insert(w.connections.end(), this);  // nothing throws after this
+    insert_before(w.connections);  // nothing throws after this
     w.counts.client_open.add();
 }
 
 session::~session() {
-    w_.connections.erase(place_);
     w_.counts.client_open.subtract();
+}
+
+void* session::operator new(std::size_t /*size*/) {
+    return recycled<session>{}.allocate(1);
+}
+
+void session::operator delete(void* memory) noexcept {
+    recycled<session>{}.deallocate(static_cast<session*>(memory), 1);
 }
 
 void session::end_if_idle() {

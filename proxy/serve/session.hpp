@@ -10,7 +10,6 @@
 #include "proxy/thread/worker.hpp"
 
 #include <exception>
-#include <list>
 #include <memory>
 
 namespace reprise::proxy::serve {
@@ -36,7 +35,7 @@ private:
 /// Lives on its worker's thread, listed in worker::connections, until the connection has ended;
 /// then it destroys itself. Between two requests it is all that a plain connection has: it waits in
 /// memory of its own, no coroutine does. One runs while an answer has to wait for something, and at
-/// the connection's end.
+/// the connection's end. Its memory is there for the next connection (recycled.hpp).
 class session final : public thread::client_connection, private net::read_wait::waiter {
 public:
     /// Begins one. The connection's errors are its own; what can't be begun is closed.
@@ -59,6 +58,8 @@ private:
             const tcp::endpoint& client,
             connection_slot place);
     ~session();
+    static void* operator new(std::size_t size);
+    static void operator delete(void* memory) noexcept;
 
     enum class head_state : std::uint8_t { whole, need_more, refused, end };
     [[nodiscard]] head_state look_for_head();
@@ -93,7 +94,6 @@ private:
     http1_connection connection_;
     client_identity client_;
     exchange_space_ptr space_;  // null while nothing is asked
-    std::list<thread::client_connection*>::iterator place_;
     connection_slot place_among_clients_;
     net::read_wait for_bytes_;
     std::size_t resume_ = 0;

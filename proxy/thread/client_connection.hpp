@@ -2,10 +2,12 @@
 // A client's connection as its worker sees it: all that draining, aborting and looking for clients
 // that left need. What speaks with the client lies above (serve/); a worker only lists connections.
 
+#include "proxy/net/list_link.hpp"
+
 namespace reprise::proxy::thread {
 
 /// Threads: its worker's alone.
-class client_connection {
+class client_connection : public net::list_link {  // in worker::connections
 public:
     /// Ends it if it is between two requests.
     virtual void end_if_idle() = 0;

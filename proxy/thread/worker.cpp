@@ -150,26 +150,27 @@ bool worker::speaks_for_many(const net::address_bytes& client) const {
            (peers && peers->book->is_peer(net::to_address(client)));
 }
 
-void worker::drain() {
-    // Ending one may unlist it, later: the loop itself changes nothing.
-    for (auto* one : connections) {
-        one->end_if_idle();
+// Ending one may unlist it, later: within the loop nothing changes.
+template <class Action>
+void worker::with_each_client(Action act) {
+    for (auto* at = connections.next; at != &connections; at = at->next) {
+        act(static_cast<client_connection&>(*at));
     }
 }
 
+void worker::drain() {
+    with_each_client([](client_connection& one) { one.end_if_idle(); });
+}
+
 void worker::abort() {
-    for (auto* one : connections) {
-        one->abort();
-    }
+    with_each_client([](client_connection& one) { one.abort(); });
     timer.stop();
     names.stop();
     origins.stop();
 }
 
 void worker::watch_clients() {
-    for (auto* one : connections) {
-        one->look_at_client();
-    }
+    with_each_client([](client_connection& one) { one.look_at_client(); });
     if (watched > 0 && !timer.stopped()) {
         watch.expire_after(std::chrono::milliseconds{250});
     }

@@ -14,6 +14,7 @@
 #include "proxy/cache/uncacheable.hpp"
 #include "proxy/net/address.hpp"
 #include "proxy/net/deadlines.hpp"
+#include "proxy/net/list_link.hpp"
 #include "proxy/net/origin_pool.hpp"
 #include "proxy/net/refusals.hpp"
 #include "proxy/net/resolver.hpp"
@@ -23,7 +24,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -122,12 +122,14 @@ struct worker {
     net::deadlines timer;
     net::resolver names;
     net::origin_pool origins;
-    std::optional<worker_peers> peers;          ///< none: there are no peers
-    std::list<client_connection*> connections;  ///< of clients
+    std::optional<worker_peers> peers;  ///< none: there are no peers
+    net::list_link connections;         ///< of clients: client_connections, which enter and leave
     unsigned watched = 0;  ///< sessions that wait now; the watch runs while there are any
     net::deadline watch;
 
 private:
+    template <class Action>
+    void with_each_client(Action act);
     void disown(const net::origin_address& origin, std::span<const std::string> kept, bool anew);
     std::uint64_t request_id_;
 };

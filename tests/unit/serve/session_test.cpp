@@ -1,3 +1,4 @@
+#include "proxy/base/sanitized.hpp"
 #include "proxy/serve/session.hpp"
 #include "tests/unit/net/loop.hpp"
 #include "tests/unit/serve/exchanges.hpp"
@@ -16,7 +17,7 @@ struct served {
     ~served() {
         on.at.w.abort();
         on.settle();
-        CHECK(on.at.w.connections.empty());
+        CHECK(on.at.w.connections.alone());
     }
     static net::tcp_acceptor listen(asio::io_context& io) {
         auto made = net::listen_on_loopback(io);
@@ -185,7 +186,52 @@ TEST_CASE("a connection that is closed while it waits for its turn answers nothi
     by.on.at.w.abort();
     by.on.settle();
     CHECK(by.hits() == before);
-    CHECK(by.on.at.w.connections.empty());
+    CHECK(by.on.at.w.connections.alone());
+}
+
+TEST_CASE(
+    "a connection has the memory of one that has ended, whatever the heap was asked for since") {
+    served by;
+    const auto in_list = [&] { return by.on.at.w.connections.next; };
+    auto first = by.connects();
+    by.accepts(first);
+    const auto* const place = in_list();
+    first.theirs.close();
+    by.on.settle();
+    REQUIRE(by.on.at.w.connections.alone());
+    std::vector<std::unique_ptr<char[]>> takers;  // of whatever a session's size the heap has free
+    for (std::size_t size = 256; size < 1'024; size += 16) {
+        takers.push_back(std::make_unique<char[]>(size));
+    }
+    auto second = by.connects();
+    by.accepts(second);
+    CHECK((in_list() == place) == !heap_is_watched);
+}
+
+TEST_CASE("each connection is told of a drain, and leaves the list at its end alone") {
+    served by;
+    auto idle = by.connects(), busy = by.connects(), last = by.connects();
+    for (auto* one : {&idle, &busy, &last}) {
+        by.accepts(*one);
+    }
+    busy.sends(head_of("GET http://a.example/absent"));
+    by.on.settle();
+    by.on.at.common.draining = true;
+    by.on.at.w.drain();
+    by.on.settle();
+    (void)idle.hears();
+    (void)last.hears();
+    CHECK(idle.ended);
+    CHECK(last.ended);
+    CHECK(!by.on.at.w.connections.alone());
+    auto from = by.on.origin();
+    from.head(of_five);
+    from.body("later");
+    from.end();
+    by.on.settle();
+    CHECK(answers_in(busy.hears()) == 1);
+    CHECK(busy.ended);
+    CHECK(by.on.at.w.connections.alone());
 }
 
 TEST_SUITE_END();
