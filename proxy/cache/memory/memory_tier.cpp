@@ -114,6 +114,8 @@ public:
         return home_.settled(key, url, store_.purges_, purged_, gone);
     }
 
+    void let_go(stored_ptr one) noexcept { store_stripe::let_go(gone, std::move(one)); }
+
     /// After what may have made the policy grow or shrink.
     void note_overhead() {
         const auto now = home_.held.overhead();
@@ -283,7 +285,7 @@ bool memory_tier::freshen(const filter::key_hash& key,
             return false;
         }
         kept->note_checked(said.checked);
-        home.gone.push_back(home->replace(*kept, std::move(updated)));
+        home.let_go(home->replace(*kept, std::move(updated)));
         freshened_.fetch_add(1, relaxed);
     }
     make_room();
@@ -306,7 +308,7 @@ bool memory_tier::drop(const filter::key_hash& key,
     if (kept == nullptr) {
         return false;
     }
-    home.gone.push_back(home->remove(*kept));
+    home.let_go(home->remove(*kept));
     invalidated_.fetch_add(1, relaxed);
     return true;
 }
@@ -316,7 +318,7 @@ std::size_t memory_tier::invalidate(const filter::key_hash& key, std::string_vie
     invalidated_keys_.note(key);
     std::size_t count = 0;
     for (auto left = home.settled(key, url); !left.empty(); left = home->resource_of(key, url)) {
-        home.gone.push_back(home->remove(left.front()));
+        home.let_go(home->remove(left.front()));
         ++count;
     }
     invalidated_.fetch_add(count, relaxed);
@@ -327,8 +329,14 @@ std::size_t memory_tier::expire(const filter::key_hash& key, std::string_view ur
     locked_stripe home{*this, key};
     invalidated_keys_.note(key);
     const auto found = home.settled(key, url);
+    store_stripe::released ended;
+    ended.reserve(found.size());
+    for (const auto& variant : found) {
+        ended.push_back(ended_at(*variant.response, now));
+    }
+    auto next = ended.begin();  // from here on nothing throws: all of them, or none
     for (auto& variant : found) {
-        home.gone.push_back(std::exchange(variant.response, ended_at(*variant.response, now)));
+        home.let_go(std::exchange(variant.response, std::move(*next++)));
     }
     return found.size();
 }

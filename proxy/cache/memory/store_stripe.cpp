@@ -14,6 +14,14 @@ std::uint64_t charge_of(const stored_response& response, std::string_view url) n
 
 }  // namespace
 
+void store_stripe::let_go(released& gone, stored_ptr one) noexcept {
+    try {
+        gone.push_back(std::move(one));
+    } catch (const std::bad_alloc&) {
+        // What was to go is gone all the same.
+    }
+}
+
 store_stripe::resource store_stripe::resource_of(const filter::key_hash& key,
                                                  std::string_view url) const noexcept {
     const auto found = entries.find(key);
@@ -35,15 +43,18 @@ store_stripe::resource store_stripe::settled(const filter::key_hash& key,
     for (auto at = found.begin(); at != found.end();) {
         auto& variant = *at++;
         const auto said = purges.judge(url, variant.response->tags(), variant.checked);
-        variant.note_checked(said.checked);
-        purged += said.none() ? 0 : 1;
         if (said.hard) {
-            gone.push_back(remove(variant));
-        } else if (said.soft) {
-            gone.push_back(
-                std::exchange(variant.response, ended_at(*variant.response, *said.soft)));
-            tell(key);
+            let_go(gone, remove(variant));
+        } else {
+            // What may throw comes first: what is noted as checked is never held against them again.
+            auto next = said.soft ? ended_at(*variant.response, *said.soft) : nullptr;
+            variant.note_checked(said.checked);
+            if (next) {
+                let_go(gone, std::exchange(variant.response, std::move(next)));
+                tell(key);
+            }
         }
+        purged += said.none() ? 0 : 1;
     }
     return resource_of(key, url);
 }
@@ -150,7 +161,7 @@ store_stripe::placing store_stripe::put(const filter::key_hash& key,
     const auto drop = [&](entry& old) {
         waiting -= old.to_go != 0 ? 1 : 0;
         held.leave(old);
-        gone.push_back(std::move(entries.take(old)->response));
+        let_go(gone, std::move(entries.take(old)->response));
     };
     auto found = entries.find(key);
     const bool is_another = !found.empty() && found.front().url() != url;

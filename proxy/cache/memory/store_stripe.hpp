@@ -38,6 +38,8 @@ public:
 
     /// What went, for the caller to destroy when the lock is gone.
     using released = std::vector<stored_ptr>;
+    /// Adds it; without memory for that, it is destroyed here and now.
+    static void let_go(released& gone, stored_ptr one) noexcept;
 
     /// `told` hears of what the stripe holds, and outlives it; or null.
     store_stripe(std::unique_ptr<eviction_policy> policy,

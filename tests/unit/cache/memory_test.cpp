@@ -21,6 +21,7 @@
 namespace {
 
 std::atomic<std::size_t> allocated{0};
+thread_local bool lacks_memory = false;
 
 // What glibc takes for a piece: one word before it, and all in steps of 16, four words at least. It is
 // noted in front of each, since what malloc really gave hangs on what lies around it: a rest that is
@@ -34,7 +35,7 @@ std::size_t cost_of(std::size_t size) {
 
 // Not inlined: GCC 12 would see new beside free and warn of a mismatch.
 [[gnu::noinline]] void* operator new(std::size_t size) {
-    void* memory = std::malloc(note + size);
+    void* memory = lacks_memory ? nullptr : std::malloc(note + size);
     if (memory == nullptr) {
         throw std::bad_alloc{};
     }
@@ -213,6 +214,65 @@ TEST_CASE("a reader alone that stalls costs no more than the read-ahead") {
         source->producer_commit(room);
     }
     CHECK(allocated.load() - before <= limits.read_ahead + (64u << 10) + 16'384);
+}
+
+// Of whoever meets it while there is no memory. False: it needed none.
+template <class Work>
+bool lacks_memory_for(const Work& work) {
+    lacks_memory = true;
+    try {
+        work();
+    } catch (const std::bad_alloc&) {
+        lacks_memory = false;
+        return true;
+    }
+    lacks_memory = false;
+    return false;
+}
+
+TEST_CASE("what a soft purge has met stays purged, though there was no memory to note it") {
+    memory_tier store{1u << 20};
+    const std::string url = "http://origin.test/a";
+    REQUIRE(store.put(key_of(url), url, response({})));
+    const auto fresh = store.find(key_of(url), url, {}).response;
+    store.purges().ban_prefix("http://origin.test/", "", purge_mode::soft, wall_now());
+    CHECK(lacks_memory_for([&] { (void)store.find(key_of(url), url, {}); }));
+    const auto found = store.find(key_of(url), url, {}).response;
+    REQUIRE(found);
+    CHECK(found != fresh);
+    CHECK(store.figures().purged == 1);
+}
+
+TEST_CASE("what is to go goes, though there is no memory for the list of what went") {
+    memory_tier store{1u << 20};
+    const std::string url = "http://origin.test/a";
+    for (const std::string vary : {"", "A", "B"}) {
+        REQUIRE(store.put(key_of(url), url, response({.vary = vary})));
+    }
+    SUBCASE("invalidated") {
+        std::size_t count = 0;
+        CHECK(!lacks_memory_for([&] { count = store.invalidate(key_of(url), url); }));
+        CHECK(count == 3);
+    }
+    SUBCASE("purged") {
+        store.purges().ban_prefix("http://origin.test/", "", purge_mode::hard, wall_now());
+        CHECK(!lacks_memory_for([&] { CHECK(!store.find(key_of(url), url, {}).response); }));
+        CHECK(store.figures().purged == 3);
+    }
+    CHECK(store.variants(key_of(url), url).empty());
+    CHECK(store.figures().objects == 0);
+}
+
+TEST_CASE("all variants are made stale or none is, where memory ends in between") {
+    memory_tier store{1u << 20};
+    const std::string url = "http://origin.test/a";
+    for (const std::string vary : {"", "A", "B"}) {
+        REQUIRE(store.put(key_of(url), url, response({.vary = vary})));
+    }
+    const auto before = store.variants(key_of(url), url);
+    CHECK(lacks_memory_for([&] { (void)store.expire(key_of(url), url, wall_now()); }));
+    CHECK(store.variants(key_of(url), url) == before);
+    CHECK(store.expire(key_of(url), url, wall_now()) == 3);
 }
 
 TEST_SUITE_END();
