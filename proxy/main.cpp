@@ -3,6 +3,7 @@
 #include "config/load.hpp"
 #include "config/reference.hpp"
 #include "proxy/base/log.hpp"
+#include "proxy/base/seldom.hpp"
 #include "proxy/net/listening.hpp"
 #include "proxy/net/secret_memory.hpp"
 #include "proxy/server/obstacles.hpp"
@@ -102,6 +103,22 @@ std::string what_it_is(const config::listener& one) {
     return mode + (one.tls ? ", TLS)" : ")");
 }
 
+constinit log::seldom no_memory;
+
+// Until it is stopped: a moment without memory must not be the program's end.
+void run_through(boost::asio::io_context& io) {
+    for (;;) {
+        try {
+            io.run();
+            return;
+        } catch (const std::bad_alloc&) {
+            if (const auto more = no_memory.due()) {
+                log::error("keeping house: out of memory", *more);
+            }
+        }
+    }
+}
+
 int serve(const config::options& options,
           const std::vector<server::obstacle>& harms,
           const std::string& config_path,
@@ -165,8 +182,8 @@ int serve(const config::options& options,
         second.expires_after(std::chrono::seconds{1});
         second.async_wait([&](boost::system::error_code error) {
             if (!error) {
+                keep_house();  // first: in what this wait has left
                 proxy.housekeep();
-                keep_house();
             }
         });
     };
@@ -176,15 +193,17 @@ int serve(const config::options& options,
             if (error) {
                 return;
             }
-            switch (number) {
-            case SIGHUP: proxy.reload_aside(); break;
-            case SIGUSR1: proxy.reopen_logs(); break;
-            default:
+            if (number != SIGHUP && number != SIGUSR1) {
                 log::info("draining");
                 io.stop();
                 return;
             }
-            wait_for_signal();
+            wait_for_signal();  // first: in what this wait has left
+            if (number == SIGHUP) {
+                proxy.reload_aside();
+            } else {
+                proxy.reopen_logs();
+            }
         });
     };
     wait_for_signal();
@@ -193,7 +212,7 @@ int serve(const config::options& options,
         boost::asio::post(io, [&] { write_ports(ports_file, proxy); });
     }
     ::pthread_sigmask(SIG_UNBLOCK, &ours, nullptr);
-    io.run();
+    run_through(io);
     bool again = false;
     signals.async_wait([&](boost::system::error_code error, int number) {
         again = !error && (number == SIGTERM || number == SIGINT);

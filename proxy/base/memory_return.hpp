@@ -20,7 +20,7 @@ namespace reprise::proxy {
 class memory_return {
 public:
     struct look {
-        std::uint64_t resident = 0;  ///< bytes that the process has of the machine
+        std::uint64_t resident = 0;  ///< bytes that the process has of the machine; 0: not known
         std::uint64_t in_use = 0;    ///< bytes of the heap that somebody has (heap_use.hpp)
     };
     static constexpr std::uint64_t worth_it = 16u << 20;  ///< bytes; and a sixteenth of the process
@@ -47,7 +47,7 @@ private:
 void give_memory_back();
 
 /// What the process has of the machine's memory, by the kernel: bytes; 0 where it doesn't say.
-/// Reads a file of /proc.
-[[nodiscard]] std::uint64_t resident_bytes();
+/// Reads a file of /proc; takes no memory.
+[[nodiscard]] std::uint64_t resident_bytes() noexcept;
 
 }  // namespace reprise::proxy

@@ -348,10 +348,23 @@ void server::housekeep() {
     }
     if (now >= next_save_ && !saving_.exchange(true)) {
         next_save_ = now + current()->options.admission.save_every;
+        save_aside();
+    }
+}
+
+void server::save_aside() {
+    try {
         aside_.post([this] {
-            save_state();
+            try {
+                save_state();
+            } catch (const std::exception& failed) {
+                log::error("admission.state: not written: ", std::string_view{failed.what()});
+            }
             saving_ = false;
         });
+    } catch (...) {
+        saving_ = false;  // the next time, then
+        throw;
     }
 }
 

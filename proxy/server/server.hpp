@@ -63,6 +63,7 @@ public:
 
     /// To be called about once a second: saves the admission state when it is due, looks up this
     /// machine's addresses about once a minute.
+    /// @throws std::bad_alloc  what was left out waits for its next time
     void housekeep();
 
     /// Stops accepting, lets requests finish for at most timeouts.drain, then ends everything and
@@ -80,6 +81,7 @@ private:
     [[nodiscard]] thread::settings_ptr current();
     [[nodiscard]] peer::peering::book_ptr current_book();
     void save_state();
+    void save_aside();
     [[nodiscard]] std::optional<std::chrono::seconds> eviction_age() const;
     void publish(thread::settings_ptr next);
     std::vector<std::string> take_over(config::options next);

@@ -1,6 +1,7 @@
 // What an operator does to the running program: reload, reopen, stop; and the command line.
 
 #include "tests/scenario/world.hpp"
+#include "tests/support/counted_allocations.hpp"
 
 #include <csignal>
 #include <filesystem>
@@ -257,6 +258,30 @@ TEST_SUITE("scenario/operations") {
         }
         w.proxy.signal(SIGPIPE);
         CHECK(w.get("/a").complete());
+    }
+
+    TEST_CASE("a time without memory for whoever hears of signals is no end of the program") {
+        if (sanitized) {
+            return;  // which allocates by itself
+        }
+        counted_allocations memory;
+        fake_origin origin;
+        origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
+        proxy_process proxy{storing_settings(), memory.environment()};
+        const auto ask = absolute_request("GET", origin.url("/a"));
+        auto one = proxy.connect();
+        CHECK(one.ask(ask).body == "hello");
+        memory.main_lacks_memory(true);
+        for (int i = 0; i < 100; ++i) {
+            proxy.signal(SIGHUP);  // some are lost
+            proxy.signal(SIGUSR1);
+            REQUIRE(one.ask(ask).body == "hello");
+            REQUIRE(proxy.stats().contains("uptime_seconds"));
+        }
+        memory.main_lacks_memory(false);
+        CHECK(proxy.is_running());
+        proxy.reload(storing_settings());  // is heard of again
+        CHECK(proxy.stop() == 0);
     }
 
 }  // TEST_SUITE

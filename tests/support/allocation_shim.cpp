@@ -1,5 +1,5 @@
 // Preloaded into the program under test: counts what it allocates, for the test to read, and lets
-// its workers run out of memory.
+// its workers, or the thread that keeps house, run out of memory.
 
 #include "tests/support/allocation_switches.hpp"
 
@@ -45,10 +45,16 @@ void count() noexcept {
     }
 }
 
+bool is_main_refused() noexcept {
+    auto* const shared = switches();
+    return shared != nullptr && shared->main_lacks.load(std::memory_order_relaxed) != 0 &&
+           ::gettid() == ::getpid();
+}
+
 bool is_refused() noexcept {
     auto* const shared = switches();
     if (shared == nullptr || shared->workers_lack.load(std::memory_order_relaxed) == 0) {
-        return false;
+        return is_main_refused();
     }
     char name[17] = {};
     return ::prctl(PR_GET_NAME, name) == 0 && std::strcmp(name, "worker") == 0;
@@ -80,8 +86,13 @@ extern "C" void* memalign(std::size_t alignment, std::size_t size) noexcept {
     return __libc_memalign(alignment, size);
 }
 
+// By which Asio takes its operations.
 extern "C" void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
     count();
+    if (is_main_refused()) {
+        errno = ENOMEM;
+        return nullptr;
+    }
     return __libc_memalign(alignment, size);
 }
 

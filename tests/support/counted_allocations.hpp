@@ -1,6 +1,6 @@
 #pragma once
-// How often a program under test has allocated memory (allocation_shim.cpp), and its workers without
-// any. Not for a program with a sanitizer, which allocates by itself.
+// How often a program under test has allocated memory (allocation_shim.cpp), and its workers, or its
+// first thread, without any. Not for a program with a sanitizer, which allocates by itself.
 
 #include "tests/support/allocation_switches.hpp"
 #include "tests/support/shared_value.hpp"
@@ -20,6 +20,8 @@ public:
 
     /// While they lack it, the workers' calls of malloc fail.
     void workers_lack_memory(bool lack) { (*shared_).workers_lack = lack ? 1 : 0; }
+
+    void main_lacks_memory(bool lacks) { (*shared_).main_lacks = lacks ? 1 : 0; }
 
 private:
     shared_value<allocation_switches> shared_;

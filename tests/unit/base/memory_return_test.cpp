@@ -3,8 +3,12 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <fstream>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace reprise::proxy::test::of_memory_return_test {
@@ -140,6 +144,30 @@ TEST_CASE("what could not be given back, was used again and is free again may be
     CHECK(!one.is_due());
     one.lets_go(100 * mib);
     CHECK(one.until_due() <= 30s);
+}
+
+TEST_CASE("a look that found nothing out changes nothing") {
+    process one;
+    one.takes(200 * mib);
+    CHECK(!one.is_due());
+    const auto resident = std::exchange(one.at.resident, 0);
+    CHECK(one.until_due() == 1h);
+    one.at.resident = resident;
+    CHECK(one.until_due() == 1h);
+}
+
+TEST_CASE("what the process has is what the kernel says of it") {
+    static_assert(noexcept(resident_bytes()));
+    std::uint64_t kibibytes = 0;
+    std::ifstream in{"/proc/self/status"};
+    for (std::string word; in >> word;) {
+        if (word == "VmRSS:") {
+            in >> kibibytes;
+        }
+    }
+    const auto told = resident_bytes();
+    CHECK(told >= kibibytes * 1024 - std::min<std::uint64_t>(kibibytes * 1024, 4 * mib));
+    CHECK(told <= kibibytes * 1024 + 4 * mib);
 }
 
 TEST_CASE("what lies free below something in use is given back") {
