@@ -182,8 +182,8 @@ void server::start() {
         admin_bound_ = *at;
         common_.own_ports.push_back(at->port);
     }
-    running_ = true;
     return_memory(steady_now());  // it is as large as this before anybody has come
+    running_ = true;  // from here on stop() ends what has begun, should the next not begin
     for (auto& one : workers_) {
         one->thread = std::thread{[own = one.get()] {
             for (auto& listener : own->listeners) {
@@ -508,6 +508,9 @@ bool server::stop(const std::function<bool()>& hurry) {
     bool at_rest = true;
     const auto last = steady_now() + workers_patience;
     for (auto& one : workers_) {
+        if (!one->thread.joinable()) {
+            continue;  // there was no thread to be had
+        }
         while (!one->ended.load(std::memory_order_acquire) && steady_now() < last) {
             std::this_thread::sleep_for(std::chrono::milliseconds{5});
         }

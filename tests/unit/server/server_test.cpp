@@ -1,0 +1,106 @@
+#include "proxy/base/sanitized.hpp"
+#include "proxy/server/server.hpp"
+
+#include <boost/asio/connect.hpp>
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <cerrno>
+#include <dlfcn.h>
+#include <limits>
+#include <pthread.h>
+#include <stdexcept>
+
+namespace {
+
+// So many threads may still begin; a sanitizer's own are not counted.
+std::atomic<unsigned> threads_left{std::numeric_limits<unsigned>::max()};
+
+}  // namespace
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+// This program's own, in front of the system's.
+extern "C" int pthread_create(pthread_t* thread,
+                              const pthread_attr_t* how,
+                              void* (*work)(void*),
+                              void* with) {
+    if (threads_left == 0) {
+        return EAGAIN;
+    }
+    --threads_left;
+    static const auto real = reinterpret_cast<decltype(&::pthread_create)>(
+        ::dlsym(RTLD_NEXT, "pthread_create"));
+    return real(thread, how, work, with);
+}
+#endif
+
+namespace reprise::proxy::server::test::of_server {
+namespace {
+
+config::options small(unsigned threads) {
+    config::options out;
+    out.listeners.resize(1);
+    out.listeners.front().address = {"127.0.0.1", 0};
+    out.admin.address.reset();
+    out.threads = threads;
+    out.memory.size = 16u << 20;
+    out.log.access = "off";
+    out.log.level = config::log_level::off;
+    return out;
+}
+
+bool can_connect(std::uint16_t port) {
+    asio::io_context io;
+    asio::ip::tcp::socket to{io};
+    error_code error;
+    to.connect({asio::ip::address_v4::loopback(), port}, error);
+    return !error;
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("server");
+
+TEST_CASE("a server that was started listens, and one that ends does not") {
+    std::uint16_t port = 0;
+    {
+        server one{small(2), "test", [] { return std::vector<std::string>{}; }};
+        one.start();
+        REQUIRE(one.listening().size() == 1);
+        port = one.listening().front().port;
+        CHECK(can_connect(port));
+        CHECK(one.stop());
+    }
+    CHECK(!can_connect(port));
+}
+
+TEST_CASE("a server that gets no thread says so, whichever it is, and ends those that have begun") {
+    if (heap_is_watched) {
+        return;  // the sanitizer begins threads itself
+    }
+    bool started = false;
+    for (unsigned threads = 0; !started; ++threads) {
+        CAPTURE(threads);
+        REQUIRE(threads < 20);
+        std::uint16_t port = 0;
+        {
+            server one{small(3), "test", [] { return std::vector<std::string>{}; }};
+            threads_left = threads;
+            try {
+                one.start();
+                started = true;
+            } catch (const std::runtime_error&) {
+                CHECK(threads < 5);
+            }
+            threads_left = std::numeric_limits<unsigned>::max();
+            for (const auto& at : one.listening()) {
+                port = at.port;
+            }
+        }
+        CHECK((port == 0 || !can_connect(port)));
+    }
+}
+
+TEST_SUITE_END();
+
+}  // namespace reprise::proxy::server::test::of_server
