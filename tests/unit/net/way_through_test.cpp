@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <fcntl.h>
+#include <functional>
 #include <memory>
 #include <string>
 #include <sys/socket.h>
@@ -264,6 +265,45 @@ void send_to(int socket, std::string_view text) {
           static_cast<::ssize_t>(text.size()));
 }
 
+/// A parent behind TLS, from its handshake to the end of what it carries to and from `far`. What it
+/// was asked; `asked` is called before it answers.
+std::string carry_by_tls(
+    int socket, int far, const std::function<void()>& asked = [] {}) {
+    std::string head;
+    auto outer = tests::tls_peer::server(socket, known_authority().issue("IP:127.0.0.1"));
+    if (!outer.shake_hands()) {
+        return head;
+    }
+    while (!head.ends_with("\r\n\r\n")) {
+        const auto more = outer.read(1);
+        if (more.empty()) {
+            return head;
+        }
+        head += more;
+    }
+    asked();
+    outer.send("HTTP/1.1 200 OK\r\n\r\n");
+    // Carries until either side ends.
+    outer.read_for(5ms);
+    for (bool open = true; open;) {
+        std::string from_us;
+        const auto read = outer.read_some(from_us);
+        if (!from_us.empty()) {
+            send_to(far, from_us);
+        }
+        open = read == tests::tls_end::data || read == tests::tls_end::timed_out;
+        char block[16384];
+        const auto got = ::recv(far, block, sizeof block, MSG_DONTWAIT);
+        if (got > 0) {
+            outer.send({block, static_cast<std::size_t>(got)});
+        } else if (got == 0) {
+            open = false;
+        }
+    }
+    ::close(far);
+    return head;
+}
+
 }  // namespace
 
 TEST_CASE("an https origin is reached through a parent, and the connection is kept") {
@@ -408,37 +448,8 @@ TEST_CASE("TLS goes inside the parent's TLS, and ends with it") {
     REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
     std::atomic<bool> outer_is_over{false};
     std::thread parent{[&] {
-        auto outer = tests::tls_peer::server(socket, known_authority().issue("IP:127.0.0.1"));
-        if (!outer.shake_hands()) {
-            return;
-        }
-        while (!head.ends_with("\r\n\r\n")) {
-            const auto more = outer.read(1);
-            if (more.empty()) {
-                return;
-            }
-            head += more;
-        }
-        outer.send("HTTP/1.1 200 OK\r\n\r\n");
-        // Carries until either side ends.
-        outer.read_for(5ms);
-        for (bool open = true; open;) {
-            std::string from_us;
-            const auto read = outer.read_some(from_us);
-            if (!from_us.empty()) {
-                send_to(ends[0], from_us);
-            }
-            open = read == tests::tls_end::data || read == tests::tls_end::timed_out;
-            char block[16384];
-            const auto got = ::recv(ends[0], block, sizeof block, MSG_DONTWAIT);
-            if (got > 0) {
-                outer.send({block, static_cast<std::size_t>(got)});
-            } else if (got == 0) {
-                open = false;
-            }
-        }
+        head = carry_by_tls(socket, ends[0]);
         outer_is_over = true;
-        ::close(ends[0]);
     }};
     std::thread far{[&] {
         origin.emplace(tests::tls_peer::server(ends[1], known_authority().issue("DNS:a.test")));
@@ -446,7 +457,6 @@ TEST_CASE("TLS goes inside the parent's TLS, and ends with it") {
     }};
     bench.await_result(far);
     REQUIRE(bench.result->has_value());
-    CHECK(head.starts_with("CONNECT a.test:443 HTTP/1.1\r\n"));
     auto lease = std::move(**bench.result);
     CHECK(lease.endpoint() ==
           "127.0.0.1:" + std::to_string(bench.listening.local_endpoint().port()));
@@ -467,7 +477,50 @@ TEST_CASE("TLS goes inside the parent's TLS, and ends with it") {
     bench.run_until([&] { return outer_is_over.load(); });
     CHECK(outer_is_over.load());
     parent.join();
+    CHECK(head.starts_with("CONNECT a.test:443 HTTP/1.1\r\n"));
     CHECK(bench.pool.figures().open == 0);
+}
+
+TEST_CASE("a connection inside a parent's TLS is kept where one trust judged both ends alone") {
+    for (const bool changes : {false, true}) {
+        CAPTURE(changes);
+        pool_bench_through bench;
+        const origin_address to{"a.test", 443, false, true, bench.way(true)};
+        const int socket = bench.begin(to);
+        int ends[2];
+        REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+        std::atomic<bool> asked{false};
+        tests::gate answers;
+        std::thread parent{[&] {
+            static_cast<void>(carry_by_tls(socket, ends[0], [&] {
+                asked = true;
+                (void)answers.wait();
+            }));
+        }};
+        std::optional<tests::tls_peer> origin;
+        std::thread far{[&] {
+            origin.emplace(tests::tls_peer::server(ends[1], known_authority().issue("DNS:a.test")));
+            static_cast<void>(origin->shake_hands());
+        }};
+        bench.run_until([&] { return asked.load(); });
+        if (changes) {
+            bench.pool.set_trust(trust_of_the_test());
+        }
+        answers.open();
+        bench.await_result(far);
+        REQUIRE(bench.result->has_value());
+        (*bench.result)->give_back();
+        auto again = bench.pool.try_acquire(to);
+        CHECK(bool{again} != changes);
+        again.close();
+        std::atomic<bool> over{false};
+        std::thread waiter{[&] {
+            parent.join();
+            over = true;
+        }};
+        bench.run_until([&] { return over.load(); });
+        waiter.join();
+    }
 }
 
 TEST_CASE("an end of the carrying connection is the end of what it carries, after its bytes") {
