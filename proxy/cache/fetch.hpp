@@ -64,7 +64,8 @@ struct fetched_head {
     bool has_body = false;
     std::optional<std::uint64_t> length;  ///< declared; none: unknown until the end
     http::freshness_facts freshness;
-    wall_time asked_at{};  ///< resident time, as stored_response's
+    wall_time asked_at{};          ///< resident time, as stored_response's
+    std::uint16_t asked_turn = 0;  ///< the same
     http::response_directives directives;
     http::vary_spec vary;
     std::string selecting;  ///< of the request that began the fetch

@@ -184,7 +184,9 @@ combined_response combine(const stored_response& stored,
     if (!made) {
         return {};
     }
-    made->asked_at = std::max(stored.asked_at(), added.asked_at());
+    const auto& last = added.asked_at() >= stored.asked_at() ? added : stored;
+    made->asked_at = last.asked_at();
+    made->asked_turn = last.asked_turn();
     if (total != partial_body::unknown && made->length_at == made->head.size()) {
         made->head.append("Content-Length: ").append(std::to_string(total)).append("\r\n");
     }

@@ -2,6 +2,7 @@
 
 #include "proxy/http/date.hpp"
 
+#include <atomic>
 #include <optional>
 
 namespace reprise::proxy::cache {
@@ -17,6 +18,16 @@ wall_time asked(const stored_response& one) noexcept {
     return at == wall_time::min() ? came(one) : at;
 }
 
+bool is_known(const stored_response& one) noexcept {
+    return one.asked_at() != wall_time::min();
+}
+
+// Within a millisecond there are never half as many as there are turns.
+bool was_asked_before(const stored_response& one, const stored_response& other) noexcept {
+    const auto ahead = static_cast<unsigned>(other.asked_turn() + turns - one.asked_turn()) % turns;
+    return is_known(one) && is_known(other) && ahead != 0 && ahead < turns / 2;
+}
+
 std::optional<wall_time> date_of(const stored_response& one) {
     const auto lines = one.fields();
     const auto* date = http::find(lines, http::field_id::date);
@@ -25,9 +36,14 @@ std::optional<wall_time> date_of(const stored_response& one) {
 
 }  // namespace
 
+std::uint16_t next_turn() noexcept {
+    static std::atomic<std::uint16_t> next{0};
+    return next.fetch_add(1, std::memory_order_relaxed) % turns;
+}
+
 bool is_outdated_by(const stored_response& newcomer, const stored_response& kept) {
     if (asked(newcomer) >= came(kept)) {
-        return false;
+        return asked(kept) >= came(newcomer) && was_asked_before(newcomer, kept);
     }
     if (asked(kept) >= came(newcomer)) {
         return true;

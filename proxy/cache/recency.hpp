@@ -8,13 +8,20 @@
 // - asked for after the other had come: it is the more recent, whatever its Date says. So a Date in
 //   the future pins nothing, and a reload always gets through.
 // - the two overlapped: the later Date; where that says nothing, the one that came later.
+// - both were asked for and came within one millisecond: the one whose request was sent later.
 //
 // Asked wherever a response takes another's place: memory's stripes, parts that are combined, the
-// writer of the disk, what moves between the two. Pure.
+// writer of the disk, what moves between the two.
 
 #include "proxy/cache/stored_response.hpp"
 
+#include <cstdint>
+
 namespace reprise::proxy::cache {
+
+/// The turn of a request that is sent now, after those of all requests sent before: less than `turns`,
+/// and from the beginning again. Any thread.
+[[nodiscard]] std::uint16_t next_turn() noexcept;
 
 /// True: `kept` stays, though `newcomer` has come. If they can't be told apart the newcomer wins.
 /// Reads the fields only of those that overlapped.

@@ -18,6 +18,9 @@
 
 namespace reprise::proxy::cache {
 
+/// Requests that were sent in one millisecond are told apart by a turn, less than this.
+inline constexpr std::uint16_t turns = 1u << 10;
+
 struct response_draft {
     /// "HTTP/1.1 200 OK\r\n", the end-to-end fields with our Via, and last Content-Length where the
     /// status has one. Without Age, Cache-Status, Connection and the empty line: those are the
@@ -31,6 +34,7 @@ struct response_draft {
     /// When the request that it answers was sent, resident time. wall_time::min(): not known, as
     /// for what came from disk; then response_time counts.
     wall_time asked_at = wall_time::min();
+    std::uint16_t asked_turn = 0;  ///< cache::next_turn() of that request
     http::response_directives directives;
     http::vary_spec vary;
     std::string selecting;  ///< the request's values for `vary` (http::selecting_values)

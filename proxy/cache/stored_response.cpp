@@ -37,7 +37,8 @@ constexpr std::array<std::optional<http::seconds> http::response_directives::*, 
 // A word more is a word more for every object.
 static_assert(sizeof(stored_response) == 56);
 
-constexpr std::uint32_t not_known = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint32_t not_known = (1u << 22) - 1;
+static_assert(turns == 1u << 10, "asked_turn_ has as many bits");
 
 // `value` as `Bits` bits hold it: the nearest that they can.
 template <unsigned Bits, class Number>
@@ -71,6 +72,7 @@ char* put(char* to, const void* from, std::size_t bytes) noexcept {
 stored_response::stored_response(const response_draft& draft) noexcept
     : disk_record{draft.disk_record},
       asked_before_{not_known},
+      asked_turn_{static_cast<std::uint32_t>(draft.asked_turn) & (turns - 1)},
       head_{static_cast<std::uint32_t>(draft.head.size())},
       came_{0},
       source_{static_cast<std::uint64_t>(draft.freshness.source) & 7},
@@ -93,7 +95,8 @@ stored_response::stored_response(const response_draft& draft) noexcept
     came_ = std::clamp(std::int64_t{came.time_since_epoch().count()}, -most, most);
     if (draft.asked_at != wall_time::min()) {
         const auto before = (came - std::min(draft.asked_at, came)).count();
-        asked_before_ = before < not_known ? static_cast<std::uint32_t>(before) : not_known;
+        asked_before_ = before < not_known ? static_cast<std::uint32_t>(before) & not_known
+                                           : not_known;
     }
     std::uint64_t set = 0;
     for (std::size_t i = 0; i < flags.size(); ++i) {
@@ -224,6 +227,7 @@ response_draft stored_response::draft_without_content() const {
     made.status = status_;
     made.freshness = freshness();
     made.asked_at = asked_at();
+    made.asked_turn = asked_turn();
     made.directives = directives();
     made.vary = vary().spec();
     made.selecting = selecting();

@@ -55,7 +55,7 @@ public:
     static constexpr std::size_t small_body = 4096;
 
     /// What the draft says, but for two roundings: `reusable_until` is fresh_until of its freshness
-    /// or never, and `asked_at` lies within 49 days before the response's time or is not known.
+    /// or never, and `asked_at` lies within 69 minutes before the response's time or is not known.
     /// One allocation; copies at most `small_body` bytes of the body and shares a larger one.
     /// @throws std::bad_alloc
     [[nodiscard]] static stored_ptr make(const response_draft& draft);
@@ -75,6 +75,7 @@ public:
                 static_cast<http::lifetime_source>(source_)};
     }
     [[nodiscard]] wall_time asked_at() const noexcept;
+    [[nodiscard]] std::uint16_t asked_turn() const noexcept { return asked_turn_; }
     [[nodiscard]] http::response_directives directives() const noexcept;
     [[nodiscard]] http::vary_view vary() const noexcept {
         return {{at(names_at()), chosen().names}, vary_any_ != 0};
@@ -213,10 +214,11 @@ private:
     }
 
     mutable std::atomic<std::uint32_t> references_{0};
-    std::uint32_t asked_before_;  // milliseconds before it came
-    std::uint32_t head_;          // bytes
-    std::int64_t came_ : 52;      // milliseconds since 1970
-    std::uint64_t source_ : 3;    // of the lifetime
+    std::uint32_t asked_before_ : 22;  // milliseconds before it came
+    std::uint32_t asked_turn_ : 10;
+    std::uint32_t head_;        // bytes
+    std::int64_t came_ : 52;    // milliseconds since 1970
+    std::uint64_t source_ : 3;  // of the lifetime
     std::uint64_t purged_softly_ : 1;
     std::uint64_t reusable_ : 1;
     std::uint64_t vary_any_ : 1;

@@ -59,6 +59,7 @@ cache::stored_ptr freshening::made_of(const cache::stored_response& stored,
                                         order_.now_settings->freshness);
     next.freshness.response_time = came_.resident_came;
     next.asked_at = came_.resident_requested;
+    next.asked_turn = came_.turn;
     next.directives = directives;
     next.reusable_until = stored.parts() ? wall_time::min()
                                          : http::reusable_until(directives, next.freshness);

@@ -430,6 +430,7 @@ cache::response_draft keeping::made_of_head(std::uint64_t bytes) const {
 void keeping::describe(cache::response_draft& stored) const {
     stored.freshness = head_->freshness;
     stored.asked_at = head_->asked_at;
+    stored.asked_turn = head_->asked_turn;
     stored.directives = head_->directives;
     stored.vary = head_->vary;
     stored.selecting = head_->selecting;

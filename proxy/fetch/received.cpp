@@ -48,6 +48,7 @@ std::shared_ptr<cache::fetched_head> head_for_readers(const received& from,
                                          order.now_settings->freshness);
     head->freshness.response_time = from.resident_came;
     head->asked_at = from.resident_requested;
+    head->asked_turn = from.turn;
     head->vary = http::read_vary(fields);
     if (!head->vary.empty()) {
         head->selecting = http::selecting_values(head->vary, order.request->head.fields);

@@ -1,6 +1,7 @@
 #include "proxy/fetch/sibling_query.hpp"
 
 #include "proxy/cache/memory/tags.hpp"
+#include "proxy/cache/recency.hpp"
 #include "proxy/fetch/sibling_answer.hpp"
 #include "proxy/net/io.hpp"
 #include "proxy/thread/worker.hpp"
@@ -156,6 +157,7 @@ awaitable<asking_end> sibling_query::exchange_heads(bool& silent) {
     auto& buffer = asking_->lease.buffer();
     asking_->asked_at = wall_now();
     asking_->sent_at = steady_now();
+    asking_->turn = cache::next_turn();
     const auto unsent = co_await net::write_all(socket, asio::buffer(asked_.wire));
     if (!unsent) {
         w_.counts.bytes_to_origins.add(asked_.wire.size());

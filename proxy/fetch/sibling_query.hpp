@@ -58,6 +58,7 @@ public:
         http::response_head head;
         wall_time asked_at{};
         steady_time sent_at{};
+        std::uint16_t turn = 0;
         std::chrono::microseconds took{0};  ///< to the first byte of its body
         std::uint64_t bytes = 0;            ///< sent and received until then
     };

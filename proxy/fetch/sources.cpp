@@ -1,6 +1,7 @@
 #include "proxy/fetch/sources.hpp"
 
 #include "proxy/base/log.hpp"
+#include "proxy/cache/recency.hpp"
 #include "proxy/http/error_page.hpp"
 #include "proxy/http/forwarding.hpp"
 #include "proxy/net/known_refusal.hpp"
@@ -130,6 +131,7 @@ void sources::adopt_sibling() {
     here_.came.requested = won->asked_at;
     here_.came.sent = won->sent_at;
     here_.came.resident_requested = resident_at(here_.came.requested, here_.came.sent);
+    here_.came.turn = won->turn;
     here_.sibling = std::move(won->from);
     here_.sibling_slot = won->slot;
     here_.sibling_took = won->took;
@@ -320,6 +322,7 @@ awaitable<trouble> sources::connect_and_send(bool fresh_only) {
     at_.begin_reading();
     here_.came.requested = wall_now();
     here_.came.resident_requested = resident_now();
+    here_.came.turn = cache::next_turn();
     here_.came.sent = steady_now();
     const auto* via = parent();
     const auto to = via != nullptr && !leads_through() ? next_hop::parent : next_hop::origin;

@@ -42,6 +42,28 @@ TEST_SUITE("cache/recency") {
         CHECK(is_outdated_by(*before, *after));
     }
 
+    TEST_CASE("of two within one millisecond the one whose request was sent later is the more recent") {
+        const auto in_turn = [](unsigned turn, std::string_view date = {}) {
+            auto made = exchanged(10ms, 10ms, date);
+            made->asked_turn = static_cast<std::uint16_t>(turn % turns);
+            return made;
+        };
+        for (const unsigned turn : {0u, 1u, turns - 1u, turns / 2u}) {
+            CAPTURE(turn);
+            const auto first = in_turn(turn, far_ahead);
+            const auto second = in_turn(turn + 1, noon);
+            CHECK_FALSE(is_outdated_by(*second, *first));
+            CHECK(is_outdated_by(*first, *second));
+            CHECK_FALSE(is_outdated_by(*first, *in_turn(turn)));  // the newcomer wins
+        }
+        auto from_disk = in_turn(7);
+        from_disk->asked_at = wall_time::min();
+        CHECK_FALSE(is_outdated_by(*from_disk, *in_turn(8)));
+        CHECK_FALSE(is_outdated_by(*in_turn(6), *from_disk));
+        const auto one = next_turn();
+        CHECK((next_turn() + turns - one) % turns == 1);
+    }
+
     TEST_CASE("of two that overlapped the later Date decides") {
         const auto long_ago = exchanged(0ms, 30ms, noon);
         const auto within = exchanged(10ms, 20ms, later);

@@ -198,9 +198,11 @@ TEST_SUITE("cache/stored_response") {
     TEST_CASE("a request that is longer ago than can be kept is not known") {
         auto draft = maker{5}.draft(0);
         const auto came = draft.freshness.response_time;
-        draft.asked_at = came - std::chrono::hours{24 * 48};
+        draft.asked_turn = turns - 1;
+        draft.asked_at = came - std::chrono::minutes{69};
         CHECK(stored_response::make(draft)->asked_at() == draft.asked_at);
-        draft.asked_at = came - std::chrono::hours{24 * 60};
+        CHECK(stored_response::make(draft)->asked_turn() == turns - 1);
+        draft.asked_at = came - std::chrono::minutes{70};
         CHECK(stored_response::make(draft)->asked_at() == wall_time::min());
         draft.asked_at = came + 1s;  // no answer comes before its request
         CHECK(stored_response::make(draft)->asked_at() == came);

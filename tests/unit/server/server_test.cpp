@@ -59,7 +59,7 @@ bool can_connect(std::uint16_t port) {
 
 }  // namespace
 
-TEST_SUITE_BEGIN("server");
+TEST_SUITE_BEGIN("server/server");
 
 TEST_CASE("a server that was started listens, and one that ends does not") {
     std::uint16_t port = 0;
