@@ -1,35 +1,12 @@
 #include "proxy/net/accepted.hpp"
 
-#include <boost/version.hpp>
+#include "proxy/net/watched.hpp"
 
 #include <cerrno>
 #include <sys/socket.h>
 #include <unistd.h>
 
 namespace reprise::proxy::net {
-
-namespace {
-#if BOOST_VERSION == 108100 && defined(BOOST_ASIO_HAS_EPOLL)
-// What Asio can't know of a descriptor that it is given: it is non-blocking, and nobody else has
-// it, so that closing it ends its registration too. (No public part of Asio.)
-struct known : tcp_socket {
-    static void note(tcp_socket& socket) {
-        namespace ops = asio::detail::socket_ops;
-        auto& state = (socket.*(&known::impl_)).get_implementation().state_;
-        state |= ops::user_set_non_blocking | ops::internal_non_blocking;
-        state &= static_cast<ops::state_type>(~ops::possible_dup);
-    }
-};
-void note_known(tcp_socket& socket) {
-    known::note(socket);
-}
-#else
-void note_known(tcp_socket& socket) {
-    error_code ignored;
-    socket.non_blocking(true, ignored);
-}
-#endif
-}  // namespace
 
 std::optional<accepted> accept_now(tcp_socket& by, error_code& error) {
     error.clear();
@@ -47,18 +24,11 @@ std::optional<accepted> accept_now(tcp_socket& by, error_code& error) {
         return std::nullopt;
     }
     from.resize(size);
-    tcp_socket socket{by.get_executor()};
-    try {
-        socket.assign(from.protocol(), descriptor, error);
-    } catch (...) {
-        ::close(descriptor);
-        throw;
-    }
+    auto socket = accepted_socket(by.get_executor(), from.protocol(), descriptor, error);
     if (error) {
         ::close(descriptor);
         return std::nullopt;
     }
-    note_known(socket);
     return accepted{std::move(socket), from};
 }
 

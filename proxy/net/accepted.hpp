@@ -8,13 +8,13 @@
 namespace reprise::proxy::net {
 
 struct accepted {
-    tcp_socket socket;  ///< non-blocking; its options are inherited (prepare_listener)
+    tcp_socket socket;  ///< non-blocking, watched from its first wait on (watched.hpp); its options
+                        ///< are inherited (prepare_listener)
     tcp::endpoint from;
 };
 
 /// The connection that has waited longest for `by`. None: nobody waits, or `error` says why not.
 /// @pre `by` listens, and is non-blocking
-/// @throws std::bad_alloc  the connection is closed
 [[nodiscard]] std::optional<accepted> accept_now(tcp_socket& by, error_code& error);
 
 }  // namespace reprise::proxy::net

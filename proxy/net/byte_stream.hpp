@@ -71,7 +71,7 @@ public:
     /// Until the kernel takes something. void(error_code)
     template <class Token>
     auto wait_writable(Token&& token) {
-        return socket_.async_wait(tcp_socket::wait_write, std::forward<Token>(token));
+        return watched().async_wait(tcp_socket::wait_write, std::forward<Token>(token));
     }
 
     /// Asks the kernel what is there; takes nothing, but what is TLS's own.
@@ -89,8 +89,8 @@ public:
     /// Ends it so that the other side cannot take what it got for the whole: a reset.
     void reset() noexcept;
 
-    /// The socket, with which this stream has nothing more to do. @pre it is not encrypted, and
-    /// nothing reads or writes
+    /// The socket, with which this stream has nothing more to do; maybe not watched yet (watched.hpp).
+    /// @pre it is not encrypted, and nothing reads or writes
     [[nodiscard]] tcp_socket take_socket() noexcept { return std::move(socket_); }
 
     [[nodiscard]] bool is_open() const noexcept { return socket_.is_open(); }
@@ -177,6 +177,11 @@ private:
             socket_);
     }
 
+    [[nodiscard]] tcp_socket& watched() {
+        static_cast<void>(watch(socket_));
+        return socket_;
+    }
+
     tcp_socket socket_;
     std::unique_ptr<tls_session> tls_;  // null: plain
     std::shared_ptr<marks> marks_;      // null: plain
@@ -207,7 +212,7 @@ auto byte_stream::async_read_some(asio::mutable_buffer into, Token&& token) {
     const auto begin = [this](auto handler, asio::mutable_buffer room) {
         if (!tls_) [[likely]] {
             saw_all_ = false;
-            socket_.async_read_some(room, std::move(handler));
+            watched().async_read_some(room, std::move(handler));
             return;
         }
         const auto attempt = [room](byte_stream& of, error_code& error) {
@@ -222,7 +227,7 @@ template <class Buffers, class Token>
 auto byte_stream::async_write_some(const Buffers& buffers, Token&& token) {
     const auto begin = [this](auto handler, const Buffers& from) {
         if (!tls_) [[likely]] {
-            socket_.async_write_some(from, std::move(handler));
+            watched().async_write_some(from, std::move(handler));
             return;
         }
         const auto attempt = [from](byte_stream& of, error_code& error) {
@@ -237,7 +242,7 @@ template <class Token>
 auto byte_stream::wait_readable(Token&& token) {
     const auto begin = [this](auto handler) {
         if (!tls_ || tls_->must_wait()) [[likely]] {
-            socket_.async_wait(tcp_socket::wait_read, std::move(handler));
+            watched().async_wait(tcp_socket::wait_read, std::move(handler));
             return;
         }
         asio::post(get_executor(), asio::append(std::move(handler), error_code{}));

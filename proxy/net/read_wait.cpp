@@ -6,16 +6,7 @@
 
 namespace reprise::proxy::net {
 
-#if REPRISE_WAITS_IN_THE_REACTOR
-
-namespace {
-// Where Asio keeps what it has registered of a socket.
-struct registered : tcp_socket {
-    static auto& by(tcp_socket& socket) {
-        return (socket.*(&registered::impl_)).get_implementation().reactor_data_;
-    }
-};
-}  // namespace
+#if REPRISE_KNOWS_THE_REACTOR
 
 read_wait::read_wait(asio::io_context& io, waiter& to)
     : reactor_op{error_code{}, &read_wait::look, &read_wait::end},
@@ -24,9 +15,10 @@ read_wait::read_wait(asio::io_context& io, waiter& to)
 
 void read_wait::start(tcp_socket& of, mode how) {
     ec_ = error_code{};
-    just_seen_ = how == mode::just_seen;
-    reactor_.start_op(
-        reactor::read_op, of.native_handle(), registered::by(of), this, false, just_seen_);
+    // Whoever enters the loop is told of what is there.
+    just_seen_ = watch(of) || how == mode::just_seen;
+    auto& known = detail::registered::of(of).reactor_data_;
+    reactor_.start_op(reactor::read_op, of.native_handle(), known, this, false, just_seen_);
     just_seen_ = false;
 }
 

@@ -8,18 +8,12 @@
 // a wait is only put into Asio's queue, as an operation of its reactor. Those are no public part of
 // Asio: with another Boost than Debian 12's the wait is async_wait.
 
-#include "proxy/net/asio.hpp"
-
-#include <boost/version.hpp>
+#include "proxy/net/watched.hpp"
 
 #include <cstdint>
 
-#if BOOST_VERSION == 108100 && defined(BOOST_ASIO_HAS_EPOLL)
-#define REPRISE_WAITS_IN_THE_REACTOR 1
-#include <boost/asio/detail/reactor.hpp>
+#if REPRISE_KNOWS_THE_REACTOR
 #include <boost/asio/detail/reactor_op.hpp>
-#else
-#define REPRISE_WAITS_IN_THE_REACTOR 0
 #endif
 
 namespace reprise::proxy::net {
@@ -27,9 +21,10 @@ namespace reprise::proxy::net {
 /// Threads   its io_context's.
 /// Lifetime  from start() until it has told its waiter it stays where it is; the waiter may destroy
 ///           it, or start it again, when it is told.
-/// Cost      nothing allocated; `asking` a system call, the others none.
+/// Cost      nothing allocated; `asking` a system call, the others none. The first wait for a socket
+///           has the loop watch it (watched.hpp), with what that takes.
 class read_wait final
-#if REPRISE_WAITS_IN_THE_REACTOR
+#if REPRISE_KNOWS_THE_REACTOR
     : private asio::detail::reactor_op
 #endif
 {
@@ -64,7 +59,7 @@ public:
 
 private:
     waiter& to_;
-#if REPRISE_WAITS_IN_THE_REACTOR
+#if REPRISE_KNOWS_THE_REACTOR
     using reactor = asio::detail::reactor;
     static status look(asio::detail::reactor_op* base);
     static void end(void* loop,

@@ -1,5 +1,7 @@
 #include "proxy/net/tls.hpp"
 
+#include "proxy/net/watched.hpp"
+
 #include <memory>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -18,6 +20,7 @@ awaitable<handshake_end> shake_hands(tls_session& tls,
                                      deadlines& timer,
                                      steady_time until) {
     using handshake = tls_session::handshake;
+    static_cast<void>(watch(socket));
     deadline limit{timer, [&socket] {
                        error_code ignored;
                        socket.close(ignored);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What a hit costs on a connection that is kept, counted by strace: over TLS four system calls (the
 # loop's wait, recv, send, epoll_ctl), in the clear three; and on a connection of its own, which its
-# client says is for that alone: two accepts, epoll_ctl, recv, send, close and the waits.
+# client says is for that alone: two accepts, recv, send, close and the waits.
 # shellcheck source=harness.sh
 . "$(dirname "$0")/harness.sh"
 needs curl openssl strace
@@ -67,6 +67,6 @@ count() {
 count https 4
 proxy=$plain_proxy
 count http 3
-count http 8 ask_anew 300
+count http 6 ask_anew 300
 check "by the store" 2 "$(asked pages '^GET /hello ')"
 echo "ok: at most four system calls a hit over TLS, three in the clear"
