@@ -6,7 +6,8 @@
 namespace reprise::proxy::cache {
 
 entry_table::~entry_table() {
-    for (auto* first : buckets_) {
+    for (std::size_t at = 0; at < buckets_.size(); ++at) {
+        auto* first = buckets_[at];
         while (first != nullptr) {
             const store_entry_ptr gone{std::exchange(first, first->next)};
         }
@@ -27,9 +28,6 @@ entry_table::variants entry_table::find(const filter::key_hash& key) const noexc
 
 void entry_table::grow() {
     const auto made = buckets_.size();
-    if (made == buckets_.capacity()) {
-        buckets_.reserve(made + made / 4 + 1);
-    }
     buckets_.push_back(nullptr);
     if (made == 0) {
         return;
@@ -47,6 +45,18 @@ void entry_table::grow() {
             left = &one->next;
         }
     }
+}
+
+// The last bucket goes, to where what is in it came from: behind what is there, so that the variants of
+// a resource, all of which are in it, stay in their order.
+void entry_table::shrink() noexcept {
+    const auto last = buckets_.size() - 1;
+    auto** place = &buckets_[last - std::bit_floor(last)];
+    while (*place != nullptr) {
+        place = &(*place)->next;
+    }
+    *place = buckets_[last];
+    buckets_.pop_back();
 }
 
 store_entry& entry_table::add(store_entry_ptr entry) {
@@ -70,6 +80,10 @@ store_entry_ptr entry_table::take(store_entry& entry) noexcept {
     }
     *place = entry.next;
     --count_;
+    // Not at once, or a full store would split and join with each entry that comes for another.
+    if (buckets_.size() > 1 && count_ < entries_a_bucket * buckets_.size() / 8 * 7) {
+        shrink();
+    }
     return store_entry_ptr{&entry};
 }
 

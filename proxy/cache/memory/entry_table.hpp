@@ -3,21 +3,23 @@
 // through themselves, the variants of a resource among them in the order in which they came.
 //
 // There is a bucket for every two entries. It grows by one bucket at a time, which takes what belongs
-// to it from one other (linear hashing: Litwin, VLDB 1980). So nobody who holds the stripe's lock
-// waits until all entries have found another place, and the table is never half empty.
+// to it from one other, and shrinks by one, which gives back to it (linear hashing: Litwin, VLDB 1980).
+// Buckets lie in pieces. So nobody who holds the stripe's lock waits until all entries, or all buckets,
+// have found another place, the table is never half empty, and a store that has become small has a
+// small one.
 
 #include "filter/key_hash.hpp"
 #include "proxy/cache/memory/store_entry.hpp"
+#include "proxy/cache/policy/segments.hpp"
 
 #include <cstddef>
 #include <iterator>
-#include <vector>
 
 namespace reprise::proxy::cache {
 
-/// Memory    4 bytes for each entry there ever was at once, and at most a quarter more.
+/// Memory    4 bytes for each entry, at most a seventh more, and what segments takes beside.
 /// Threads   none: the owner locks.
-/// Cost      a chain has two entries on the average. add may copy the pointers of all buckets.
+/// Cost      a chain has two entries on the average. add splits a bucket at most, take joins two.
 /// Errors    std::bad_alloc from add, and nothing changes.
 class entry_table {
 public:
@@ -79,6 +81,8 @@ public:
     static constexpr std::size_t entries_a_bucket = 2;
     /// What one entry takes here at the most, in bytes.
     static constexpr std::size_t bytes_an_entry = sizeof(void*) * 5 / 4 / entries_a_bucket;
+    /// What all take, in bytes from the heap.
+    [[nodiscard]] std::size_t memory() const noexcept { return buckets_.memory(); }
 
 private:
     [[nodiscard]] static store_entry* same_key(store_entry* from,
@@ -90,8 +94,9 @@ private:
     }
     [[nodiscard]] std::size_t bucket_of(const filter::key_hash& key) const noexcept;
     void grow();
+    void shrink() noexcept;
 
-    std::vector<store_entry*> buckets_;
+    segments<store_entry*> buckets_;
     std::size_t count_ = 0;
 };
 

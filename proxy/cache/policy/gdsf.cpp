@@ -96,7 +96,7 @@ void gdsf_policy::removed(evictable& entry) noexcept {
 }
 
 void gdsf_policy::take_out(std::size_t place) noexcept {
-    auto& last = *heap_.back();
+    auto& last = *heap_[heap_.size() - 1];
     heap_.pop_back();
     if (place == heap_.size()) {
         return;
@@ -108,14 +108,14 @@ evictable* gdsf_policy::evict() noexcept {
     if (heap_.empty()) {
         return nullptr;
     }
-    auto* const victim = heap_.front();
+    auto* const victim = heap_[0];
     inflation_ = victim->by.worth;
     take_out(0);
     return victim;
 }
 
 std::uint64_t gdsf_policy::overhead() const noexcept {
-    return heap_.capacity() * sizeof(heap_[0]);
+    return heap_.memory();
 }
 
 }  // namespace reprise::proxy::cache

@@ -13,9 +13,9 @@
 
 #include "proxy/cache/policy/eviction.hpp"
 #include "proxy/cache/policy/frequency_sketch.hpp"
+#include "proxy/cache/policy/segments.hpp"
 
 #include <cstddef>
-#include <vector>
 
 namespace reprise::proxy::cache {
 
@@ -46,7 +46,7 @@ private:
     const double exponent_;
     const frequency_sketch* frequencies_;
     double inflation_ = 0;
-    std::vector<evictable*> heap_;  // the least worth in front
+    segments<evictable*> heap_;  // the least worth in front
 };
 
 }  // namespace reprise::proxy::cache

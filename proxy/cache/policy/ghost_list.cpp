@@ -10,6 +10,34 @@ void ghost_list::set_budget(std::uint64_t bytes) noexcept {
     while (bytes_ > budget_) {
         drop_oldest();
     }
+    if (ghosts_.size() > 4 * size_ + 1'024) {
+        compact();
+    }
+}
+
+// What is there, in tables of its size; as it is where there is no memory for those.
+void ghost_list::compact() noexcept {
+    try {
+        std::vector<ghost> kept;
+        kept.reserve(size_);
+        for (auto at = oldest_; at != none; at = ghosts_[at].newer) {
+            const auto place = static_cast<std::uint32_t>(kept.size());
+            kept.push_back(ghosts_[at]);
+            kept.back().older = place == 0 ? none : place - 1;
+            kept.back().newer = place + 1 == size_ ? none : place + 1;
+        }
+        std::vector<std::uint32_t> slots(std::bit_ceil(2 * size_ + 64), none);
+        ghosts_.swap(kept);
+        slots_.swap(slots);
+    } catch (const std::bad_alloc&) {
+        return;
+    }
+    unused_ = none;
+    oldest_ = size_ == 0 ? none : 0;
+    newest_ = size_ == 0 ? none : static_cast<std::uint32_t>(size_ - 1);
+    for (std::uint32_t at = 0; at < size_; ++at) {
+        slots_[slot_of(ghosts_[at].key)] = at;
+    }
 }
 
 void ghost_list::reserve(std::size_t ghosts) {

@@ -16,13 +16,15 @@ namespace reprise::proxy::cache {
 ///
 /// Threads  none: the owner locks.
 /// Cost     every member O(1) amortised but reserve and set_budget.
-/// Memory   32 to 48 bytes for each ghost it ever held at once.
+/// Memory   32 to 48 bytes for each ghost it ever held at once; after set_budget at most four times
+///          that of those it holds, and of 1,024.
 class ghost_list {
 public:
     /// Ghosts' bytes together are at most this from now on.
     void set_budget(std::uint64_t bytes) noexcept;
 
-    /// Room for `ghosts` in all, so that the next add() need not find memory. @throws bad_alloc
+    /// Room for `ghosts` in all, so that the next add() need not find memory, until the next
+    /// set_budget. @throws bad_alloc
     void reserve(std::size_t ghosts);
 
     /// The newest ghost, in place of an older one of this key; the oldest leave until the budget
@@ -52,6 +54,7 @@ private:
     void free_slot(std::size_t slot) noexcept;
     void forget(std::size_t slot) noexcept;
     void rehash(std::size_t slots);
+    void compact() noexcept;
 
     std::vector<ghost> ghosts_;
     // Where each key's ghost is: open addressing, linear probing, a power of two of slots at most

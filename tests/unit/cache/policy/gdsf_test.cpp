@@ -122,4 +122,23 @@ TEST_CASE("with a sketch an entry is worth what was asked for before it came in 
     CHECK(cache.holds(1));
 }
 
+TEST_CASE("a heap takes what its entries want, not what they once were") {
+    gdsf_policy policy;
+    std::vector<evictable> entries(20'000);
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+        entries[i].key = key_of(i);
+        entries[i].charge = 100 + i;
+        policy.inserted(entries[i]);
+    }
+    CHECK(policy.overhead() >= 20'000 * sizeof(void*));
+    for (int i = 0; i < 19'900; ++i) {
+        REQUIRE(policy.evict() != nullptr);
+    }
+    CHECK(policy.overhead() < 6'000);
+    for (int i = 0; i < 100; ++i) {
+        REQUIRE(policy.evict() != nullptr);
+    }
+    CHECK(policy.evict() == nullptr);
+}
+
 TEST_SUITE_END();

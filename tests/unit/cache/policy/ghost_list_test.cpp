@@ -112,4 +112,47 @@ TEST_CASE("any mix of calls does what a plain queue does") {
     }
 }
 
+TEST_CASE("a list of many takes little when there are few, and those in their order") {
+    ghost_list ghosts;
+    ghosts.set_budget(20'000);
+    for (std::uint64_t key = 0; key < 20'000; ++key) {
+        ghosts.add(key_of(key), 1);
+    }
+    for (std::uint64_t key = 0; key < 20'000; key += 3) {
+        CHECK(ghosts.take(key_of(key)));
+    }
+    REQUIRE(ghosts.memory() > 500'000);
+    SUBCASE("some") {
+        ghosts.set_budget(100);
+        CHECK(ghosts.memory() < 10'000);
+        CHECK(ghosts.size() == 100);
+        for (std::uint64_t left = 100; left > 0; --left) {
+            ghosts.set_budget(left - 1);
+            CHECK(ghosts.size() == left - 1);
+        }
+        CHECK(ghosts.size() == 0);
+    }
+    SUBCASE("some, and others come") {
+        ghosts.set_budget(100);
+        CHECK(ghosts.contains(key_of(19'999)));
+        ghosts.set_budget(1'000);
+        for (std::uint64_t key = 50'000; key < 50'950; ++key) {
+            ghosts.add(key_of(key), 1);
+        }
+        CHECK(ghosts.size() == 1'000);
+        // 50 of the old ones are left, the youngest.
+        CHECK(ghosts.contains(key_of(19'999)));
+        CHECK(ghosts.contains(key_of(19'925)));
+        CHECK_FALSE(ghosts.contains(key_of(19'924)));
+        CHECK(ghosts.contains(key_of(50'000)));
+    }
+    SUBCASE("none") {
+        ghosts.set_budget(0);
+        CHECK(ghosts.memory() < 10'000);
+        ghosts.set_budget(10);
+        ghosts.add(key_of(1), 1);
+        CHECK(ghosts.contains(key_of(1)));
+    }
+}
+
 TEST_SUITE_END();
