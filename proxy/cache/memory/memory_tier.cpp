@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <limits>
 #include <utility>
 
 // The budget over all stripes: what is charged is counted once, in atomics, and what must leave
@@ -231,6 +232,7 @@ bool memory_tier::put_if(const filter::key_hash& key,
                          invalidation_mark asked,
                          standing as,
                          unsigned uses_to_admit) {
+    const auto needed = response->footprint();
     {
         locked_stripe home{*this, key};
         const auto* const older = store_stripe::variant_of(home.settled(key, url), *response);
@@ -265,7 +267,7 @@ bool memory_tier::put_if(const filter::key_hash& key,
         }
         (done.in_place ? replaced_ : inserted_).fetch_add(1, relaxed);
     }
-    make_room();
+    make_room(needed);
     return true;
 }
 
@@ -274,6 +276,7 @@ bool memory_tier::freshen(const filter::key_hash& key,
                           const stored_ptr& current,
                           stored_ptr updated,
                           invalidation_mark asked) {
+    const auto needed = updated->footprint();
     {
         locked_stripe home{*this, key};
         auto* kept = store_stripe::place_of(home->resource_of(key, url), current);
@@ -288,7 +291,7 @@ bool memory_tier::freshen(const filter::key_hash& key,
         home.let_go(home->replace(*kept, std::move(updated)));
         freshened_.fetch_add(1, relaxed);
     }
-    make_room();
+    make_room(needed);
     return true;
 }
 
@@ -367,16 +370,23 @@ bool memory_tier::is_over() const noexcept {
     return taken() > capacity_.load(relaxed);
 }
 
-void memory_tier::make_room() {
+// For `needed` bytes that have just come.
+void memory_tier::make_room(std::uint64_t needed) {
     // Ends: each turn takes something out or finds nothing to take, but for what another thread
     // takes before us.
     std::size_t in_vain = 0;
-    while (is_over() && in_vain < most_stripes) {
-        in_vain = evict_one() ? 0 : in_vain + 1;
+    for (std::uint64_t evicted = 0; is_over() && in_vain < most_stripes;) {
+        if (evicted >= 2 * needed && lowering_.load(relaxed) != 0) {
+            return;  // the rest is set_capacity's
+        }
+        const auto bytes = evict_one();
+        evicted += bytes;
+        in_vain = bytes != 0 ? 0 : in_vain + 1;
     }
 }
 
-bool memory_tier::evict_one() {
+// How many bytes that was; 0: nothing was there.
+std::uint64_t memory_tier::evict_one() {
     const bool probation_first = static_cast<double>(waiting_bytes_.load(relaxed)) >
                                  probation_.load(relaxed) *
                                      static_cast<double>(capacity_.load(relaxed));
@@ -385,7 +395,7 @@ bool memory_tier::evict_one() {
         at = stripes_->fullest(stripes_->objects);
     }
     if (at == stripes_->count) {
-        return false;
+        return 0;
     }
     store_stripe::evicted out;
     invalidation_mark asked;
@@ -394,7 +404,7 @@ bool memory_tier::evict_one() {
         out = home->evict(probation_first, outlook(0));
         home.note_overhead();
         if (!out.one) {
-            return false;
+            return 0;
         }
         asked = {invalidated_keys_.count(out.one->key), out.one->checked};
     }
@@ -412,7 +422,7 @@ bool memory_tier::evict_one() {
               .was_admitted = out.was_admitted,
               .asked = asked});
     }
-    return true;
+    return gone.charge;
 }
 
 void memory_tier::tick(steady_time now) noexcept {
@@ -432,13 +442,20 @@ void memory_tier::note_eviction_age(std::uint32_t last_used) noexcept {
 }
 
 void memory_tier::set_capacity(std::uint64_t bytes) {
+    lowering_.fetch_add(1, relaxed);
     capacity_.store(bytes, relaxed);
-    for (std::size_t i = 0; i < stripes_->count; ++i) {
-        locked_stripe home{*this, i};
-        home->held.set_capacity(bytes / stripes_->count);
-        home.note_overhead();
+    try {
+        for (std::size_t i = 0; i < stripes_->count; ++i) {
+            locked_stripe home{*this, i};
+            home->held.set_capacity(bytes / stripes_->count);
+            home.note_overhead();
+        }
+        make_room(std::numeric_limits<std::uint64_t>::max() / 2);
+    } catch (...) {
+        lowering_.fetch_sub(1, relaxed);
+        throw;
     }
-    make_room();
+    lowering_.fetch_sub(1, relaxed);
 }
 
 void memory_tier::set_probation(double share) {

@@ -14,8 +14,9 @@
 //           each stripe's count for everything that must leave.
 // Budget    every allocation of a response is counted (stored_response::footprint) with its share
 //           of the index, and what policies take beside (ghosts, sketches); the sum of these and
-//           what fetches have reserved exceeds the capacity only while a put is under way, and by
-//           what a policy takes for an entry that a look-up has admitted until the next put.
+//           what fetches have reserved exceeds the capacity only while a put is under way or the
+//           capacity is being lowered, and by what a policy takes for an entry that a look-up has
+//           admitted until the next put.
 
 #include "filter/key_hash.hpp"
 #include "proxy/base/clock.hpp"
@@ -192,7 +193,9 @@ public:
     /// the store.
     [[nodiscard]] reservation reserve() noexcept { return reservation{this}; }
 
-    /// Takes effect at once; a smaller one evicts.
+    /// Takes effect at once. A smaller one evicts, on this thread: while it does, whoever puts or
+    /// reserves something evicts for that alone, twice over, or one put on an event loop would have
+    /// to evict for all.
     void set_capacity(std::uint64_t bytes);
     /// What waits beyond a smaller share leaves as room is needed.
     void set_probation(double share);
@@ -228,14 +231,15 @@ private:
     [[nodiscard]] bool is_over() const noexcept;
     [[nodiscard]] std::uint64_t taken() const noexcept;
     [[nodiscard]] stripe_outlook outlook(std::uint64_t more) const noexcept;
-    void make_room();
-    bool evict_one();
+    void make_room(std::uint64_t needed);
+    std::uint64_t evict_one();
     void note_eviction_age(std::uint32_t last_used) noexcept;
 
     // What a hit reads, away from what others write.
     std::unique_ptr<stripes> stripes_;
     std::atomic<std::uint32_t> tick_{0};  // seconds; 0: nobody told the time
     std::atomic<std::uint64_t> capacity_;
+    std::atomic<unsigned> lowering_{0};  // threads in set_capacity
     std::atomic<double> probation_;
     purge_list purges_;
     invalidations invalidated_keys_;

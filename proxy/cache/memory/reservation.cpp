@@ -47,7 +47,7 @@ bool reservation::grow_to(std::uint64_t bytes) {
         }
     } while (!store_->reserved_.compare_exchange_weak(promised, promised + more, relaxed));
     bytes_ = bytes;
-    store_->make_room();
+    store_->make_room(more);
     return true;
 }
 

@@ -310,6 +310,40 @@ TEST_CASE("a refused replacement takes the outdated response with it") {
     CHECK(store.figures().objects == 0);
 }
 
+TEST_CASE("while the store is lowered a put evicts for itself, and the rest is not its work") {
+    const auto charge = charge_of_neighbour();
+    memory_tier store{1'000 * charge};
+    for (std::uint64_t n = 0; n < 900; ++n) {
+        REQUIRE(put_neighbour(store, n));
+    }
+    std::uint64_t most_by_one = 0, next = 2'000;
+    bool putting = false;
+    // Called on the thread that lowers, outside locks, where another thread may put just then.
+    store.on_eviction([&](const evicted_response&) {
+        if (putting) {
+            return;
+        }
+        putting = true;
+        const auto before = store.figures().evicted;
+        if (next % 2 == 0) {
+            CHECK(put_neighbour(store, next++));
+        } else {
+            ++next;
+            auto promise = store.reserve();
+            CHECK(promise.grow_to(charge));
+        }
+        most_by_one = std::max(most_by_one, store.figures().evicted - before);
+        putting = false;
+    });
+    store.set_capacity(100 * charge);
+    CHECK(most_by_one >= 1);
+    CHECK(most_by_one <= 3);
+    CHECK(store.figures().bytes <= 100 * charge);
+    putting = true;
+    REQUIRE(put_neighbour(store, 5'000));  // with nobody lowering it, all that must leave leaves
+    CHECK(store.figures().bytes <= 100 * charge);
+}
+
 TEST_CASE("set_capacity takes effect at once") {
     const auto charge = charge_of_neighbour();
     memory_tier store{100 * charge};
