@@ -43,6 +43,30 @@ private:
     std::optional<steady_time> more_since_;
 };
 
+/// How much to free between one giving back and the next, where somebody frees far more than that and
+/// may take his time. What a trim costs hangs on what it gives, but it also walks through all that is
+/// free. What lay together and was freed in one order costs some 0.1 ms per MiB, whatever the step;
+/// where what stays lies in between, the walk does not end sooner for a smaller step, and steps grow,
+/// or the walks together would hold the heap for many times as long as a single one.
+///
+/// Threads: one. Cost: none.
+class steps_of_return {
+public:
+    static constexpr std::uint64_t first = 8u << 20;  ///< bytes; a millisecond's work
+    static constexpr std::chrono::microseconds dear_per_mib{300};
+
+    [[nodiscard]] std::uint64_t next() const noexcept { return step_; }
+    /// So long the last took.
+    void note(std::chrono::nanoseconds took) noexcept {
+        if (took > dear_per_mib * static_cast<std::int64_t>(step_ >> 20)) {
+            step_ *= 2;
+        }
+    }
+
+private:
+    std::uint64_t step_ = first;
+};
+
 /// Gives back what it can. Any thread; cost as told above.
 void give_memory_back();
 

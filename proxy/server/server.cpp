@@ -274,7 +274,7 @@ std::vector<std::string> server::take_over(config::options next) {
                    "; the log stays where it was");
         next.log.access = before.log.access;
     }
-    common_.store.memory().set_capacity(next.memory.size);
+    resize_memory(next.memory.size);
     common_.store.set_largest_in_memory(next.memory.max_object);
     common_.admission.adopt(next);
     common_.store.memory().set_probation(common_.admission.probation());
@@ -294,6 +294,22 @@ std::vector<std::string> server::take_over(config::options next) {
     }
     publish(thread::make_settings(std::move(next), std::move(files)));
     return wants_restart;
+}
+
+// A much smaller store gives its memory back as it shrinks: in one piece that would hold the heap's lock
+// for 0.15 ms per MiB and more, and all loops that want memory meanwhile.
+void server::resize_memory(std::uint64_t bytes) {
+    auto& memory = common_.store.memory();
+    const auto held = memory.figures();
+    steps_of_return steps;
+    for (auto left = held.bytes + held.overhead; left > bytes + steps.next();) {
+        left -= steps.next();
+        memory.set_capacity(left);
+        const auto from = steady_now();
+        give_memory_back();
+        steps.note(steady_now() - from);
+    }
+    memory.set_capacity(bytes);
 }
 
 void server::return_memory(steady_time now) {

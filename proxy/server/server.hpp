@@ -86,6 +86,7 @@ private:
     void publish(thread::settings_ptr next);
     std::vector<std::string> take_over(config::options next);
     [[nodiscard]] bool wait_for_workers();
+    void resize_memory(std::uint64_t bytes);
     void return_memory(steady_time now);
 
     std::string version_;

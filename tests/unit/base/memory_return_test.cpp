@@ -170,6 +170,21 @@ TEST_CASE("what the process has is what the kernel says of it") {
     CHECK(told <= kibibytes * 1024 + 4 * mib);
 }
 
+TEST_CASE(
+    "steps stay as they are while they cost what they give, and grow where each costs a walk") {
+    steps_of_return steps;
+    const auto mibs = [&] { return static_cast<std::int64_t>(steps.next() / mib); };
+    for (int i = 0; i < 100; ++i) {
+        steps.note(150us * mibs());
+    }
+    CHECK(steps.next() == steps_of_return::first);
+    for (int i = 0; i < 100; ++i) {
+        steps.note(100ms);
+    }
+    CHECK(mibs() > 300);
+    CHECK(mibs() <= 700);
+}
+
 TEST_CASE("what lies free below something in use is given back") {
     if (resident_bytes() == 0) {
         return;  // no /proc here
