@@ -27,10 +27,10 @@ trial() {
 has() { grep -qF -- "$1" "$work/log" || fail "does not say: $1"; }
 
 # Rows of every part, that need no other program.
-trial 0 "idle connection,stored,left of,tail quiet,tail generation,tail purge" --keep
+trial 0 "idle connection,stored,left of,tail quiet,tail generation,tail purge,tail memory" --keep
 for row in "idle connection " "stored object of 1 KiB: over" "left of a peak of half heads: a minute" \
     "tail quiet: loop held longest " "tail quiet: latency p99.9 " "tail generation cleared: loop held p99.9" \
-    "tail purge by tag: loop held longest by at most 4 events"; do
+    "tail purge by tag: loop held longest by at most 4 events" "tail memory given back: loop by the wall longest"; do
     has "| $row"
 done
 has "kept: "

@@ -38,6 +38,7 @@ plan plan_of(const std::string& form) {
         out.stored = 50'000;
         out.listed = 50'000;
         out.seen = 100'000;
+        out.shrunk = 30'000;
         out.asked_once = 5000;
     }
     if (form == "trial") {  // for the test of the bench: all that it does, little of each
@@ -51,6 +52,7 @@ plan plan_of(const std::string& form) {
         out.peak_wait = 0;
         out.stored = 2000;
         out.purged = 2000;
+        out.shrunk = 3000;
         out.listed = 2000;
         out.seen = 2000;
         out.asked_once = 200;

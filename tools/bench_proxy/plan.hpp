@@ -24,6 +24,7 @@ struct plan {
     unsigned peak_wait = 60;         ///< seconds from the peak's end to the look at what is left
     std::size_t stored = 100'000;    ///< objects whose memory is counted
     std::size_t purged = 100'000;    ///< objects purged by tag
+    std::size_t shrunk = 100'000;    ///< objects of 10,000 bytes that a smaller store drops
     std::size_t listed = 1'000'000;  ///< objects of which a digest is published
     std::size_t seen = 300'000;      ///< keys in a generation of the admission filter
 

@@ -4,6 +4,7 @@
 #include "tools/bench_proxy/load.hpp"
 
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -135,6 +136,12 @@ nlohmann::json reprise_server::stats() const {
     return nlohmann::json::parse(exchange_once(admin_port, "GET", "/stats").body);
 }
 
+void reprise_server::change(const nlohmann::json& some) {
+    settings.merge_patch(some);
+    static_cast<void>(written(settings_file, settings.dump(2)));
+    ::kill(process.pid(), SIGHUP);
+}
+
 void reprise_server::post(const lab& of, const std::string& target) const {
     std::ifstream file{of.token_file};
     std::string token;
@@ -185,6 +192,8 @@ std::unique_ptr<reprise_server> start_reprise(const lab& of, const start_of_repr
     out->port = port_in(listening["listeners"][0]);
     out->tls_port = of.certificate.empty() ? 0 : port_in(listening["listeners"][1]);
     out->admin_port = port_in(listening["admin"]);
+    out->settings_file = file;
+    out->settings = settings;
     wait_for_start(
         of, *out, [&] { return exchange_once(out->admin_port, "GET", "/readyz").status == 200; });
     return out;

@@ -70,7 +70,11 @@ class reprise_server : public server {
 public:
     using server::server;
     std::uint16_t admin_port = 0;
+    std::string settings_file{};
+    nlohmann::json settings{};
 
+    /// These in place of what it has; it is told, and takes them over a moment later.
+    void change(const nlohmann::json& some);
     [[nodiscard]] nlohmann::json stats() const;
     /// @throws std::runtime_error when the answer is none of 2xx
     void post(const lab& of, const std::string& target) const;

@@ -33,7 +33,7 @@ constexpr std::size_t hit_connections = 50;
 /// What a disturbance may use: the server under measurement, and when to end.
 struct scene {
     const lab& of;
-    const reprise_server& ours;
+    reprise_server& ours;
     const std::atomic<bool>& over;
 
     void wait(double seconds) const {
@@ -80,7 +80,7 @@ struct disturbance {
     /// Once, before anything is measured.
     std::function<void(const lab&, const reprise_server&)> prepare;
     /// Before each round.
-    std::function<void(const lab&, const reprise_server&)> before_round;
+    std::function<void(const lab&, reprise_server&)> before_round;
     /// Beside the hits, until `over`.
     std::function<void(const scene&)> meanwhile;
     /// A count in /stats that rises in each round, or the round shows nothing.
@@ -277,6 +277,33 @@ disturbance purged_by_tag(const lab& of) {
     return out;
 }
 
+disturbance memory_given_back() {
+    disturbance out;
+    out.name = "memory given back";
+    out.settings = {{"admission", "always"}, {"memory", {{"size", "4GiB"}}}};
+    out.before_round = [](const lab& all, reprise_server& ours) {
+        ours.change({{"memory", {{"size", "4GiB"}}}});
+        for (int i = 0; i < 500 && figure(ours.stats(), "/store/capacity_bytes") < 4e9; ++i) {
+            std::this_thread::sleep_for(std::chrono::milliseconds{20});
+        }
+        fill(all, ours, new_path("/10000/shrunk"), all.wanted.shrunk);
+    };
+    // Misses beside: hits take no memory.
+    out.meanwhile = [](const scene& now) {
+        std::jthread misses{[&] {
+            auto load = load_of(now.of, now.ours.port, new_path("/1000/beside"));
+            load.connections = 4;
+            load.rate = 500;
+            load.stop = &now.over;
+            (void)run_load(load);
+        }};
+        now.wait(now.of.wanted.tail_seconds / 4);
+        now.ours.change({{"memory", {{"size", "16MiB"}}}});
+    };
+    out.rises = "/store/evicted";
+    return out;
+}
+
 // --- Measuring ------------------------------------------------------------------------------------
 
 struct round_figures {
@@ -361,9 +388,7 @@ private:
         return out;
     }
 
-    round_figures play_round(const disturbance& one,
-                             const reprise_server& ours,
-                             loop_watch& watch) {
+    round_figures play_round(const disturbance& one, reprise_server& ours, loop_watch& watch) {
         const auto risen = one.rises.empty() ? 0 : figure(ours.stats(), one.rises.c_str());
         std::atomic<bool> over{false};
         std::exception_ptr failure;
@@ -548,6 +573,7 @@ found_rows measure_tails(const lab& of) {
     all.play(settings_reloaded());
     all.play(generation_cleared(of));
     all.play(purged_by_tag(of));
+    all.play(memory_given_back());
     return all.found();
 }
 
