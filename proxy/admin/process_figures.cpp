@@ -2,6 +2,7 @@
 // size there ever was, and nothing counts open descriptors but their directory.
 
 #include "proxy/admin/stats.hpp"
+#include "proxy/base/heap_use.hpp"
 #include "proxy/base/memory_return.hpp"
 
 #include <filesystem>
@@ -24,6 +25,8 @@ process_figures read_process_figures() {
         figures.cpu_seconds = seconds_of(used.ru_utime) + seconds_of(used.ru_stime);
     }
     figures.resident_bytes = resident_bytes();
+    figures.heap_bytes = heap::in_use();
+    figures.program_bytes = resident_bytes_of_files();
     std::error_code ignored;
     auto at = std::filesystem::directory_iterator{"/proc/self/fd", ignored};
     for (; !ignored && at != std::filesystem::directory_iterator{}; at.increment(ignored)) {

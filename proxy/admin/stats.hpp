@@ -35,6 +35,8 @@ namespace reprise::proxy::admin {
 struct process_figures {
     double cpu_seconds = 0;
     std::uint64_t resident_bytes = 0;
+    std::uint64_t heap_bytes = 0;     ///< in use, by base/heap_use; 0 where nobody counts
+    std::uint64_t program_bytes = 0;  ///< resident, of the program's file and its libraries'
     std::uint64_t open_files = 0;
 };
 [[nodiscard]] process_figures read_process_figures();

@@ -37,8 +37,11 @@ void give_memory_back() {
     ::malloc_trim(0);
 }
 
-// No stream, which would want memory.
-std::uint64_t resident_bytes() noexcept {
+namespace {
+
+// The `which`-th number of /proc/self/statm, in bytes: the second is what is resident, the third what
+// of it is of files. No stream, which would want memory.
+std::uint64_t statm(std::size_t which) noexcept {
     const int from = ::open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
     if (from < 0) {
         return 0;
@@ -46,15 +49,29 @@ std::uint64_t resident_bytes() noexcept {
     std::array<char, 128> text{};
     const auto got = ::read(from, text.data(), text.size());
     ::close(from);
-    const std::string_view all{text.data(), got > 0 ? static_cast<std::size_t>(got) : 0};
-    const auto second = all.find(' ');  // the first number is of all that is mapped
+    std::string_view rest{text.data(), got > 0 ? static_cast<std::size_t>(got) : 0};
+    for (; which > 1; --which) {
+        const auto space = rest.find(' ');
+        if (space == std::string_view::npos) {
+            return 0;
+        }
+        rest.remove_prefix(space + 1);
+    }
     std::uint64_t pages = 0;
-    if (second == std::string_view::npos ||
-        std::from_chars(all.data() + second + 1, all.data() + all.size(), pages).ec !=
-            std::errc{}) {
+    if (std::from_chars(rest.data(), rest.data() + rest.size(), pages).ec != std::errc{}) {
         return 0;
     }
     return pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+}  // namespace
+
+std::uint64_t resident_bytes() noexcept {
+    return statm(2);
+}
+
+std::uint64_t resident_bytes_of_files() noexcept {
+    return statm(3);
 }
 
 }  // namespace reprise::proxy

@@ -73,5 +73,7 @@ void give_memory_back();
 /// What the process has of the machine's memory, by the kernel: bytes; 0 where it doesn't say.
 /// Reads a file of /proc; takes no memory.
 [[nodiscard]] std::uint64_t resident_bytes() noexcept;
+/// Of that, what the program's own file and its libraries' have: code, and data as it is in them.
+[[nodiscard]] std::uint64_t resident_bytes_of_files() noexcept;
 
 }  // namespace reprise::proxy

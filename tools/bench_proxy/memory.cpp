@@ -12,18 +12,14 @@ namespace {
 
 constexpr double mib = 1048576;
 
-/// What the proxy says it uses: every figure of bytes in memory that /stats has, and nothing for
-/// its code, its stacks and what its allocator keeps.
+/// What the proxy says it uses: the heap, its program, and the arrays of its filters, which lie beside the
+/// heap; nothing for its stacks and what its allocator keeps.
 double said_to_be_used(const nlohmann::json& stats) {
     double out = 0;
-    for (const auto* const figure : {"/store/bytes",
-                                     "/store/policy_bytes",
+    for (const auto* const figure : {"/process/heap_bytes",
+                                     "/process/program_bytes",
                                      "/admission/filter/memory_bytes",
-                                     "/admission/ledger/bytes",
-                                     "/disk/index_bytes",
-                                     "/disk/queued_bytes",
-                                     "/digest/memory_bytes",
-                                     "/peering/index_bytes"}) {
+                                     "/digest/memory_bytes"}) {
         const nlohmann::json::json_pointer at{figure};
         if (stats.contains(at) && stats.at(at).is_number()) {
             out += stats.at(at).get<double>();

@@ -21,7 +21,7 @@
 // Threads   any number. note() costs a comparison for a key that is not in the sample, else a try
 //           for the one lock: it never waits. What finds it taken is left out and counted as
 //           dropped. That thins all ghosts' sample alike, so it is told beside their figures.
-// Memory    at most most_slots keys, about 1.1 KB each (an entry for each ghost), so 18 MB, beside
+// Memory    at most most_slots keys, 864 bytes each (an entry for each ghost), so 14 MB, beside
 //           the policies' own (ghost lists, sketches: less than that again) and 30 KB of minutes.
 //           When the keys get more the sample is halved.
 // Cost      0.25 to 1 us per sampled request, at most one in sixteen: 16 to 60 ns per request, less
@@ -90,6 +90,7 @@ struct what_if_report {
     std::uint64_t dropped = 0;      ///< beside these: of the sample, but another thread was at it
     double sample = 0;              ///< the share of keys in it
     std::uint64_t keys = 0;         ///< held in ghosts now
+    std::uint64_t memory_bytes = 0; ///< of the ghosts, what the policies take included
     double lost_to_admission = 0;   ///< of requests: misses here that storing everything would
                                     ///< have made hits
     double won_by_admission = 0;    ///< and the reverse

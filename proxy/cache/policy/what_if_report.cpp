@@ -69,6 +69,13 @@ what_if_report what_if::made_report(steady_time now) const {
     out.dropped = sum.dropped + dropped_.load(relaxed);
     out.sample = sample();
     out.keys = slots_.size();
+    // A key's slot and its node in the table, with what the heap adds to each.
+    constexpr auto per_key = sizeof(slot) + sizeof(decltype(slots_)::value_type) + 4 * sizeof(void*);
+    out.memory_bytes = slots_.size() * per_key + slots_.bucket_count() * sizeof(void*) +
+                       minutes_.size() * sizeof(minute) + requests_->memory();
+    for (const auto& one : ghosts_) {
+        out.memory_bytes += one->held->overhead();
+    }
     if (sum.requests == 0) {
         out.text = "nothing that may be stored was asked for yet";
         return out;

@@ -249,6 +249,8 @@ TEST_SUITE("admin/stats") {
     TEST_CASE("the process knows its own size") {
         const auto figures = read_process_figures();
         CHECK(figures.resident_bytes > 100'000);
+        CHECK(figures.program_bytes > 100'000);
+        CHECK(figures.program_bytes < figures.resident_bytes);
         CHECK(figures.open_files >= 3);
         CHECK(figures.cpu_seconds >= 0);
     }
