@@ -1,12 +1,10 @@
 #include "proxy/net/relay.hpp"
 
 #include "proxy/net/io.hpp"
-#include "proxy/net/pace.hpp"
-
-#include <boost/asio/experimental/awaitable_operators.hpp>
 
 #include <array>
-#include <vector>
+#include <string_view>
+#include <utility>
 
 namespace reprise::proxy::net {
 namespace {
@@ -14,128 +12,155 @@ namespace {
 constexpr std::size_t scratch_bytes = 64 << 10;
 constexpr unsigned most_rounds = 16;  // blocks moved before the loop's other work has its turn
 
-/// Filled and emptied between two suspensions only, so that all tunnels of a thread can share it.
+/// Filled and emptied between two waits only, so that all tunnels of a thread can share it.
 std::array<char, scratch_bytes>& scratch() {
     static thread_local std::array<char, scratch_bytes> block;
     return block;
 }
 
-struct tunnel {
-    byte_stream& a;
-    byte_stream& b;
-    relay_result& result;
-    pace_guard quiet;
-    bool broken = false;
-
-    tunnel(byte_stream& first, byte_stream& second, deadlines& timer, relay_result& into)
-        : a(first),
-          b(second),
-          result(into),
-          quiet(
-              timer, [this] { return moved(); }, [this] { break_off(); }) {}
-
-    std::uint64_t moved() {
-        return 2 * (result.a_to_b + result.b_to_a) - not_acknowledged(a) - not_acknowledged(b);
-    }
-    void close() {
-        error_code ignored;
-        a.close(ignored);
-        b.close(ignored);
-    }
-    void break_off() {
-        broken = true;
-        a.reset();
-        b.reset();
-    }
-};
-
-/// Hands everything to the kernel, piece by piece so that a slow receiver counts as progress.
-awaitable<bool> push(byte_stream& to, std::string_view bytes, std::uint64_t& moved) {
-    while (!bytes.empty()) {
-        const auto [error, count] = co_await to.async_write_some(asio::buffer(bytes), use_tuple);
-        if (error) {
-            co_return false;
-        }
-        moved += count;
-        bytes.remove_prefix(count);
-    }
-    co_return true;
-}
-
-/// One direction, until its source ends or either side breaks off.
-awaitable<void> pump(tunnel& whole,
-                     byte_stream& from,
-                     byte_stream& to,
-                     std::string_view first,
-                     std::uint64_t& moved) {
-    const bool sent = co_await push(to, first, moved);
-    if (!sent) {
-        whole.break_off();
-        co_return;
-    }
-    for (unsigned rounds = 0;; ++rounds) {
-        error_code error;
-        const auto count = from.try_read(asio::buffer(scratch()), error);
-        if (error == asio::error::eof) {
-            const bool told = co_await end_sending(to);
-            if (!told) {
-                whole.break_off();
-            }
-            co_return;
-        }
-        if (error) {
-            whole.break_off();
-            co_return;
-        }
-        if (count > 0) {
-            const auto taken = to.try_write(asio::buffer(scratch().data(), count), error);
-            if (error) {
-                whole.break_off();
-                co_return;
-            }
-            moved += taken;
-            if (taken < count) {
-                const std::vector<char> rest(scratch().data() + taken, scratch().data() + count);
-                const std::string_view left{rest.data(), rest.size()};
-                const bool pushed = co_await push(to, left, moved);
-                if (!pushed) {
-                    whole.break_off();
-                    co_return;
-                }
-                rounds = 0;
-            }
-        }
-        if (count == 0 || rounds >= most_rounds) {
-            rounds = 0;
-            const auto [wait_error] = co_await from.wait_readable(use_tuple);
-            if (wait_error) {
-                whole.break_off();
-                co_return;
-            }
-        }
-    }
-}
-
 }  // namespace
 
-awaitable<relay_result> relay(byte_stream& a,
-                              byte_stream& b,
-                              std::string_view from_a,
-                              std::string_view from_b,
-                              std::chrono::milliseconds idle,
-                              deadlines& timer) {
-    using namespace asio::experimental::awaitable_operators;
-    relay_result result;
-    tunnel whole{a, b, timer, result};
-    keep_little_unsent(b.native_handle());
-    whole.quiet.begin(0, idle);
-    co_await (pump(whole, a, b, from_a, result.a_to_b) && pump(whole, b, a, from_b, result.b_to_a));
-    whole.quiet.end();
-    whole.close();
-    result.end = whole.quiet.expired() ? relay_end::timed_out
-                 : whole.broken        ? relay_end::reset
-                                       : relay_end::finished;
-    co_return result;
+relaying::relaying(byte_stream& a, byte_stream& b, deadlines& timer, owner& to)
+    : owner_{to},
+      a_{a},
+      b_{b},
+      a_to_b_{*this, a, b, timer.io()},
+      b_to_a_{*this, b, a, timer.io()},
+      quiet_{timer, [this] { return moved(); }, [this] { break_off(); }} {}
+
+void relaying::begin(std::string from_a, std::string from_b, std::chrono::milliseconds idle) {
+    keep_little_unsent(b_.native_handle());
+    quiet_.begin(0, idle);
+    a_to_b_.begin(std::move(from_a));
+    b_to_a_.begin(std::move(from_b));
+}
+
+std::uint64_t relaying::moved() {
+    return 2 * (a_to_b_.moved + b_to_a_.moved) - not_acknowledged(a_) - not_acknowledged(b_);
+}
+
+// Whoever waits is told of it by the loop.
+void relaying::break_off() noexcept {
+    broken_ = true;
+    a_.reset();
+    b_.reset();
+}
+
+void relaying::note_over() {
+    if (--under_way_ > 0) {
+        return;
+    }
+    quiet_.end();
+    error_code ignored;
+    a_.close(ignored);
+    b_.close(ignored);
+    const auto end = quiet_.expired() ? relay_end::timed_out
+                     : broken_        ? relay_end::reset
+                                      : relay_end::finished;
+    owner_.on_relayed({a_to_b_.moved, b_to_a_.moved, end});
+}
+
+void relaying::note_loop_gone() noexcept {
+    if (--under_way_ == 0) {
+        owner_.on_loop_gone();
+    }
+}
+
+void relaying::direction::begin(std::string first) {
+    rest_ = std::move(first);
+    readable_.start_at_once();
+}
+
+// Its last word may be the whole's end.
+void relaying::direction::resume(error_code over) noexcept {
+    auto next = step::broken;
+    if (!over) {
+        try {
+            next = go_on();
+        } catch (const std::bad_alloc&) {
+            next = step::broken;
+        }
+    }
+    if (next == step::waits) {
+        return;
+    }
+    if (next == step::broken) {
+        whole_.break_off();
+    }
+    whole_.note_over();
+}
+
+relaying::direction::step relaying::direction::go_on() {
+    for (unsigned rounds = 0;;) {
+        const auto next = !rest_.empty() ? move_rest()
+                          : from_ended_  ? say_end()
+                                         : read_once(rounds);
+        if (next != step::goes_on) {
+            return next;
+        }
+    }
+}
+
+// Piece by piece, so that a slow receiver counts as progress.
+relaying::direction::step relaying::direction::move_rest() {
+    error_code error;
+    const auto left = std::string_view{rest_}.substr(taken_);
+    const auto taken = to_.try_write(asio::buffer(left), error);
+    if (error) {
+        return step::broken;
+    }
+    moved += taken;
+    taken_ += taken;
+    if (taken_ < rest_.size()) {
+        return taken > 0 ? step::goes_on : wait_for_room();
+    }
+    std::string{}.swap(rest_);
+    taken_ = 0;
+    return step::goes_on;
+}
+
+relaying::direction::step relaying::direction::say_end() {
+    error_code error;
+    if (to_.try_end(error)) {
+        return step::over;
+    }
+    return error ? step::broken : wait_for_room();
+}
+
+// Where a reading has just found nothing, and no end, what comes next is told without being asked
+// for. One that took bytes may have left an end behind them.
+relaying::direction::step relaying::direction::read_once(unsigned& rounds) {
+    error_code error;
+    const auto count = from_.try_read(asio::buffer(scratch()), error);
+    if (error == asio::error::eof) {
+        from_ended_ = true;
+        return step::goes_on;
+    }
+    if (error) {
+        return step::broken;
+    }
+    if (count > 0) {
+        const auto taken = to_.try_write(asio::buffer(scratch().data(), count), error);
+        if (error) {
+            return step::broken;
+        }
+        moved += taken;
+        if (taken < count) {
+            rest_.assign(scratch().data() + taken, count - taken);
+            rounds = 0;
+            return step::goes_on;
+        }
+        if (++rounds < most_rounds) {
+            return step::goes_on;
+        }
+    }
+    from_.wait_readable(readable_, count == 0);
+    return step::waits;
+}
+
+relaying::direction::step relaying::direction::wait_for_room() {
+    to_.wait_writable([this](const error_code& over) { resume(over); });
+    return step::waits;
 }
 
 }  // namespace reprise::proxy::net

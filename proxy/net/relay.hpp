@@ -1,14 +1,17 @@
 #pragma once
 // Bytes both ways between two connections until both ends are done: CONNECT and WebSocket.
-// An idle tunnel holds no buffer: a thread's one scratch block is filled and emptied between two
-// suspensions, and only what a slow receiver would not take is copied to wait for it.
+// An idle tunnel holds no buffer and no coroutine: it waits in memory of its own (read_wait), a
+// thread's one scratch block is filled and emptied between two waits, and only what a slow receiver
+// would not take is copied to wait for it.
 
 #include "proxy/net/byte_stream.hpp"
 #include "proxy/net/deadlines.hpp"
+#include "proxy/net/pace.hpp"
+#include "proxy/net/read_wait.hpp"
 
 #include <chrono>
 #include <cstdint>
-#include <string_view>
+#include <string>
 
 namespace reprise::proxy::net {
 
@@ -29,14 +32,78 @@ struct relay_result {
 /// inside look complete. With TLS its close_notify is the FIN. Nothing is read from a side while
 /// the other has not taken what was read before: memory is bounded by one scratch block per
 /// direction. Afterwards both sockets are closed.
-/// @param from_a  read from a beyond the head; must live as long as the call, like the sockets
-/// @param idle    ends the tunnel when nothing moved in either direction for so long (pace_guard);
-///                what a slow receiver acknowledges of what it was sent before has moved too
-[[nodiscard]] awaitable<relay_result> relay(byte_stream& a,
-                                            byte_stream& b,
-                                            std::string_view from_a,
-                                            std::string_view from_b,
-                                            std::chrono::milliseconds idle,
-                                            deadlines& timer);
+///
+/// Threads   its streams'.
+/// Lifetime  from begin() until its owner has been told it stays where it is, and so do the streams.
+/// Memory    its own; what was not taken; and while that is so a handler of Asio's.
+class relaying {
+public:
+    class owner {
+    public:
+        /// It is over, and may be destroyed. From the loop, never within begin().
+        virtual void on_relayed(const relay_result& how) = 0;
+        /// The loop has gone while both directions waited for bytes: nobody will tell more.
+        virtual void on_loop_gone() noexcept = 0;
+
+    protected:
+        ~owner() = default;
+    };
+
+    relaying(byte_stream& a, byte_stream& b, deadlines& timer, owner& to);
+    relaying(const relaying&) = delete;
+    relaying& operator=(const relaying&) = delete;
+
+    /// @param from_a  read from a before
+    /// @param idle    ends the tunnel when nothing moved in either direction for so long
+    ///                (pace_guard); what a slow receiver acknowledges of what it was sent before has
+    ///                moved too
+    void begin(std::string from_a, std::string from_b, std::chrono::milliseconds idle);
+
+private:
+    /// One direction, until its source ends or either side breaks off.
+    class direction final : read_wait::waiter {
+    public:
+        direction(relaying& whole, byte_stream& from, byte_stream& to, asio::io_context& io)
+            : whole_{whole},
+              from_{from},
+              to_{to},
+              readable_{io, *this} {}
+        void begin(std::string first);
+        std::uint64_t moved = 0;
+
+    private:
+        enum class step : std::uint8_t { goes_on, waits, broken, over };
+        [[nodiscard]] step move_rest();
+        [[nodiscard]] step say_end();
+        [[nodiscard]] step read_once(unsigned& rounds);
+        [[nodiscard]] step wait_for_room();
+        [[nodiscard]] step go_on();
+        void resume(error_code over) noexcept;
+        void on_readable(error_code over) override { resume(over); }
+        void on_loop_gone() noexcept override { whole_.note_loop_gone(); }
+
+        relaying& whole_;
+        byte_stream& from_;
+        byte_stream& to_;
+        read_wait readable_;
+        std::string rest_;        // what `to_` has not taken, from `taken_` on
+        std::size_t taken_ = 0;
+        bool from_ended_ = false;
+    };
+
+    [[nodiscard]] std::uint64_t moved();
+    void break_off() noexcept;
+    void note_over();
+    void note_loop_gone() noexcept;
+
+    owner& owner_;
+    byte_stream& a_;
+    byte_stream& b_;
+    direction a_to_b_;
+    direction b_to_a_;
+    pace_guard quiet_;
+    std::uint8_t under_way_ = 2;  // directions
+    bool broken_ = false;
+};
 
 }  // namespace reprise::proxy::net

@@ -197,6 +197,9 @@ awaitable<ended> exchange::run() {
             take_instead(std::move(*next));
             continue;
         }
+        if (x_.becomes) {
+            co_return ended::keep;
+        }
         x_.book.note_answered();
         auto how = std::get<ended>(came);
         if (x_.upload || x_.asked.has_body()) {

@@ -13,7 +13,9 @@ exchange_state::exchange_state(const lent& by, steady_time begun_at)
       started{begun_at},
       book{by.w, by.client, by.sink, begun_at},
       out{by.sink, by.memory, *settings, book},
+      becomes{by.becomes},
       client_{by.client},
+      sink_{by.sink},
       head_bytes_{by.stream.input().data().substr(0, by.memory.head.bytes)} {
     asked_.head = &memory.head;
     out.version = memory.head.version;
@@ -34,12 +36,6 @@ void exchange_state::read_request() {
         memory.url);
 }
 
-void exchange_state::enter(const http::target& host, std::shared_ptr<inside_counts> counts) {
-    client_.inside = std::make_shared<const opened_host>(
-        opened_host{http::connect_host(host), host.port, std::move(counts)});
-    client_.opened = steady_now();
-}
-
 void exchange_state::consume_head() {
     stream.input().consume(head_bytes_.size());
     head_bytes_ = {};
@@ -52,6 +48,18 @@ const std::shared_ptr<const fetch::request_copy>& exchange_state::copy() {
         consume_head();
     }
     return copy_;
+}
+
+parted_request_ptr exchange_state::part() {
+    parted_request::known what{.copy = copy()};
+    what.target = asked_.target;
+    what.key = asked_.key;
+    if (asked_.inside) {
+        what.url = asked_.url;
+        what.inside = client_.inside->counts;
+    }
+    const lent by{w, client_, sink_, memory, stream, becomes};
+    return std::make_unique<parted_request>(by, settings, std::move(what), std::move(book));
 }
 
 void exchange_state::copy_and_shrink() {

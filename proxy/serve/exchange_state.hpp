@@ -9,6 +9,7 @@
 #include "proxy/serve/lent.hpp"
 #include "proxy/serve/reply.hpp"
 #include "proxy/serve/request.hpp"
+#include "proxy/serve/sequel.hpp"
 #include "proxy/thread/worker.hpp"
 
 #include <memory>
@@ -39,6 +40,7 @@ struct exchange_state {
     ledger book;
     reply out;
     std::shared_ptr<fetch::upload> upload;  ///< once somebody takes its body
+    std::unique_ptr<sequel>& becomes;       ///< the connection, behind this request
 
     [[nodiscard]] const config::listener& listener() const {
         return settings->options.listeners[client.listener];
@@ -46,8 +48,6 @@ struct exchange_state {
     /// A Squid asks with only-if-cached: told 504 it asks the origin itself, any other refusal it
     /// hands on to its client.
     [[nodiscard]] bool is_squids_question() const noexcept;
-    /// The connection's next requests are for this host: its tunnel has been opened.
-    void enter(const http::target& host, std::shared_ptr<inside_counts> counts);
     /// Until then nothing is known of `asked` but its head, which loses its hop-by-hop fields.
     void read_request();
     /// The bytes of the head leave the client's input, which is free for the body or the next
@@ -58,9 +58,12 @@ struct exchange_state {
     [[nodiscard]] const std::shared_ptr<const fetch::request_copy>& copy();
     /// copy(), and what parsing took is given back: before waits that are long and many.
     void copy_and_shrink();
+    /// The request goes on without its exchange, whose ledger is closed by what this gives.
+    [[nodiscard]] parted_request_ptr part();
 
 private:
     client_identity& client_;
+    reply_sink& sink_;
     request asked_;
     std::string_view head_bytes_;  // in the client's input; empty: consumed
     std::shared_ptr<const fetch::request_copy> copy_;

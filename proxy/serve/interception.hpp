@@ -35,9 +35,16 @@ void note_leaving(thread::worker& w, const client_identity& client);
 /// The first request of an opened tunnel has come. @pre client.inside
 void note_asking(thread::worker& w, client_identity& client);
 
-/// CONNECT to a host that is listed: 200, the client's hello, and then TLS with a certificate of
-/// ours, behind which the connection's requests are answered like others; or a tunnel after all,
-/// with every byte.
+/// The client takes no certificate of ours for the host: if the settings that hold for its next
+/// connection say so, that is passed on.
+void remember_refusal(thread::worker& w,
+                      const client_identity& client,
+                      std::string_view host,
+                      std::string_view why);
+
+/// CONNECT to a host that is listed: 200, and then hello_wait: the client's hello, and TLS with a
+/// certificate of ours, behind which the connection's requests are answered like others; or a tunnel
+/// after all, with every byte.
 class interception {
 public:
     explicit interception(exchange_state& x) : x_{x} {}
@@ -49,17 +56,7 @@ public:
     [[nodiscard]] awaitable<ended_or_next> give();
 
 private:
-    struct judged {
-        std::string_view why{};            ///< static text: it is passed on
-        net::tls_identity_ptr identity{};  ///< not null: it is opened with this
-        bool is_new = false;               ///< the leaf was made for it
-    };
     [[nodiscard]] awaitable<ended> say_connected();
-    [[nodiscard]] awaitable<judged> judge_hello();
-    [[nodiscard]] judged judge(const net::client_hello_reader& reader,
-                               net::client_hello_reader::state state) const;
-    [[nodiscard]] awaitable<ended_or_next> pass_on(std::string_view why);
-    [[nodiscard]] awaitable<ended_or_next> open(net::tls_identity_ptr identity, bool new_leaf);
 
     exchange_state& x_;
 };

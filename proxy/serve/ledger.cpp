@@ -5,6 +5,7 @@
 #include "proxy/thread/worker.hpp"
 
 #include <new>
+#include <utility>
 
 // How a request is counted and logged once it is over.
 
@@ -20,6 +21,25 @@ ledger::ledger(thread::worker& w,
       started_{started},
       out_before_{to.bytes_out()},
       in_before_{to.bytes_in()} {}
+
+ledger::ledger(ledger&& from) noexcept
+    : how{from.how},
+      status{from.status},
+      reason{from.reason},
+      error{std::move(from.error)},
+      origin{std::move(from.origin)},
+      peer{std::move(from.peer)},
+      origin_time{from.origin_time},
+      w_{from.w_},
+      client_{from.client_},
+      to_{from.to_},
+      started_{from.started_},
+      out_before_{from.out_before_},
+      in_before_{from.in_before_},
+      first_byte_{from.first_byte_},
+      took_{from.took_},
+      body_{from.body_},
+      closed_{std::exchange(from.closed_, true)} {}
 
 void ledger::note_first_byte() {
     if (!first_byte_) {

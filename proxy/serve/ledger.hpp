@@ -40,6 +40,8 @@ public:
            const client_identity& client,
            const reply_sink& to,
            steady_time started) noexcept;
+    /// It goes on here, and `from` closes nothing.
+    ledger(ledger&& from) noexcept;
     ledger(const ledger&) = delete;
     ledger& operator=(const ledger&) = delete;
 

@@ -62,6 +62,8 @@ struct scratch {
     cache::fetch_reader::report report;
 };
 
+class sequel;
+
 /// All of it outlives the exchange.
 struct lent {
     thread::worker& w;
@@ -70,6 +72,9 @@ struct lent {
     scratch& memory;
     /// The client's bytes, for what reads them: uploads and tunnels.
     net::client_stream& stream;
+    /// What the connection becomes behind the exchange. Null: it goes on with its next request, or
+    /// ends.
+    std::unique_ptr<sequel>& becomes;
 };
 
 }  // namespace reprise::proxy::serve

@@ -281,6 +281,9 @@ session::next session::after(ended how) {
     auto& client = connection_.stream;
     const bool last = !client.socket().is_encrypted() && space_->one->was_clients_last();
     space_->one.reset();
+    if (becomes_) {
+        return next::sequel;
+    }
     if (client.reply_under_way()) {
         return next::linger;
     }
@@ -349,6 +352,7 @@ void session::go_on(Step step) {
             awaits_turn_ = true;
             for_bytes_.start_at_once();
             return;
+        case next::sequel: begin_sequel(); return;
         case next::linger:
         case next::end: finish(what); return;
         }
@@ -356,6 +360,34 @@ void session::go_on(Step step) {
         note_broken(std::current_exception());
     }
     delete this;
+}
+
+// What it waits for may be long in coming: nothing of the request's space stays.
+void session::begin_sequel() {
+    if (connection_.stream.input().empty()) {
+        put_space_away();
+    } else {
+        connection_.stream.input().trim();
+        space_.reset();
+    }
+    becomes_->begin(*this);
+}
+
+void session::on_next(std::unique_ptr<sequel> other) {
+    becomes_ = std::move(other);
+    go_on([] { return next::sequel; });
+}
+
+void session::on_over(const std::exception_ptr& broken, ended how) {
+    same_turn_ = false;
+    go_on([&] {
+        becomes_.reset();
+        if (broken) {
+            std::rethrow_exception(broken);
+        }
+        const bool goes_on = how == ended::keep && !connection_.stream.reply_under_way();
+        return goes_on ? take_requests() : next::linger;
+    });
 }
 
 // A reset that came with the bytes shows when the answer is written. Half a head has none: there

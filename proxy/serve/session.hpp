@@ -6,6 +6,7 @@
 #include "proxy/serve/exchange_space.hpp"
 #include "proxy/serve/http1_connection.hpp"
 #include "proxy/serve/lent.hpp"
+#include "proxy/serve/sequel.hpp"
 #include "proxy/thread/client_connection.hpp"
 #include "proxy/thread/worker.hpp"
 
@@ -36,7 +37,9 @@ private:
 /// then it destroys itself. Between two requests it is all that a plain connection has: it waits in
 /// memory of its own, no coroutine does. One runs while an answer has to wait for something, and at
 /// the connection's end. Its memory is there for the next connection (recycled.hpp).
-class session final : public thread::client_connection, private net::read_wait::waiter {
+class session final : public thread::client_connection,
+                      private net::read_wait::waiter,
+                      private sequel::owner {
 public:
     /// Begins one. The connection's errors are its own; what can't be begun is closed.
     /// @param place  the client's, if it has one already
@@ -66,13 +69,13 @@ private:
     [[nodiscard]] exchange_space& space();
     void put_space_away();
     [[nodiscard]] lent lend() {
-        return {w_, client_, connection_, space().memory, connection_.stream};
+        return {w_, client_, connection_, space().memory, connection_.stream, becomes_};
     }
 
     // What comes next: bytes of the client, what it has pipelined when others have had their turn, an
-    // answer that waits, or the connection's end, which may have to wait until the last answer has
-    // arrived.
-    enum class next : std::uint8_t { bytes, turn, answer, linger, end };
+    // answer that waits, what its request has made of the connection, or the connection's end, which
+    // may have to wait until the last answer has arrived.
+    enum class next : std::uint8_t { bytes, turn, answer, sequel, linger, end };
     [[nodiscard]] next take_place();
     [[nodiscard]] next take_bytes(error_code over);
     [[nodiscard]] next take_requests();
@@ -85,6 +88,9 @@ private:
     void finish(next how);
     void on_readable(error_code over) override;
     void on_loop_gone() noexcept override { delete this; }
+    void begin_sequel();
+    void on_over(const std::exception_ptr& broken, ended how) override;
+    void on_next(std::unique_ptr<sequel> other) override;
 
     [[nodiscard]] awaitable<void> end(bool lingers);
     [[nodiscard]] awaitable<ended> end_sending();
@@ -94,6 +100,7 @@ private:
     http1_connection connection_;
     client_identity client_;
     exchange_space_ptr space_;  // null while nothing is asked
+    std::unique_ptr<sequel> becomes_;  // behind its last request
     connection_slot place_among_clients_;
     net::read_wait for_bytes_;
     std::size_t resume_ = 0;

@@ -117,7 +117,7 @@ TEST_SUITE("scenario/intercept") {
                                      {"ca_certificate", files.write("ca.pem", ca.certificate)},
                                      {"ca_key", key}};
             settings["intercept"].update(more);
-            settings["access"]["connect_ports"] = json::array({origin.port()});
+            settings["access"]["connect_ports"] = settings["intercept"]["ports"];
             settings["origins"]["ca_file"] = files.write("origins.pem", of_origins().certificate());
             settings["dns"]["hosts_file"] = files.write(
                 "hosts", "127.0.0.1 a.test\n127.0.0.1 b.test x.b.test\n127.0.0.1 c.test\n");
@@ -127,13 +127,23 @@ TEST_SUITE("scenario/intercept") {
             return host + ':' + std::to_string(origin.port());
         }
         [[nodiscard]] std::string connect_request(const std::string& host) const {
-            return "CONNECT " + at(host) + " HTTP/1.1\r\nHost: " + at(host) + "\r\n\r\n";
+            return connect_request(host, origin.port());
+        }
+        [[nodiscard]] static std::string connect_request(const std::string& host,
+                                                         std::uint16_t port) {
+            const auto at = host + ':' + std::to_string(port);
+            return "CONNECT " + at + " HTTP/1.1\r\nHost: " + at + "\r\n\r\n";
         }
         /// A connection that has had its 200.
         [[nodiscard]] stream connect(const std::string& host,
                                      const std::string& from = "127.0.0.1") const {
+            return connect(host, origin.port(), from);
+        }
+        [[nodiscard]] stream connect(const std::string& host,
+                                     std::uint16_t port,
+                                     const std::string& from = "127.0.0.1") const {
             auto one = stream::connect(proxy->port(), from);
-            one.send(connect_request(host));
+            one.send(connect_request(host, port));
             std::string head;
             while (head.find("\r\n\r\n") == std::string::npos) {
                 REQUIRE(one.read_some(head, patience, 1) == read_end::data);
@@ -471,6 +481,48 @@ TEST_SUITE("scenario/intercept") {
         CHECK(one->ask(w.get("a.test", "/a")).body == "hello");
         REQUIRE(eventually([&] { return w.origin.connections() == 2; }));  // the silent one's
         CHECK(w.figure("opened") == 1);
+    }
+
+    // 8,000 of them are 40 MiB at most.
+    TEST_CASE("who stalls before its hello is over takes little memory, waited for and passed on") {
+        constexpr std::size_t count = 1'500, each = (40u << 20) / 8'000;
+        acceptor far;  // whose connections nobody accepts
+        auto from = storing_settings();
+        from["limits"]["client_connections"] = 2 * count;
+        from["limits"]["connections_per_client"] = 2 * count;
+        opened_world w{{{"ports", {far.port()}}, {"on_refusal", "fail"}}, from};
+        const auto resident = [&] {
+            return w.proxy->stats()["process"]["resident_bytes"].get<std::uint64_t>();
+        };
+        std::string host = "a.test", said;
+        SUBCASE("nothing is said") {}
+        SUBCASE("half a hello") { said = hello_with("").substr(0, 40); }
+        SUBCASE("of a host that is not listed") { host = "c.test"; }
+        CAPTURE(host);
+        CAPTURE(said.size());
+        const auto begin = [&](std::vector<stream>& into, std::size_t n) {
+            for (std::size_t i = 0; i < n; ++i) {
+                into.push_back(w.connect(host, far.port()));
+                into.back().send(said);
+            }
+        };
+        {
+            std::vector<stream> first;
+            begin(first, 64);  // what few take is there from then on
+        }
+        const auto before = resident();
+        std::vector<stream> all;
+        begin(all, count / 2);
+        auto most = resident();
+        begin(all, count - count / 2);
+        most = std::max(most, resident());
+        if (host == "a.test") {
+            REQUIRE(eventually([&] { return w.figure("passed_on") >= count; }));
+            most = std::max(most, resident());
+        }
+        if (!sanitized) {
+            CHECK(most < before + count * each);
+        }
     }
 
     TEST_CASE("inside, a request is for CONNECT's host and for no other") {

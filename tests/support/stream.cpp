@@ -286,7 +286,7 @@ void stream::shrink_receive_buffer(int bytes) noexcept {
 
 acceptor::acceptor(const std::string& address, std::uint16_t wanted) {
     const auto [fd, port] = bound_socket(address, wanted);
-    if (::listen(fd, 1024) != 0) {
+    if (::listen(fd, 4096) != 0) {
         const int error = errno;
         ::close(fd);
         errno = error;

@@ -67,7 +67,7 @@ public:
         const auto hello = client_hello(https_lab::host());
         stalled("stalled handshakes: half a hello", hello.substr(0, hello.size() / 2), 40);
         stalled("stalled handshakes: nothing", "", 40);
-        stalled("stalled handshakes: after the hello", hello, {});
+        stalled("stalled handshakes: after the hello", hello, 40);
         hosts_asked_once();
         slow_readers();
         return std::move(out_);
@@ -80,7 +80,7 @@ private:
 
     /// Behind the 200 each says `what` and no more. The most that it takes within three seconds of
     /// the first: a second is given to a hello, then they are tunnels.
-    void stalled(const std::string& name, const std::string& what, std::optional<double> goal) {
+    void stalled(const std::string& name, const std::string& what, double goal) {
         if (!wants(name)) {
             return;
         }

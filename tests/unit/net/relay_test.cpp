@@ -8,25 +8,24 @@ using namespace std::chrono_literals;
 namespace {
 
 /// client <-> (a  tunnel  b) <-> origin
-struct tunnel_bench : test_loop {
+struct tunnel_bench final : test_loop, relaying::owner {
     socket_pair left = connected_pair(io);
     socket_pair right = connected_pair(io);
     tcp_socket& client = left.ours;
     tcp_socket& origin = right.ours;
     byte_stream a{std::move(left.theirs)};
     byte_stream b{std::move(right.theirs)};
+    relaying both{a, b, timer, *this};
     std::optional<relay_result> result;
 
-    void run(std::string_view from_a = {},
-             std::string_view from_b = {},
+    void run(std::string from_a = {},
+             std::string from_b = {},
              std::chrono::milliseconds idle = std::chrono::milliseconds{test_patience}) {
-        asio::co_spawn(io,
-                       relay(a, b, from_a, from_b, idle, timer),
-                       [this](std::exception_ptr thrown, relay_result ended) {
-                           REQUIRE(!thrown);
-                           result = ended;
-                       });
+        both.begin(std::move(from_a), std::move(from_b), idle);
+        REQUIRE(!result);  // it is told of by the loop
     }
+    void on_relayed(const relay_result& how) override { result = how; }
+    void on_loop_gone() noexcept override {}
     relay_result end() {
         run_until([&] { return result.has_value(); });
         REQUIRE(result);

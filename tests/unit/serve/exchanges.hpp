@@ -81,6 +81,7 @@ struct bench {
     scratch memory;
     kept_sink sink{at.w.timer};
     net::client_stream stream{net::byte_stream{tcp_socket{at.w.io}}, at.w.timer};
+    std::unique_ptr<sequel> becomes;
 
     /// These bytes come from the client.
     void comes(std::string_view bytes) {
@@ -92,7 +93,7 @@ struct bench {
     lent lend() {
         const auto read = http::parse_request_head(stream.input().data(), memory.head, {});
         REQUIRE(read.state == http::head_state::done);
-        return {at.w, who, sink, memory, stream};
+        return {at.w, who, sink, memory, stream, becomes};
     }
     /// @pre nothing stands in front of it
     lent lend(std::string_view request) {
@@ -147,8 +148,8 @@ struct bench {
     }
 };
 
-/// A request that is being answered.
-class asking {
+/// A request that is being answered, and what its connection becomes.
+class asking final : sequel::owner {
 public:
     /// The next head in the client's input is answered, as far as it can be at once.
     explicit asking(bench& on) : asking{on, on.lend()} {}
@@ -167,7 +168,10 @@ public:
     std::optional<ended> how;    ///< what it came to; none: it waits
 
     /// It is over: counted and logged.
-    void close() { one_.reset(); }
+    void close() {
+        one_.reset();
+        on_.becomes.reset();
+    }
 
 private:
     asking(bench& on, const lent& by)
@@ -176,9 +180,31 @@ private:
         begun = one_->begin();
         how = begun;
         if (!begun) {
-            on_.start(one_->run(), how);
+            asio::co_spawn(on_.at.w.io, one_->run(), [this](std::exception_ptr thrown, ended came) {
+                if (thrown) {
+                    std::rethrow_exception(thrown);
+                }
+                if (!on_.becomes) {
+                    how = came;
+                    return;
+                }
+                one_.reset();  // as a session does
+                on_.becomes->begin(*this);
+            });
+            on_.settle();
         }
     }
+    void on_over(const std::exception_ptr& broken, ended came) override {
+        if (broken) {
+            std::rethrow_exception(broken);
+        }
+        how = came;
+    }
+    void on_next(std::unique_ptr<sequel> next) override {
+        on_.becomes = std::move(next);
+        on_.becomes->begin(*this);
+    }
+    void on_loop_gone() noexcept override {}
 
     bench& on_;
     std::unique_ptr<exchange> one_;

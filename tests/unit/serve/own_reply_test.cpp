@@ -145,7 +145,7 @@ TEST_CASE("OPTIONS and TRACE that go no further are answered here") {
 
 TEST_CASE("a head that can't be read has one page, one count, and no body for a HEAD") {
     bench on;
-    const lent by{on.at.w, on.who, on.sink, on.memory, on.stream};
+    const lent by{on.at.w, on.who, on.sink, on.memory, on.stream, on.becomes};
     SUBCASE("GET") {
         on.comes("GET nowhere\r\n\r\n");
         refuse_head(by, failure{failure_code::bad_request, "no version"}, steady_now());
@@ -166,7 +166,7 @@ TEST_CASE("a page that a client takes a part of is not said to be whole") {
     bench on;
     on.sink.takes(20);
     on.comes("GET nowhere\r\n\r\n");
-    refuse_head({on.at.w, on.who, on.sink, on.memory, on.stream},
+    refuse_head({on.at.w, on.who, on.sink, on.memory, on.stream, on.becomes},
                 failure{failure_code::bad_request, ""},
                 steady_now());
     CHECK(on.sink.under_way());
