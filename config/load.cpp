@@ -21,26 +21,37 @@ mistake syntax_mistake(const json_error& error) {
             error.reason};
 }
 
-}  // namespace
-
-loaded load(std::string_view json_text) {
-    const auto parsed_text = parse_json(json_text, {.bytes = most_file_bytes});
-    if (const auto* error = std::get_if<json_error>(&parsed_text)) {
-        return std::vector{syntax_mistake(*error)};
+loaded all_or_none(reading what) {
+    if (!what.mistakes.empty()) {
+        return std::move(what.mistakes);
     }
-    report found;
-    options wanted;
-    read_object(settings_table(), std::get<json_value>(parsed_text), wanted, place{found});
-    if (found.count() > 0) {
-        return std::move(found).take();
-    }
-    return wanted;
+    return std::move(what.wanted);
 }
 
-loaded load_file(const std::string& path) {
+}  // namespace
+
+reading read(std::string_view json_text) {
+    const auto parsed_text = parse_json(json_text, {.bytes = most_file_bytes});
+    if (const auto* error = std::get_if<json_error>(&parsed_text)) {
+        return {{}, {syntax_mistake(*error)}};
+    }
+    report found;
+    reading out;
+    read_object(settings_table(), std::get<json_value>(parsed_text), out.wanted, place{found});
+    if (found.count() > 0) {
+        out.mistakes = std::move(found).take();
+    }
+    return out;
+}
+
+loaded load(std::string_view json_text) {
+    return all_or_none(read(json_text));
+}
+
+reading read_file(const std::string& path) {
     const auto unreadable = [&path] {
         const auto why = std::error_code{errno, std::generic_category()}.message();
-        return std::vector{mistake{"", "", "cannot read " + in_quotes(path, 300) + ": " + why}};
+        return reading{{}, {{"", "", "cannot read " + in_quotes(path, 300) + ": " + why}}};
     };
     errno = 0;
     std::ifstream file{path, std::ios::binary};
@@ -54,7 +65,11 @@ loaded load_file(const std::string& path) {
         return unreadable();  // a directory opens and cannot be read
     }
     text.resize(static_cast<std::size_t>(file.gcount()));
-    return load(text);
+    return read(text);
+}
+
+loaded load_file(const std::string& path) {
+    return all_or_none(read_file(path));
 }
 
 }  // namespace reprise::config

@@ -14,6 +14,14 @@
 
 namespace reprise::config {
 
+/// What a text says, and every mistake in it. Where there are some, the options are what could be
+/// read of the rest: a member that is wrong has its default. They are for looking on, whether the
+/// files that they name can be used: nothing is to run by them.
+struct reading {
+    options wanted;
+    std::vector<mistake> mistakes;
+};
+
 /// The options, or at least one mistake: never half of each.
 using loaded = std::variant<options, std::vector<mistake>>;
 
@@ -23,10 +31,12 @@ inline constexpr std::size_t most_file_bytes = 1 << 20;
 /// What `json_text` does not mention keeps its default. Total: every text yields one or the other,
 /// in time and memory bounded by most_file_bytes. Throws std::bad_alloc alone. Reads nothing but
 /// its argument: whether the files and addresses that it names exist is found out by their users.
+[[nodiscard]] reading read(std::string_view json_text);
 [[nodiscard]] loaded load(std::string_view json_text);
 
 /// The same for a file. One that cannot be read is a mistake, whose path is empty and whose text
 /// names the file. Blocks on the file system.
+[[nodiscard]] reading read_file(const std::string& path);
 [[nodiscard]] loaded load_file(const std::string& path);
 
 }  // namespace reprise::config

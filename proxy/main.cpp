@@ -30,8 +30,19 @@ namespace {
 using namespace reprise;
 using namespace reprise::proxy;
 
-config::loaded load_settings(const std::string& path) {
-    return path.empty() ? config::loaded{config::options{}} : config::load_file(path);
+config::reading read_settings(const std::string& path) {
+    return path.empty() ? config::reading{} : config::read_file(path);
+}
+
+/// What can't be used of the files that settings name, for a reload that is refused.
+std::vector<std::string> what_ends_a_start(const config::options& options) {
+    std::vector<std::string> out;
+    for (const auto& one : server::find_file_obstacles(options)) {
+        if (one.weight == server::obstacle_weight::ends_start) {
+            out.push_back(to_string(one.what));
+        }
+    }
+    return out;
 }
 
 // Tells whoever started us with port 0 which ports the system picked. Written whole or not at all.
@@ -65,8 +76,8 @@ void raise_descriptor_limit() {
     }
 }
 
-/// What --check-config says of files and addresses, and whether a start would fail by them.
-int tell(const std::vector<server::obstacle>& found, const std::string& of) {
+/// What --check-config says of files and addresses. True: a start would fail by them.
+bool tell(const std::vector<server::obstacle>& found, const std::string& of) {
     bool ends = false;
     for (const auto& one : found) {
         std::string_view word;
@@ -77,11 +88,7 @@ int tell(const std::vector<server::obstacle>& found, const std::string& of) {
         }
         std::cerr << of << ": " << word << to_string(one.what) << '\n';
     }
-    if (!ends) {
-        std::cout << of
-                  << (found.empty() ? ": no mistakes\n" : ": no mistakes that end the start\n");
-    }
-    return ends ? 1 : 0;
+    return ends;
 }
 
 /// All that ends the start, on standard error. False: nothing does.
@@ -143,25 +150,32 @@ int serve(const config::options& options,
     raise_descriptor_limit();
     server::server* running = nullptr;
     const auto reload = [&]() -> std::vector<std::string> {
-        auto loaded = load_settings(config_path);
+        const auto read = read_settings(config_path);
         std::vector<std::string> mistakes;
-        if (auto* wrong = std::get_if<std::vector<config::mistake>>(&loaded)) {
-            for (const auto& one : *wrong) {
-                mistakes.push_back(to_string(one));
-                log::error("settings not changed: ", mistakes.back());
-            }
-            return mistakes;
+        for (const auto& one : read.mistakes) {
+            mistakes.push_back(to_string(one));
         }
-        try {
-            for (const auto& name : running->reload(std::get<config::options>(std::move(loaded)))) {
-                log::warn("settings: ", name, " changes at the next start");
+        std::string unusable;
+        if (mistakes.empty()) {
+            try {
+                for (const auto& name : running->reload(read.wanted)) {
+                    log::warn("settings: ", name, " changes at the next start");
+                }
+                log::info("settings reloaded");
+                return mistakes;
+            } catch (const std::runtime_error& first) {
+                unusable = first.what();
             }
-        } catch (const std::runtime_error& unusable) {
-            mistakes.emplace_back(unusable.what());
-            log::error("settings not changed: ", mistakes.back());
-            return mistakes;
         }
-        log::info("settings reloaded");
+        // Whoever reloads is told of all that is wrong, not of what was met first.
+        auto files = what_ends_a_start(read.wanted);
+        if (!unusable.empty() && std::find(files.begin(), files.end(), unusable) == files.end()) {
+            mistakes.push_back(std::move(unusable));
+        }
+        std::move(files.begin(), files.end(), std::back_inserter(mistakes));
+        for (const auto& one : mistakes) {
+            log::error("settings not changed: ", one);
+        }
         return mistakes;
     };
     server::server proxy{options, REPRISE_VERSION, reload};
@@ -259,19 +273,26 @@ int main(int argc, char** argv) {
             return 0;
         }
         const std::string settings = config_path.empty() ? "the defaults" : config_path;
-        auto loaded = load_settings(config_path);
-        if (const auto* wrong = std::get_if<std::vector<config::mistake>>(&loaded)) {
-            for (const auto& one : *wrong) {
+        const auto read = read_settings(config_path);
+        const auto& options = read.wanted;
+        if (!read.mistakes.empty()) {
+            for (const auto& one : read.mistakes) {
                 std::cerr << settings << ": " << to_string(one) << '\n';
             }
+            const auto files = server::find_file_obstacles(options);
+            (void)(check ? tell(files, settings) : is_refused(files, settings));
             return 1;
         }
-        const auto& options = std::get<config::options>(loaded);
         auto found = server::find_obstacles(options);
         if (check) {
             auto unknown = server::find_unknown_peers(options);
             std::move(unknown.begin(), unknown.end(), std::back_inserter(found));
-            return tell(found, settings);
+            if (tell(found, settings)) {
+                return 1;
+            }
+            std::cout << settings
+                      << (found.empty() ? ": no mistakes\n" : ": no mistakes that end the start\n");
+            return 0;
         }
         return is_refused(found, settings) ? 1 : serve(options, found, config_path, ports_file);
     } catch (const std::exception& what) {

@@ -107,6 +107,8 @@ std::string why_unwritable(const std::string& path) {
 
 class search {
 public:
+    explicit search(bool files_alone) : files_alone_{files_alone} {}
+
     std::vector<obstacle> run(const config::options& options) && {
         for (std::size_t i = 0; i < options.listeners.size(); ++i) {
             const auto setting = "listeners[" + std::to_string(i) + "]";
@@ -147,6 +149,9 @@ private:
     }
 
     void look_at_address(const std::string& setting, const config::endpoint& where) {
+        if (files_alone_) {
+            return;
+        }
         const auto failed = net::why_not_listen(io_, where);
         if (failed == boost::system::errc::address_in_use) {
             add(setting, net::to_text(where), "somebody listens there already", weight::in_use);
@@ -164,6 +169,9 @@ private:
     }
 
     void look_at_pair(const std::string& setting, const config::tls_options& tls) {
+        if (tls.certificate.empty() || tls.key.empty()) {
+            return;
+        }
         try {
             (void)net::tls_identity::read(tls, setting);
         } catch (const std::runtime_error& unusable) {
@@ -215,7 +223,7 @@ private:
     // over days, and a full disk turns it off.
     void look_at_room(const config::disk_options& disk, const std::string& there) {
         struct statvfs room {};
-        if (::statvfs(there.c_str(), &room) != 0) {
+        if (files_alone_ || ::statvfs(there.c_str(), &room) != 0) {
             return;
         }
         const auto free = std::uint64_t{room.f_bavail} * room.f_frsize;
@@ -285,7 +293,7 @@ private:
     }
 
     void look_at_authority(const std::optional<config::intercept_options>& intercept) {
-        if (!intercept) {
+        if (!intercept || intercept->ca_certificate.empty() || intercept->ca_key.empty()) {
             return;
         }
         for (auto& mistake : net::leaf_authority::read(*intercept, wall_now()).mistakes) {
@@ -294,6 +302,7 @@ private:
         }
     }
 
+    const bool files_alone_;
     asio::io_context io_{1};
     std::vector<obstacle> found_;
 };
@@ -334,7 +343,11 @@ std::vector<obstacle> find_unknown_peers(const config::options& options) {
 }
 
 std::vector<obstacle> find_obstacles(const config::options& options) {
-    return search{}.run(options);
+    return search{false}.run(options);
+}
+
+std::vector<obstacle> find_file_obstacles(const config::options& options) {
+    return search{true}.run(options);
 }
 
 }  // namespace reprise::proxy::server

@@ -3,7 +3,8 @@
 // that can't be used as they need them.
 //
 // --check-config and the start ask the same function, so what ends the one is said by the other,
-// all of it at once. Settings are checked by config/ before, which reads nothing but their file.
+// all of it at once. Settings are checked by config/ before, which reads nothing but their file; where
+// it finds mistakes the files are looked at all the same, so that an operator is told of both.
 
 #include "config/mistake.hpp"
 #include "config/options.hpp"
@@ -28,6 +29,11 @@ struct obstacle {
 /// In the settings' order. Changes nothing: makes no file, keeps no lock, listens nowhere. For the
 /// user who asks; another one may read and write elsewhere. Blocks on the file system.
 [[nodiscard]] std::vector<obstacle> find_obstacles(const config::options& options);
+
+/// The same of the files and directories alone, for settings that may have mistakes of their own: what
+/// could not be read of those is not looked at, and what is looked at beside its files (an address,
+/// the room on a disk) neither.
+[[nodiscard]] std::vector<obstacle> find_file_obstacles(const config::options& options);
 
 /// Peers whose names have no address now: all of them harm. For --check-config alone, since a peer may
 /// come later. Asks the name servers of `dns`, and waits for their answers, 5 seconds at most.

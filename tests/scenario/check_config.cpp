@@ -216,6 +216,48 @@ TEST_SUITE("scenario/check_config") {
         CHECK(std::count(ran.errors.begin(), ran.errors.end(), '\n') == 7);
     }
 
+    TEST_CASE("mistakes of the settings and of the files that they name are said together") {
+        const temp_dir at;
+        const auto ca = self_signed("DNS:a.test"), other = self_signed("DNS:b.test");
+        const auto key = at.write("ca.key", other.key);
+        ::chmod(key.c_str(), 0644);
+        auto settings = basic_settings();
+        settings["nonsense"] = 1;
+        settings["log"]["access"] = at.file("none/log");
+        settings["intercept"] = {{"hosts", json::array()},
+                                 {"except", {"*", "192.0.2.1"}},
+                                 {"ca_certificate", at.write("ca.pem", ca.certificate)},
+                                 {"ca_key", key}};
+        const auto file = at.write("settings.json", settings.dump());
+        const std::vector<std::string> named{"nonsense: ",
+                                             "intercept.hosts: ",
+                                             "intercept.except[0]: ",
+                                             "intercept.except[1]: ",
+                                             "log.access: ",
+                                             "is not the key of intercept.ca_certificate",
+                                             "may be used by others than its owner",
+                                             "is none of a CA"};
+        const auto check_all = [&](const std::string& said) {
+            CAPTURE(said);
+            for (const auto& one : named) {
+                CAPTURE(one);
+                CHECK(said.find(one) != std::string::npos);
+            }
+        };
+        const auto checked = run_reprise({"--check-config", "--config", file});
+        CHECK(checked.exit_status == 1);
+        CHECK(checked.output.empty());
+        check_all(checked.errors);
+        const auto started = run_reprise({"--config", file});
+        CHECK(started.exit_status == 1);
+        check_all(started.errors);
+        // A reload says the same, and changes nothing.
+        proxy_process proxy{basic_settings()};
+        proxy.reload(settings);
+        CHECK(eventually([&] { return proxy.errors().find("log.access: ") != std::string::npos; }));
+        check_all(proxy.errors());
+    }
+
     TEST_CASE("a store that its file system has no room for is warned of") {
         const temp_dir at;
         auto settings = basic_settings();
