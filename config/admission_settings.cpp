@@ -191,7 +191,7 @@ object_table<admission_options> admission_table() {
             "policy",
             [](admission_options& into, const given& members, const place& here) {
                 check_hits(into.choice, members, here);
-                check_rules(into, members, here);
+                check_shadowed(into.rules, members, here);
             }};
 }
 

@@ -85,22 +85,81 @@ void check_dns(const dns_options& into, const given& members, const place& here)
     }
 }
 
-void check_rules(const admission_options& into, const given& members, const place& here) {
-    if (!members.is_sound("rules")) {
-        return;
+void check_freshness_rule(const freshness_rule& into, const given& members, const place& here) {
+    const auto wrong = [&](std::string_view name, std::string why) {
+        here.member(name).wrong(std::move(why));
+    };
+    const auto& over = into.overrides;
+    const bool raises = into.at_least > seconds{0};
+    const bool sound = members.is_sound("at_least") && members.is_sound("override");
+    const bool needs_time = std::any_of(over.begin(), over.end(), [](overridden one) {
+        return one == overridden::expires || one == overridden::max_age ||
+               one == overridden::s_maxage;
+    });
+    if (sound && needs_time && !raises) {
+        wrong("at_least",
+              "missing: override names expires, max-age or s-maxage, which it raises to at_least");
     }
-    for (std::size_t i = 1; i < into.rules.size(); ++i) {
+    if (sound && members.is_sound("at_most") && into.at_most && into.at_least > *into.at_most) {
+        wrong("at_least",
+              "must not be above at_most: here " + duration_to_string(into.at_least) + " and " +
+                  duration_to_string(*into.at_most));
+    }
+    for (const auto* name :
+         {"at_least", "at_most", "heuristic_fraction", "heuristic_most", "override", "reload"}) {
+        if (members.has(name)) {
+            return;
+        }
+    }
+    here.wrong("a rule with a url alone says as much as none; it is for at_least, at_most, "
+               "heuristic_fraction, heuristic_most, override or reload");
+}
+
+void detail::check_shadowed(const std::vector<std::string_view>& patterns, const place& rules) {
+    for (std::size_t i = 1; i < patterns.size(); ++i) {
         for (std::size_t before = 0; before < i; ++before) {
-            if (matches_pattern(into.rules[before].url, into.rules[i].url)) {
-                here.member("rules").element(i).member("url").wrong(
-                    in_quotes(into.rules[i].url) + " is never reached: rules[" +
-                    std::to_string(before) + "], " + in_quotes(into.rules[before].url) +
-                    ", comes first and matches all of it");
+            if (matches_pattern(patterns[before], patterns[i])) {
+                rules.element(i).member("url").wrong(
+                    in_quotes(patterns[i]) + " is never reached: rules[" + std::to_string(before) +
+                    "], " + in_quotes(patterns[before]) + ", comes first and matches all of it");
                 break;
             }
         }
     }
 }
+
+namespace {
+
+// What the listeners make of the URLs that they can be asked for.
+struct reachable {
+    bool https = false;
+    bool any_port = false;  // an accelerator's clients choose it by Host
+    const std::vector<port_range>* ports = nullptr;
+};
+
+template <class Rule>
+void check_reachable(const std::vector<Rule>& rules, const reachable& served, const place& here) {
+    for (std::size_t i = 0; i < rules.size(); ++i) {
+        const std::string_view url{rules[i].url};
+        const auto port = port_of_pattern(url);
+        std::string why;
+        if (!served.https && url.starts_with("https://")) {
+            why = "no listener is asked for https";
+        } else if (served.ports != nullptr && !served.any_port && port &&
+                   std::none_of(
+                       served.ports->begin(), served.ports->end(), [&](const port_range& each) {
+                           return each.first <= *port && *port <= each.last;
+                       })) {
+            why = "port " + std::to_string(*port) + " is not in access.request_ports";
+        }
+        if (!why.empty()) {
+            here.member("rules").element(i).member("url").wrong(in_quotes(url) +
+                                                                " can never match: " + why);
+        }
+    }
+}
+
+}  // namespace
 
 void check_options(const options& into, const given& members, const place& here) {
     std::map<std::string, std::string> taken;  // address to the setting that has it
@@ -121,45 +180,24 @@ void check_options(const options& into, const given& members, const place& here)
              "listeners[" + index + ']',
              here.member("listeners").element(i).member("address"));
     }
-    // An accelerator without TLS is asked for nothing by https.
-    const bool sees_https = std::any_of(
-        into.listeners.begin(), into.listeners.end(), [](const listener& one) {
-            return one.mode == listener_mode::forward || one.tls;
-        });
-    if (!sees_https && members.is_sound("admission") && members.is_sound("listeners")) {
-        for (std::size_t i = 0; i < into.admission.rules.size(); ++i) {
-            if (into.admission.rules[i].url.starts_with("https://")) {
-                here.member("admission")
-                    .member("rules")
-                    .element(i)
-                    .member("url")
-                    .wrong(in_quotes(into.admission.rules[i].url) +
-                           " can never match: no listener is asked for https");
-            }
+    if (members.is_sound("listeners")) {
+        const auto any_listener = [&into](auto is) {
+            return std::any_of(into.listeners.begin(), into.listeners.end(), is);
+        };
+        reachable served;
+        // An accelerator without TLS is asked for nothing by https.
+        served.https = any_listener(
+            [](const listener& one) { return one.mode == listener_mode::forward || one.tls; });
+        // A request for another port is refused before any rule is asked, but not if it comes to
+        // an accelerator.
+        served.any_port = any_listener(
+            [](const listener& one) { return one.mode == listener_mode::accelerator; });
+        served.ports = members.is_sound("access") ? &into.access.request_ports : nullptr;
+        if (members.is_sound("admission")) {
+            check_reachable(into.admission.rules, served, here.member("admission"));
         }
-    }
-    // A request for another port is refused before any rule is asked, but not if it comes to an
-    // accelerator.
-    const bool forward_only = std::all_of(
-        into.listeners.begin(), into.listeners.end(), [](const listener& one) {
-            return one.mode == listener_mode::forward;
-        });
-    if (forward_only && members.is_sound("access") && members.is_sound("admission") &&
-        members.is_sound("listeners")) {
-        const auto& rules = into.admission.rules;
-        for (std::size_t i = 0; i < rules.size(); ++i) {
-            const auto port = port_of_pattern(rules[i].url);
-            const auto& allowed = into.access.request_ports;
-            if (port && std::none_of(allowed.begin(), allowed.end(), [&](const port_range& each) {
-                    return each.first <= *port && *port <= each.last;
-                })) {
-                here.member("admission")
-                    .member("rules")
-                    .element(i)
-                    .member("url")
-                    .wrong(in_quotes(rules[i].url) + " can never match: port " +
-                           std::to_string(*port) + " is not in access.request_ports");
-            }
+        if (members.is_sound("freshness")) {
+            check_reachable(into.freshness.rules, served, here.member("freshness"));
         }
     }
     if (into.peering.never_direct && members.is_sound("peering") && members.is_sound("peers") &&

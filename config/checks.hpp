@@ -6,7 +6,14 @@
 #include "config/options.hpp"
 #include "config/table.hpp"
 
+#include <string_view>
+#include <vector>
+
 namespace reprise::config {
+
+namespace detail {
+void check_shadowed(const std::vector<std::string_view>& patterns, const place& rules);
+}  // namespace detail
 
 /// "nth-hit" needs "hits", which no other policy has.
 void check_hits(const admission_choice& choice, const given& members, const place& here);
@@ -21,10 +28,22 @@ void check_limits(const limit_options& into, const given& members, const place& 
 void check_origins(const origin_options& into, const given& members, const place& here);
 void check_dns(const dns_options& into, const given& members, const place& here);
 
-/// No rule comes behind one that matches all that it does.
-void check_rules(const admission_options& into, const given& members, const place& here);
+/// A rule changes something, and its times do not contradict each other.
+void check_freshness_rule(const freshness_rule& into, const given& members, const place& here);
 
-/// No address is listened on twice, port 0 excepted.
+/// No rule of `rules`, which have a `url` each, comes behind one that matches all that it does.
+template <class Rule>
+void check_shadowed(const std::vector<Rule>& rules, const given& members, const place& here) {
+    if (members.is_sound("rules")) {
+        std::vector<std::string_view> patterns;
+        for (const auto& one : rules) {
+            patterns.push_back(one.url);
+        }
+        detail::check_shadowed(patterns, here.member("rules"));
+    }
+}
+
+/// No address is listened on twice, port 0 excepted; no rule is for URLs that no listener serves.
 void check_options(const options& into, const given& members, const place& here);
 
 }  // namespace reprise::config

@@ -72,6 +72,10 @@ template <class M>
 template <class E>
 [[nodiscard]] kind<E> one_of(std::vector<std::pair<std::string_view, E>> words);
 
+/// A value that may be left out: `show` is for one that is there.
+template <class M>
+[[nodiscard]] kind<std::optional<M>> optional(kind<M> of);
+
 /// An array of at least `least` and at most `most` values of one kind.
 template <class M>
 [[nodiscard]] kind<std::vector<M>> list_of(kind<M> each, std::size_t least, std::size_t most);
@@ -135,6 +139,23 @@ kind<E> one_of(std::vector<std::pair<std::string_view, E>> words) {
             }
         }
         return "?";  // an enumerator that the table forgot; settings_test finds it
+    };
+    return made;
+}
+
+template <class M>
+kind<std::optional<M>> optional(kind<M> of) {
+    kind<std::optional<M>> made;
+    made.type = of.type;
+    made.unit = of.unit;
+    made.bounds = of.bounds;
+    made.read = [read = of.read](const json_value& from,
+                                 const place& here) -> std::optional<std::optional<M>> {
+        auto value = read(from, here);
+        return value ? std::optional{std::move(value)} : std::nullopt;
+    };
+    made.show = [show = of.show](const std::optional<M>& value) {
+        return value ? show(*value) : "null";
     };
     return made;
 }

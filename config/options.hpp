@@ -205,6 +205,28 @@ struct forwarding_options {
     bool operator==(const forwarding_options&) const = default;
 };
 
+/// What an origin says of lifetime and storing that a freshness rule may set aside.
+enum class overridden {
+    expires,
+    max_age,
+    s_maxage,
+    no_store,
+    no_cache,
+    private_response,
+    must_revalidate,
+};
+enum class reload_answer { obey, ignore };
+struct freshness_rule {
+    std::string url;  ///< a URL in which * stands for any run of characters
+    seconds at_least{0};
+    std::optional<seconds> at_most;
+    std::optional<double> heuristic_fraction;  ///< none: that of freshness_options
+    std::optional<seconds> heuristic_most;     ///< the same
+    std::vector<overridden> overrides;
+    reload_answer reload = reload_answer::obey;
+    bool operator==(const freshness_rule&) const = default;
+};
+
 struct freshness_options {
     double heuristic_fraction = 0.1;  ///< of the time since Last-Modified (RFC 9111 4.2.2)
     seconds heuristic_most = std::chrono::hours{24};
@@ -212,6 +234,7 @@ struct freshness_options {
     seconds negative{0};                             ///< of 404, 410 and 5xx that do not say
     seconds stale_on_error = std::chrono::hours{1};  ///< past its end, when nobody answers
     bool stale_on_error_status = false;              ///< and when a 500, 502, 503 or 504 answers
+    std::vector<freshness_rule> rules;               ///< first match wins
     bool operator==(const freshness_options&) const = default;
 };
 

@@ -4,6 +4,7 @@
 #include "config/checks.hpp"
 #include "config/connection_settings.hpp"
 #include "config/disk_settings.hpp"
+#include "config/freshness_settings.hpp"
 #include "config/intercept_settings.hpp"
 #include "config/peer_settings.hpp"
 #include "config/units.hpp"
@@ -239,51 +240,6 @@ object_table<forwarding_options> forwarding_table() {
             live,
             "Which fields tell origins a client's address: Forwarded (RFC 7239), X-Forwarded-For, "
             "both, or none of them."),
-    }};
-}
-
-object_table<freshness_options> freshness_table() {
-    return {{
-        value("heuristic_fraction",
-              &freshness_options::heuristic_fraction,
-              fraction_between(0, 1),
-              live,
-              "A response that does not say how long it is fresh is so for this "
-              "fraction of the time since its Last-Modified (RFC 9111 4.2.2). "
-              "More hits, and more of them out of date; 0: none."),
-        value("heuristic_most",
-              &freshness_options::heuristic_most,
-              seconds_between(0s, 366 * day),
-              live,
-              "But at most for so long."),
-        value("heuristic_errors",
-              &freshness_options::heuristic_errors,
-              yes_or_no(),
-              live,
-              "Whether that holds for 404, 405, 414 and 501 too, as RFC 9110 15.1 allows. Few "
-              "errors have a Last-Modified; one that has may be a page that is back by then."),
-        value("negative",
-              &freshness_options::negative,
-              seconds_between(0s, 1 * day),
-              live,
-              "How long a 404, 410 or 5xx is fresh that does not say so itself. Longer spares a "
-              "failing origin the repetition, and shows its failure for as long after it is "
-              "mended; for 5xx it goes beyond RFC 9111 4.2.2. 0s: none."),
-        value("stale_on_error",
-              &freshness_options::stale_on_error,
-              seconds_between(0s, 366 * day),
-              live,
-              "When the origin's name does not resolve, or it does not answer, a stored response "
-              "that went stale less than this ago is sent all the same, unless it forbids that "
-              "(RFC 9111 4.2.4); and so is one that the client would rather have had validated "
-              "(no-cache, max-age, min-fresh: 5.2.1). More outages go unnoticed; 0s: none."),
-        value("stale_on_error_status",
-              &freshness_options::stale_on_error_status,
-              yes_or_no(),
-              live,
-              "Whether stale_on_error holds too when the origin answers 500, 502, 503 or 504, "
-              "though the response did not say stale-if-error (RFC 5861 4). More failures go "
-              "unnoticed, those that were meant to be seen among them."),
     }};
 }
 

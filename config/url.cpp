@@ -116,6 +116,30 @@ std::string_view why_no_authority(std::string_view authority) {
     return plain ? "" : "no host has such a character (IPv6 stands in brackets, names in ASCII)";
 }
 
+// "*.example.org": a * and then nothing but names, the last of which can be a top-level domain. As
+// "*.tar.gz" or "*.min.js" it would mean the ends of paths.
+bool reads_as_hosts(std::string_view text) {
+    constexpr std::string_view of_files[]{
+        "gz",  "xz",   "zst", "lzma", "sig",  "asc",  "js",   "css", "map", "htm",  "html", "json",
+        "xml", "yaml", "yml", "txt",  "deb",  "udeb", "dsc",  "rpm", "apk", "iso",  "img",  "exe",
+        "msi", "dmg",  "jar", "whl",  "tar",  "tgz",  "conf", "pdf", "png", "jpg",  "jpeg", "gif",
+        "svg", "webp", "ttf", "woff", "wasm", "cab",  "psf",  "msu", "md",  "diff", "patch"};
+    const auto names = text.substr(text.starts_with("*.") ? 2 : 1);
+    const auto last_dot = names.rfind('.');
+    if (last_dot == names.npos || last_dot == 0) {
+        return false;
+    }
+    const auto letter = [](unsigned char c) { return c < 0x80 && std::isalpha(c) != 0; };
+    const auto last = names.substr(last_dot + 1);
+    return last.size() >= 2 && std::all_of(last.begin(), last.end(), letter) &&
+           std::all_of(names.begin(),
+                       names.end(),
+                       [](unsigned char c) {
+                           return c < 0x80 && (std::isalnum(c) != 0 || c == '-' || c == '.');
+                       }) &&
+           std::find(std::begin(of_files), std::end(of_files), lower(last)) == std::end(of_files);
+}
+
 }  // namespace
 
 bool matches_pattern(std::string_view pattern,
@@ -204,6 +228,12 @@ parsed<std::string> parse_url_pattern(std::string_view text) {
         // "*.iso" and "*" begin anywhere; "deb.example.org/*" would never match.
         if (text.front() != '*') {
             return refusal{"begin the pattern with http:// or with *"};
+        }
+        if (reads_as_hosts(text)) {
+            const std::string written{text};
+            return refusal{"a pattern is for the whole URL, and no URL ends in a host: write *://" +
+                           written + "/* for the hosts, or */" + written +
+                           " for paths that end so"};
         }
         return std::string{text};
     }

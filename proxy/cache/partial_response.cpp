@@ -123,7 +123,10 @@ std::optional<response_draft> updated_by(const stored_response& stored,
     if (!lines) {
         return std::nullopt;
     }
-    const auto directives = http::read_governing_directives(*lines, rules.targeted);
+    const auto freshness = http::is_personal({}, *lines) ? rules.freshness.for_one_client()
+                                                         : rules.freshness;
+    const auto directives = http::without(http::read_governing_directives(*lines, rules.targeted),
+                                          freshness.set_aside);
     if (directives.no_cache_fields || directives.private_fields) {
         const auto all = *lines;
         std::erase_if(*lines,
@@ -139,8 +142,7 @@ std::optional<response_draft> updated_by(const stored_response& stored,
     const auto dated = (date == nullptr ? std::nullopt
                                         : http::parse_date(date->value, newer.response_time))
                            .value_or(newer.response_time);
-    made->freshness = http::freshness_of(
-        200, *lines, made->directives, dated, dated, rules.freshness);
+    made->freshness = http::freshness_of(200, *lines, made->directives, dated, dated, freshness);
     made->freshness.initial_age = newer.initial_age;
     made->freshness.response_time = newer.response_time;
     made->reusable_until = stored.parts() ? wall_time::min()

@@ -34,8 +34,12 @@ cache::stored_ptr freshening::made_of(const cache::stored_response& stored,
     if (!merged) {
         return nullptr;
     }
-    const auto directives = http::read_governing_directives(*merged,
-                                                            order_.now_settings->options.targeted);
+    // Like the permission to store, a rule is asked about the response alone (see put).
+    const auto rules = http::is_personal({}, *merged) ? order_.freshness->for_one_client()
+                                                      : *order_.freshness;
+    const auto directives = http::without(
+        http::read_governing_directives(*merged, order_.now_settings->options.targeted),
+        rules.set_aside);
     cache::response_draft next;
     next.head = stored.head().substr(0, stored.status_line_size());
     const auto length_line = stored.head().substr(stored.length_at());
@@ -51,12 +55,8 @@ cache::stored_ptr freshening::made_of(const cache::stored_response& stored,
     next.head.append(length_line);
     cache::index_head(next);
     next.status = stored.status();
-    next.freshness = http::freshness_of(stored.status(),
-                                        *merged,
-                                        directives,
-                                        came_.requested,
-                                        came_.came,
-                                        order_.now_settings->freshness);
+    next.freshness = http::freshness_of(
+        stored.status(), *merged, directives, came_.requested, came_.came, rules);
     next.freshness.response_time = came_.resident_came;
     next.asked_at = came_.resident_requested;
     next.asked_turn = came_.turn;

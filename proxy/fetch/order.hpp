@@ -94,6 +94,7 @@ struct fetch_order {
     bool retryable = false;
     bool head_is_http10 = false;  ///< the client speaks 1.0: no Expect
     cache::admission_choice_for admission;
+    const http::freshness_rules* freshness = nullptr;  ///< of `url`; in *now_settings
 
     /// What an https URL asks for no parent is told: one only leads to its origin, where nothing
     /// else does.

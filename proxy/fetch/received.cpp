@@ -38,14 +38,14 @@ std::shared_ptr<cache::fetched_head> head_for_readers(const received& from,
         head->length = from.framing.stated_length;
     }
     const auto& fields = from.head.fields;
-    head->directives = http::read_governing_directives(fields,
-                                                       order.now_settings->options.targeted);
-    head->freshness = http::freshness_of(from.head.status,
-                                         fields,
-                                         head->directives,
-                                         from.requested,
-                                         from.came,
-                                         order.now_settings->freshness);
+    const auto rules = http::is_personal(order.request->head.fields, fields)
+                           ? order.freshness->for_one_client()
+                           : *order.freshness;
+    head->directives = http::without(
+        http::read_governing_directives(fields, order.now_settings->options.targeted),
+        rules.set_aside);
+    head->freshness = http::freshness_of(
+        from.head.status, fields, head->directives, from.requested, from.came, rules);
     head->freshness.response_time = from.resident_came;
     head->asked_at = from.resident_requested;
     head->asked_turn = from.turn;

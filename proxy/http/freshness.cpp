@@ -66,6 +66,30 @@ lifetime lifetime_of(unsigned status,
     return {};
 }
 
+// Whether at_least is for what says so.
+bool may_be_raised(lifetime_source source, const overrides& set_aside) noexcept {
+    switch (source) {
+    case lifetime_source::s_maxage: return set_aside.s_maxage;
+    case lifetime_source::max_age: return set_aside.max_age;
+    case lifetime_source::expires: return set_aside.expires;
+    case lifetime_source::heuristic:
+    case lifetime_source::none: return true;
+    case lifetime_source::negative: break;
+    }
+    return false;
+}
+
+lifetime within_bounds(lifetime found, unsigned status, const freshness_rules& rules) noexcept {
+    const bool meant = is_heuristically_cacheable(status) && (status < 400 || status == 410);
+    if (found.length < rules.at_least && meant && may_be_raised(found.source, rules.set_aside)) {
+        found = {rules.at_least, lifetime_source::heuristic};
+    }
+    if (rules.at_most) {
+        found.length = std::min(found.length, *rules.at_most);
+    }
+    return found;
+}
+
 }  // namespace
 
 std::string_view to_string(lifetime_source source) noexcept {
@@ -121,7 +145,8 @@ freshness_facts freshness_of(unsigned status,
                              wall_time response_time,
                              const freshness_rules& rules) noexcept {
     const auto date = date_of(response, field_id::date, response_time).value_or(response_time);
-    const auto found = lifetime_of(status, response, directives, date, response_time, rules);
+    const auto found = within_bounds(
+        lifetime_of(status, response, directives, date, response_time, rules), status, rules);
 
     // RFC 9111 4.2.3, by its names. In milliseconds to the end, so that three roundings don't add
     // up to a second; a clock that stepped back during the exchange makes no negative delay.

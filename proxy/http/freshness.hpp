@@ -8,6 +8,7 @@
 #include "proxy/base/clock.hpp"
 #include "proxy/http/cache_control.hpp"
 #include "proxy/http/fields.hpp"
+#include "proxy/http/overriding.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -16,7 +17,7 @@
 
 namespace reprise::proxy::http {
 
-/// What an operator may say of responses that don't say how long they are fresh.
+/// What an operator may say of how long responses are fresh, in general or of some URLs.
 struct freshness_rules {
     /// The heuristic (RFC 9111 4.2.2): this part of the time between Last-Modified and Date, at
     /// most this long.
@@ -25,10 +26,26 @@ struct freshness_rules {
     /// The heuristic serves 404, 405, 414 and 501 too. (410 is for good by its own words.)
     bool heuristic_errors = true;
     seconds negative{0};  ///< the lifetime of errors (is_negative), in place of it
+    /// The lifetime of what states none, and of what states a shorter one in a way that `set_aside`
+    /// names; for statuses that are heuristically cacheable and no errors (410 is for good).
+    seconds at_least{0};
+    std::optional<seconds> at_most =
+        std::nullopt;  ///< of all; RFC 9111 4.2 bounds lifetimes from above alone
+    overrides set_aside{};
+
+    /// For what belongs to one client (is_personal): nothing is raised or set aside.
+    [[nodiscard]] freshness_rules for_one_client() const noexcept {
+        auto own = *this;
+        own.at_least = seconds{0};
+        own.set_aside = {};
+        return own;
+    }
+    bool operator==(const freshness_rules&) const = default;
 };
 
 /// Where a lifetime comes from, in the order of RFC 9111 4.2.1. `negative`: freshness_rules'.
-/// `none`: nothing says anything, so the lifetime is zero.
+/// `none`: nothing says anything, so the lifetime is zero. `heuristic`: at_least's too, since it is
+/// this cache's word and not the origin's.
 enum class lifetime_source : std::uint8_t { s_maxage, max_age, expires, heuristic, negative, none };
 [[nodiscard]] std::string_view to_string(lifetime_source source) noexcept;
 
@@ -62,6 +79,7 @@ struct freshness_facts {
 ///   Last-Modified before Date; an error's only if the rules want it.
 /// - `rules.negative`, where it is not zero, is the lifetime of an error that states none. For 5xx
 ///   but 501 that goes beyond RFC 9111 4.2.2: an operator's choice, never the default.
+/// - `rules.at_least` and `at_most` come last. What at_least raised counts as no longer stated.
 /// - A response from a slow origin is aged by the whole round trip (4.2.3's response_delay).
 [[nodiscard]] freshness_facts freshness_of(unsigned status,
                                            field_list response,

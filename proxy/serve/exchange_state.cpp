@@ -34,6 +34,7 @@ void exchange_state::read_request() {
         {listener(), settings->options.access, unseen, client.inside.get()},
         w.common.admission.secret(),
         memory.url);
+    ignore_reload(asked_, *settings);
 }
 
 void exchange_state::consume_head() {

@@ -189,6 +189,38 @@ json admission_of(const thread::common_state& common,
     return out;
 }
 
+// The rule that a response to this request would come under if it came now.
+json freshness_rule_of(const thread::settings& now, std::string_view url) {
+    const auto* rule = thread::freshness_rule_for(now, url);
+    if (rule == nullptr) {
+        return nullptr;
+    }
+    const auto index = static_cast<std::size_t>(rule - now.freshness_rules.data());
+    json out{{"index", index},
+             {"url", rule->url},
+             {"at_least", rule->rules.at_least.count()},
+             {"at_most", nullptr},
+             {"ignores_reload", rule->ignores_reload},
+             {"overrides", json::array()}};
+    if (rule->rules.at_most) {
+        out["at_most"] = rule->rules.at_most->count();
+    }
+    const auto& aside = rule->rules.set_aside;
+    const std::pair<bool, const char*> named[]{{aside.expires, "expires"},
+                                               {aside.max_age, "max-age"},
+                                               {aside.s_maxage, "s-maxage"},
+                                               {aside.no_store, "no-store"},
+                                               {aside.no_cache, "no-cache"},
+                                               {aside.private_, "private"},
+                                               {aside.must_revalidate, "must-revalidate"}};
+    for (const auto& [is, name] : named) {
+        if (is) {
+            out["overrides"].push_back(name);
+        }
+    }
+    return out;
+}
+
 json failed(const failure& why) {
     const auto& facts = facts_of(why.code);
     json out{{"ruling", "refuse"},
@@ -400,7 +432,7 @@ json siblings_of(const thread::common_state& common,
 // What is known of the key: here, on its way, and at siblings.
 void add_what_is_known(json& out,
                        const thread::common_state& common,
-                       const config::options& options,
+                       const thread::settings& now_settings,
                        const config::listener& listener,
                        const peer::peer_book* book,
                        const request& asked,
@@ -412,7 +444,8 @@ void add_what_is_known(json& out,
     }
     out["fetch_under_way"] = common.fetches.has(asked.key, asked.url);
     out["known_uncacheable"] = common.uncacheable.has(asked.key, steady_now());
-    out["admission"] = admission_of(common, options, listener, asked.key, asked.url);
+    out["admission"] = admission_of(common, now_settings.options, listener, asked.key, asked.url);
+    out["freshness_rule"] = freshness_rule_of(now_settings, asked.url);
     out["siblings"] = siblings_of(common, book, asked);
 }
 
@@ -447,8 +480,9 @@ explanation explain(const thread::common_state& common,
         return say(200, out);
     }
     std::string scratch;
-    const auto asked = read_request(
+    auto asked = read_request(
         head, {listener, options.access, true}, common.admission.secret(), scratch);
+    ignore_reload(asked, now_settings);
     if (asked.refused) {
         out["verdict"] = failed(*asked.refused);
         return say(200, out);
@@ -465,7 +499,7 @@ explanation explain(const thread::common_state& common,
             return say(200, out);
         }
     }
-    add_what_is_known(out, common, options, listener, book, asked, now);
+    add_what_is_known(out, common, now_settings, listener, book, asked, now);
     const auto& key = asked.key;
 
     cache::lookup_result kept;

@@ -82,7 +82,7 @@ cache::stored_ptr partial_reply::updated_by(const cache::fetched_head& head) con
     const cache::combining_rules rules{now.options.memory.max_object,
                                        now.response_limits.bytes,
                                        now.response_limits.fields,
-                                       now.freshness,
+                                       thread::freshness_for(now, x_.asked.url),
                                        now.options.targeted};
     const auto both = cache::updated_by(*kept_, lines_of(head), head.freshness, rules);
     return both ? cache::stored_response::make(*both) : kept_;

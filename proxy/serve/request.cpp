@@ -165,6 +165,19 @@ request read_request(http::request_head& head,
     return out;
 }
 
+void ignore_reload(request& asked, const thread::settings& now) noexcept {
+    auto& wish = asked.facts.asked;
+    const bool reloads = wish.no_cache || wish.max_age == http::seconds{0};
+    if (!asked.facts.has_directives || !reloads || now.freshness_rules.empty()) {
+        return;
+    }
+    const auto* rule = thread::freshness_rule_for(now, asked.url);
+    if (rule != nullptr && rule->ignores_reload) {
+        wish.no_cache = false;
+        wish.max_age.reset();
+    }
+}
+
 request moved_to(const fetch::request_copy& copy, std::string_view bytes, const request& from) {
     const auto moved = [&](std::string_view view) {
         const bool inside = view.data() >= bytes.data() &&

@@ -73,6 +73,11 @@ struct arrival {
                                    const filter::hash_secret& secret,
                                    std::string& scratch);
 
+/// Takes the client's wish to have the origin asked (no-cache, max-age=0, Pragma) out of `asked`
+/// where the rule of freshness.rules for its URL ignores it. O(rules) for a request with such a
+/// wish, nothing for others.
+void ignore_reload(request& asked, const thread::settings& now) noexcept;
+
 /// The same request in a copy of its head's bytes: views into `bytes` are views into the copy.
 [[nodiscard]] request moved_to(const fetch::request_copy& copy,
                                std::string_view bytes,

@@ -2,6 +2,7 @@
 
 #include "proxy/base/clock.hpp"
 #include "proxy/base/log.hpp"
+#include "proxy/cache/admission/admission_gate.hpp"
 
 #include <stdexcept>
 #include <string>
@@ -36,7 +37,42 @@ std::shared_ptr<net::leaf_store> read_authority(
     return std::make_shared<net::leaf_store>(std::move(maker), wanted->leaves);
 }
 
+http::overrides overrides_of(const std::vector<config::overridden>& named) {
+    http::overrides out;
+    for (const auto one : named) {
+        switch (one) {
+        case config::overridden::expires: out.expires = true; break;
+        case config::overridden::max_age: out.max_age = true; break;
+        case config::overridden::s_maxage: out.s_maxage = true; break;
+        case config::overridden::no_store: out.no_store = true; break;
+        case config::overridden::no_cache: out.no_cache = true; break;
+        case config::overridden::private_response: out.private_ = true; break;
+        case config::overridden::must_revalidate: out.must_revalidate = true; break;
+        }
+    }
+    return out;
+}
+
+url_freshness made_of(const config::freshness_rule& rule, const http::freshness_rules& general) {
+    url_freshness out{rule.url, general, rule.reload == config::reload_answer::ignore};
+    out.rules.at_least = rule.at_least;
+    out.rules.at_most = rule.at_most;
+    out.rules.heuristic_fraction = rule.heuristic_fraction.value_or(general.heuristic_fraction);
+    out.rules.heuristic_most = rule.heuristic_most.value_or(general.heuristic_most);
+    out.rules.set_aside = overrides_of(rule.overrides);
+    return out;
+}
+
 }  // namespace
+
+const url_freshness* freshness_rule_for(const settings& now, std::string_view url) noexcept {
+    for (const auto& one : now.freshness_rules) {
+        if (cache::url_matches(one.url, url)) {
+            return &one;
+        }
+    }
+    return nullptr;
+}
 
 tls_files read_tls_files(const config::options& options) {
     tls_files files;
@@ -70,6 +106,9 @@ settings_ptr make_settings(config::options options, tls_files files) {
     next->freshness.heuristic_most = options.freshness.heuristic_most;
     next->freshness.heuristic_errors = options.freshness.heuristic_errors;
     next->freshness.negative = options.freshness.negative;
+    for (const auto& rule : options.freshness.rules) {
+        next->freshness_rules.push_back(made_of(rule, next->freshness));
+    }
     next->storing.never_cookies = options.caching.set_cookie == config::cookie_storing::never;
     // The setting bounds the memory; three sixteenths of it are for what is not counted while it is
     // held: the batches that clients' sockets are being sent, half-filled blocks, the heap's gaps

@@ -15,16 +15,26 @@
 #include "proxy/net/tls_trust.hpp"
 
 #include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace reprise::proxy::thread {
+
+/// What a rule of freshness.rules makes of the settings in general.
+struct url_freshness {
+    std::string url;  ///< the pattern
+    http::freshness_rules rules;
+    bool ignores_reload = false;
+};
 
 struct settings {
     config::options options;
     std::shared_ptr<const net::destination_guard> guard;
     http::head_limits request_limits;
     http::head_limits response_limits;
-    http::freshness_rules freshness;
+    http::freshness_rules freshness;             ///< where no rule is for a URL
+    std::vector<url_freshness> freshness_rules;  ///< as in options.freshness.rules
     http::storing_rules storing;
     cache::fetch_limits fetches;
     std::vector<net::tls_identity_ptr> identities;  ///< by listener; null: plain HTTP
@@ -41,6 +51,16 @@ struct tls_files {
 };
 /// @throws std::runtime_error naming the setting and the file: nothing of `options` may be used
 [[nodiscard]] tls_files read_tls_files(const config::options& options);
+
+/// The first rule that is for this URL, a key's text; null: none. O(rules), no allocation.
+[[nodiscard]] const url_freshness* freshness_rule_for(const settings& now,
+                                                      std::string_view url) noexcept;
+/// What holds for it: that rule's, or the settings' in general.
+[[nodiscard]] inline const http::freshness_rules& freshness_for(const settings& now,
+                                                                std::string_view url) noexcept {
+    const auto* rule = freshness_rule_for(now, url);
+    return rule != nullptr ? rule->rules : now.freshness;
+}
 
 /// Asks the kernel for this machine's addresses; not for an event loop.
 [[nodiscard]] settings_ptr make_settings(config::options options, tls_files files);

@@ -226,6 +226,35 @@ TEST_SUITE("config/load") {
         }
     }
 
+    TEST_CASE("a freshness rule that does nothing, or contradicts itself, is a mistake") {
+        const auto of = [](const std::string& members) {
+            return mistake_of(R"({"freshness": {"rules": [{"url": "http://a.example/*")" + members +
+                              "}]}}");
+        };
+        CHECK(of("").starts_with("freshness.rules[0]: a rule with a url alone"));
+        CHECK(of(R"(, "at_least": "2h", "at_most": "1h")") ==
+              "freshness.rules[0].at_least: must not be above at_most: here 2h and 1h");
+        CHECK(
+            of(R"(, "override": ["max-age"])").starts_with("freshness.rules[0].at_least: missing"));
+        CHECK(of(R"(, "override": ["no-cash"])").find("did you mean no-cache?") !=
+              std::string::npos);
+        (void)good(R"({"freshness": {"rules": [{"url": "*", "override": ["no-store"]}]}})");
+    }
+
+    TEST_CASE("a freshness rule that nothing can come to is a mistake") {
+        const auto told = mistakes_of(R"({ "freshness": { "rules": [
+            { "url": "http://a.example/*", "at_most": "1h" },
+            { "url": "http://a.example/b/*", "at_most": "1m" },
+            { "url": "http://b.example:22/*", "at_most": "1m" } ] } })");
+        REQUIRE(told.size() ==
+                1);  // what is wrong between sections is looked at when they are right
+        CHECK(told[0].starts_with(R"(freshness.rules[1].url: "http://a.example/b/*" is never)"));
+        CHECK(mistake_of(R"({ "freshness": { "rules": [
+            { "url": "http://b.example:22/*", "at_most": "1m" } ] } })") ==
+              R"(freshness.rules[0].url: "http://b.example:22/*" can never match: port 22 is not )"
+              "in access.request_ports");
+    }
+
     TEST_CASE("a URL or \"off\" in the place of something else is told so") {
         CHECK(mistake_of(R"({ "disk": { "path": "http://x/" } })") ==
               R"(disk.path: "http://x/": is a URL: write the path of a file or directory of this )"

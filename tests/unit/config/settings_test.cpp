@@ -181,12 +181,23 @@ TEST_SUITE("config/settings") {
         CHECK(state == "/var/lib/reprise/admission");
         CHECK(save_every == 1min);
         CHECK_FALSE(share);
-        const auto& [fraction, most, errors, negative, stale_on_error, on_status] =
+        const auto& [fraction, most, errors, negative, stale_on_error, on_status, url_rules] =
             wanted.freshness;
         CHECK(fraction == 0.2);
         CHECK(most == 12h);
         CHECK_FALSE(errors);
         CHECK(negative == 10s);
+        REQUIRE(url_rules.size() == 1);
+        const auto& [rule_url, at_least, at_most, rule_fraction, rule_most, overrides, reload] =
+            url_rules[0];
+        CHECK(rule_url == "http://deb.example.org/pool/*");
+        CHECK(at_least == 24h);
+        CHECK(at_most == 30 * 24h);
+        CHECK(rule_fraction == 0.5);
+        CHECK(rule_most == 7 * 24h);
+        CHECK(overrides.size() == 7);
+        CHECK(overrides.back() == overridden::must_revalidate);
+        CHECK(reload == reload_answer::ignore);
         CHECK(stale_on_error == 5min);
         CHECK(on_status);
         const auto& [set_cookie, objective] = wanted.caching;

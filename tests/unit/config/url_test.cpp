@@ -75,7 +75,23 @@ TEST_SUITE("config/url") {
         CHECK(pattern("http://host*") == "http://host*");
         CHECK(pattern("http*://*.Host/*") == "http*://*.host/*");
         CHECK(pattern("*.iso") == "*.iso");
+        CHECK(pattern("*.tar.gz") == "*.tar.gz");
+        CHECK(pattern("*.min.js") == "*.min.js");
+        CHECK(pattern("*.example.org/*") == "*.example.org/*");
         CHECK(pattern("*") == "*");
+    }
+
+    TEST_CASE("a host in the place of a URL matches no URL of that host, and is refused") {
+        CHECK(pattern("*.example.org") ==
+              "refused: a pattern is for the whole URL, and no URL ends in a host: write "
+              "*://*.example.org/* for the hosts, or */*.example.org for paths that end so");
+        for (const auto* text :
+             {"*example.org", "*.corp.example", "*.a-b.co.uk", "*.EXAMPLE.COM"}) {
+            CAPTURE(text);
+            CHECK(pattern(text).starts_with("refused: a pattern is for the whole URL"));
+        }
+        CHECK(pattern("*/*.example.org") == "*/*.example.org");
+        CHECK(pattern("*://*.example.org/*") == "*://*.example.org/*");
     }
 
     TEST_CASE("a pattern that can match nothing is refused") {

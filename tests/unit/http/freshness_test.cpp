@@ -227,6 +227,57 @@ TEST_SUITE("http/freshness") {
         }
     }
 
+    TEST_CASE("at_least is the lifetime of what states none, and at_most of what states more") {
+        const auto* modified = "Last-Modified: Sun, 06 Nov 1994 08:32:57 GMT";  // 100 s at a tenth
+        const freshness_rules rules{.at_least = 200s, .at_most = 600s};
+        CHECK(facts_under(rules, {}, 200).lifetime == 200s);
+        CHECK(facts_under(rules, {}, 200).source == lifetime_source::heuristic);
+        CHECK(facts_under(rules, {modified}, 200).lifetime == 200s);
+        CHECK(facts_under(rules, {"Cache-Control: max-age=5"}, 200).lifetime == 5s);
+        CHECK(facts_under(rules, {"Cache-Control: max-age=300"}, 200).lifetime == 300s);
+        const auto cut = facts_under(rules, {"Cache-Control: s-maxage=9999"}, 200);
+        CHECK(cut.lifetime == 600s);
+        CHECK(cut.source == lifetime_source::s_maxage);
+        CHECK(facts_under({.at_most = 0s}, {"Cache-Control: max-age=5"}, 200).lifetime == 0s);
+    }
+
+    TEST_CASE("at_least raises a stated lifetime only where what states it is set aside") {
+        const auto* date = "Date: Sun, 06 Nov 1994 08:49:37 GMT";
+        const auto raised = [&](std::string_view line, const overrides& set_aside) {
+            const auto found = facts_under(
+                {.at_least = 200s, .set_aside = set_aside}, {line, date}, 200);
+            CHECK((found.lifetime == 200s) == !is_explicit(found.source));
+            return found.lifetime == 200s;
+        };
+        const auto* age = "Cache-Control: max-age=5";
+        const auto* shared = "Cache-Control: s-maxage=5, max-age=9000";
+        const auto* expires = "Expires: 0";
+        CHECK(raised(age, {.max_age = true}));
+        CHECK_FALSE(raised(age, {.expires = true, .s_maxage = true}));
+        CHECK(raised(shared, {.s_maxage = true}));
+        CHECK_FALSE(raised(shared, {.expires = true, .max_age = true}));
+        CHECK(raised(expires, {.expires = true}));
+        CHECK_FALSE(raised(expires, {.max_age = true, .s_maxage = true}));
+        // What is longer stays as it is stated.
+        const auto longer = facts_under({.at_least = 200s, .set_aside = {.max_age = true}},
+                                        {"Cache-Control: max-age=300"},
+                                        200);
+        CHECK(longer.lifetime == 300s);
+        CHECK(longer.source == lifetime_source::max_age);
+    }
+
+    TEST_CASE("at_least is for no error, and for no status without a heuristic") {
+        const freshness_rules rules{
+            .negative = 10s, .at_least = 200s, .set_aside = {.max_age = true}};
+        for (unsigned status : {400u, 404u, 405u, 414u, 500u, 501u, 503u, 302u, 307u}) {
+            CAPTURE(status);
+            CHECK(facts_under(rules, {}, status).lifetime <= 10s);
+            CHECK(facts_under(rules, {"Cache-Control: max-age=5"}, status).lifetime == 5s);
+        }
+        CHECK(facts_under({.at_least = 200s}, {}, 410).lifetime == 200s);
+        CHECK(facts_under({.at_least = 200s}, {}, 301).lifetime == 200s);
+    }
+
     TEST_CASE("every source of a lifetime has a name of its own") {
         std::set<std::string_view> names;
         for (auto source = lifetime_source::s_maxage; source <= lifetime_source::none;
