@@ -144,8 +144,11 @@ struct access_options {
 };
 
 enum class log_level { trace, debug, info, warn, error, off };
+enum class log_format { json, squid, combined };
 struct log_options {
     std::string access = "-";  ///< "-": standard output; "off"; or a file
+    log_format format = log_format::json;
+    unsigned sample = 1;  ///< one request in so many leaves a line; failures always do
     log_level level = log_level::info;
     bool query_values = false;  ///< true: query values are logged as they are
     bool operator==(const log_options&) const = default;

@@ -200,8 +200,25 @@ object_table<log_options> log_table() {
               &log_options::access,
               log_destination(),
               live,
-              "Where each request leaves a JSON line: \"-\" for standard output, "
+              "Where each request leaves a line: \"-\" for standard output, "
               "\"off\", or a file, opened anew on SIGUSR1."),
+        value("format",
+              &log_options::format,
+              one_of<log_format>({{"json", log_format::json},
+                                  {"squid", log_format::squid},
+                                  {"combined", log_format::combined}}),
+              live,
+              "What a line is: \"json\" has all there is to know; \"squid\" is Squid's native "
+              "format with its result and hierarchy codes, \"combined\" that of Apache and nginx, "
+              "for the programs that read those. Change it together with the file: few read two "
+              "formats in one."),
+        value("sample",
+              &log_options::sample,
+              small_count_between(1, 1'000'000, "requests"),
+              live,
+              "One request in so many leaves a line, and in JSON says so (\"sample\"); those that "
+              "were refused or failed, and answers of 500 and above, always do. More spares the "
+              "disk; counts made from the log are estimates then, those of /stats are not."),
         value("level",
               &log_options::level,
               one_of<log_level>({{"trace", log_level::trace},

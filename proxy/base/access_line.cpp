@@ -146,6 +146,11 @@ void append_access_line(std::string& out, const access_record& record, bool quer
     append_text(out, ",\"origin\":", record.origin);
     append_text(out, ",\"peer\":", record.peer);
     append_text(out, ",\"user_agent\":", record.user_agent);
+    append_text(out, ",\"traceparent\":", record.traceparent);
+    if (record.sample > 1) {
+        out.append(",\"sample\":");
+        append_number(out, record.sample);
+    }
     out.append("}\n");
 }
 

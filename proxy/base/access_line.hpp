@@ -15,12 +15,20 @@
 
 namespace reprise::proxy {
 
+/// What was stored when somebody else was asked.
+enum class asked_over : std::uint8_t {
+    nothing,
+    stale,   ///< a response that had to be validated
+    reload,  ///< one that would have done, but the client wanted the origin asked
+};
+
 /// A finished request. The views need only live during the call that formats them; empty ones, and
 /// durations without value, are left out of the line.
 struct access_record {
     wall_time time;  ///< when the response ended
     std::uint64_t request_id = 0;
     std::string_view client;     ///< address and port
+    std::string_view user;       ///< the name that it has shown to be its own
     unsigned http_version = 11;  ///< 10 or 11, of the request
     std::string_view method;
     std::string_view url;  ///< as received: absolute, or origin-form, or CONNECT's authority
@@ -36,6 +44,13 @@ struct access_record {
     std::string_view origin;  ///< the address connected to, with its port
     std::string_view peer;    ///< the name of the sibling or parent that is
     std::string_view user_agent;
+    std::string_view referer;
+    std::string_view traceparent;   ///< W3C Trace Context's, as the client sent it
+    std::string_view content_type;  ///< of the response; empty where nobody asked for it
+    unsigned sample = 1;            ///< it stands for so many requests (log.sample)
+    asked_over over = asked_over::nothing;
+    bool if_none_match = false, if_modified_since = false;  ///< of the request
+    bool from_disk = false;  ///< what was stored was read from disk for this answer
 };
 
 /// Longest values kept of a record, in bytes before escaping; a longer one ends in "...".

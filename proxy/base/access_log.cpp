@@ -1,5 +1,6 @@
 #include "proxy/base/access_log.hpp"
 
+#include "proxy/base/access_formats.hpp"
 #include "proxy/base/access_lane.hpp"
 #include "proxy/base/line_writer.hpp"
 #include "proxy/base/log.hpp"
@@ -66,12 +67,22 @@ public:
 
     // Producers.
 
-    void write(const access_record& record, bool query_values) noexcept {
+    void write(const access_record& record, config::log_format format, bool query_values) noexcept {
         try {
             auto& lane = lane_here();
             lane.lines.add();
             lane.scratch.clear();
-            append_access_line(lane.scratch, record, query_values);
+            switch (format) {
+            case config::log_format::json:
+                append_access_line(lane.scratch, record, query_values);
+                break;
+            case config::log_format::squid:
+                append_squid_line(lane.scratch, record, query_values);
+                break;
+            case config::log_format::combined:
+                append_combined_line(lane.scratch, record, query_values);
+                break;
+            }
             const bool taken = lane.push(lane.scratch);
             if (!taken) {
                 lane.dropped.add();
@@ -336,8 +347,25 @@ access_log::~access_log() {
 
 void access_log::write(const access_record& record) noexcept {
     if (enabled()) {
-        writer_->write(record, query_values_.load(std::memory_order_relaxed));
+        writer_->write(record,
+                       format_.load(std::memory_order_relaxed),
+                       query_values_.load(std::memory_order_relaxed));
     }
+}
+
+unsigned access_log::weight_of(outcome how, unsigned status) const noexcept {
+    const auto sample = sample_.load(std::memory_order_relaxed);
+    const bool failed = how == outcome::client_error || how == outcome::refused ||
+                        how == outcome::error || how == outcome::cut_short || status >= 500;
+    if (sample <= 1 || failed) {
+        return 1;
+    }
+    thread_local unsigned passed_over = 0;
+    if (++passed_over < sample) {
+        return 0;
+    }
+    passed_over = 0;
+    return sample;
 }
 
 boost::system::error_code access_log::retarget(const config::log_options& wanted) {
@@ -347,6 +375,8 @@ boost::system::error_code access_log::retarget(const config::log_options& wanted
     }
     const bool on = output->is_open();
     query_values_.store(wanted.query_values, std::memory_order_relaxed);
+    format_.store(wanted.format, std::memory_order_relaxed);
+    sample_.store(wanted.sample, std::memory_order_relaxed);
     if (!on) {
         enabled_.store(false, std::memory_order_relaxed);
     }

@@ -1,5 +1,5 @@
 #pragma once
-// The access log: one JSON line per request, written by a thread of its own.
+// The access log: one line per request (log.format), written by a thread of its own.
 // An event loop must never wait for a disk or a pipe. So each thread that logs has a lane: a ring
 // of bytes that it fills and the log's thread empties, without a lock between them. A line that
 // finds no room is dropped and counted. The log's thread looks at the lanes a few times a second,
@@ -42,12 +42,21 @@ public:
     /// load.
     [[nodiscard]] bool enabled() const noexcept { return enabled_.load(std::memory_order_relaxed); }
 
+    /// How many requests a line of this one would stand for; 0: it leaves none (log.sample). Each
+    /// thread counts its own. Failures always leave one, and stand
+    /// for themselves. Any thread.
+    [[nodiscard]] unsigned weight_of(outcome how, unsigned status) const noexcept;
+    /// Whether a line of the format in force has the response's Content-Type.
+    [[nodiscard]] bool wants_content_type() const noexcept {
+        return enabled() && format_.load(std::memory_order_relaxed) == config::log_format::squid;
+    }
+
     /// Hands a line over. Any thread; never blocks, and allocates only when a thread logs for the
     /// first time (its lane). Drops and counts what finds no room.
     void write(const access_record& record) noexcept;
 
     /// Where lines go from now on: "-" is standard output, "off" nowhere, else a file, appended to
-    /// (made with mode 0640 if absent); and whether query values are logged. Lines already handed
+    /// (made with mode 0640 if absent); in which format, how many, and whether with query values. Lines already handed
     /// over go where they were going. At start and on a reload, from one thread at a time.
     /// Fails when the file cannot be opened: then everything stays as it was.
     [[nodiscard]] boost::system::error_code retarget(const config::log_options& wanted);
@@ -67,6 +76,8 @@ private:
     class writer;
     std::atomic<bool> enabled_{false};
     std::atomic<bool> query_values_{false};
+    std::atomic<config::log_format> format_{config::log_format::json};
+    std::atomic<unsigned> sample_{1};
     std::unique_ptr<writer> writer_;
 };
 

@@ -67,6 +67,18 @@ struct exchange::giver {
     awaitable<ended_or_next> operator()(answers::stand_in&) const { return of.send_composed(); }
 };
 
+namespace {
+
+asked_over what_was_stored(http::forward_reason why) noexcept {
+    switch (why) {
+    case http::forward_reason::stale: return asked_over::stale;
+    case http::forward_reason::request: return asked_over::reload;
+    default: return asked_over::nothing;  // nothing that could have answered
+    }
+}
+
+}  // namespace
+
 exchange::~exchange() {
     if (x_.upload) {
         x_.upload->abandon();
@@ -83,7 +95,8 @@ exchange::~exchange() {
                 .unconsumed = x_.unconsumed(),
                 .key = x_.asked.key,
                 .sent = x_.sending.get(),
-                .inside = x_.asked.inside ? x_.client.inside->counts.get() : nullptr});
+                .inside = x_.asked.inside ? x_.client.inside->counts.get() : nullptr,
+                .over = what_was_stored(x_.verdict.forward)});
     x_.memory.clear();
     x_.consume_head();
 }

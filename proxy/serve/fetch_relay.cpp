@@ -248,6 +248,9 @@ void fetch_relay::note_head(const cache::fetched_head& head) {
     book.origin = head.origin;
     book.origin_time = head.origin_time;
     book.peer = head.peer;
+    if (x_.w.common.access.wants_content_type()) {
+        book.content_type = content_type_of(head.head);
+    }
     if (!x_.asked.is_safe()) {
         invalidate_after(x_, head);
     }

@@ -4,6 +4,7 @@
 #include "proxy/cache/stored_response.hpp"
 #include "proxy/thread/worker.hpp"
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -96,6 +97,19 @@ void ledger::tell_advisor(const request& asked, std::uint64_t sent, steady_time 
     }
 }
 
+std::string_view content_type_of(std::string_view head) noexcept {
+    constexpr std::string_view name = "content-type:";
+    while (!head.empty()) {
+        const auto line = head.substr(0, head.find("\r\n"));
+        if (http::iequals(line.substr(0, name.size()), name)) {
+            const auto value = line.substr(name.size());
+            return value.substr(std::min(value.find_first_not_of(" \t"), value.size()));
+        }
+        head.remove_prefix(std::min(line.size() + 2, head.size()));
+    }
+    return {};
+}
+
 void ledger::close(const request& asked) noexcept {
     if (closed_) {
         return;
@@ -115,15 +129,16 @@ void ledger::close(const request& asked) noexcept {
     note_latency(w_.counts, how, first_byte_.value_or(*took_), *took_);
     try {
         tell_advisor(asked, out, started_ + *took_);
-        if (w_.common.access.enabled()) {
-            log(asked, in, out);
+        const auto& access = w_.common.access;
+        if (const auto weight = access.enabled() ? access.weight_of(how, status) : 0) {
+            log(asked, in, out, weight);
         }
     } catch (const std::bad_alloc&) {
         // An exchange that ends for want of memory must not end the program.
     }
 }
 
-void ledger::log(const request& asked, std::uint64_t in, std::uint64_t out) const {
+void ledger::log(const request& asked, std::uint64_t in, std::uint64_t out, unsigned weight) const {
     access_record record;
     record.time = wall_now();
     record.request_id = w_.next_request_id();
@@ -133,9 +148,16 @@ void ledger::log(const request& asked, std::uint64_t in, std::uint64_t out) cons
         record.http_version = asked.head->version;
         record.method = asked.head->method_text;
         record.url = asked.url.empty() ? asked.head->target : asked.url;
-        if (const auto* agent = http::find(asked.head->fields, http::field_id::user_agent)) {
-            record.user_agent = agent->value;
-        }
+        const http::field_list fields{asked.head->fields};
+        const auto value = [&fields](auto which) {
+            const auto* line = http::find(fields, which);
+            return line != nullptr ? line->value : std::string_view{};
+        };
+        record.user_agent = value(http::field_id::user_agent);
+        record.referer = value("referer");
+        record.traceparent = value("traceparent");
+        record.if_none_match = http::find(fields, http::field_id::if_none_match) != nullptr;
+        record.if_modified_since = http::find(fields, http::field_id::if_modified_since) != nullptr;
     }
     record.status = status;
     record.how = how;
@@ -148,6 +170,16 @@ void ledger::log(const request& asked, std::uint64_t in, std::uint64_t out) cons
     record.origin_time = origin_time;
     record.origin = origin;
     record.peer = peer;
+    record.sample = weight;
+    record.over = asked.over;
+    if (asked.sent != nullptr) {
+        record.from_disk = asked.sent->on_disk() != nullptr;
+    }
+    std::string_view stored_type;
+    if (asked.sent != nullptr && w_.common.access.wants_content_type()) {
+        stored_type = content_type_of(asked.sent->head());
+    }
+    record.content_type = asked.sent != nullptr ? stored_type : std::string_view{content_type};
     w_.common.access.write(record);
 }
 

@@ -13,6 +13,7 @@
 // Cost      nothing is allocated before close(), and there only where the access log is on.
 
 #include "filter/key_hash.hpp"
+#include "proxy/base/access_line.hpp"
 #include "proxy/base/clock.hpp"
 #include "proxy/base/counters.hpp"
 #include "proxy/base/tunnel_hosts.hpp"
@@ -50,6 +51,7 @@ public:
     std::string_view reason{};     ///< static text
     std::string error{};           ///< what the reason leaves out
     std::string origin{}, peer{};  ///< who was asked; empty: nobody
+    std::string content_type{};    ///< of what was fetched, where the log wants it
     std::optional<std::chrono::nanoseconds> origin_time{};
 
     [[nodiscard]] steady_time started() const noexcept { return started_; }
@@ -72,6 +74,7 @@ public:
         filter::key_hash key{};
         const cache::stored_response* sent = nullptr;  ///< what was stored and sent
         inside_counts* inside = nullptr;  ///< of the opened tunnel that it came in; null: of none
+        asked_over over = asked_over::nothing;
     };
     /// The answer is over: what is left of the request's body is none of its time.
     void note_answered() {
@@ -84,7 +87,7 @@ public:
 
 private:
     void tell_advisor(const request& asked, std::uint64_t sent, steady_time now) const;
-    void log(const request& asked, std::uint64_t in, std::uint64_t out) const;
+    void log(const request& asked, std::uint64_t in, std::uint64_t out, unsigned weight) const;
 
     thread::worker& w_;
     const client_identity& client_;
@@ -97,5 +100,8 @@ private:
     sent_body body_;
     bool closed_ = false;
 };
+
+/// The Content-Type of a head in wire form; empty: it has none. O(head).
+[[nodiscard]] std::string_view content_type_of(std::string_view head) noexcept;
 
 }  // namespace reprise::proxy::serve

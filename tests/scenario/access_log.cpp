@@ -43,6 +43,59 @@ TEST_SUITE("scenario/access_log") {
         CHECK((*first)["origin"] == w.origin.authority());
     }
 
+    TEST_CASE("in Squid's format a line has the code that Squid would have for it") {
+        auto settings = storing_settings();
+        settings["log"]["format"] = "squid";
+        settings["access"]["deny_destinations"] = json::array({"denied.example"});
+        world w{settings};
+        w.origin.on("/kept",
+                    ok("Cache-Control: max-age=60\r\nETag: \"1\"\r\n"
+                       "Content-Type: text/plain; charset=utf-8\r\n",
+                       "hello"));
+        w.origin.on("/held", [](origin_request& request, origin_connection& to) {
+            const std::string own = "ETag: \"1\"\r\nCache-Control: max-age=0\r\n";
+            to.send(request.has("If-None-Match") ? raw_head("304 Not Modified", own)
+                                                 : ok(own, "hello"));
+        });
+        w.origin.on("/gone", ok("", "a"));
+        CHECK(w.get("/kept").status == 200);
+        CHECK(w.get("/kept").status == 200);
+        CHECK(w.get("/kept", "If-None-Match: \"1\"\r\n").status == 304);
+        CHECK(w.get("/kept", "Cache-Control: no-cache\r\n").status == 200);
+        CHECK(w.get("/held").status == 200);
+        CHECK(w.get("/held").status == 200);
+        CHECK(w.proxy.get("http://denied.example/").status == 403);
+        const auto has = [&](const std::string& text) {
+            CAPTURE(text);
+            CHECK(eventually([&] { return w.proxy.output().find(text) != std::string::npos; }));
+        };
+        const auto kept = w.origin.url("/kept"), held = w.origin.url("/held");
+        const std::string direct = " - HIER_DIRECT/127.0.0.1 ";
+        has(" GET " + kept + direct + "text/plain\n");
+        has(" 127.0.0.1 TCP_MISS/200 ");
+        has(" TCP_MEM_HIT/200 ");
+        has(" GET " + kept + " - HIER_NONE/- text/plain\n");
+        has(" TCP_INM_HIT/304 ");
+        has(" TCP_CLIENT_REFRESH_MISS/200 ");
+        has(" TCP_REFRESH_UNMODIFIED/200 ");
+        has(" GET " + held + direct);
+        has(" TCP_DENIED/403 ");
+    }
+
+    TEST_CASE("a trace's parent goes to the origin as it came, and into the line") {
+        world w{basic_settings()};
+        const std::string parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+        w.origin.on("/traced", ok("", "a"));
+        CHECK(w.get("/traced", "traceparent: " + parent + "\r\ntracestate: a=1\r\n").status == 200);
+        const auto asked = w.origin.requests("/traced");
+        REQUIRE(asked.size() == 1);
+        CHECK(asked[0].get("traceparent") == parent);
+        CHECK(asked[0].get("tracestate") == "a=1");
+        const auto line = w.proxy.logged("/traced");
+        REQUIRE(line.is_object());
+        CHECK(line["traceparent"] == parent);
+    }
+
     TEST_CASE("a refused request is logged as it was asked, whatever its body brings later") {
         auto settings = basic_settings();
         settings["access"]["deny_destinations"] = json::array({"denied.example"});

@@ -58,6 +58,19 @@ TEST_SUITE("base/access_line") {
         CHECK_FALSE(line.contains("origin_ms"));
     }
 
+    TEST_CASE("a trace's parent is told as it came, and of a sample how many the line stands for") {
+        auto record = ordinary();
+        record.traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+        record.sample = 100;
+        const auto line = json::parse(line_of(record));
+        CHECK(line["traceparent"] == record.traceparent);
+        CHECK(line["sample"] == 100);
+        record.traceparent = "\"\n";
+        CHECK(json::parse(line_of(record))["traceparent"] == "\"\n");
+        CHECK_FALSE(json::parse(line_of(ordinary())).contains("traceparent"));
+        CHECK_FALSE(json::parse(line_of(ordinary())).contains("sample"));
+    }
+
     TEST_CASE("query values are shown when asked for") {
         CHECK(json::parse(line_of(ordinary(), true))["url"] == "http://example.org/a?key=secret");
     }

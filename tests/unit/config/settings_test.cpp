@@ -227,7 +227,9 @@ TEST_SUITE("config/settings") {
         CHECK(denied ==
               std::vector<destination>{{"", net("10.0.0.0/8"), 8080}, {"", net("::1"), 80}});
         CHECK(prefixed == std::vector<destination>{{"*.deb.example", {}, {}}});
-        const auto& [log_access, level, query_values] = wanted.log;
+        const auto& [log_access, format, sample, level, query_values] = wanted.log;
+        CHECK(format == log_format::squid);
+        CHECK(sample == 10);
         CHECK(log_access == "/var/log/reprise/access");
         CHECK(level == log_level::debug);
         CHECK(query_values);
