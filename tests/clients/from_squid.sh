@@ -1,0 +1,213 @@
+#!/usr/bin/env bash
+# Ten configurations of Squid, each on a real Squid and, converted, on Reprise: the same requests from
+# three clients, to hosts that some of them block. What is allowed, what is served from the store and
+# what goes to a parent must be the same; where ours is stricter it is listed here, and a comment in
+# the settings says so. Never is anything allowed that Squid denies, unless the converter said that.
+#
+# The networks and the places that a configuration names are put on loopback first; what this machine
+# does not have (intercepted connections, helper programs, disks) is taken out before both read it.
+# shellcheck source=harness.sh
+. "$(dirname "$0")/harness.sh"
+PATH=$PATH:/usr/sbin:/sbin
+needs curl squid
+converter=$BUILD/tools/from_squid/reprise-from-squid
+needs "$converter"
+confs=$SOURCE/tests/data/squid_conf
+
+squid_dir=$work/squid
+mkdir "$squid_dir"
+unprivileged=()
+if ((EUID == 0)); then # Squid does not run as root
+    chmod 711 "$work"
+    chown 65534:65534 "$squid_dir"
+    unprivileged=(--reuid=65534 --regid=65534 --clear-groups)
+fi
+
+start_origin pages
+pages=$port
+hosts_file=$squid_dir/hosts
+for host in www.site.test sub.blocked.test blocked.test bad.test deep.worse.test registry.test; do
+    echo "127.0.0.1 $host"
+done >"$hosts_file"
+chmod 644 "$hosts_file"
+
+# The clients: this machine, the network 10/8 of the configurations, 192.168/16, and somebody else.
+clients=(here=127.0.0.1 ten=127.0.10.5 home=127.0.192.5 stranger=127.0.99.1)
+
+# A parent for those that want one: a Reprise that asks the origin.
+node=parent
+start_proxy ""
+parent=$proxy
+node=
+
+# on_loopback CONF: as both read it.
+on_loopback() {
+    sed -E \
+        -e 's#^(http_port) \S+#\1 127.0.0.1:PORT#' \
+        -e 's#10\.0\.0\.0/(8|255\.0\.0\.0)#127.0.10.0/24#; s#192\.168\.0\.0/(16|255\.255\.0\.0)#127.0.192.0/24#' \
+        -e 's#192\.168\.8\.1-192\.168\.8\.14#127.0.192.1-127.0.192.14#' \
+        -e "s#\"office.banned\"#\"$squid_dir/office.banned\"#" \
+        -e "s#^cache_peer parent.test parent 3128#cache_peer ${parent%:*} parent ${parent##*:}#; s# login=\\S+##" \
+        -e "s#^cache_peer 192.0.2.80 parent 8080#cache_peer 127.0.0.1 parent $pages#" \
+        -e '/^http_port .*intercept|^https_port|^ssl_bump|^sslcrtd|SslBump/d' \
+        -e '/^(cache_dir|access_log|cache_access_log|cache_log|cache_store_log|coredump_dir|pid_filename)/d' \
+        -e '/^(auth_param|external_acl_type|url_rewrite|redirect_program|icap_|icp_port|icp_access)/d' \
+        -e '/proxy_auth|members|sibling.test|^workers|^dns_nameservers|^max_filedescriptors/d' \
+        "$confs/$1.conf"
+    cat <<END
+visible_hostname squid.invalid
+access_log stdio:$squid_dir/access.log squid
+cache_log $work/squid_cache.log
+cache_store_log none
+pid_filename $squid_dir/squid.pid
+coredump_dir $squid_dir
+netdb_filename none
+pinger_enable off
+icp_port 0
+dns_nameservers 127.0.0.1
+hosts_file $hosts_file
+max_filedescriptors 1024
+shutdown_lifetime 0 seconds
+END
+}
+
+# start_squid CONF: $squid is its address.
+start_squid() {
+    local spare
+    for _ in 1 2 3 4 5; do
+        rm -f "$work/spare.port" "$squid_dir/squid.pid"
+        start_origin spare
+        spare=$port
+        kill "$pid"
+        wait "$pid" || true
+        squid=127.0.0.1:$spare
+        on_loopback "$1" | sed "s/:PORT/:$spare/" >"$squid_dir/squid.conf"
+        start squid setpriv "${unprivileged[@]}" --pdeathsig KILL squid -N -f "$squid_dir/squid.conf"
+        squid_pid=$pid
+        while kill -0 "$squid_pid" 2>/dev/null; do
+            # Any answer: most of them deny the cache manager, or have no such page.
+            curl -sS --max-time 5 -o /dev/null "http://$squid/" 2>>"$work/ready.log" && return
+            sleep 0.05
+        done
+    done
+    fail "Squid does not start with $1"
+}
+
+# start_converted CONF: $proxy is its address, $work/CONF.json its settings.
+start_converted() {
+    local settings=$work/$1.json
+    on_loopback "$1" | sed "s/:PORT/:3128/" >"$work/$1.conf"
+    "$converter" "$work/$1.conf" --output "$settings" 2>"$work/$1.told"
+    # Where the test is: ports that the system picks, names and an origin on loopback.
+    sed -i -E -e 's#"address":"127.0.0.1:3128"#"address":"127.0.0.1:0"#' \
+        -e 's#^  "access": \{#  "admin": { "address": "127.0.0.1:0" },\n  "access": {\n    "allow_destinations": ["127.0.0.0/8"],#' \
+        -e "s#\"servers\": \\[\"127.0.0.1\"\\]#\"servers\": [\"127.0.0.1:$(<"$work/names.port")\"]#" "$settings"
+    "$REPRISE" --config "$settings" --check-config >"$work/check.log" 2>&1 || fail "$1: --check-config refuses it"
+    start "$1" "$REPRISE" --config "$settings" --ports-file "$work/$1.ports"
+    proxy_pid=$pid
+    await "$work/$1.ports" "$pid"
+    proxy=$(sed -n 's/.*"listeners": *\["\([^"]*\)".*/\1/p' "$work/$1.ports")
+}
+
+# ask PROXY FROM METHOD URL: the status, of a tunnel that of CONNECT. An accelerator is asked for the
+# host that it stands for.
+ask() {
+    local options=(-sS --max-time 20 -o /dev/null --interface "$2")
+    if [[ $3 == CONNECT ]]; then
+        curl "${options[@]}" -x "http://$1" -p -w '%{http_connect}' "$4" 2>>"$work/asked.log" || true
+    elif [[ $conf == accelerator ]]; then
+        curl "${options[@]}" -H "Host: www.site.test" -w '%{http_code}' "http://$1/${4#*//*/}" 2>>"$work/asked.log" || true
+    else
+        curl "${options[@]}" -x "http://$1" -w '%{http_code}' "$4" 2>>"$work/asked.log" || true
+    fi
+}
+
+# verdict STATUS: allowed or denied; what could not be reached was allowed.
+verdict() {
+    case $1 in
+        401 | 403 | 407 | 000) echo denied ;;
+        *) echo allowed ;;
+    esac
+}
+
+# What ours refuses and Squid does not, by design; each has its comment in the settings.
+#   egress    only some destinations: nobody is served
+#   private   passwords are another test's: both have none here
+#   school    what is blocked for pupils is blocked for all; and no port is bounded, see packages.
+#             Pupils are not compared: which hour it is decides what Squid says of them
+#   packages  no rule bounds ports there: ours are 80, 443 and those from 1024 on, and CONNECT has 443
+#   child, accelerator, cluster  the same
+stricter() {
+    case $conf/$1 in
+        egress/ten*) true ;;
+        school/*blocked.test* | school/*:25 | school/*CONNECT*) true ;;
+        packages/*:25 | packages/*CONNECT* | child/*:25 | child/*CONNECT*) true ;;
+        accelerator/*CONNECT* | cluster/*:25 | cluster/*CONNECT*) true ;;
+        *) false ;;
+    esac
+}
+
+compared=0
+# compare CLIENT FROM METHOD URL
+compare() {
+    local theirs ours key="$1 $3 $4"
+    key=${key%/hello*}
+    theirs=$(verdict "$(ask "$squid" "$2" "$3" "$4")")
+    ours=$(verdict "$(ask "$proxy" "$2" "$3" "$4")")
+    compared=$((compared + 1))
+    [[ $theirs == "$ours" ]] && return
+    if [[ $ours == allowed ]]; then
+        grep -q 'ALLOWS MORE' "$work/$conf.json" && { echo "said: $conf: $key is allowed now"; return; }
+        fail "$conf: $key: Squid says $theirs, ours $ours, and nothing was said of that"
+    fi
+    stricter "$key" || fail "$conf: $key: Squid says $theirs, ours $ours"
+    echo "stricter: $conf: $key"
+}
+
+# stored PROXY FROM PATH: whether the second of two requests stays with the proxy.
+stored() {
+    local before
+    ask "$1" "$2" GET "http://www.site.test:$pages$3" >/dev/null
+    before=$(asked pages "GET .*$3")
+    ask "$1" "$2" GET "http://www.site.test:$pages$3" >/dev/null
+    if (($(asked pages "GET .*$3") > before)); then echo fetched; else echo stored; fi
+}
+
+start names "$ORIGIN" --no-names --port-file "$work/names.port.new"
+await "$work/names.port.new" "$pid"
+cp "$work/names.port.new" "$work/names.port"
+cp "$confs/office.banned" "$squid_dir/"
+
+for conf in distribution office packages child accelerator cluster private egress school old; do
+    start_squid "$conf"
+    start_converted "$conf"
+    for client in "${clients[@]}"; do
+        name=${client%=*}
+        [[ $conf/$name == school/home ]] && continue
+        from=${client#*=}
+        for host in www.site.test sub.blocked.test bad.test deep.worse.test registry.test; do
+            [[ $conf == accelerator && $host != www.site.test ]] && continue
+            compare "$name" "$from" GET "http://$host:$pages/hello"
+        done
+        [[ $conf == accelerator ]] && continue
+        compare "$name" "$from" GET "http://www.site.test:25/hello"
+        compare "$name" "$from" CONNECT "http://www.site.test:$pages/hello"
+    done
+    from=127.0.0.1
+    for path in /hello /never; do
+        theirs=$(stored "$squid" "$from" "$path?$conf-theirs")
+        ours=$(stored "$proxy" "$from" "$path?$conf-ours")
+        if [[ $conf == egress ]]; then continue; fi
+        check "$conf: what becomes of $path" "$theirs" "$ours"
+    done
+    if [[ $conf == child ]]; then
+        ask "$squid" "$from" GET "http://www.site.test:$pages/bytes/1001" >/dev/null
+        ask "$proxy" "$from" GET "http://www.site.test:$pages/bytes/1002" >/dev/null
+        within 10 "child: Squid asks the parent" grep -q /bytes/1001 "$work/parent.access.log"
+        within 10 "child: ours asks the parent" grep -q /bytes/1002 "$work/parent.access.log"
+    fi
+    echo "ok: $conf: $compared requests compared so far"
+    stop_proxy >/dev/null
+    kill "$squid_pid"
+    wait "$squid_pid" || true
+done

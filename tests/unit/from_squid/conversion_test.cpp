@@ -1,0 +1,250 @@
+#include "config/load.hpp"
+#include "config/mistake.hpp"
+#include "tools/from_squid/conversion.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+namespace reprise::from_squid {
+
+namespace {
+
+const std::string folder = REPRISE_TEST_DATA "/squid_conf/";
+
+std::optional<std::string> read_file(const std::string& path) {
+    std::ifstream in{path, std::ios::binary};
+    return in ? std::optional{std::string{std::istreambuf_iterator<char>{in}, {}}} : std::nullopt;
+}
+
+// ACL files stand beside the configurations, and are named without a folder there.
+file_source beside(const std::string& text) {
+    return {[text](const std::string& path) {
+                return path == "main" ? std::optional{text} : read_file(folder + path);
+            },
+            [](const std::string& pattern) { return std::vector{pattern}; }};
+}
+
+struct conversion_result {
+    converted made;
+    config::options options;
+
+    [[nodiscard]] bool says(fate what, std::string_view why) const {
+        return std::any_of(made.told.begin(), made.told.end(), [&](const note& one) {
+            return one.what == what && one.why.find(why) != std::string::npos;
+        });
+    }
+    [[nodiscard]] std::size_t count(fate what) const {
+        return static_cast<std::size_t>(std::count_if(
+            made.told.begin(), made.told.end(), [&](const note& one) { return one.what == what; }));
+    }
+};
+
+conversion_result settings_of(const std::string& text) {
+    const auto files = beside(text);
+    conversion_result out{convert(read_squid_conf("main", files), files), {}};
+    const auto loaded = config::load(out.made.settings);
+    CAPTURE(out.made.settings);
+    if (const auto* wrong = std::get_if<std::vector<config::mistake>>(&loaded)) {
+        CAPTURE(config::to_string(wrong->front()));
+        REQUIRE(wrong == nullptr);
+    }
+    out.options = std::get<config::options>(loaded);
+    return out;
+}
+
+}  // namespace
+
+TEST_SUITE("from_squid/conversion") {
+    TEST_CASE("an empty configuration serves nobody, as Squid would") {
+        const auto r = settings_of("");
+        CHECK(r.options.access.clients.empty());
+        CHECK(r.options.log.format == config::log_format::squid);
+        CHECK(r.options.forwarding.client_address == config::forwarded_field::x_forwarded_for);
+    }
+
+    TEST_CASE("ports become listeners, and what can't be one is left out") {
+        const auto r = settings_of(
+            "http_port 3128\nhttp_port 127.0.0.1:3129\nhttp_port localhost:3130\n"
+            "http_port [::1]:3131\nhttp_port 3128 intercept\nhttp_port name:80\n"
+            "https_port 443 tls-cert=/c.pem tls-key=/k.pem\nhttp_port 3128\n");
+        std::vector<std::string> places;
+        for (const auto& each : r.options.listeners) {
+            places.push_back(each.address.host + ' ' + std::to_string(each.address.port));
+        }
+        CHECK(places == std::vector<std::string>{"0.0.0.0 3128",
+                                                 ":: 3128",
+                                                 "127.0.0.1 3129",
+                                                 "127.0.0.1 3130",
+                                                 "::1 3131",
+                                                 "0.0.0.0 443",
+                                                 ":: 443"});
+        CHECK(r.options.listeners.back().tls->key == "/k.pem");
+        CHECK(r.says(fate::left_out, "tell clients of the proxy"));
+        CHECK(r.says(fate::left_out, "listened on already"));
+    }
+
+    TEST_CASE("an accelerator has its originserver as upstream") {
+        const auto r = settings_of(
+            "http_port 80 accel defaultsite=a.example no-vhost\n"
+            "cache_peer 192.0.2.1 parent 8080 0 no-query originserver name=web\n");
+        CHECK(r.options.listeners[0].mode == config::listener_mode::accelerator);
+        CHECK(r.options.listeners[0].upstream == "http://192.0.2.1:8080");
+        CHECK(r.options.peers.empty());
+        CHECK(settings_of("http_port 80 accel\n").says(fate::left_out, "needs its upstream"));
+    }
+
+    TEST_CASE("peers keep their kind; siblings are Squids") {
+        const auto r = settings_of(
+            "cache_peer a.example parent 3128 3130 default login=u:p\n"
+            "cache_peer b.example sibling 3128 3130 proxy-only\n"
+            "cache_peer b.example sibling 3129 0 no-query name=b.example\n"
+            "cache_peer c.example multicast 3128 3130\nnever_direct allow all\n");
+        REQUIRE(r.options.peers.size() == 3);
+        CHECK(r.options.peers[0].kind == config::peer_kind::parent);
+        CHECK(r.options.peers[1].protocol == config::peer_protocol::squid);
+        CHECK(r.options.peers[1].proxy_only);
+        CHECK(r.options.peers[2].name == "b.example-2");
+        CHECK(r.options.digest.squid);
+        CHECK(r.options.peering.never_direct);
+        CHECK(r.says(fate::left_out, "credentials_file"));
+        CHECK(r.says(fate::changed, "ICP is not spoken"));
+    }
+
+    TEST_CASE("never_direct without a parent is taken out again, with the reason") {
+        const auto r = settings_of("never_direct allow all\n");
+        CHECK_FALSE(r.options.peering.never_direct);
+        CHECK(r.says(fate::left_out, "leaves no way out"));
+    }
+
+    TEST_CASE("sizes, times and counts") {
+        const auto r = settings_of(
+            "cache_mem 64 MB\nmaximum_object_size_in_memory 512 KB\n"
+            "cache_dir ufs /var/spool/squid 1000 16 256\nmaximum_object_size 100 MB\n"
+            "cache_dir rock /x 24 slot-size=4096\nshutdown_lifetime 5 seconds\n"
+            "connect_timeout 1 minute\nnegative_ttl 30 seconds\nworkers 3\n"
+            "positive_dns_ttl 2 hours\nquick_abort_min 16 KB\n"
+            "memory_replacement_policy heap LFUDA\n");
+        CHECK(r.options.memory.size == 64u << 20);
+        CHECK(r.options.memory.max_object == 512u << 10);
+        CHECK(r.options.memory.policy == config::eviction_kind::lfu_da);
+        CHECK(r.options.disk.size == 1024ull << 20);
+        CHECK(r.options.disk.max_object == 100u << 20);
+        CHECK(r.options.disk.path == "/var/cache/reprise");
+        CHECK(r.options.timeouts.drain == std::chrono::seconds{5});
+        CHECK(r.options.timeouts.origin_connect == std::chrono::minutes{1});
+        CHECK(r.options.freshness.negative == std::chrono::seconds{30});
+        CHECK(r.options.dns.max_ttl == std::chrono::hours{2});
+        CHECK(r.options.collapsing.finish == 16u << 10);
+        CHECK(r.options.threads == 3);
+    }
+
+    TEST_CASE("refresh_pattern becomes rules, and the last of them the heuristic") {
+        const auto r = settings_of(
+            "refresh_pattern ^ftp: 1440 20% 10080\n"
+            "refresh_pattern -i \\.(deb|rpm)$ 1440 100% 10080 override-expire ignore-reload "
+            "ignore-no-store ignore-private ignore-auth refresh-ims\n"
+            "refresh_pattern (/cgi-bin/|\\?) 0 0% 0\nrefresh_pattern \\.deb$ 0 1% 1\n"
+            "refresh_pattern . 0 20% 4320\nrefresh_pattern x 1 1% 1\n");
+        const auto& rules = r.options.freshness.rules;
+        REQUIRE(rules.size() == 4);
+        CHECK(rules[0].url == "*.deb");
+        CHECK(rules[0].at_least == std::chrono::hours{24});
+        CHECK(rules[0].heuristic_fraction == 1.0);
+        CHECK(rules[0].heuristic_most == std::chrono::hours{7 * 24});
+        CHECK(rules[0].reload == config::reload_answer::ignore);
+        using config::overridden;
+        CHECK(rules[0].overrides == std::vector{overridden::expires,
+                                                overridden::max_age,
+                                                overridden::s_maxage,
+                                                overridden::no_store,
+                                                overridden::private_response});
+        CHECK(rules[2].url == "*/cgi-bin/*");
+        CHECK(rules[2].heuristic_fraction == 0.0);
+        CHECK(r.options.freshness.heuristic_fraction == 0.2);
+        CHECK(r.options.freshness.heuristic_most == std::chrono::hours{72});
+        CHECK(r.says(fate::left_out, "ignore-auth"));
+        CHECK(r.says(fate::left_out, "refresh-ims"));
+        CHECK(r.says(fate::left_out, "is never reached"));
+        CHECK(r.says(fate::left_out, "not spoken"));
+    }
+
+    TEST_CASE("what is never stored is a rule of admission") {
+        const auto r = settings_of(
+            "acl q urlpath_regex cgi-bin \\?\nacl d dstdomain .a.example\n"
+            "acl m rep_mime_type text/html\ncache deny q\ncache deny d\ncache deny m\n");
+        CHECK(r.options.admission.rules.size() == 6);
+        CHECK(r.options.admission.rules[0].url == "*cgi-bin*");
+        CHECK(r.options.admission.rules[0].choice.policy == config::admission_policy::never);
+        CHECK(r.count(fate::left_out) == 1);
+        CHECK(settings_of("cache deny all\n").options.admission.choice.policy ==
+              config::admission_policy::never);
+    }
+
+    TEST_CASE("the log goes on in the format that it had") {
+        CHECK(settings_of("access_log stdio:/a/log squid\n").options.log.access == "/a/log");
+        CHECK(settings_of("access_log /a/log logformat=combined\n").options.log.format ==
+              config::log_format::combined);
+        CHECK(settings_of("access_log none\n").options.log.access == "off");
+        CHECK(settings_of("access_log daemon:/var/log/squid/access.log mine\n")
+                  .says(fate::approximated, "mine is not among"));
+        CHECK(settings_of("access_log syslog:daemon.info\n")
+                  .says(fate::left_out, "the log is a file"));
+        CHECK(settings_of("strip_query_terms off\n").options.log.query_values);
+    }
+
+    TEST_CASE("each line is either said in settings or has a comment") {
+        const auto r = settings_of(
+            "external_acl_type x %LOGIN /bin/x\nssl_bump peek all\nfancy_thing on\n"
+            "delay_pools 1\nvia off\nrange_offset_limit none\n"
+            "request_header_access Referer deny all\nforwarded_for delete\n");
+        for (const auto* line : {"external_acl_type",
+                                 "ssl_bump",
+                                 "fancy_thing",
+                                 "delay_pools",
+                                 "via off",
+                                 "range_offset_limit",
+                                 "request_header_access"}) {
+            CAPTURE(line);
+            CHECK(r.made.settings.find(line) != std::string::npos);
+        }
+        CHECK(r.options.forwarding.client_address == config::forwarded_field::off);
+        CHECK(r.count(fate::laxer) == 2);
+    }
+
+    TEST_CASE("what a line holds ends no comment and no string") {
+        const auto r = settings_of(
+            "fancy \x01\"*/ } \xff\nvisible_hostname a\"b\naccess_log \"/a\\\"b\"\n");
+        CHECK(r.made.settings.find('\x01') == std::string::npos);
+        CHECK(r.says(fate::left_out, "forwarding.pseudonym"));
+    }
+
+    TEST_CASE(
+        "ten configurations as people have them are accepted, and nothing is allowed in silence") {
+        std::size_t seen = 0;
+        for (const auto& entry : std::filesystem::directory_iterator{folder}) {
+            if (entry.path().extension() != ".conf") {
+                continue;
+            }
+            CAPTURE(entry.path().filename().string());
+            const auto text = read_file(entry.path().string());
+            REQUIRE(text);
+            const auto r = settings_of(*text);
+            CHECK_FALSE(r.made.told.empty());
+            // Each says in its first line whether anybody is served, and how many lines of it can't
+            // be kept to.
+            const auto first = text->substr(0, text->find('\n'));
+            CHECK(r.options.access.clients.empty() ==
+                  (first.find("serves nobody") != std::string::npos));
+            const auto laxer = static_cast<std::size_t>(std::stoul(first.substr(first.rfind(' '))));
+            CHECK(r.count(fate::laxer) == laxer);
+            ++seen;
+        }
+        CHECK(seen == 10);
+    }
+}
+
+}  // namespace reprise::from_squid

@@ -1,0 +1,78 @@
+#include "tools/from_squid/networks.hpp"
+
+#include <doctest/doctest.h>
+
+namespace reprise::from_squid {
+
+namespace {
+
+network_set set_of(std::initializer_list<std::string_view> texts) {
+    network_set out;
+    for (const auto text : texts) {
+        const auto more = parse_addresses(text);
+        out.insert(out.end(), more.begin(), more.end());
+    }
+    return out;
+}
+
+using texts = std::vector<std::string>;
+
+}  // namespace
+
+TEST_SUITE("from_squid/networks") {
+    TEST_CASE("addresses in all of Squid's forms") {
+        CHECK(as_settings(set_of({"10.1.2.3"})) == texts{"10.1.2.3"});
+        CHECK(as_settings(set_of({"10.1.2.3/8"})) == texts{"10.0.0.0/8"});
+        CHECK(as_settings(set_of({"192.0.2.0/255.255.255.0"})) == texts{"192.0.2.0/24"});
+        CHECK(as_settings(set_of({"192.0.2.1-192.0.2.6"})) ==
+              texts{"192.0.2.1", "192.0.2.2/31", "192.0.2.4/31", "192.0.2.6"});
+        CHECK(as_settings(set_of({"192.0.2.0-192.0.3.0/24"})) == texts{"192.0.2.0/23"});
+        CHECK(as_settings(set_of({"0.0.0.0-255.255.255.255"})) == texts{"0.0.0.0/0"});
+        CHECK(as_settings(set_of({"2001:db8::/32"})) == texts{"2001:db8::/32"});
+        CHECK(as_settings(set_of({"2001:db8::5-2001:db8::6"})) ==
+              texts{"2001:db8::5", "2001:db8::6"});
+        CHECK(set_of({"::1-ffff:ffff:ffff:ffff:ffff:ffff:ffff:fffe"}).size() == 254);
+        for (const auto* wrong : {"",
+                                  "host",
+                                  "10.0.0.0/33",
+                                  "10.0.0.0/255.0.255.0",
+                                  "10.0.0.9-10.0.0.1",
+                                  "10.0.0.1-::1",
+                                  "10.0.0.1-",
+                                  "0.0.0.1-::"}) {
+            CAPTURE(wrong);
+            CHECK(parse_addresses(wrong).empty());
+        }
+    }
+
+    TEST_CASE("the families are apart") {
+        const auto four = set_of({"0.0.0.0/0"});
+        const auto six = set_of({"::/0"});
+        CHECK(intersection(four, six).empty());
+        CHECK(difference(everybody(), four) == six);
+        CHECK(difference(everybody(), six) == four);
+        // ::/0 would be for IPv4 too, in settings.
+        CHECK(as_settings(six) == texts{"2000::/3", "fc00::/7", "fe80::/10", "::1"});
+        CHECK(as_settings(everybody()) == texts{"0.0.0.0/0", "::/0"});
+    }
+
+    TEST_CASE("what is taken out of a network leaves the rest of it, and nothing else") {
+        const auto rest = difference(set_of({"192.0.2.0/29"}), set_of({"192.0.2.5"}));
+        CHECK(as_settings(rest) == texts{"192.0.2.0/30", "192.0.2.6/31", "192.0.2.4"});
+        CHECK(difference(set_of({"192.0.2.0/29"}), set_of({"192.0.0.0/16"})).empty());
+        CHECK(difference(set_of({"192.0.2.0/29"}), set_of({"10.0.0.0/8"})) ==
+              set_of({"192.0.2.0/29"}));
+    }
+
+    TEST_CASE("an intersection and the two differences make up each set") {
+        const auto a = set_of({"10.0.0.0/8", "192.0.2.0/24", "2001:db8::/32"});
+        const auto b = set_of({"10.1.0.0/16", "192.0.0.0/16", "2001:db8:1::/48"});
+        CHECK(intersection(a, b) == set_of({"10.1.0.0/16", "192.0.2.0/24", "2001:db8:1::/48"}));
+        CHECK(difference(intersection(a, b), a).empty());
+        CHECK(intersection(difference(a, b), b).empty());
+        CHECK(tidied(set_of({"10.1.0.0/16", "10.0.0.0/8", "10.0.0.0/8"})) ==
+              set_of({"10.0.0.0/8"}));
+    }
+}
+
+}  // namespace reprise::from_squid

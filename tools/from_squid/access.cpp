@@ -1,0 +1,396 @@
+#include "tools/from_squid/access.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace reprise::from_squid {
+
+namespace {
+
+// What the conditions of one rule come to, which must all hold.
+struct conditions {
+    network_set clients = everybody();
+    bool any_client_condition = false;
+    std::optional<port_set> ports, not_ports;
+    std::vector<std::string> hosts, not_hosts;
+    bool connect = false, not_connect = false;
+    bool purge = false;
+    bool users = false, not_users = false;
+    bool manager = false, self = false;
+    bool unspoken = false;         // of protocols that ours does not speak: matches nothing
+    std::string other, not_other;  // a condition that ours can't say
+    bool not_hosts_given = false;
+};
+
+// A deny that is for some clients only: whether that matters is known at the end.
+struct bound {
+    network_set clients;
+    std::optional<port_set> allowed_ports;
+    bool for_connect = false;
+    std::vector<std::string> hosts;
+    const statement* from = nullptr;
+};
+
+class reduction {
+public:
+    reduction(const acl_table& acls, bool has_users, notes& told)
+        : acls_{acls},
+          has_users_{has_users},
+          told_{told} {}
+
+    reduced_access run(const std::vector<const statement*>& rules) {
+        bool last_allows = true;  // none at all: Squid denies
+        bool over = false;
+        for (const auto* rule : rules) {
+            if (rule->words.size() < 2) {
+                continue;
+            }
+            const auto& action = rule->words[1].text;
+            if (action != "allow" && action != "deny") {
+                say(fate::left_out, *rule, "neither allow nor deny");
+                continue;
+            }
+            last_allows = action == "allow";
+            if (over) {
+                say(fate::left_out,
+                    *rule,
+                    "is never reached: a rule before it decides for everybody");
+                continue;
+            }
+            take(*rule, last_allows);
+            over = undecided_.empty();
+        }
+        if (!last_allows) {
+            // Squid's default is the opposite of the last rule.
+            allowed_.insert(allowed_.end(), undecided_.begin(), undecided_.end());
+        }
+        out_.clients = tidied(allowed_);
+        apply_bounds();
+        judge_skipped();
+        out_.purge_clients = intersection(tidied(out_.purge_clients), out_.clients);
+        return std::move(out_);
+    }
+
+private:
+    void say(fate what, const statement& rule, std::string why, std::string setting = "access") {
+        told_.push_back({what, rule.where, text_of(rule), std::move(why), std::move(setting)});
+    }
+
+    conditions read(const statement& rule) {
+        conditions out;
+        for (std::size_t i = 2; i < rule.words.size(); ++i) {
+            auto name = rule.words[i].text;
+            const bool negated = name.starts_with('!');
+            name.erase(0, negated ? 1 : 0);
+            const auto* found = acls_.find(name);
+            if (found == nullptr) {
+                (negated ? out.not_other : out.other) = name + ", which is not defined";
+            } else {
+                add(out, name, *found, negated, rule);
+            }
+        }
+        return out;
+    }
+
+    void add(conditions& out,
+             const std::string& name,
+             const acl& one,
+             bool negated,
+             const statement& rule) {
+        auto& other = negated ? out.not_other : out.other;
+        if (!one.unread.empty()) {
+            other = name + ": " + one.unread;
+        } else if (one.type == "src") {
+            std::vector<std::string> unread;
+            auto networks = networks_of(one, unread);
+            for (const auto& each : unread) {
+                // Fewer are meant than before: of an allow that is stricter, of a deny laxer.
+                const bool fewer_allowed = (rule.words[1].text == "allow") != negated;
+                say(fewer_allowed ? fate::left_out : fate::laxer,
+                    rule,
+                    name + " has " + each + ", which is no address or network");
+            }
+            if (negated) {
+                networks = difference(everybody(), networks);
+            }
+            out.clients = intersection(out.clients, networks);
+            out.any_client_condition = out.any_client_condition || name != "all";
+        } else if (one.type == "port") {
+            auto& ports = negated ? out.not_ports : out.ports;
+            const auto mine = ports_of(one);
+            if (!ports) {
+                ports = mine;
+            } else if (negated) {
+                ports->insert(ports->end(), mine.begin(), mine.end());
+            } else {
+                ports = intersection(*ports, mine);
+            }
+        } else if (one.type == "method") {
+            add_method(out, name, one, negated);
+        } else if (one.type == "dst" || one.type == "dstdomain") {
+            std::vector<std::string> unread;
+            auto hosts = destinations_of(one, unread);
+            if (!unread.empty() && (rule.words[1].text == "deny") != negated) {
+                say(fate::laxer,
+                    rule,
+                    name + " has " + unread.front() + ", which is no host or network");
+            }
+            auto& into = negated ? out.not_hosts : out.hosts;
+            if (!negated && !out.hosts.empty()) {
+                other = name + " beside other destinations";
+            }
+            into.insert(into.end(), hosts.begin(), hosts.end());
+            out.not_hosts_given = out.not_hosts_given || negated;
+        } else if (one.type == "proxy_auth" || one.type == "proxy_auth_regex") {
+            const bool any = one.type == "proxy_auth" && one.values.size() == 1 &&
+                             one.values.front() == "REQUIRED";
+            if (any) {
+                (negated ? out.not_users : out.users) = true;
+            } else {
+                other = name + " (some users only)";
+            }
+        } else if (one.type == "manager") {
+            out.manager = out.manager || !negated;
+        } else if (one.type == "to_self") {
+            out.self = out.self || !negated;
+        } else if (one.type == "proto") {
+            const auto spoken = [](const std::string& value) {
+                return value == "HTTP" || value == "http" || value == "HTTPS" || value == "https";
+            };
+            if (std::any_of(one.values.begin(), one.values.end(), spoken)) {
+                other = name + " (proto)";
+            } else if (std::find(one.values.begin(), one.values.end(), "cache_object") !=
+                       one.values.end()) {
+                out.manager = out.manager || !negated;
+            } else {
+                out.unspoken = out.unspoken || !negated;
+            }
+        } else {
+            other = name + " (" + one.type + ')';
+        }
+    }
+
+    static void add_method(conditions& out, const std::string& name, const acl& one, bool negated) {
+        const bool single = one.values.size() == 1;
+        if (single && one.values.front() == "CONNECT") {
+            (negated ? out.not_connect : out.connect) = true;
+        } else if (single && one.values.front() == "PURGE" && !negated) {
+            out.purge = true;
+        } else {
+            (negated ? out.not_other : out.other) = name + " (method)";
+        }
+    }
+
+    void take(const statement& rule, bool allows) {
+        auto of = read(rule);
+        if (of.manager) {
+            say(fate::changed,
+                rule,
+                "the cache manager's place is taken by the admin listener, which is this "
+                "machine's");
+            return;
+        }
+        if (of.unspoken) {
+            say(fate::left_out, rule, "a protocol that is not spoken here is refused in any case");
+            return;
+        }
+        if (of.purge) {
+            take_purge(rule, of, allows);
+        } else if (allows) {
+            take_allow(rule, of);
+        } else {
+            take_deny(rule, of);
+        }
+    }
+
+    void take_purge(const statement& rule, const conditions& of, bool allows) {
+        if (!allows) {
+            return;  // nobody may, unless it is said
+        }
+        if (!of.other.empty() || !of.not_other.empty() || !of.hosts.empty() || of.not_hosts_given) {
+            say(fate::left_out, rule, "PURGE is allowed by address alone");
+            return;
+        }
+        const auto more = intersection(of.clients, undecided_);
+        out_.purge_clients.insert(out_.purge_clients.end(), more.begin(), more.end());
+        say(fate::changed, rule, "is access.purge_clients", "access.purge_clients");
+    }
+
+    void decide(const network_set& clients, bool allow) {
+        if (allow) {
+            const auto more = intersection(clients, undecided_);
+            allowed_.insert(allowed_.end(), more.begin(), more.end());
+        }
+        undecided_ = difference(undecided_, clients);
+    }
+
+    void take_allow(const statement& rule, const conditions& of) {
+        if (of.self) {
+            say(fate::left_out,
+                rule,
+                "write the addresses that may be reached into access.allow_destinations");
+            return;
+        }
+        const bool narrow = !of.other.empty() || !of.hosts.empty() || of.connect ||
+                            (of.users && !has_users_);
+        if (narrow) {
+            skipped_.emplace_back(&rule, intersection(of.clients, undecided_));
+            return;
+        }
+        const auto clients = intersection(of.clients, undecided_);
+        if (of.users) {
+            out_.needs_users = true;
+            say(fate::approximated,
+                rule,
+                "whoever is served must show a name and password (access.users_file)",
+                "access.users_file");
+        }
+        if (of.ports) {
+            bounds_.push_back({clients, of.ports, false, {}, &rule});
+        }
+        if (of.not_ports) {
+            bounds_.push_back(
+                {clients, difference(every_port(), *of.not_ports), of.not_connect, {}, &rule});
+        } else if (of.not_connect) {
+            bounds_.push_back({clients, port_set{}, true, {}, &rule});
+        }
+        if (of.not_hosts_given) {
+            bounds_.push_back({clients, std::nullopt, false, of.not_hosts, &rule});
+        }
+        if (!of.not_other.empty()) {
+            say(fate::laxer, rule, "there is no condition like !" + of.not_other);
+        }
+        decide(of.clients, true);
+    }
+
+    void take_deny(const statement& rule, const conditions& of) {
+        const auto clients = intersection(of.clients, undecided_);
+        if (of.self) {
+            say(fate::left_out, rule, "is always so: this machine and its links are refused");
+            return;
+        }
+        if (!of.other.empty() || !of.not_other.empty()) {
+            say(fate::laxer,
+                rule,
+                "there is no condition like " + (of.other.empty() ? '!' + of.not_other : of.other));
+            return;
+        }
+        if (of.not_users) {
+            out_.needs_users = has_users_;
+            if (has_users_) {
+                say(fate::changed, rule, "is access.users_file", "access.users_file");
+            } else {
+                say(fate::left_out,
+                    rule,
+                    "passwords are not asked for, so nobody is served that had to show one");
+                decide(of.clients, false);
+            }
+            return;
+        }
+        if (of.users) {
+            say(fate::laxer, rule, "who has a password is not refused for it");
+            return;
+        }
+        if (of.not_hosts_given) {
+            say(fate::approximated,
+                rule,
+                "only some destinations were allowed, which can't be said: nobody is served that "
+                "this was for");
+            decide(of.clients, false);
+            return;
+        }
+        const bool of_ports = of.ports || of.not_ports;
+        if (!of.hosts.empty()) {
+            if (of_ports || of.connect || of.not_connect) {
+                say(fate::approximated, rule, "is denied whatever the port and method");
+            }
+            bounds_.push_back({clients, std::nullopt, false, of.hosts, &rule});
+        } else if (of_ports) {
+            auto allowed = every_port();
+            if (of.not_ports) {
+                allowed = *of.not_ports;
+                std::sort(allowed.begin(), allowed.end(), [](const auto& a, const auto& b) {
+                    return a.first < b.first;
+                });
+            }
+            if (of.ports) {
+                allowed = difference(allowed, *of.ports);
+            }
+            bounds_.push_back({clients, allowed, of.connect, {}, &rule});
+        } else if (of.connect) {
+            bounds_.push_back({clients, port_set{}, true, {}, &rule});
+        } else if (of.not_connect) {
+            say(fate::approximated,
+                rule,
+                "nobody is served that this was for: there is no CONNECT alone");
+            decide(of.clients, false);
+        } else {
+            decide(of.clients, false);
+        }
+    }
+
+    void apply_bounds() {
+        for (const auto& each : bounds_) {
+            const auto concerned = intersection(each.clients, out_.clients);
+            if (concerned.empty()) {
+                continue;  // nobody is served whom it was for
+            }
+            if (!difference(out_.clients, each.clients).empty()) {
+                say(fate::approximated,
+                    *each.from,
+                    "holds for all that are served: stricter for some");
+            }
+            out_.deny_destinations.insert(
+                out_.deny_destinations.end(), each.hosts.begin(), each.hosts.end());
+            if (!each.allowed_ports) {
+                continue;
+            }
+            if (!each.for_connect) {
+                out_.request_ports = intersection(out_.request_ports, *each.allowed_ports);
+                out_.ports_bounded = true;
+            }
+            out_.connect_ports = intersection(out_.connect_ports, *each.allowed_ports);
+            out_.connect_bounded = true;
+        }
+        std::vector<std::string> once;
+        for (auto& each : out_.deny_destinations) {
+            if (std::find(once.begin(), once.end(), each) == once.end()) {
+                once.push_back(std::move(each));
+            }
+        }
+        out_.deny_destinations = std::move(once);
+    }
+
+    // An allow that ours can't say takes nothing from whom a later one serves.
+    void judge_skipped() {
+        for (const auto& [rule, clients] : skipped_) {
+            if (difference(clients, out_.clients).empty()) {
+                continue;
+            }
+            say(fate::left_out,
+                *rule,
+                "some clients might do some things, which can't be said: they may do nothing");
+        }
+    }
+
+    const acl_table& acls_;
+    const bool has_users_;
+    notes& told_;
+    reduced_access out_;
+    network_set undecided_ = everybody();
+    network_set allowed_;
+    std::vector<bound> bounds_;
+    std::vector<std::pair<const statement*, network_set>> skipped_;
+};
+
+}  // namespace
+
+reduced_access reduce(const std::vector<const statement*>& rules,
+                      const acl_table& acls,
+                      bool has_users,
+                      notes& told) {
+    return reduction{acls, has_users, told}.run(rules);
+}
+
+}  // namespace reprise::from_squid

@@ -1,0 +1,181 @@
+#include "tools/from_squid/acls.hpp"
+
+#include "config/address.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace reprise::from_squid {
+
+acl_table::acl_table() {
+    const auto define =
+        [this](const char* name, const char* type, std::vector<std::string> values) {
+            by_name_[name] = acl{type, std::move(values), false, {}, ""};
+        };
+    define("all", "src", {"all"});
+    define("localhost", "src", {"127.0.0.1", "::1"});
+    define("to_localhost", "to_self", {});
+    define("to_linklocal", "to_self", {});
+    define("manager", "manager", {});
+    define("CONNECT", "method", {"CONNECT"});
+}
+
+void acl_table::add(const statement& from, const file_source& files) {
+    if (from.words.size() < 3) {
+        return;
+    }
+    auto& into = by_name_[from.words[1].text];
+    const auto& type = from.words[2].text;
+    if (into.type != type) {
+        // Squid refuses a second type; its own names may be defined anew.
+        into = acl{type, {}, false, from.where, ""};
+    }
+    // Configurations define again what Squid has by itself (CONNECT, all).
+    const auto take = [&into](const std::string& value) {
+        if (std::find(into.values.begin(), into.values.end(), value) == into.values.end()) {
+            into.values.push_back(value);
+        }
+    };
+    bool options = true;
+    for (std::size_t i = 3; i < from.words.size(); ++i) {
+        const auto& [text, quoted] = from.words[i];
+        options = options && !quoted && text.size() > 1 && text.front() == '-';
+        if (options) {
+            into.no_case = into.no_case || text == "-i";
+            if (text == "--") {
+                options = false;
+            }
+            continue;
+        }
+        if (!quoted) {
+            take(text);
+            continue;
+        }
+        const auto file = files.read(text);
+        if (!file) {
+            into.unread = "cannot read " + text;
+            continue;
+        }
+        // Long lists are lists of different values already.
+        auto more = values_of(*file);
+        into.values.insert(into.values.end(),
+                           std::make_move_iterator(more.begin()),
+                           std::make_move_iterator(more.end()));
+    }
+}
+
+const acl* acl_table::find(const std::string& name) const {
+    const auto found = by_name_.find(name);
+    return found == by_name_.end() ? nullptr : &found->second;
+}
+
+network_set networks_of(const acl& from, std::vector<std::string>& unread) {
+    network_set out;
+    for (const auto& each : from.values) {
+        if (each == "all") {
+            return everybody();
+        }
+        if (each == "ipv4" || each == "ipv6") {
+            out.push_back(everybody()[each == "ipv4" ? 0 : 1]);
+            continue;
+        }
+        if (each == "0.0.0.1-0.255.255.255") {
+            continue;  // "this network", of RFC 1122: no client's source
+        }
+        const auto found = parse_addresses(each);
+        if (found.empty()) {
+            unread.push_back(each);
+        }
+        out.insert(out.end(), found.begin(), found.end());
+    }
+    return tidied(out);
+}
+
+std::vector<std::string> destinations_of(const acl& from, std::vector<std::string>& unread) {
+    std::vector<std::string> out;
+    const auto take = [&](const std::string& text, const std::string& whole) {
+        if (std::holds_alternative<config::destination>(config::parse_destination(text))) {
+            out.push_back(text);
+        } else {
+            unread.push_back(whole);
+        }
+    };
+    for (const auto& each : from.values) {
+        if (from.type == "dst") {
+            for (const auto& net : parse_addresses(each)) {
+                out.push_back(config::to_string(net));
+            }
+            if (parse_addresses(each).empty()) {
+                unread.push_back(each);
+            }
+        } else if (each.starts_with('.')) {
+            take(each.substr(1), each);
+            take("*" + each, each);
+        } else {
+            take(each, each);
+        }
+    }
+    return out;
+}
+
+port_set ports_of(const acl& from) {
+    port_set out;
+    for (const auto& each : from.values) {
+        const auto read = config::parse_port_range(each);
+        if (const auto* range = std::get_if<config::port_range>(&read)) {
+            out.push_back(*range);
+        }
+    }
+    std::sort(
+        out.begin(), out.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    port_set merged;
+    for (const auto& each : out) {
+        if (!merged.empty() && each.first <= merged.back().last) {
+            merged.back().last = std::max(merged.back().last, each.last);
+        } else {
+            merged.push_back(each);
+        }
+    }
+    return merged;
+}
+
+port_set every_port() {
+    return {{1, 65535}};
+}
+
+port_set intersection(const port_set& a, const port_set& b) {
+    port_set out;
+    for (const auto& one : a) {
+        for (const auto& other : b) {
+            const auto first = std::max(one.first, other.first);
+            const auto last = std::min(one.last, other.last);
+            if (first <= last) {
+                out.push_back({first, last});
+            }
+        }
+    }
+    return out;
+}
+
+port_set difference(const port_set& a, const port_set& b) {
+    auto left = a;
+    for (const auto& hole : b) {
+        port_set next;
+        for (const auto& one : left) {
+            if (hole.last < one.first || one.last < hole.first) {
+                next.push_back(one);
+                continue;
+            }
+            if (one.first < hole.first) {
+                next.push_back({one.first, static_cast<std::uint16_t>(hole.first - 1)});
+            }
+            if (hole.last < one.last) {
+                next.push_back({static_cast<std::uint16_t>(hole.last + 1), one.last});
+            }
+        }
+        left = std::move(next);
+    }
+    return left;
+}
+
+}  // namespace reprise::from_squid

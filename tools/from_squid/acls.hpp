@@ -1,0 +1,57 @@
+#pragma once
+// The access lists that a squid.conf defines, by name.
+
+#include "config/options.hpp"
+#include "tools/from_squid/networks.hpp"
+#include "tools/from_squid/notes.hpp"
+#include "tools/from_squid/squid_conf.hpp"
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace reprise::from_squid {
+
+struct acl {
+    std::string type;  ///< "src", "dstdomain", "url_regex"...
+    std::vector<std::string> values;
+    bool no_case = false;  ///< -i
+    position where;        ///< of its first line
+    std::string unread;    ///< what of it could not be read; empty: nothing
+};
+
+class acl_table {
+public:
+    /// With those that Squid defines itself: all, localhost, to_localhost, to_linklocal, manager and
+    /// CONNECT.
+    acl_table();
+
+    /// One `acl` statement; values of a file that it names are read.
+    void add(const statement& from, const file_source& files);
+
+    /// Null: there is none of this name.
+    [[nodiscard]] const acl* find(const std::string& name) const;
+
+private:
+    std::map<std::string, acl> by_name_;
+};
+
+/// The addresses of a src or dst. What is none (a name) is added to `unread`, and so is "this
+/// network", 0.0.0.0/8, which no client has.
+[[nodiscard]] network_set networks_of(const acl& from, std::vector<std::string>& unread);
+
+/// The hosts of a dstdomain or the networks of a dst, as deny_destinations has them. What is none
+/// of these is added to `unread`.
+[[nodiscard]] std::vector<std::string> destinations_of(const acl& from,
+                                                       std::vector<std::string>& unread);
+
+/// The ports of a port acl, in order and without overlaps.
+[[nodiscard]] std::vector<config::port_range> ports_of(const acl& from);
+
+using port_set = std::vector<config::port_range>;
+[[nodiscard]] port_set every_port();  ///< 1 to 65535
+[[nodiscard]] port_set intersection(const port_set& a, const port_set& b);
+[[nodiscard]] port_set difference(const port_set& a, const port_set& b);
+
+}  // namespace reprise::from_squid

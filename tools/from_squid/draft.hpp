@@ -1,0 +1,55 @@
+#pragma once
+// What the parts of a conversion share while it is under way.
+
+#include "tools/from_squid/acls.hpp"
+#include "tools/from_squid/notes.hpp"
+#include "tools/from_squid/settings_text.hpp"
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace reprise::from_squid {
+
+struct draft {
+    ordered_json settings = ordered_json::object();
+    notes told;
+    acl_table acls;
+
+    void say(fate what, const statement& from, std::string why, std::string setting = "") {
+        told.push_back({what, from.where, text_of(from), std::move(why), std::move(setting)});
+    }
+};
+
+using statements = std::vector<const statement*>;
+
+/// The word at `index`; empty where there are fewer.
+[[nodiscard]] inline const std::string& word_at(const statement& from, std::size_t index) {
+    static const std::string none;
+    return index < from.words.size() ? from.words[index].text : none;
+}
+
+/// The value of a word "name=value" of this name; none: there is no such word.
+[[nodiscard]] std::optional<std::string> option_of(const statement& from, std::string_view name);
+[[nodiscard]] bool has_word(const statement& from, std::string_view text);
+
+/// "8 MB", "64 KB" and the like from the word at `index`, as bytes.
+[[nodiscard]] std::optional<std::uint64_t> bytes_at(const statement& from, std::size_t index);
+/// "5 minutes", "30 seconds" and the like, as a setting's duration.
+[[nodiscard]] std::optional<std::string> duration_at(const statement& from, std::size_t index);
+/// The same of minutes.
+[[nodiscard]] std::string minutes_text(std::uint64_t minutes);
+
+/// Adds the listeners of http_port and https_port, and the peers of cache_peer. A cache_peer with
+/// originserver is the upstream of the accelerators.
+void convert_listeners(draft& into, const statements& ports, const statements& peers);
+void convert_peers(draft& into, const statements& peers);
+
+/// freshness of refresh_pattern.
+void convert_refresh(draft& into, const statements& patterns);
+
+/// admission.rules of `cache` and `no_cache`.
+void convert_cache_rules(draft& into, const statements& rules);
+
+}  // namespace reprise::from_squid

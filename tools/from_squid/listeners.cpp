@@ -1,0 +1,253 @@
+// http_port, https_port and cache_peer: where clients come in, and whom else is asked.
+
+#include "config/address.hpp"
+#include "tools/from_squid/draft.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace reprise::from_squid {
+
+namespace {
+
+// "host:port", "[address]:port" or "port"; none: neither.
+struct place_to_listen {
+    std::string host;  ///< empty: all addresses
+    std::string port;
+};
+
+std::optional<place_to_listen> read_place(const std::string& text) {
+    place_to_listen out;
+    const auto colon = text.rfind(':');
+    if (colon == std::string::npos) {
+        out.port = text;
+    } else {
+        out.host = text.substr(0, colon);
+        out.port = text.substr(colon + 1);
+        if (out.host == "localhost") {
+            out.host = "127.0.0.1";
+        }
+        if (out.host.starts_with('[') && out.host.ends_with(']')) {
+            out.host = out.host.substr(1, out.host.size() - 2);
+        }
+        if (!config::parse_ip(out.host)) {
+            return std::nullopt;
+        }
+    }
+    const auto port = config::parse_port(out.port);
+    return port && *port != 0 ? std::optional{out} : std::nullopt;
+}
+
+std::string address_text(const std::string& host, const std::string& port) {
+    const bool ipv6 = host.find(':') != std::string::npos;
+    return (ipv6 ? '[' + host + ']' : host) + ':' + port;
+}
+
+bool is_accelerator(const statement& from) {
+    return has_word(from, "accel") || has_word(from, "vhost") || option_of(from, "defaultsite") ||
+           option_of(from, "vport") || has_word(from, "vport");
+}
+
+// The upstream that cache_peer ... originserver names, if there is one.
+std::string upstream_of(draft& into, const statements& peers) {
+    std::string out;
+    for (const auto* each : peers) {
+        if (!has_word(*each, "originserver")) {
+            continue;
+        }
+        if (!out.empty()) {
+            into.say(
+                fate::left_out, *each, "an accelerator has one upstream: the first", "listeners");
+            continue;
+        }
+        const bool secure = has_word(*each, "ssl") || has_word(*each, "tls");
+        out = (secure ? "https://" : "http://") + word_at(*each, 1) + ':' + word_at(*each, 3);
+    }
+    return out;
+}
+
+std::optional<ordered_json> tls_of(draft& into, const statement& from) {
+    auto certificate = option_of(from, "tls-cert");
+    certificate = certificate ? certificate : option_of(from, "cert");
+    auto key = option_of(from, "tls-key");
+    key = key ? key : option_of(from, "key");
+    if (!certificate) {
+        into.say(fate::left_out, from, "TLS without a certificate (cert=)", "listeners");
+        return std::nullopt;
+    }
+    if (!key) {
+        into.say(fate::approximated,
+                 from,
+                 "the key is looked for in the certificate's file",
+                 "listeners");
+    }
+    return ordered_json{{"certificate", *certificate}, {"key", key.value_or(*certificate)}};
+}
+
+void add_listener(draft& into,
+                  ordered_json& list,
+                  std::set<std::string>& taken,
+                  const statement& from,
+                  const std::string& upstream) {
+    const auto place = read_place(word_at(from, 1));
+    if (!place) {
+        into.say(fate::left_out,
+                 from,
+                 "listeners are addresses and ports: write the address",
+                 "listeners");
+        return;
+    }
+    for (const auto* mode : {"intercept", "transparent", "tproxy"}) {
+        if (has_word(from, mode)) {
+            into.say(
+                fate::left_out,
+                from,
+                "connections that were meant for another are not taken: tell clients of the proxy",
+                "listeners");
+            return;
+        }
+    }
+    ordered_json made = ordered_json::object();
+    if (from.name() == "https_port") {
+        auto tls = tls_of(into, from);
+        if (!tls) {
+            return;
+        }
+        made["tls"] = std::move(*tls);
+    }
+    if (has_word(from, "ssl-bump")) {
+        into.say(fate::left_out,
+                 from,
+                 "ssl-bump: intercept opens tunnels of listed hosts, with a CA of its own; see "
+                 "REFERENCE.md",
+                 "listeners");
+    }
+    if (is_accelerator(from)) {
+        if (upstream.empty()) {
+            into.say(fate::left_out,
+                     from,
+                     "an accelerator needs its upstream: no cache_peer is an originserver",
+                     "listeners");
+            return;
+        }
+        made["mode"] = "accelerator";
+        made["upstream"] = upstream;
+    }
+    if (place->host.empty()) {
+        into.say(fate::changed, from, "a listener for each kind of address", "listeners");
+    }
+    const auto hosts = place->host.empty() ? std::vector<std::string>{"0.0.0.0", "::"}
+                                           : std::vector<std::string>{place->host};
+    for (const auto& host : hosts) {
+        const auto address = address_text(host, place->port);
+        if (!taken.insert(address).second) {
+            into.say(fate::left_out, from, address + " is listened on already", "listeners");
+            continue;
+        }
+        ordered_json one{{"address", address}};
+        one.update(made);
+        list.push_back(std::move(one));
+    }
+}
+
+// A name as peers have it, of letters, digits and -_. alone.
+std::string peer_name(const std::string& text, std::set<std::string>& taken) {
+    std::string out = text.substr(0, 50);
+    std::replace_if(
+        out.begin(),
+        out.end(),
+        [](char c) {
+            return !((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                     c == '-' || c == '_' || c == '.');
+        },
+        '-');
+    out = out.empty() ? "peer" : out;
+    const auto first = out;
+    for (int i = 2; !taken.insert(out).second; ++i) {
+        out = first + '-' + std::to_string(i);
+    }
+    return out;
+}
+
+}  // namespace
+
+void convert_listeners(draft& into, const statements& ports, const statements& peers) {
+    const auto upstream = upstream_of(into, peers);
+    auto list = ordered_json::array();
+    std::set<std::string> taken;
+    for (const auto* each : ports) {
+        add_listener(into, list, taken, *each, upstream);
+    }
+    if (!list.empty()) {
+        into.settings["listeners"] = std::move(list);
+    }
+}
+
+void convert_peers(draft& into, const statements& peers) {
+    constexpr const char* where = "peers";
+    auto list = ordered_json::array();
+    std::set<std::string> taken;
+    bool siblings = false;
+    for (const auto* each : peers) {
+        const auto& host = word_at(*each, 1);
+        const auto& kind = word_at(*each, 2);
+        const auto& port = word_at(*each, 3);
+        if (has_word(*each, "originserver")) {
+            continue;  // an accelerator's upstream
+        }
+        if (kind != "parent" && kind != "sibling") {
+            into.say(fate::left_out, *each, "peers are siblings or parents", where);
+            continue;
+        }
+        const bool secure = has_word(*each, "ssl") || has_word(*each, "tls");
+        const bool ipv6 = host.find(':') != std::string::npos && !host.starts_with('[');
+        ordered_json one{
+            {"name", peer_name(option_of(*each, "name").value_or(host), taken)},
+            {"url",
+             (secure ? "https://" : "http://") + (ipv6 ? '[' + host + ']' : host) + ':' + port}};
+        if (kind == "parent") {
+            one["kind"] = "parent";
+            if (option_of(*each, "login")) {
+                into.say(fate::left_out,
+                         *each,
+                         "login: write user:password into a file, and its name as credentials_file",
+                         where);
+            }
+            for (const auto* option :
+                 {"round-robin", "weighted-round-robin", "userhash", "sourcehash", "carp"}) {
+                if (has_word(*each, option)) {
+                    into.say(fate::approximated, *each, "parents share URLs by their hash", where);
+                }
+            }
+        } else {
+            siblings = true;
+            one["protocol"] = "squid";
+            if (has_word(*each, "proxy-only")) {
+                one["proxy_only"] = true;
+            }
+            const auto& icp = word_at(*each, 4);
+            if (icp != "0" && !has_word(*each, "no-query")) {
+                into.say(fate::changed,
+                         *each,
+                         "a sibling is asked by its digest; ICP is not spoken",
+                         where);
+            }
+            if (has_word(*each, "no-digest")) {
+                into.say(fate::left_out,
+                         *each,
+                         "no-digest: without its digest a sibling is never asked",
+                         where);
+            }
+        }
+        list.push_back(std::move(one));
+    }
+    if (list.empty()) {
+        return;
+    }
+    into.settings["peers"] = std::move(list);
+    if (siblings) {
+        into.settings["digest"]["squid"] = true;
+    }
+}
+
+}  // namespace reprise::from_squid
