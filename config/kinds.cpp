@@ -278,6 +278,19 @@ kind<std::string> path_or_off() {
         [](const std::string& path) { return path.empty() ? "off" : path; });
 }
 
+kind<std::string> socket_path() {
+    return text_kind<std::string>(
+        "\"auto\", \"off\" or a path",
+        [](std::string_view text) -> parsed<std::string> {
+            constexpr std::size_t most = 107;  // unix(7), less the zero behind it
+            if (text.size() > most) {
+                return refusal{"a socket's path has at most " + std::to_string(most) + " bytes"};
+            }
+            return parse_path(text);
+        },
+        as_written);
+}
+
 kind<std::string> log_destination() {
     return text_kind<std::string>("\"-\", \"off\" or a path", parse_path, as_written);
 }

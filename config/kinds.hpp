@@ -54,6 +54,7 @@ template <class M>
 
 [[nodiscard]] kind<std::string> path_kind();        ///< one that there must be
 [[nodiscard]] kind<std::string> path_or_off();      ///< empty: "off"
+[[nodiscard]] kind<std::string> socket_path();      ///< "auto", "off" or a path, as written
 [[nodiscard]] kind<std::string> log_destination();  ///< "-", "off" or a path, as written
 [[nodiscard]] kind<std::string> host_name();
 [[nodiscard]] kind<std::string> pseudonym();   ///< empty, or an RFC 9110 token that begins a word

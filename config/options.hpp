@@ -70,8 +70,11 @@ struct listener {
     bool operator==(const listener&) const = default;
 };
 
+enum class socket_users { owner, group };
 struct admin_options {
     std::optional<endpoint> address = endpoint{"127.0.0.1", 3180};  ///< none: "off"
+    std::string socket = "auto";  ///< a path, "auto" or "off"
+    socket_users socket_for = socket_users::owner;
     std::string token_file;  ///< empty: whatever changes something is refused
     std::vector<std::string>
         host_names;  ///< further Host names that it answers, beside its address and localhost
@@ -135,7 +138,7 @@ struct access_options {
     std::vector<network> clients = private_networks();
     std::vector<network> purge_clients;  ///< may send PURGE; access.clients holds as well
     std::vector<network> fronts;  ///< speak for many clients: no share of one client bounds them
-    std::vector<std::uint16_t> connect_ports{443};
+    std::vector<port_range> connect_ports{{443, 443}};
     std::vector<port_range> request_ports{{80, 80}, {443, 443}, {1024, 65535}};
     std::vector<destination> allow_destinations;
     std::vector<destination> deny_destinations;

@@ -72,6 +72,21 @@ object_table<admin_options> admin_table() {
               restart,
               "Where the admin listener answers /healthz, /stats, /metrics and the "
               "like. It tells what clients ask for: keep it to the machine."),
+        value("socket",
+              &admin_options::socket,
+              socket_path(),
+              restart,
+              "A Unix socket where the admin listener answers too; \"reprise status\", \"reprise "
+              "purge\" and the like speak to it. Whoever may open it may change things without "
+              "the token. \"auto\": admin.sock in $RUNTIME_DIRECTORY, which systemd gives a "
+              "service; none where there is none."),
+        value(
+            "socket_for",
+            &admin_options::socket_for,
+            one_of<socket_users>({{"owner", socket_users::owner}, {"group", socket_users::group}}),
+            restart,
+            "Who may open the socket: the user that the program runs as, and root; or that "
+            "user's group as well."),
         value("token_file",
               &admin_options::token_file,
               path_or_off(),
@@ -164,7 +179,7 @@ object_table<access_options> access_table() {
               "not bound them. Peers are such without being named."),
         value("connect_ports",
               &access_options::connect_ports,
-              list_of(port(), 0, 1'000),
+              list_of(ports(), 0, 1'000),
               live,
               "The ports that CONNECT may reach. Port 25 sends mail for strangers."),
         value("request_ports",

@@ -2,6 +2,7 @@
 
 #include "config/load.hpp"
 #include "config/reference.hpp"
+#include "proxy/admin/commands.hpp"
 #include "proxy/base/log.hpp"
 #include "proxy/base/seldom.hpp"
 #include "proxy/net/listening.hpp"
@@ -266,7 +267,17 @@ int main(int argc, char** argv) {
                    ports_file,
                    "write the addresses listened on to this file, once ready (JSON)");
     app.set_version_flag("--version", "reprise " REPRISE_VERSION);
-    CLI11_PARSE(app, argc, argv);
+    auto* const checking = app.add_subcommand(
+        "check", "check settings, and the files and addresses that they name (--check-config)");
+    checking->fallthrough();
+    checking->add_option("settings", config_path, "file of settings; without it, --config's");
+    const admin::commands commands{app};
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& what) {
+        return app.exit(what) == 0 ? 0 : admin::commands::wrong_usage;
+    }
+    check = check || checking->parsed();
     try {
         if (help_config) {
             std::cout << config::reference_text();
@@ -282,6 +293,9 @@ int main(int argc, char** argv) {
             const auto files = server::find_file_obstacles(options);
             (void)(check ? tell(files, settings) : is_refused(files, settings));
             return 1;
+        }
+        if (commands.asked()) {
+            return commands.run(options, !config_path.empty());
         }
         auto found = server::find_obstacles(options);
         if (check) {

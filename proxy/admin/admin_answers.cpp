@@ -106,9 +106,34 @@ admin_http_response admin_answers::plain(unsigned status, std::string_view text)
     return dressed({.status = status, .body = std::string{text} + "\n"});
 }
 
+// What another site's page could send, or a proxy pass on.
+admin_answers::refusal_text admin_answers::why_not_from_network(
+    const admin_http_request& request,
+    std::string_view authority,
+    const boost::asio::ip::tcp::endpoint& local) const {
+    // RFC 9112 3.2.2: an absolute target's authority takes the place of Host.
+    const auto host = authority.empty() ? value_of(request, beast_http::field::host) : authority;
+    if (!gate_.is_own_host(host, local)) {
+        return {421,
+                "this is Reprise's admin listener, and it does not answer to this Host name; "
+                "admin.host_names can add names"};
+    }
+    // A request through a proxy on this machine (a sibling, or this one where loopback is an
+    // allowed destination) would seem "from here", and show its client what it is not to see.
+    if (request.count(beast_http::field::via) != 0) {
+        return {403,
+                "this came through a proxy (it has a Via), and the admin listener answers who "
+                "speaks to it directly"};
+    }
+    if (gate_.is_cross_site(
+            value_of(request, beast_http::field::origin), view(request["Sec-Fetch-Site"]), local)) {
+        return {403, "another site's page sent this request"};
+    }
+    return {};
+}
+
 admin_answers::judged admin_answers::judge(const admin_http_request& request,
-                                           const boost::asio::ip::tcp::endpoint& local,
-                                           bool from_here) const {
+                                           const arrival& how) const {
     const auto refused = [](unsigned status, std::string_view text) {
         judged out;
         out.refusal = plain(status, text);
@@ -123,26 +148,11 @@ admin_answers::judged admin_answers::judge(const admin_http_request& request,
         request.count(beast_http::field::authorization) > 1) {
         return refused(400, "a field that must stand alone is there twice");
     }
-    // RFC 9112 3.2.2: an absolute target's authority takes the place of Host.
-    const auto host = target.authority.empty() ? value_of(request, beast_http::field::host)
-                                               : target.authority;
-    if (!gate_.is_own_host(host, local)) {
-        return refused(
-            421,
-            "this is Reprise's admin listener, and it does not answer to this Host name; "
-            "admin.host_names can add names");
-    }
-    // A request through a proxy on this machine (a sibling, or this one where loopback is an
-    // allowed destination) would seem "from here", and show its client what it is not to see.
-    if (request.count(beast_http::field::via) != 0) {
-        return refused(
-            403,
-            "this came through a proxy (it has a Via), and the admin listener answers who "
-            "speaks to it directly");
-    }
-    if (gate_.is_cross_site(
-            value_of(request, beast_http::field::origin), view(request["Sec-Fetch-Site"]), local)) {
-        return refused(403, "another site's page sent this request");
+    if (!how.by_socket) {
+        if (const auto why = why_not_from_network(request, target.authority, how.local);
+            why.status != 0) {
+            return refused(why.status, why.text);
+        }
     }
 
     const auto wanted = request.method() == beast_http::verb::head ? beast_http::verb::get
@@ -159,7 +169,7 @@ admin_answers::judged admin_answers::judge(const admin_http_request& request,
         out.refusal.set(beast_http::field::allow, allowed);
         return out;
     }
-    if (route->needs_token || (route->token_from_afar && !from_here)) {
+    if (!how.by_socket && (route->needs_token || (route->token_from_afar && !how.from_here))) {
         switch (gate_.check_token(value_of(request, beast_http::field::authorization))) {
         case admin_gate::token_verdict::right: break;
         case admin_gate::token_verdict::none_set: return refused(403, gate_.token_problem());
@@ -189,9 +199,8 @@ admin_response admin_answers::call(const admin_route& route, const admin_request
 }
 
 admin_http_response admin_answers::answer(const admin_http_request& request,
-                                          const boost::asio::ip::tcp::endpoint& local,
-                                          bool from_here) const {
-    auto judgement = judge(request, local, from_here);
+                                          const arrival& how) const {
+    auto judgement = judge(request, how);
     if (judgement.route == nullptr) {
         return std::move(judgement.refusal);
     }

@@ -16,6 +16,13 @@ namespace reprise::proxy::admin {
 using admin_http_request = boost::beast::http::request<boost::beast::http::string_body>;
 using admin_http_response = boost::beast::http::response<boost::beast::http::string_body>;
 
+/// How a request came.
+struct arrival {
+    boost::asio::ip::tcp::endpoint local;
+    bool from_here = false;  ///< the client's address is a loopback one
+    bool by_socket = false;  ///< the Unix socket: it was let in by whoever may open that
+};
+
 /// Threads: one.
 class admin_answers {
 public:
@@ -31,23 +38,29 @@ public:
         std::string_view path, query;  ///< of the request
         admin_http_response refusal;   ///< where there is no route
     };
-    /// Never throws for what a request does. `from_here`: the client's address is a loopback one.
-    [[nodiscard]] judged judge(const admin_http_request& request,
-                               const boost::asio::ip::tcp::endpoint& local,
-                               bool from_here = false) const;
+    /// Never throws for what a request does.
+    [[nodiscard]] judged judge(const admin_http_request& request, const arrival& how) const;
     /// Never throws for what a handler does.
     [[nodiscard]] static admin_response call(const admin_route& route, const admin_request& asked);
     /// The body is set for HEAD too: whoever sends it leaves it out.
     [[nodiscard]] static admin_http_response dressed(admin_response from);
     /// The three in turn, waiting for nothing: admin_response::wait is passed over.
     [[nodiscard]] admin_http_response answer(const admin_http_request& request,
-                                             const boost::asio::ip::tcp::endpoint& local,
-                                             bool from_here = false) const;
+                                             const arrival& how) const;
 
     /// A response of the server's own: for what could not be read as a request.
     [[nodiscard]] static admin_http_response plain(unsigned status, std::string_view text);
 
 private:
+    struct refusal_text {
+        unsigned status = 0;  ///< 0: none
+        std::string_view text;
+    };
+    [[nodiscard]] refusal_text why_not_from_network(
+        const admin_http_request& request,
+        std::string_view authority,
+        const boost::asio::ip::tcp::endpoint& local) const;
+
     std::vector<admin_route> routes_;
     admin_gate gate_{config::admin_options{}};
 };

@@ -11,13 +11,16 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <boost/beast/core/basic_stream.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
 
 #include <algorithm>
@@ -42,6 +45,9 @@ namespace asio = boost::asio;
 namespace beast = boost::beast;
 namespace beast_http = boost::beast::http;
 using asio::ip::tcp;
+using unix_stream = asio::local::stream_protocol;
+using any_stream = asio::generic::stream_protocol;
+using client_stream = beast::basic_stream<any_stream>;
 using boost::system::error_code;
 
 // How much is still read from a client that we have already answered for good, and for how long.
@@ -72,6 +78,28 @@ asio::ip::address address_of(const tcp::endpoint& peer) {
         from = asio::ip::make_address_v4(asio::ip::v4_mapped, from.to_v6());
     }
     return from;
+}
+
+// Who comes, and by which way in.
+struct caller {
+    asio::ip::address from;  // unspecified: by the Unix socket, all of whose clients count as one
+    arrival how;
+};
+
+// None: gone already.
+std::optional<caller> caller_at(const tcp::socket& socket) {
+    error_code error;
+    const auto peer = socket.remote_endpoint(error);
+    const auto local = error ? tcp::endpoint{} : socket.local_endpoint(error);
+    if (error) {
+        return std::nullopt;
+    }
+    const auto from = address_of(peer);
+    return caller{from, {.local = local, .from_here = from.is_loopback()}};
+}
+
+std::optional<caller> caller_at(const unix_stream::socket& /*socket*/) {
+    return caller{{}, {.local = {}, .from_here = true, .by_socket = true}};
 }
 
 // The way to the sockets' thread for callers that may outlive it.
@@ -139,13 +167,43 @@ public:
 
     void add_route(admin_route route) { answers_.add_route(std::move(route)); }
 
-    boost::system::result<config::endpoint> start(const config::admin_options& options) {
+    boost::system::result<config::endpoint> start(const config::admin_options& options,
+                                                  std::optional<admin_socket> socket) {
+        config::endpoint bound;
+        if (options.address) {
+            const auto done = listen(*options.address);
+            if (!done) {
+                return done.error();
+            }
+            bound = *done;
+        }
+        if (socket) {
+            error_code error;
+            unix_acceptor_.emplace(*io_);
+            unix_acceptor_->assign(unix_stream{}, socket->take_descriptor(), error);
+            if (error) {
+                return error;
+            }
+            socket_.emplace(std::move(*socket));
+            spawn("accepting by the socket", accept(*unix_acceptor_));
+        }
+        adopt(admin_gate{options},
+              options);  // what is wrong with it was said before (obstacles.hpp)
+        if (acceptor_) {
+            spawn("accepting", accept(*acceptor_));
+        }
+        spawn("ticking", tick());
+        thread_ = std::thread{[this] { run(); }};
+        return bound;
+    }
+
+    boost::system::result<config::endpoint> listen(const config::endpoint& where) {
         error_code error;
-        const auto address = asio::ip::make_address(options.address->host, error);
+        const auto address = asio::ip::make_address(where.host, error);
         if (error) {
             return error;
         }
-        const tcp::endpoint wanted{address, options.address->port};
+        const tcp::endpoint wanted{address, where.port};
         tcp::acceptor acceptor{*io_};
         acceptor.open(wanted.protocol(), error);
         if (!error) {
@@ -161,12 +219,7 @@ public:
         if (error) {
             return error;
         }
-        adopt(admin_gate{options},
-              options);  // what is wrong with it was said before (obstacles.hpp)
         acceptor_.emplace(std::move(acceptor));
-        spawn("accepting", accept());
-        spawn("ticking", tick());
-        thread_ = std::thread{[this] { run(); }};
         return config::endpoint{bound.address().to_string(), bound.port()};
     }
 
@@ -187,7 +240,9 @@ public:
         }
         box_->close();
         desk_.finish();
+        socket_.reset();  // nobody is to find it any more
         acceptor_.reset();
+        unix_acceptor_.reset();
         io_.reset();  // ends the coroutines where they are, and their connections with them
     }
 
@@ -249,12 +304,13 @@ private:
         }
     }
 
-    asio::awaitable<void> accept() {
+    template <class Protocol>
+    asio::awaitable<void> accept(asio::basic_socket_acceptor<Protocol>& at) {
         asio::steady_timer pause{*io_};
         while (true) {
             error_code error;
-            tcp::socket socket{*io_};
-            co_await acceptor_->async_accept(socket, into(error));
+            typename Protocol::socket socket{*io_};
+            co_await at.async_accept(socket, into(error));
             if (error) {
                 // Out of descriptors, mostly: they come back when something else closes. Until then
                 // whoever asks what is the matter is answered from those that were held for that.
@@ -270,16 +326,15 @@ private:
                 co_await pause.async_wait(into(error));
                 continue;
             }
-            const auto peer = socket.remote_endpoint(error);
-            if (error) {
-                continue;  // gone already
+            const auto who = caller_at(socket);
+            if (!who) {
+                continue;
             }
-            const auto from = address_of(peer);
-            if (!make_room(from)) {
+            if (!make_room(who->from)) {
                 turn_away(socket);
                 continue;
             }
-            visitors_.emplace_front(std::move(socket), from);
+            visitors_.emplace_front(any_stream::socket{std::move(socket)}, *who);
             spawn("a connection", serve(place{visitors_, visitors_.begin()}));
         }
     }
@@ -287,15 +342,17 @@ private:
     // What a connection does just now, and since when.
     enum class stage : std::uint8_t { reading, answering, sending, leaving };
     struct visitor {
-        visitor(tcp::socket socket, const asio::ip::address& address)
+        visitor(any_stream::socket socket, const caller& one)
             : stream{std::move(socket)},
-              from{address} {}
+              from{one.from},
+              how{one.how} {}
         void begin(stage next) {
             at = next;
             since = steady_now();
         }
-        beast::tcp_stream stream;
+        client_stream stream;
         const asio::ip::address from;
+        const arrival how;
         stage at = stage::reading;
         steady_time since = steady_now();
         bool sent_away = false;  // it has made room; its coroutine ends soon
@@ -354,7 +411,8 @@ private:
     }
 
     // One attempt at saying why, without waiting for it.
-    static void turn_away(tcp::socket& socket) {
+    template <class Socket>
+    static void turn_away(Socket& socket) {
         constexpr std::string_view busy =
             "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\n"
             "Content-Length: 26\r\n\r\ntoo many admin connections";
@@ -365,12 +423,10 @@ private:
 
     asio::awaitable<void> serve(place own) {
         auto& stream = own->stream;
-        error_code error;
-        const auto local = stream.socket().local_endpoint(error);
         beast::flat_buffer buffer{limits_.head_bytes + limits_.body_bytes};
-        bool more = !error;
+        bool more = true;
         for (bool first = true; more; first = false) {
-            more = co_await serve_one(*own, buffer, local, first);
+            more = co_await serve_one(*own, buffer, first);
         }
         if (own->sent_away) {
             spare_.refill();
@@ -378,7 +434,8 @@ private:
         }
         // A FIN, and what was on its way to us is read: else the reset would overtake the answer.
         own->begin(stage::leaving);
-        stream.socket().shutdown(tcp::socket::shutdown_send, error);
+        error_code error;
+        stream.socket().shutdown(any_stream::socket::shutdown_send, error);
         stream.expires_after(drained_for);
         buffer.clear();
         for (std::size_t drained = 0; !error && drained < drained_most;) {
@@ -387,10 +444,7 @@ private:
     }
 
     // Reads a request and answers it; false when the connection has to close.
-    asio::awaitable<bool> serve_one(visitor& own,
-                                    beast::flat_buffer& buffer,
-                                    const tcp::endpoint& local,
-                                    bool first) {
+    asio::awaitable<bool> serve_one(visitor& own, beast::flat_buffer& buffer, bool first) {
         auto& stream = own.stream;
         error_code error;
         own.begin(stage::reading);
@@ -418,7 +472,7 @@ private:
         auto request = parser.release();
         own.begin(stage::answering);
         stream.expires_never();
-        auto response = co_await answer(request, local, own.from.is_loopback());
+        auto response = co_await answer(request, own.how);
         response.version(request.version());
         // Behind what asks for a tunnel or another protocol there may be anything but a request.
         const bool last = request.method() == beast_http::verb::connect ||
@@ -432,10 +486,8 @@ private:
         co_return goes_on;
     }
 
-    asio::awaitable<admin_http_response> answer(admin_http_request& request,
-                                                const tcp::endpoint& local,
-                                                bool from_here) {
-        auto judged = answers_.judge(request, local, from_here);
+    asio::awaitable<admin_http_response> answer(admin_http_request& request, const arrival& how) {
+        auto judged = answers_.judge(request, how);
         if (judged.route == nullptr) {
             co_return std::move(judged.refusal);
         }
@@ -552,7 +604,7 @@ private:
     };
 
     // True when all of it was written.
-    static asio::awaitable<bool> send(beast::tcp_stream& stream,
+    static asio::awaitable<bool> send(client_stream& stream,
                                       admin_http_response& response,
                                       bool keep,
                                       bool head) {
@@ -583,6 +635,8 @@ private:
     const std::shared_ptr<mailbox> box_{std::make_shared<mailbox>(*io_)};
     net::side_thread desk_{"admin work"};  // where handlers run
     std::optional<tcp::acceptor> acceptor_;
+    std::optional<unix_stream::acceptor> unix_acceptor_;
+    std::optional<admin_socket> socket_;  // its file
 };
 
 admin_server::admin_server(admin_hooks hooks, admin_limits limits)
@@ -594,8 +648,9 @@ void admin_server::add_route(admin_route route) {
     state_->add_route(std::move(route));
 }
 
-boost::system::result<config::endpoint> admin_server::start(const config::admin_options& options) {
-    return state_->start(options);
+boost::system::result<config::endpoint> admin_server::start(const config::admin_options& options,
+                                                            std::optional<admin_socket> socket) {
+    return state_->start(options, std::move(socket));
 }
 
 void admin_server::reconfigure(const config::admin_options& options) {

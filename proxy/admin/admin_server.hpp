@@ -12,9 +12,12 @@
 //
 // It is a web server on loopback, which any page in the operator's browser can send requests to.
 // Therefore it answers only to its own Host names (a rebound name gets 421), refuses what another
-// site sends (403), and wants POST and a bearer token for whatever changes something.
+// site sends (403), and wants POST and a bearer token for whatever changes something. None of that
+// holds for who comes by the Unix socket (admin_socket): no web page can, and its permissions say
+// who may.
 
 #include "config/options.hpp"
+#include "proxy/admin/admin_socket.hpp"
 #include "proxy/admin/stats.hpp"
 
 #include <boost/beast/http/verb.hpp>
@@ -23,6 +26,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -108,9 +112,11 @@ public:
 
     /// Listens and starts the threads; gives the address bound (port 0: the one the system picked).
     /// Reads the token file: one that cannot be read, or is empty, is logged, and what needs a
-    /// token is refused. @pre options.address has a value
+    /// token is refused. `socket`: answers there too.
+    /// @pre options.address has a value, or there is a socket; of the second alone the address that
+    /// is given is an empty one
     [[nodiscard]] boost::system::result<config::endpoint> start(
-        const config::admin_options& options);
+        const config::admin_options& options, std::optional<admin_socket> socket = {});
 
     /// After a reload: host names and token are read anew; the address stays. A handler may call it
     /// (POST /reload does, through its hook), and whoever calls start and stop.

@@ -224,11 +224,15 @@ nlohmann::ordered_json siblings_in_short(const peer::peer_report& peers) {
 }  // namespace
 
 std::string grouped(std::uint64_t number) {
-    auto digits = std::to_string(number);
-    for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3) {
-        digits.insert(static_cast<std::size_t>(at), ",");
+    const auto digits = std::to_string(number);
+    std::string out;
+    for (std::size_t at = 0; at < digits.size(); ++at) {
+        if (at != 0 && (digits.size() - at) % 3 == 0) {
+            out.push_back(',');
+        }
+        out.push_back(digits[at]);
     }
-    return digits;
+    return out;
 }
 
 std::string bytes_in_words(std::uint64_t bytes) {

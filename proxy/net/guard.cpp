@@ -200,8 +200,4 @@ bool port_allowed(std::span<const config::port_range> allowed, std::uint16_t por
     });
 }
 
-bool port_allowed(std::span<const std::uint16_t> allowed, std::uint16_t port) noexcept {
-    return std::find(allowed.begin(), allowed.end(), port) != allowed.end();
-}
-
 }  // namespace reprise::proxy::net

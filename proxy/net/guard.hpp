@@ -91,7 +91,5 @@ private:
 /// access.request_ports and access.connect_ports.
 [[nodiscard]] bool port_allowed(std::span<const config::port_range> allowed,
                                 std::uint16_t port) noexcept;
-[[nodiscard]] bool port_allowed(std::span<const std::uint16_t> allowed,
-                                std::uint16_t port) noexcept;
 
 }  // namespace reprise::proxy::net

@@ -2,6 +2,7 @@
 
 #include "config/json.hpp"
 #include "proxy/admin/admin_gate.hpp"
+#include "proxy/admin/admin_socket.hpp"
 #include "proxy/cache/disk/examine.hpp"
 #include "proxy/net/leaf_authority.hpp"
 #include "proxy/net/listening.hpp"
@@ -19,8 +20,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <cstdint>
+#include <cstdlib>
+#include <cstring>
 #include <fcntl.h>
 #include <filesystem>
 #include <stdexcept>
@@ -187,6 +189,7 @@ private:
         if (admin.address) {
             look_at_address("admin.address", *admin.address);
         }
+        look_at_socket(admin);
         if (!admin.token_file.empty()) {
             auto why = why_unreadable(admin.token_file);
             if (why.empty()) {
@@ -194,6 +197,22 @@ private:
             }
             add("admin.token_file", admin.token_file, std::move(why), weight::harms);
             look_at_mode("admin.token_file", admin.token_file);
+        }
+    }
+
+    void look_at_socket(const config::admin_options& admin) {
+        const char* const given = std::getenv("RUNTIME_DIRECTORY");
+        const auto path = admin::socket_path(admin, given == nullptr ? "" : given);
+        if (path.empty()) {
+            return;
+        }
+        if (const auto error = admin::why_not_bind(path);
+            error == boost::system::errc::address_in_use) {
+            add("admin.socket", path, "somebody listens there already", weight::in_use);
+        } else if (error == boost::system::errc::file_exists) {
+            add("admin.socket", path, "is there already, and no socket: it is left alone");
+        } else if (error) {
+            add("admin.socket", path, "cannot be made: " + error.message());
         }
     }
 
@@ -333,10 +352,11 @@ std::vector<obstacle> find_unknown_peers(const config::options& options) {
     for (std::size_t i = 0; i < why.size(); ++i) {
         const auto& one = options.peers[i];
         if (!why[i].empty()) {
-            found.push_back({{"peers[" + std::to_string(i) + "]." + (one.dns.empty() ? "url" : "dns"),
-                              config::in_quotes(one.dns.empty() ? one.url : one.dns, 4096),
-                              std::move(why[i])},
-                             weight::harms});
+            found.push_back(
+                {{"peers[" + std::to_string(i) + "]." + (one.dns.empty() ? "url" : "dns"),
+                  config::in_quotes(one.dns.empty() ? one.url : one.dns, 4096),
+                  std::move(why[i])},
+                 weight::harms});
         }
     }
     return found;

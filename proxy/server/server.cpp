@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <pthread.h>
 #include <stdexcept>
 
@@ -172,16 +173,7 @@ void server::start() {
         common_.peers->begin(
             home.io, home.timer, home.names, home.origins, options, std::move(publish));
     }
-    if (options.admin.address) {
-        auto at = admin_->start(options.admin);
-        if (!at) {
-            throw std::runtime_error{"admin.address: cannot listen on " +
-                                     net::to_text(*options.admin.address) + ": " +
-                                     at.error().message()};
-        }
-        admin_bound_ = *at;
-        common_.own_ports.push_back(at->port);
-    }
+    start_admin(options.admin);
     return_memory(steady_now());  // it is as large as this before anybody has come
     running_ = true;  // from here on stop() ends what has begun, should the next not begin
     for (auto& one : workers_) {
@@ -204,6 +196,34 @@ void server::start() {
             own->ended.store(true, std::memory_order_release);
         }};
         ::pthread_setname_np(one->thread.native_handle(), "worker");
+    }
+}
+
+void server::start_admin(const config::admin_options& options) {
+    const char* const given = std::getenv("RUNTIME_DIRECTORY");
+    const auto path = admin::socket_path(options, given == nullptr ? "" : given);
+    std::optional<admin::admin_socket> socket;
+    if (!path.empty()) {
+        auto bound = admin::admin_socket::listen(path, options.socket_for);
+        if (!bound) {
+            throw std::runtime_error{"admin.socket: cannot listen on " + path + ": " +
+                                     bound.error().message()};
+        }
+        socket.emplace(std::move(*bound));
+        log::info("admin on ", path);
+    }
+    if (!options.address && !socket) {
+        return;
+    }
+    auto at = admin_->start(options, std::move(socket));
+    if (!at) {
+        throw std::runtime_error{"admin.address: cannot listen on " +
+                                 (options.address ? net::to_text(*options.address) : path) + ": " +
+                                 at.error().message()};
+    }
+    if (options.address) {
+        admin_bound_ = *at;
+        common_.own_ports.push_back(at->port);
     }
 }
 

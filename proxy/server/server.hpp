@@ -75,6 +75,7 @@ public:
 
 private:
     struct listening_worker;
+    void start_admin(const config::admin_options& options);
     [[nodiscard]] admin::stats_inputs stats();
     [[nodiscard]] admin::tally tally_now() const;
     [[nodiscard]] admin::admin_response purge(const admin::admin_request& asked);

@@ -39,7 +39,7 @@ if command -v systemd-analyze >/dev/null; then
 fi
 
 # What systemd does before it starts the program.
-for kind in StateDirectory=/var/lib CacheDirectory=/var/cache LogsDirectory=/var/log; do
+for kind in StateDirectory=/var/lib CacheDirectory=/var/cache LogsDirectory=/var/log RuntimeDirectory=/run; do
     for name in $(said "${kind%=*}"); do
         install -d -m 700 -o "$user" "${kind#*=}/$name"
     done
@@ -59,7 +59,7 @@ hand_over() {
 hand_over
 
 umask "$(said UMask)"
-as_service=(setpriv --reuid "$user" --regid "$user" --clear-groups --no-new-privs
+as_service=(env "RUNTIME_DIRECTORY=/run/$(said RuntimeDirectory)" setpriv --reuid "$user" --regid "$user" --clear-groups --no-new-privs
     '--bounding-set=-all,+net_bind_service' --pdeathsig KILL)
 
 # run_with NAME: checks, starts and ends the service with the settings that are there.
@@ -74,6 +74,8 @@ run_with() {
     started+=("$pid")
     await /var/lib/reprise/ports "$pid"
     check "$1 starts" 200 "$(curl -sS --max-time 20 -o "$work/health" -w '%{http_code}' http://127.0.0.1:3180/healthz)"
+    /usr/local/bin/reprise status >"$work/status.log" 2>&1 || (($? == 1)) || # 1: a peer of the example is lost
+        fail "$1 is not asked by its socket: $(<"$work/status.log")"
     kill -TERM "$pid"
     wait "$pid" || status=$?
     check "$1 ends well" 0 "$status"

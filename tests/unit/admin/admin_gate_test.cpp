@@ -171,7 +171,7 @@ TEST_SUITE("admin/admin_gate") {
 
     TEST_CASE("answers carry what keeps them out of caches and other sites") {
         const auto response = some_answers().answer(request_of(verb::get, "/figures?a=b"),
-                                                    loopback);
+                                                    {loopback});
         CHECK(response.result_int() == 200);
         CHECK(response.body() == "?a=b");
         CHECK(response["Cache-Control"] == "no-store");
@@ -182,17 +182,17 @@ TEST_SUITE("admin/admin_gate") {
     TEST_CASE("another Host is 421, and two are 400") {
         auto request = request_of(verb::get, "/figures");
         request.set(beast_http::field::host, "evil.example:3180");
-        CHECK(some_answers().answer(request, loopback).result_int() == 421);
+        CHECK(some_answers().answer(request, {loopback}).result_int() == 421);
         request.erase(beast_http::field::host);
-        CHECK(some_answers().answer(request, loopback).result_int() == 421);
+        CHECK(some_answers().answer(request, {loopback}).result_int() == 421);
         request.insert(beast_http::field::host, "localhost:3180");
         request.insert(beast_http::field::host, "localhost:3180");
-        CHECK(some_answers().answer(request, loopback).result_int() == 400);
+        CHECK(some_answers().answer(request, {loopback}).result_int() == 400);
     }
 
     TEST_CASE("an absolute target's authority takes the place of Host") {
         const auto status_of = [](std::string_view target) {
-            return some_answers().answer(request_of(verb::get, target), loopback).result_int();
+            return some_answers().answer(request_of(verb::get, target), {loopback}).result_int();
         };
         CHECK(status_of("http://127.0.0.1:3180/figures") == 200);
         CHECK(status_of("http://evil.example/figures") == 421);
@@ -205,21 +205,22 @@ TEST_SUITE("admin/admin_gate") {
     TEST_CASE("a request that another site's page made is 403") {
         auto request = request_of(verb::get, "/figures");
         request.set("Sec-Fetch-Site", "cross-site");
-        CHECK(some_answers().answer(request, loopback).result_int() == 403);
+        CHECK(some_answers().answer(request, {loopback}).result_int() == 403);
         request = request_of(verb::get, "/figures");
         request.set(beast_http::field::origin, "http://evil.example");
-        CHECK(some_answers().answer(request, loopback).result_int() == 403);
+        CHECK(some_answers().answer(request, {loopback}).result_int() == 403);
     }
 
     TEST_CASE("unknown pages are 404, wrong methods 405 with the right ones") {
-        CHECK(some_answers().answer(request_of(verb::get, "/other"), loopback).result_int() == 404);
-        const auto put = some_answers().answer(request_of(verb::put, "/figures"), loopback);
+        CHECK(some_answers().answer(request_of(verb::get, "/other"), {loopback}).result_int() ==
+              404);
+        const auto put = some_answers().answer(request_of(verb::put, "/figures"), {loopback});
         CHECK(put.result_int() == 405);
         CHECK(put["Allow"] == "GET, HEAD");
-        const auto get = some_answers().answer(request_of(verb::get, "/change"), loopback);
+        const auto get = some_answers().answer(request_of(verb::get, "/change"), {loopback});
         CHECK(get.result_int() == 405);
         CHECK(get["Allow"] == "POST");
-        CHECK(some_answers().answer(request_of(verb::head, "/figures"), loopback).result_int() ==
+        CHECK(some_answers().answer(request_of(verb::head, "/figures"), {loopback}).result_int() ==
               200);
     }
 
@@ -229,12 +230,12 @@ TEST_SUITE("admin/admin_gate") {
         options.token_file = file.path;
         auto request = request_of(verb::post, "/change");
         request.body() = "it";
-        CHECK(some_answers().answer(request, loopback).result_int() == 403);  // none is set
-        const auto refused = some_answers(options).answer(request, loopback);
+        CHECK(some_answers().answer(request, {loopback}).result_int() == 403);  // none is set
+        const auto refused = some_answers(options).answer(request, {loopback});
         CHECK(refused.result_int() == 401);
         CHECK(refused.count("WWW-Authenticate") == 1);
         request.set(beast_http::field::authorization, "Bearer t0ken");
-        CHECK(some_answers(options).answer(request, loopback).body() == "did it");
+        CHECK(some_answers(options).answer(request, {loopback}).body() == "did it");
     }
 
     TEST_CASE("what tells of single URLs wants the token from anywhere but loopback") {
@@ -243,11 +244,21 @@ TEST_SUITE("admin/admin_gate") {
         options.token_file = file.path;
         auto request = request_of(verb::get, "/told");
         const auto answers = some_answers(options);
-        CHECK(answers.answer(request, loopback, true).body() == "told");
-        CHECK(answers.answer(request, loopback, false).result_int() == 401);
-        CHECK(some_answers().answer(request, loopback, false).result_int() == 403);
+        CHECK(answers.answer(request, {loopback, true}).body() == "told");
+        CHECK(answers.answer(request, {loopback, false}).result_int() == 401);
+        CHECK(some_answers().answer(request, {loopback, false}).result_int() == 403);
         request.set(beast_http::field::authorization, "Bearer t0ken");
-        CHECK(answers.answer(request, loopback, false).body() == "told");
+        CHECK(answers.answer(request, {loopback, false}).body() == "told");
+    }
+
+    TEST_CASE("who comes by the socket needs neither our name nor the token") {
+        const arrival by_socket{{}, true, true};
+        auto request = request_of(verb::post, "/change");
+        request.set(beast_http::field::host, "elsewhere.example");
+        request.body() = "it";
+        CHECK(some_answers().answer(request, by_socket).body() == "did it");
+        CHECK(some_answers().answer(request_of(verb::get, "/told"), by_socket).body() == "told");
+        CHECK(some_answers().answer(request_of(verb::get, "/x"), by_socket).result_int() == 404);
     }
 
     TEST_CASE("a route that needs a token cannot be a GET") {
@@ -257,7 +268,7 @@ TEST_SUITE("admin/admin_gate") {
     }
 
     TEST_CASE("a handler that throws is a 500 that says nothing of why") {
-        const auto response = some_answers().answer(request_of(verb::get, "/broken"), loopback);
+        const auto response = some_answers().answer(request_of(verb::get, "/broken"), {loopback});
         CHECK(response.result_int() == 500);
         CHECK(response.body().find("secret") == std::string::npos);
     }

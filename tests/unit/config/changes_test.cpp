@@ -43,6 +43,8 @@ TEST_SUITE("config/changes") {
         CHECK(needs_restart(options{}, good(text_of("tests/unit/config/every_setting.json"))) ==
               names{"listeners",
                     "admin.address",
+                    "admin.socket",
+                    "admin.socket_for",
                     "threads",
                     "memory.policy",
                     "disk.path",

@@ -79,7 +79,10 @@ TEST_SUITE("config/settings") {
         CHECK(admission == admission_choice{admission_policy::nth_hit, 5});
         CHECK(tls == tls_options{"/etc/reprise/cert.pem", "/etc/reprise/key.pem"});
 
-        const auto& [admin_address, token_file, host_names, monitors] = wanted.admin;
+        const auto& [admin_address, socket, socket_for, token_file, host_names, monitors] =
+            wanted.admin;
+        CHECK(socket == "/run/reprise/sock");
+        CHECK(socket_for == socket_users::group);
         CHECK(admin_address == endpoint{"127.0.0.1", 3181});
         CHECK(token_file == "/run/reprise/token");
         CHECK(host_names == std::vector<std::string>{"proxy.example"});
@@ -220,7 +223,7 @@ TEST_SUITE("config/settings") {
         CHECK(clients == std::vector{net("192.0.2.0/24")});
         CHECK(purgers == std::vector{net("192.0.2.7/32")});
         CHECK(fronts == std::vector{net("192.0.2.8/32")});
-        CHECK(connect_ports == std::vector<std::uint16_t>{443, 8443});
+        CHECK(connect_ports == std::vector<port_range>{{443, 443}, {8400, 8443}});
         CHECK(request_ports == std::vector<port_range>{{80, 80}, {8000, 8999}});
         CHECK(allowed ==
               std::vector<destination>{{"localhost", {}, 8000}, {"*.corp.example", {}, {}}});

@@ -15,7 +15,7 @@ reprise::config::options to_loopback(std::uint16_t port) {
     loopback.net = reprise::config::network{net::canonical(asio::ip::make_address("127.0.0.0")),
                                             104};
     out.access.allow_destinations = {loopback};
-    out.access.connect_ports = {port};
+    out.access.connect_ports = {{port, port}};
     return out;
 }
 

@@ -1,0 +1,253 @@
+#include "proxy/admin/commands.hpp"
+
+#include "proxy/admin/admin_client.hpp"
+#include "proxy/admin/summary.hpp"
+#include "proxy/admin/terminal_pages.hpp"
+#include "proxy/base/clock.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <string_view>
+#include <sys/ioctl.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+namespace reprise::proxy::admin {
+
+namespace {
+
+using boost::beast::http::verb;
+using nlohmann::json;
+
+constexpr std::chrono::seconds between_looks{2};
+
+std::string percent_encoded(std::string_view text) {
+    constexpr std::string_view digits = "0123456789ABCDEF";
+    std::string out;
+    for (const char c : text) {
+        const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                           (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_' || c == '~';
+        if (plain) {
+            out.push_back(c);
+            continue;
+        }
+        const auto byte = static_cast<unsigned char>(c);
+        out.append({'%', digits[byte / 16], digits[byte % 16]});
+    }
+    return out;
+}
+
+// A terminal's columns; 80 where there is none, or it does not say.
+std::size_t width_of_terminal() {
+    winsize size{};
+    return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40 ? size.ws_col : 80;
+}
+
+// What a page says, by `page`, or as it came; `no` where it is no JSON, or none of these statuses.
+template <class Page>
+int print(const admin_told& told, bool as_json, bool is_answer, Page page) {
+    const auto said = json::parse(told.body, nullptr, false);
+    if (!is_answer || said.is_discarded()) {
+        std::cerr << "reprise: " << told.status << ": "
+                  << for_terminal(told.body.substr(0, told.body.find_last_not_of('\n') + 1))
+                  << '\n';
+        return commands::no;
+    }
+    std::cout << (as_json ? told.body : page(said)) << std::flush;
+    return commands::done;
+}
+
+}  // namespace
+
+struct commands::what_was_said {
+    CLI::App* status = nullptr;
+    CLI::App* explain = nullptr;
+    CLI::App* purge = nullptr;
+    std::string socket;
+    bool as_json = false;
+    bool watch = false;
+    unsigned times = 0;
+    std::string url, method = "GET", prefix, origin;
+    std::vector<std::string> fields, tags;
+    unsigned listener = 0;
+    bool soft = false;
+
+    [[nodiscard]] int show_status(const admin_door& at) const;
+    [[nodiscard]] int watch_status(const admin_door& at) const;
+    [[nodiscard]] int explain_url(const admin_door& at) const;
+    [[nodiscard]] int purge_stored(const admin_door& at) const;
+};
+
+namespace {
+
+int say_not_reached(const not_reached& what) {
+    std::cerr << "reprise: " << what.why << '\n';
+    return commands::no_answer;
+}
+
+}  // namespace
+
+commands::commands(CLI::App& app) : said_{std::make_unique<what_was_said>()} {
+    auto& to = *said_;
+    app.require_subcommand(0, 1);
+    const auto add = [&](const char* name, const char* about) {
+        auto* one = app.add_subcommand(name, about);
+        one->fallthrough();  // --config belongs to all of them
+        one->add_option(
+            "--socket", to.socket, "the proxy's admin.socket, whatever the settings say");
+        one->add_flag("--json", to.as_json, "print what the admin listener says, as it is");
+        return one;
+    };
+    to.status = add("status", "say whether a running proxy is well, and what it saves");
+    to.status->add_flag("--watch", to.watch, "again every 2 seconds, until Ctrl-C");
+    to.status->add_option("--times", to.times, "with --watch: so often, and no more");
+    to.explain = add("explain", "say what a request would get from a running proxy, and why");
+    to.explain->add_option("URL", to.url, "absolute; for CONNECT host:port")->required();
+    to.explain->add_option("--method", to.method, "of the request (GET)");
+    to.explain->add_option(
+        "--header", to.fields, "a field of the request, \"Name: value\"; several");
+    to.explain->add_option(
+        "--listener", to.listener, "which of the settings' listeners it comes by, from 0");
+    to.purge = add("purge", "drop what a running proxy has stored");
+    auto* url = to.purge->add_option("URL", to.url, "what is stored of this URL");
+    auto* prefix = to.purge->add_option("--prefix", to.prefix, "of all URLs that begin so");
+    auto* tags = to.purge->add_option("--tag", to.tags, "with this Cache-Tag of --origin; several");
+    to.purge->add_option("--origin", to.origin, "http://host, whose tags these are")->needs(tags);
+    to.purge->add_flag("--soft", to.soft, "make it stale instead");
+    url->excludes(prefix)->excludes(tags);
+    prefix->excludes(tags);
+}
+
+commands::~commands() = default;
+
+bool commands::asked() const {
+    return said_->status->parsed() || said_->explain->parsed() || said_->purge->parsed();
+}
+
+int commands::run(const config::options& settings, bool named) const {
+    const auto& said = *said_;
+    std::optional<admin_door> at;
+    if (!said.socket.empty()) {
+        at = admin_door{said.socket, {}, {}};
+    } else {
+        // Nobody's settings: those of the service, where one runs (tools/reprise.service.in).
+        const char* const given = std::getenv("RUNTIME_DIRECTORY");
+        at = find_door(settings.admin, given != nullptr ? given : named ? "" : "/run/reprise");
+    }
+    if (!at) {
+        std::cerr << "reprise: by these settings the proxy cannot be asked: admin.socket and "
+                     "admin.address are both off\n";
+        return no_answer;
+    }
+    if (said.status->parsed()) {
+        return said.watch ? said.watch_status(*at) : said.show_status(*at);
+    }
+    return said.explain->parsed() ? said.explain_url(*at) : said.purge_stored(*at);
+}
+
+int commands::what_was_said::show_status(const admin_door& at) const {
+    const auto answer = ask(at, verb::get, "/stats");
+    if (const auto* failed = std::get_if<not_reached>(&answer)) {
+        return say_not_reached(*failed);
+    }
+    bool well = false;
+    const auto shown = print(
+        std::get<admin_told>(answer),
+        as_json,
+        std::get<admin_told>(answer).status == 200,
+        [](const json& stats) { return status_page(stats, width_of_terminal()); });
+    const auto stats = json::parse(std::get<admin_told>(answer).body, nullptr, false);
+    well = !stats.is_discarded() && says_well(stats);
+    return shown == done && !well ? no : shown;
+}
+
+// On a terminal each look takes the place of the one before; elsewhere it is a line. A proxy that is
+// gone for a while is waited for: it may be started anew just now.
+int commands::what_was_said::watch_status(const admin_door& at) const {
+    const bool redraws = ::isatty(STDOUT_FILENO) != 0 && !as_json;
+    int how = done;
+    for (unsigned looks = 1;; ++looks) {
+        const auto answer = ask(at, verb::get, "/stats");
+        std::string page;
+        if (const auto* failed = std::get_if<not_reached>(&answer)) {
+            if (looks == 1) {
+                return say_not_reached(*failed);
+            }
+            how = no_answer;
+            page = failed->why + "\n";
+        } else {
+            const auto& told = std::get<admin_told>(answer);
+            const auto stats = json::parse(told.body, nullptr, false);
+            how = says_well(stats) ? done : no;
+            page = as_json   ? told.body
+                   : redraws ? status_page(stats, width_of_terminal())
+                             : status_line(stats);
+        }
+        if (redraws) {
+            std::string screen = "\x1b[H";
+            for (std::size_t begin = 0; begin < page.size();) {
+                const auto end = page.find('\n', begin);
+                screen.append(page, begin, end - begin).append("\x1b[K\n");
+                begin = end + 1;
+            }
+            std::cout << screen << "\x1b[J" << std::flush;
+        } else if (as_json) {
+            std::cout << page << std::flush;
+        } else {
+            std::cout << utc(wall_now()) << "  " << page << std::flush;
+        }
+        if (looks == times || !std::cout) {
+            return how;
+        }
+        std::this_thread::sleep_for(between_looks);
+    }
+}
+
+int commands::what_was_said::explain_url(const admin_door& at) const {
+    auto target = "/explain?url=" + percent_encoded(url) + "&method=" + percent_encoded(method) +
+                  "&listener=" + std::to_string(listener);
+    for (const auto& field : fields) {
+        target += "&header=" + percent_encoded(field);
+    }
+    const auto answer = ask(at, verb::get, target);
+    if (const auto* failed = std::get_if<not_reached>(&answer)) {
+        return say_not_reached(*failed);
+    }
+    const auto& told = std::get<admin_told>(answer);
+    return print(told, as_json, told.status == 200, explanation_page);
+}
+
+int commands::what_was_said::purge_stored(const admin_door& at) const {
+    std::string target;
+    if (!url.empty()) {
+        target = "/purge?url=" + percent_encoded(url);
+    } else if (!prefix.empty()) {
+        target = "/purge?prefix=" + percent_encoded(prefix);
+    } else if (!tags.empty() && !origin.empty()) {
+        target = "/purge?origin=" + percent_encoded(origin);
+        for (const auto& tag : tags) {
+            target += "&tag=" + percent_encoded(tag);
+        }
+    } else {
+        std::cerr << "reprise purge: name a URL, or --prefix, or --tag and --origin\n";
+        return wrong_usage;
+    }
+    if (soft) {
+        target += "&soft";
+    }
+    const auto answer = ask(at, verb::post, target);
+    if (const auto* failed = std::get_if<not_reached>(&answer)) {
+        return say_not_reached(*failed);
+    }
+    const auto& told = std::get<admin_told>(answer);
+    const auto shown = print(told, as_json, told.status == 200 || told.status == 404, purge_page);
+    return told.status == 404 ? no : shown;
+}
+
+}  // namespace reprise::proxy::admin

@@ -1,0 +1,43 @@
+#pragma once
+// What the program does for whoever asks about a proxy that runs: `reprise status`, `reprise
+// explain URL`, `reprise purge URL`. They ask the admin listener what anybody may ask it, at its
+// Unix socket or its address, and print the answer for people, or as it came (--json).
+//
+// Exit status: 0, it was done, and all is well; 1, it was answered, but something is not well,
+// nothing was stored of the URL, or the proxy refused; 2, the command line is wrong; 3, there was no
+// answer: nobody listens, or may not be asked.
+
+#include "config/options.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace reprise::proxy::admin {
+
+class commands {
+public:
+    static constexpr int done = 0, no = 1, wrong_usage = 2, no_answer = 3;
+
+    /// Adds them to the command line. `app` outlives it, and is not moved.
+    explicit commands(CLI::App& app);
+    ~commands();
+    commands(const commands&) = delete;
+    commands& operator=(const commands&) = delete;
+
+    /// Whether one of them was asked for.
+    [[nodiscard]] bool asked() const;
+    /// Does it, and gives the exit status. `named`: the settings are of a file that was named, and
+    /// not those of nobody.
+    [[nodiscard]] int run(const config::options& settings, bool named) const;
+
+private:
+    struct what_was_said;
+    std::unique_ptr<what_was_said> said_;
+};
+
+}  // namespace reprise::proxy::admin

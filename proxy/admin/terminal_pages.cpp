@@ -1,0 +1,304 @@
+#include "proxy/admin/terminal_pages.hpp"
+
+#include "proxy/admin/summary.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <vector>
+
+namespace reprise::proxy::admin {
+
+namespace {
+
+using nlohmann::json;
+
+const json& member(const json& of, std::string_view name) {
+    static const json nothing;
+    if (!of.is_object()) {
+        return nothing;
+    }
+    const auto found = of.find(name);
+    return found == of.end() ? nothing : *found;
+}
+
+const json& member(const json& of, std::initializer_list<std::string_view> path) {
+    const json* at = &of;
+    for (const auto name : path) {
+        at = &member(*at, name);
+    }
+    return *at;
+}
+
+std::string text_of(const json& value) {
+    if (value.is_string()) {
+        return for_terminal(value.get_ref<const std::string&>());
+    }
+    if (value.is_null()) {
+        return {};
+    }
+    return for_terminal(value.dump(-1, ' ', false, json::error_handler_t::replace));
+}
+
+std::uint64_t count_of(const json& value) {
+    return value.is_number_unsigned() ? value.get<std::uint64_t>() : 0;
+}
+
+std::optional<double> number_of(const json& value) {
+    return value.is_number() ? std::optional{value.get<double>()} : std::nullopt;
+}
+
+bool is_true(const json& value) {
+    return value.is_boolean() && value.get<bool>();
+}
+
+// Columns, where each character takes one: of what stands here none takes two.
+std::size_t columns(std::string_view text) {
+    return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+        return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+    }));
+}
+
+// Lines behind the first begin with `indent`; as far in is where the first begins.
+void append_wrapped(std::string& out,
+                    std::string_view text,
+                    std::size_t width,
+                    std::string_view indent) {
+    auto at = columns(indent);
+    for (bool first = true; !text.empty(); first = false) {
+        const auto end = std::min(text.find(' '), text.size());
+        const auto word = text.substr(0, end);
+        text.remove_prefix(std::min(end + 1, text.size()));
+        if (!first && at + 1 + columns(word) > width) {
+            out.append("\n").append(indent);
+            at = columns(indent);
+        } else if (!first) {
+            out.append(" ");
+            ++at;
+        }
+        out.append(word);
+        at += columns(word);
+    }
+    out.append("\n");
+}
+
+using table_row = std::vector<std::string>;
+
+// Each column as wide as its widest text; the last as it is.
+void append_table(std::string& out, const std::vector<table_row>& rows) {
+    std::vector<std::size_t> widths;
+    for (const auto& row : rows) {
+        widths.resize(std::max(widths.size(), row.size()));
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            widths[i] = std::max(widths[i], columns(row[i]));
+        }
+    }
+    for (const auto& row : rows) {
+        std::string line;
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            line.append(row[i]);
+            if (i + 1 < row.size()) {
+                line.append(widths[i] - columns(row[i]) + 2, ' ');
+            }
+        }
+        line.resize(line.find_last_not_of(' ') + 1);
+        out.append(line).append("\n");
+    }
+}
+
+std::string seconds_of(const json& value) {
+    const auto number = number_of(value);
+    return number ? std::to_string(static_cast<std::int64_t>(std::llround(*number))) + " s" : "?";
+}
+
+std::string described(const json& variant) {
+    const auto& fresh = member(variant, "freshness");
+    auto text = text_of(member(variant, "status")) + ", " +
+                bytes_in_words(count_of(member(variant, "body_bytes"))) + ", age " +
+                seconds_of(member(fresh, "age")) + ", fresh for " +
+                seconds_of(member(fresh, "lifetime")) + " in all (" +
+                text_of(member(fresh, "lifetime_from")) + ")";
+    if (const auto left = number_of(member(fresh, "ttl"))) {
+        text += *left > 0 ? ", " + seconds_of(member(fresh, "ttl")) + " of it left" : ", stale";
+    }
+    if (const auto vary = text_of(member(variant, "vary")); !vary.empty()) {
+        text += "; by " + vary + ": " + text_of(member(variant, "selecting"));
+    }
+    if (is_true(member(variant, "purged_softly"))) {
+        text += "; purged softly";
+    }
+    return text;
+}
+
+void append_stored(std::vector<table_row>& rows, const json& told) {
+    const auto& stored = member(told, "stored");
+    if (!stored.is_array()) {
+        return;
+    }
+    if (stored.empty()) {
+        rows.push_back({"stored", "nothing in memory"});
+    }
+    for (const auto& one : stored) {
+        rows.push_back(
+            {is_true(member(one, "selected")) ? "stored, this one" : "stored, another one",
+             described(one)});
+    }
+}
+
+std::string verdict_in_words(const json& verdict) {
+    auto text = text_of(member(verdict, "ruling")) + ", by " + text_of(member(verdict, "rule"));
+    if (const auto section = text_of(member(verdict, "section")); !section.empty()) {
+        text += " (" + section + ")";
+    }
+    if (const auto why = text_of(member(verdict, "why")); !why.empty()) {
+        text += ": " + why;
+    }
+    return text;
+}
+
+}  // namespace
+
+std::string for_terminal(std::string_view text) {
+    std::string out;
+    out.reserve(text.size());
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const auto byte = static_cast<unsigned char>(text[i]);
+        const bool c1 = byte == 0xc2 && i + 1 < text.size() &&
+                        static_cast<unsigned char>(text[i + 1]) < 0xa0;
+        if (byte < 0x20 || byte == 0x7f || c1) {
+            out.push_back('?');
+            i += c1 ? 1 : 0;
+        } else {
+            out.push_back(text[i]);
+        }
+    }
+    return out;
+}
+
+bool says_well(const json& stats) {
+    return is_true(member(stats, {"summary", "well"}));
+}
+
+std::string status_page(const json& stats, std::size_t width) {
+    const auto& in_short = member(stats, "summary");
+    auto out = text_of(member(in_short, "headline")) + "\n";
+    for (const auto& one : member(in_short, "not_well")) {
+        out.append("  ! ");
+        append_wrapped(out, text_of(one), width, "    ");
+    }
+    out.append("\n");
+    append_wrapped(out, text_of(member(in_short, "text")), width, "");
+    out.append("\n");
+    std::vector<table_row> rows;
+    for (const auto& one : member(in_short, "figures")) {
+        rows.push_back({text_of(member(one, "label")),
+                        text_of(member(one, "value")),
+                        text_of(member(one, "more"))});
+    }
+    append_table(out, rows);
+    const auto& siblings = member(in_short, "siblings");
+    if (siblings.is_object() && !siblings.empty()) {
+        rows.assign({{"Sibling", "digest", "asked", "hits", "bytes", "time saved"}});
+        for (const auto& [name, one] : siblings.items()) {
+            rows.push_back({for_terminal(name),
+                            text_of(member(one, "state")),
+                            grouped(count_of(member(one, "asked"))),
+                            grouped(count_of(member(one, "hits"))),
+                            bytes_in_words(count_of(member(one, "bytes"))),
+                            seconds_of(member(one, "seconds_saved"))});
+        }
+        out.append("\n");
+        append_table(out, rows);
+    }
+    out.append("\nSince ").append(text_of(member(in_short, "since")));
+    if (const auto version = text_of(member(stats, "version")); !version.empty()) {
+        out.append("; version ").append(version);
+    }
+    return out.append("\n");
+}
+
+std::string status_line(const json& stats) {
+    const auto& in_short = member(stats, "summary");
+    return std::string{says_well(stats) ? "well" : "not well"} + "  requests " +
+           grouped(count_of(member(in_short, "requests"))) + "  hit ratio " +
+           percent(number_of(member(in_short, "hit_ratio"))) + "  spared " +
+           bytes_in_words(count_of(member(in_short, {"spared", "bytes"}))) + "  writes spared " +
+           grouped(count_of(member(in_short, {"writes_spared", "objects"}))) + "  memory " +
+           bytes_in_words(count_of(member(in_short, {"costs", "resident_bytes"}))) + "\n";
+}
+
+std::string explanation_page(const json& told) {
+    auto out = text_of(member(told, "method")) + " " + text_of(member(told, "url")) + "\n";
+    const auto& verdict = member(told, "verdict");
+    std::vector<table_row> rows{{"ruling", verdict_in_words(verdict)}};
+    if (const auto status = text_of(member(verdict, "cache_status")); !status.empty()) {
+        rows.push_back({"cache-status", status});
+    } else if (const auto forward = text_of(member(verdict, "fwd")); !forward.empty()) {
+        rows.push_back({"forwarded for", forward});
+    }
+    append_stored(rows, told);
+    if (is_true(member(told, "on_disk"))) {
+        rows.push_back({"on disk", "something of this URL"});
+    }
+    if (is_true(member(told, "fetch_under_way"))) {
+        rows.push_back({"fetched", "just now, for somebody else"});
+    }
+    if (is_true(member(told, "known_uncacheable"))) {
+        rows.push_back({"known", "as not to be stored"});
+    }
+    if (const auto& admission = member(told, "admission"); admission.is_object()) {
+        const auto seen = count_of(member(admission, "seen_before"));
+        auto text = text_of(member(admission, "policy")) + ": " +
+                    (seen == 0   ? "not asked for before"
+                     : seen == 1 ? "asked for once before"
+                                 : "asked for " + grouped(seen) + " times before") +
+                    (is_true(member(admission, "admits")) ? ", would be stored now"
+                                                          : ", would not be stored yet");
+        if (const auto rule = text_of(member(admission, {"rule", "url"})); !rule.empty()) {
+            text += ", by the rule " + rule;
+        }
+        rows.push_back({"admission", text});
+    }
+    if (const auto& siblings = member(told, "siblings"); siblings.is_object()) {
+        std::string names;
+        for (const auto& one : member(siblings, "claims")) {
+            names.append(names.empty() ? "" : ", ").append(text_of(one));
+        }
+        rows.push_back({"siblings",
+                        (names.empty() ? "none claims it: " : names + ": ") +
+                            text_of(member(siblings, "note"))});
+    }
+    if (const auto& opened = member(told, "opened"); opened.is_object()) {
+        rows.push_back({"intercepted",
+                        is_true(member(opened, "would"))
+                            ? "yes, by " + text_of(member(opened, "by"))
+                            : "no: " + text_of(member(opened, "why"))});
+    }
+    append_table(out, rows);
+    return out;
+}
+
+std::string purge_page(const json& told) {
+    const auto soft = text_of(member(told, "mode")) == "soft";
+    const std::string what = soft ? "made stale: " : "dropped: ";
+    if (const auto url = text_of(member(told, "url")); !url.empty()) {
+        const auto variants = count_of(member(told, "variants"));
+        return variants == 0 ? "nothing was stored of " + url + "\n"
+                             : what + url + " (" + grouped(variants) +
+                                   (variants == 1 ? " response)\n" : " responses)\n");
+    }
+    if (const auto prefix = text_of(member(told, "prefix")); !prefix.empty()) {
+        return what + "all that begins with " + prefix + "\n";
+    }
+    std::string tags;
+    for (const auto& one : member(told, "tags")) {
+        tags.append(tags.empty() ? "" : ", ").append(text_of(one));
+    }
+    return what + "what " + text_of(member(told, "origin")) + " tagged " + tags + "\n";
+}
+
+}  // namespace reprise::proxy::admin

@@ -1,0 +1,144 @@
+// What the program does for whoever asks about one that runs: by its Unix socket, without the token.
+
+#include "tests/scenario/world.hpp"
+
+#include <filesystem>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+TEST_SUITE("scenario/commands") {
+
+    using namespace reprise::tests;
+
+    namespace {
+
+    /// A proxy with a socket in a directory of its own, which outlives it.
+    struct with_socket {
+        temp_dir place;
+        std::string socket = place.file("admin.sock");
+        world w;
+
+        explicit with_socket(json settings = storing_settings())
+            : w{[&] {
+                  settings["admin"]["socket"] = socket;
+                  return settings;
+              }()} {}
+
+        [[nodiscard]] finished_program run(std::vector<std::string> words) const {
+            words.insert(words.end(), {"--socket", socket});
+            return run_reprise(std::move(words));
+        }
+    };
+
+    bool has(const std::string& page, std::string_view text) {
+        return page.find(text) != std::string::npos;
+    }
+
+    }  // namespace
+
+    TEST_CASE("status says in a terminal what /stats says, over a socket that is its owner's") {
+        with_socket s;
+        s.w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
+        CHECK(s.w.get("/a").status == 200);
+        CHECK(s.w.get("/a").status == 200);
+        struct stat facts {};
+        REQUIRE(::lstat(s.socket.c_str(), &facts) == 0);
+        CHECK((facts.st_mode & 0777) == 0600);
+        const auto page = s.run({"status"});
+        CAPTURE(page.output);
+        CHECK(page.exit_status == 0);
+        CHECK(has(page.output, "All is well."));
+        CHECK(has(page.output, "it answered 2 requests, 50 % of them from what is stored here"));
+        CHECK(has(page.output, "Answered from the store  50 %"));
+        const auto raw = s.run({"status", "--json"});
+        CHECK(json::parse(raw.output).at("summary").at("requests") == 2);
+        const auto lines = s.run({"status", "--watch", "--times", "2"});
+        CHECK(lines.exit_status == 0);
+        CHECK(std::count(lines.output.begin(), lines.output.end(), '\n') == 2);
+        CHECK(has(lines.output, "well  requests 2  hit ratio 50 %"));
+    }
+
+    TEST_CASE("explain and purge need no token by the socket, and say what came of it") {
+        with_socket s;
+        s.w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
+        CHECK(s.w.get("/a").status == 200);
+        const auto url = s.w.origin.url("/a");
+        const auto told = s.run({"explain", url});
+        CAPTURE(told.output);
+        CHECK(told.exit_status == 0);
+        CHECK(has(told.output, "ruling            hit, by fresh (RFC 9111 4.2)"));
+        CHECK(has(told.output, "fresh for 60 s in all (max-age)"));
+        const auto gone = s.run({"purge", url});
+        CHECK(gone.exit_status == 0);
+        CHECK(gone.output == "dropped: " + url + " (1 response)\n");
+        const auto again = s.run({"purge", url});
+        CHECK(again.exit_status == 1);
+        CHECK(again.output == "nothing was stored of " + url + "\n");
+        CHECK(s.run({"purge", "--prefix", s.w.origin.url("/")}).exit_status == 0);
+        CHECK(s.run({"purge", "--tag", "t", "--origin", s.w.origin.url("")}).exit_status == 0);
+        const auto refused = s.run({"purge", "nonsense"});
+        CHECK(refused.exit_status == 1);
+        CHECK_FALSE(refused.errors.empty());
+        CHECK(s.run({"purge"}).exit_status == 2);
+        CHECK(s.run({"explain"}).exit_status == 2);
+    }
+
+    TEST_CASE(
+        "without a socket the address of the settings is asked, and the token is read there") {
+        const temp_dir place;
+        auto settings = storing_settings();
+        settings["admin"]["token_file"] = place.write("token", "a-token\n");
+        world w{settings};
+        w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
+        CHECK(w.get("/a").status == 200);
+        settings["admin"]["address"] = "127.0.0.1:" + std::to_string(w.proxy.admin_port());
+        const auto file = place.write("settings", settings.dump());
+        CHECK(run_reprise({"status", "--config", file}).exit_status == 0);
+        CHECK(run_reprise({"--config", file, "purge", w.origin.url("/a")}).exit_status == 0);
+        settings["admin"].erase("token_file");
+        place.write("settings", settings.dump());
+        const auto refused = run_reprise({"purge", w.origin.url("/a"), "--config", file});
+        CHECK(refused.exit_status == 1);
+        CHECK(has(refused.errors, "401: this wants"));
+    }
+
+    TEST_CASE("where nobody listens, or one may not ask, it is said so, with a status of its own") {
+        const temp_dir place;
+        const auto absent = run_reprise({"status", "--socket", place.file("absent")});
+        CHECK(absent.exit_status == 3);
+        CHECK(has(absent.errors, "absent: nobody listens there"));
+        const auto off = place.write("off", R"({"admin": {"address": "off", "socket": "off"}})");
+        CHECK(run_reprise({"status", "--config", off}).exit_status == 3);
+    }
+
+    TEST_CASE(
+        "a proxy that was killed leaves a socket that the next one replaces; a live one is left") {
+        const temp_dir place;
+        auto settings = basic_settings();
+        settings["admin"]["socket"] = place.file("sock");
+        proxy_process first{settings};
+        const auto file = place.write("settings", settings.dump());
+        const auto second = run_reprise({"--config", file});
+        CHECK(second.exit_status == 1);
+        CHECK(has(second.errors, "admin.socket"));
+        CHECK(has(second.errors, "somebody listens there already"));
+        first.kill();
+        CHECK(run_reprise({"check", file}).exit_status == 0);
+        {
+            const proxy_process next{settings};
+            CHECK(run_reprise({"status", "--socket", place.file("sock")}).exit_status == 0);
+        }
+        CHECK_FALSE(std::filesystem::exists(place.file("sock")));
+    }
+
+    TEST_CASE("check is --check-config by another name") {
+        const temp_dir place;
+        const auto wrong = place.write("wrong", R"({"threads": "many"})");
+        const auto checked = run_reprise({"check", wrong});
+        CHECK(checked.exit_status == 1);
+        CHECK(checked.errors == run_reprise({"--check-config", "--config", wrong}).errors);
+        CHECK(run_reprise({"check", "--config", REPRISE_SOURCE_DIR "/config/example.json"})
+                  .exit_status == 0);
+    }
+}

@@ -1,0 +1,121 @@
+#include "proxy/admin/terminal_pages.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <string>
+
+using namespace reprise::proxy::admin;
+using nlohmann::json;
+
+namespace {
+
+const char* const unwell = R"({
+    "summary": {
+        "well": false, "headline": "One thing is not well.",
+        "not_well": ["3 requests in the last minute failed at their origin."],
+        "text": "In 2 hours it answered 1,000 requests, 50 % of them from what is stored here.",
+        "figures": [
+            {"label": "Answered from the store", "value": "50 %", "more": "of 1,000 requests"},
+            {"label": "What it costs", "value": "–", "more": "22 MiB of memory"}],
+        "since": "2026-01-01T00:00:00Z", "requests": 1000, "hit_ratio": 0.5,
+        "spared": {"bytes": 1048576}, "writes_spared": {"objects": 7},
+        "costs": {"resident_bytes": 23068672},
+        "siblings": {"b": {"state": "used", "asked": 12, "hits": 9, "bytes": 2048, "seconds_saved": 1.6}}},
+    "version": "9.9"})";
+
+bool has(const std::string& page, std::string_view text) {
+    return page.find(text) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_SUITE("admin/terminal_pages") {
+    TEST_CASE("the status says first whether it is well, then what it saves") {
+        CHECK(status_page(json::parse(unwell)) ==
+              "One thing is not well.\n"
+              "  ! 3 requests in the last minute failed at their origin.\n"
+              "\n"
+              "In 2 hours it answered 1,000 requests, 50 % of them from what is stored here.\n"
+              "\n"
+              "Answered from the store  50 %  of 1,000 requests\n"
+              "What it costs            –     22 MiB of memory\n"
+              "\n"
+              "Sibling  digest  asked  hits  bytes    time saved\n"
+              "b        used    12     9     2.0 KiB  2 s\n"
+              "\n"
+              "Since 2026-01-01T00:00:00Z; version 9.9\n");
+        CHECK(status_line(json::parse(unwell)) ==
+              "not well  requests 1,000  hit ratio 50 %  spared 1.0 MiB  writes spared 7  "
+              "memory 22 MiB\n");
+        CHECK_FALSE(says_well(json::parse(unwell)));
+    }
+
+    TEST_CASE("sentences are broken between words at the terminal's width") {
+        const auto page = status_page(json::parse(unwell), 39);
+        CHECK(has(page, "In 2 hours it answered 1,000 requests,\n50 % of them"));
+        CHECK(has(page, "  ! 3 requests in the last minute\n    failed"));
+    }
+
+    TEST_CASE("an explanation says the verdict, what is stored, and why it is or is not") {
+        const auto told = json::parse(R"({
+            "method": "GET", "url": "http://a/b", "on_disk": true,
+            "stored": [{"status": 200, "selected": true, "body_bytes": 5, "vary": "accept-language",
+                        "selecting": "accept-language: da",
+                        "freshness": {"age": 7, "lifetime": 60, "lifetime_from": "max-age", "ttl": 53}}],
+            "admission": {"policy": "second-hit", "seen_before": 1, "admits": true, "rule": null},
+            "siblings": {"claims": ["b"], "note": "of their digests"},
+            "verdict": {"ruling": "hit", "rule": "fresh", "section": "RFC 9111 4.2", "fwd": null,
+                        "cache_status": "reprise; hit; ttl=53"}})");
+        CHECK(
+            explanation_page(told) ==
+            "GET http://a/b\n"
+            "ruling            hit, by fresh (RFC 9111 4.2)\n"
+            "cache-status      reprise; hit; ttl=53\n"
+            "stored, this one  200, 5 bytes, age 7 s, fresh for 60 s in all (max-age), 53 s of it "
+            "left; by accept-language: accept-language: da\n"
+            "on disk           something of this URL\n"
+            "admission         second-hit: asked for once before, would be stored now\n"
+            "siblings          b: of their digests\n");
+    }
+
+    TEST_CASE("a purge says what went") {
+        CHECK(purge_page(json::parse(
+                  R"({"purged": "url", "mode": "hard", "url": "http://a/", "variants": 2})")) ==
+              "dropped: http://a/ (2 responses)\n");
+        CHECK(purge_page(json::parse(
+                  R"({"purged": "url", "mode": "hard", "url": "http://a/", "variants": 0})")) ==
+              "nothing was stored of http://a/\n");
+        CHECK(purge_page(json::parse(R"({"mode": "soft", "prefix": "http://a/"})")) ==
+              "made stale: all that begins with http://a/\n");
+        CHECK(purge_page(
+                  json::parse(R"({"mode": "hard", "origin": "http://a", "tags": ["x", "y"]})")) ==
+              "dropped: what http://a tagged x, y\n");
+    }
+
+    TEST_CASE("whatever is said, no control character reaches the terminal") {
+        CHECK(for_terminal("a\x1b[2Jb\r\n\x7f\xc2\x9b"
+                           "c\xc3\xa9") == "a?[2Jb????c\xc3\xa9");
+        auto evil = json::parse(unwell);
+        evil["summary"]["headline"] = "\x1b]0;x\x07";
+        evil["summary"]["siblings"]["\x1b[31m"] = json::object();
+        CHECK_FALSE(has(status_page(evil), "\x1b"));
+    }
+
+    TEST_CASE("what is missing, or of another kind, is left out") {
+        for (const auto* const text : {"{}",
+                                       "[]",
+                                       "1",
+                                       R"({"summary": 3})",
+                                       R"({"summary": {"figures": {"a": 1}, "hit_ratio": "x",
+               "not_well": 7, "siblings": [1]}, "stored": [1], "verdict": [], "admission": {},
+               "siblings": {"claims": 3}, "tags": {"a": 1}})"}) {
+            CAPTURE(text);
+            const auto said = json::parse(text);
+            CHECK(status_page(said).ends_with("\n"));
+            CHECK(status_line(said).ends_with("\n"));
+            CHECK(explanation_page(said).ends_with("\n"));
+            CHECK(purge_page(said).ends_with("\n"));
+        }
+    }
+}
