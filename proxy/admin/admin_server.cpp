@@ -19,6 +19,7 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
 #include <boost/beast/core/basic_stream.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
@@ -54,6 +55,7 @@ using boost::system::error_code;
 constexpr std::size_t drained_most = 256 << 10;
 constexpr std::chrono::seconds drained_for{1};
 constexpr std::chrono::milliseconds meanwhile_after{1000};
+constexpr std::chrono::milliseconds between_looks{250};  // at an admin_stream
 
 asio::redirect_error_t<asio::use_awaitable_t<>> into(error_code& error) {
     return asio::redirect_error(asio::use_awaitable, error);
@@ -472,7 +474,7 @@ private:
         auto request = parser.release();
         own.begin(stage::answering);
         stream.expires_never();
-        auto response = co_await answer(request, own.how);
+        auto [response, body] = co_await answer(request, own.how);
         response.version(request.version());
         // Behind what asks for a tunnel or another protocol there may be anything but a request.
         const bool last = request.method() == beast_http::verb::connect ||
@@ -481,15 +483,24 @@ private:
         const bool head = request.method() == beast_http::verb::head;
         own.begin(stage::sending);
         stream.expires_after(limits_.request);
+        if (body && !head) {
+            co_await send_as_it_comes(stream, response, *body);
+            co_return false;
+        }
         const bool sent = co_await send(stream, response, keep, head);
         const bool goes_on = sent && keep;
         co_return goes_on;
     }
 
-    asio::awaitable<admin_http_response> answer(admin_http_request& request, const arrival& how) {
+    struct answered {
+        admin_http_response response;
+        std::shared_ptr<admin_stream> stream{};
+    };
+    asio::awaitable<answered> answer(admin_http_request& request, const arrival& how) {
         auto judged = answers_.judge(request, how);
         if (judged.route == nullptr) {
-            co_return std::move(judged.refusal);
+            answered refused{std::move(judged.refusal)};
+            co_return refused;
         }
         auto asked = std::make_shared<owned_request>();
         asked->method = request.method();
@@ -502,7 +513,9 @@ private:
         } else {
             told = co_await call_aside(*judged.route, std::move(asked));
         }
-        co_return admin_answers::dressed(std::move(told));
+        auto stream = std::move(told.stream);
+        answered out{admin_answers::dressed(std::move(told)), std::move(stream)};
+        co_return out;
     }
 
     // True: what was waited for is there; false: it took too long.
@@ -618,6 +631,28 @@ private:
             co_await beast_http::async_write(stream, serializer, into(error));
         }
         co_return !error;
+    }
+
+    // Ends when the client has left, or takes nothing for as long as a request may take.
+    asio::awaitable<void> send_as_it_comes(client_stream& to,
+                                           admin_http_response& response,
+                                           admin_stream& body) {
+        response.keep_alive(false);  // its end is the connection's
+        error_code error;
+        beast_http::response_serializer<beast_http::string_body> head{response};
+        co_await beast_http::async_write_header(to, head, into(error));
+        asio::steady_timer pause{*io_};
+        while (!error) {
+            const auto text = body.next();
+            if (!text.empty()) {
+                to.expires_after(limits_.request);
+                co_await asio::async_write(to, asio::buffer(text), into(error));
+            }
+            to.expires_never();
+            pause.expires_after(between_looks);
+            error_code ignored;
+            co_await pause.async_wait(into(ignored));
+        }
     }
 
     admin_hooks hooks_;

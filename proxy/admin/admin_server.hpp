@@ -42,11 +42,25 @@ struct admin_request {
 
 struct admin_wait;
 
+/// A body without an end: text that is sent as it comes, until the client leaves.
+class admin_stream {
+public:
+    admin_stream() = default;
+    virtual ~admin_stream() = default;
+    admin_stream(const admin_stream&) = delete;
+    admin_stream& operator=(const admin_stream&) = delete;
+    /// What has come since the last call; empty: nothing. Called four times a second on the sockets'
+    /// thread, though never before the client has taken what came before: it waits for nothing but a
+    /// short lock, and what it does not get to give must not pile up.
+    [[nodiscard]] virtual std::string next() = 0;
+};
+
 struct admin_response {
     unsigned status = 200;
     std::string content_type = "text/plain; charset=utf-8";
     std::string body;
     std::shared_ptr<const admin_wait> wait = {};  ///< before it may be sent; null: at once
+    std::shared_ptr<admin_stream> stream = {};    ///< in the place of `body`; null: that is all
 };
 
 /// What has to happen before a response may be sent.

@@ -479,6 +479,10 @@ constexpr metric own_rows[] = {
           "log.dropped",
           "Diagnostic lines overrun because standard error did not keep up.",
           [](in from) { return from.log_dropped; }),
+    plain("reprise_live_viewers",
+          "log.live_viewers",
+          "Who watches requests as they end (/live) just now.",
+          [](in from) { return from.live_viewers; }),
 };
 
 }  // namespace

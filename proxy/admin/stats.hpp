@@ -76,6 +76,7 @@ struct stats_inputs {
     access_log_figures access_log;
     std::uint64_t log_dropped = 0;  ///< diagnostic lines overrun since start
     recent_lines::counts log_lines;
+    std::uint64_t live_viewers = 0;
     process_figures process;
 };
 

@@ -130,7 +130,8 @@ void ledger::close(const request& asked) noexcept {
     try {
         tell_advisor(asked, out, started_ + *took_);
         const auto& access = w_.common.access;
-        if (const auto weight = access.enabled() ? access.weight_of(how, status) : 0) {
+        const auto weight = access.enabled() ? access.weight_of(how, status) : 0;
+        if (weight != 0 || w_.common.live.watched()) {
             log(asked, in, out, weight);
         }
     } catch (const std::bad_alloc&) {
@@ -170,17 +171,28 @@ void ledger::log(const request& asked, std::uint64_t in, std::uint64_t out, unsi
     record.origin_time = origin_time;
     record.origin = origin;
     record.peer = peer;
-    record.sample = weight;
     record.over = asked.over;
     if (asked.sent != nullptr) {
         record.from_disk = asked.sent->on_disk() != nullptr;
     }
-    std::string_view stored_type;
-    if (asked.sent != nullptr && w_.common.access.wants_content_type()) {
-        stored_type = content_type_of(asked.sent->head());
+    if (weight != 0) {
+        record.sample = weight;
+        std::string_view stored_type;
+        if (asked.sent != nullptr && w_.common.access.wants_content_type()) {
+            stored_type = content_type_of(asked.sent->head());
+        }
+        record.content_type = asked.sent != nullptr ? stored_type : std::string_view{content_type};
+        w_.common.access.write(record);
     }
-    record.content_type = asked.sent != nullptr ? stored_type : std::string_view{content_type};
-    w_.common.access.write(record);
+    if (w_.common.live.watched()) {
+        auto host = host_in(record.url);
+        if (host.empty() && asked.head != nullptr) {
+            if (const auto* named = http::find(asked.head->fields, http::field_id::host)) {
+                host = host_in(named->value);
+            }
+        }
+        w_.common.live.note(record, host, started_ + *took_);
+    }
 }
 
 }  // namespace reprise::proxy::serve

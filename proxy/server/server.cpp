@@ -1,6 +1,7 @@
 #include "proxy/server/server.hpp"
 
 #include "config/changes.hpp"
+#include "proxy/admin/live_view.hpp"
 #include "proxy/base/heap_use.hpp"
 #include "proxy/base/log.hpp"
 #include "proxy/base/seldom.hpp"
@@ -154,6 +155,15 @@ void server::start() {
                                auto page = serve::show_digest(common_.peers.get(), asked.query);
                                return admin::admin_response{.status = page.status,
                                                             .body = std::move(page.text)};
+                           },
+                       .token_from_afar = true});
+    admin_->add_route({.method = boost::beast::http::verb::get,
+                       .path = "/live",
+                       .needs_token = false,
+                       .about = "requests as they end, as server-sent events: ?host=, outcome=",
+                       .handler =
+                           [this](const admin::admin_request& asked) {
+                               return admin::live_view(common_.live, asked.query);
                            },
                        .token_from_afar = true});
     // Before anybody reads of peers.
@@ -478,6 +488,7 @@ admin::stats_inputs server::stats() {
     in.access_log = common_.access.figures();
     in.log_dropped = log_lines_dropped();
     in.log_lines = log::recent().counted();
+    in.live_viewers = common_.live.viewers();
     in.process = admin::read_process_figures();
     return in;
 }

@@ -6,6 +6,7 @@
 
 #include "proxy/base/access_log.hpp"
 #include "proxy/base/counters.hpp"
+#include "proxy/base/live_feed.hpp"
 #include "proxy/base/tunnel_hosts.hpp"
 #include "proxy/cache/admission/admission_gate.hpp"
 #include "proxy/cache/advisor.hpp"
@@ -66,11 +67,12 @@ struct common_state {
     cache::uncacheable_keys uncacheable;
     std::shared_ptr<net::distrusted_origins> distrusted =
         std::make_shared<net::distrusted_origins>();
-    net::refusals refusals;  ///< of tunnels that would be opened
+    net::refusals refusals;                       ///< of tunnels that would be opened
     std::atomic<std::uint32_t> shaking_hands{0};  ///< with clients, in tunnels that are opened
     tunnel_hosts tunnels;
     counters_registry counters;
     access_log access;
+    live_feed live;
     client_census clients;
     /// URL purges; the store's list counts the others. Purges are rare and come on any
     /// thread.

@@ -85,4 +85,26 @@ check_matches "origin down: it says why" '3 requests failed at the origin' "$(sh
 curl -sS --max-time 30 "http://$admin/" >"$work/page"
 check_matches "without JavaScript: the figures are in the page" 'Hit ratio 8\.3 %' "$(shown plain-title)"
 check "without JavaScript: it says that it is not well" unwell "$(state)"
+
+# By its own address it begins to watch at once. The browser's own time stands still for an answer that does not end:
+# the proxy ends it, and then the page has 5 seconds for what came.
+start_origin pages_again
+pages=127.0.0.1:$port
+look "http://$admin/#live" &
+looking=$!
+for _ in {1..600}; do
+    [[ $(figure reprise_live_viewers) != 1 ]] || break
+    kill -0 "$looking" 2>/dev/null || break
+    sleep 0.1
+done
+check "watched: the page watches" 1 "$(figure reprise_live_viewers)"
+for _ in 1 2 3; do
+    ask "http://$pages/bytes/50000?secret=value"
+done
+sleep 1 # for what is on its way to whoever watches
 stop_proxy
+wait "$looking"
+check_matches "watched: requests are shown as they end" '/bytes/50000\?secret=\* hit 200 49 KiB' "$(shown live-table)"
+check_matches "watched: it says how many" '3 shown since you watch' "$(shown live-note)"
+check "watched: no value of a query is shown" '' "$(grep -o 'secret=value' "$work/page" || true)"
+check "watched: outcomes may be chosen among" 16 "$(grep -oE '<option' "$work/page" | wc -l)"

@@ -477,6 +477,69 @@
       : lines > told.lines.length ? `The last ${told.lines.length} of ${number(lines)}.` : '');
   }
 
+  // ---- Requests as they end: only while somebody wants to see them, and at most so many rows.
+
+  const mostRows = 50, shownEvery = 500;
+  let feed = null, rows = [], leftOut = 0, seen = 0, liveTimer = 0, liveDirty = false;
+
+  function showLive() {
+    if (!liveDirty) return;
+    liveDirty = false;
+    table('live-table', 'Requests as they end', ['URL', { text: 'Outcome', kind: 'left' }, 'Status', 'Bytes', 'Time', 'At'],
+      rows.map((one) => [`${one.method && one.method !== 'GET' ? `${one.method} ` : ''}${one.url || ''}`,
+        { text: one.outcome.replaceAll('_', ' '), kind: `left ${['hit', 'revalidated', 'sibling', 'collapsed'].includes(one.outcome) ? 'spared' : ['error', 'cut_short'].includes(one.outcome) ? 'wrong' : ''}` },
+        one.status ? String(one.status) : '–', bytes(one.bytes_out), latency(one.ms / 1000), clock(new Date(one.time), true)]));
+    text('live-note', `${number(seen)} shown${leftOut ? `, ${number(leftOut)} more left out` : ''} since you watch. Values of queries are hidden.`);
+  }
+
+  function unwatch(why) {
+    if (feed) feed.close();
+    feed = null;
+    clearInterval(liveTimer);
+    const button = byId('live-switch');
+    button.textContent = 'Watch';
+    button.setAttribute('aria-pressed', 'false');
+    if (why) text('live-note', why);
+  }
+
+  function watch() {
+    unwatch();
+    rows = [];
+    leftOut = seen = 0;
+    liveDirty = true;
+    const wish = new URLSearchParams();
+    const host = byId('live-host').value.trim();
+    if (host) wish.set('host', host);
+    if (byId('live-outcome').value) wish.set('outcome', byId('live-outcome').value);
+    feed = new EventSource(`/live?${wish}`);
+    feed.addEventListener('message', (event) => {
+      rows.unshift(JSON.parse(event.data));
+      rows.length = Math.min(rows.length, mostRows);
+      ++seen;
+      liveDirty = true;
+    });
+    feed.addEventListener('left_out', (event) => {
+      leftOut += Number(event.data);
+      liveDirty = true;
+    });
+    feed.addEventListener('error', () => {
+      if (feed && feed.readyState === EventSource.CLOSED) {
+        unwatch('It may not be watched from here: on the machine itself, by few at a time; from elsewhere GET /live wants the token.');
+      }
+    });
+    const button = byId('live-switch');
+    button.textContent = 'Stop';
+    button.setAttribute('aria-pressed', 'true');
+    liveTimer = setInterval(showLive, shownEvery);
+    showLive();
+  }
+
+  function makeLive(outcomes) {
+    const choice = byId('live-outcome');
+    if (choice.options.length > 1) return;
+    choice.append(...outcomes.map((one) => make('option', { text: one.replaceAll('_', ' '), value: one })));
+  }
+
   // ---- Asking.
 
   async function ask(page) {
@@ -499,6 +562,7 @@
     showWhatIf(stats);
     showTunnels(stats);
     showHistory();
+    makeLive(Object.keys(stats.requests));
     text('version', stats.version);
     byId('since').dateTime = stats.summary.since;
     text('since', dated(new Date(stats.summary.since)));
@@ -537,5 +601,9 @@
   for (const input of document.querySelectorAll('input[name=span]')) {
     input.addEventListener('change', () => { span = input.value; showHistory(); });
   }
+  byId('live-switch').addEventListener('click', () => { if (feed) unwatch(); else watch(); });
+  for (const id of ['live-host', 'live-outcome']) byId(id).addEventListener('change', () => { if (feed) watch(); });
+  document.addEventListener('visibilitychange', () => { if (document.hidden && feed) unwatch('It is watched no more, since nobody saw it.'); });
+  if (location.hash === '#live') watch();
   poll();
 })();

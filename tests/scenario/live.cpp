@@ -1,0 +1,138 @@
+// /live: requests as they end, to whoever watches; by choice, sampled, and to nobody's cost.
+
+#include "tests/scenario/world.hpp"
+
+#include <memory>
+#include <vector>
+
+TEST_SUITE("scenario/live") {
+
+    using namespace reprise::tests;
+
+    namespace {
+
+    /// One who watches.
+    struct viewer {
+        client connection;
+        response got;
+
+        viewer(const proxy_process& proxy, const std::string& query = "")
+            : connection{proxy.admin_port()} {
+            connection.send("GET /live" + query + " HTTP/1.1\r\nHost: 127.0.0.1:" +
+                            std::to_string(proxy.admin_port()) + "\r\n\r\n");
+            got = connection.read_head();
+            if (got.status == 200) {
+                (void)saw(":\n\n");  // it is watched from here on
+            }
+        }
+        /// Whether this text comes, in time.
+        [[nodiscard]] bool saw(std::string_view text) {
+            const auto until = std::chrono::steady_clock::now() + patience;
+            while (got.body.find(text) == std::string::npos &&
+                   std::chrono::steady_clock::now() < until) {
+                const auto before = got.body.size();
+                connection.read_body(got, before + 1);
+                if (got.body.size() == before) {
+                    return false;
+                }
+            }
+            return got.body.find(text) != std::string::npos;
+        }
+        [[nodiscard]] std::vector<json> events() const {
+            std::vector<json> all;
+            constexpr std::string_view mark = "data: {";
+            for (auto at = got.body.find(mark); at != std::string::npos;
+                 at = got.body.find(mark, at + 1)) {
+                const auto begin = at + mark.size() - 1;
+                all.push_back(json::parse(got.body.substr(begin, got.body.find('\n', at) - begin)));
+            }
+            return all;
+        }
+    };
+
+    }  // namespace
+
+    TEST_CASE("who watches sees requests as they end, the values of their queries hidden") {
+        world w;
+        w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
+        viewer one{w.proxy};
+        CHECK(one.got.status == 200);
+        CHECK(one.got.get("Content-Type") == "text/event-stream");
+        CHECK(one.got.get("Cache-Control") == "no-store");
+        CHECK(w.get("/a?token=secret").status == 200);
+        CHECK(w.get("/a?token=secret").status == 200);
+        REQUIRE(one.saw("\"outcome\":\"hit\""));
+        const auto seen = one.events();
+        REQUIRE(seen.size() == 2);
+        CHECK(seen[0].at("outcome") == "miss");
+        CHECK(seen[1].at("outcome") == "hit");
+        CHECK(seen[1].at("url") == w.origin.url("/a?token=*"));
+        CHECK(seen[1].at("status") == 200);
+        CHECK(one.got.body.find("secret") == std::string::npos);
+    }
+
+    TEST_CASE("it may be chosen by outcome and by host") {
+        world w;
+        w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
+        viewer hits{w.proxy, "?outcome=hit"};
+        viewer others{w.proxy, "?host=elsewhere.example"};
+        CHECK(w.get("/a").status == 200);
+        CHECK(w.get("/a").status == 200);
+        (void)w.proxy.get("http://www.Elsewhere.example:22/");
+        REQUIRE(hits.saw("data: {"));
+        CHECK(hits.events().size() == 1);
+        REQUIRE(others.saw("data: {"));
+        CHECK(others.events().size() == 1);
+        CHECK(others.events()[0].at("outcome") == "refused");
+    }
+
+    TEST_CASE("what comes faster than it is shown is left out, and counted") {
+        world w;
+        w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
+        CHECK(w.get("/a").status == 200);
+        viewer one{w.proxy};
+        constexpr std::size_t requests = 500;
+        auto to = w.proxy.connect();
+        for (std::size_t i = 0; i < requests; ++i) {
+            CHECK(to.ask(w.request("/a")).status == 200);
+        }
+        (void)w.get("/last");
+        REQUIRE(one.saw("event: left_out"));
+        (void)one.saw(":\n\n:");  // until nothing comes any more
+        std::uint64_t left_out = 0;
+        constexpr std::string_view mark = "event: left_out\ndata: ";
+        for (auto at = one.got.body.find(mark); at != std::string::npos;
+             at = one.got.body.find(mark, at + 1)) {
+            left_out += std::stoull(one.got.body.substr(at + mark.size()));
+        }
+        CHECK(left_out > 0);
+        CHECK(left_out + one.events().size() == requests + 1);
+    }
+
+    TEST_CASE("few may watch at once, and none who may not see single URLs") {
+        world w;
+        std::vector<std::unique_ptr<viewer>> all;
+        for (int i = 0; i < 4; ++i) {
+            all.push_back(std::make_unique<viewer>(w.proxy));
+            CHECK(all.back()->got.status == 200);
+        }
+        CHECK(w.proxy.admin("/live").status == 503);
+        CHECK(w.proxy.admin("/live?outcome=nonsense").status == 400);
+        CHECK(w.proxy.admin("/live?what=x").status == 400);
+        all.pop_back();
+        // Who has left is known by the next thing that is sent.
+        const auto until = std::chrono::steady_clock::now() + patience;
+        unsigned status = 503;
+        while (status == 503 && std::chrono::steady_clock::now() < until) {
+            (void)w.get("/a");
+            status = viewer{w.proxy}.got.status;
+        }
+        CHECK(status == 200);
+    }
+
+    TEST_CASE("a proxy that stops does not wait for who watches") {
+        world w;
+        viewer one{w.proxy};
+        CHECK(w.proxy.stop() == 0);
+    }
+}
