@@ -169,6 +169,11 @@ struct core {
     tier::outdated_call on_outdated;  ///< set before anything is offered
 
     std::atomic<bool> loading{true};
+    /// Another process may write to the store, or is about to: this one does not (tier::lend).
+    std::atomic<bool> lent{false};
+    /// `readers`, which a process that lent us the store has locked: while it has, no segment is used
+    /// again. Null: there is none. The writer's alone once that runs.
+    std::shared_ptr<file> lender;
     std::atomic<bool> closed{false};
     std::atomic<std::int64_t> loaded_in_ms{0};
 
@@ -238,7 +243,8 @@ struct core {
     /// Says so in the log when it is news.
     void set_health(tier_state state, std::string reason);
     [[nodiscard]] bool takes_puts() const noexcept {
-        return takes_puts_.load(std::memory_order_relaxed);
+        return takes_puts_.load(std::memory_order_relaxed) &&
+               !lent.load(std::memory_order_relaxed);
     }
 
 private:

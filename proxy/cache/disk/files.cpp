@@ -124,6 +124,8 @@ public:
 
     error_code try_lock() override { return of(::flock(fd_.get(), LOCK_EX | LOCK_NB)); }
 
+    error_code try_lock_shared() override { return of(::flock(fd_.get(), LOCK_SH | LOCK_NB)); }
+
 private:
     descriptor fd_;
     std::shared_ptr<filesystem> owner_;

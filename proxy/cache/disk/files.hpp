@@ -53,6 +53,8 @@ public:
     /// A lock that lasts until this file is closed; errc::operation_would_block when another open
     /// file has it.
     [[nodiscard]] virtual error_code try_lock() = 0;
+    /// The same, but any number of open files may have it: not beside one that has the other kind.
+    [[nodiscard]] virtual error_code try_lock_shared() = 0;
 };
 
 /// Fills `into`. errc::no_message_available when the file ends before.

@@ -59,6 +59,13 @@ std::shared_ptr<file> take_lock(filesystem& files, const std::string& directory)
     return *opened;
 }
 
+/// What a process that lent the store, and still reads it, has locked; null: there is none.
+std::shared_ptr<file> find_lender(filesystem& files, const std::string& directory) {
+    const auto opened = files.open(directory + "/readers", open_mode::read);
+    return opened && (*opened)->try_lock() == boost::system::errc::operation_would_block ? *opened
+                                                                                         : nullptr;
+}
+
 void fill_with_random(std::span<std::byte> bytes) {
     if (RAND_bytes(reinterpret_cast<unsigned char*>(bytes.data()),
                    static_cast<int>(bytes.size())) != 1) {
@@ -189,6 +196,7 @@ tier::tier(const tier_settings& settings,
             dropped = std::max(dropped, mark.before);
         }
     }
+    core_->lender = find_lender(*core_->files, chosen.path);
     if (trouble) {
         core_->set_health(tier_state::reading, "keeping purges: " + trouble.message());
     }
@@ -224,6 +232,45 @@ void tier::turn_off(const tier_settings& chosen,
 
 tier::~tier() {
     stop();
+}
+
+std::string tier::lend(std::chrono::milliseconds most) {
+    const auto& directory = core_->settings.path;
+    auto readers = core_->files->open(directory + "/readers", open_mode::make);
+    if (!readers) {
+        return directory + "/readers: " + readers.error().message();
+    }
+    if (const auto failed = (*readers)->try_lock_shared()) {
+        return directory + "/readers: " + failed.message();
+    }
+    core_->lent = true;
+    if (!off_) {
+        if (auto why = writer_->lend(most); !why.empty()) {
+            core_->lent = false;
+            return directory + ": " + why;
+        }
+    }
+    readers_ = std::move(*readers);
+    lock_ = nullptr;
+    return {};
+}
+
+bool tier::take_back() {
+    try {
+        lock_ = take_lock(*core_->files, core_->settings.path);
+    } catch (const std::runtime_error&) {
+        return false;
+    }
+    core_->lent = false;
+    if (!off_) {
+        writer_->take_back();
+    }
+    readers_ = nullptr;
+    return true;
+}
+
+bool tier::is_lent() const noexcept {
+    return core_->lent.load(relaxed);
 }
 
 void tier::stop() {
@@ -450,6 +497,10 @@ tier_figures tier::figures() const {
                     ? tier_state::loading
                     : health.state;
     out.trouble = health.reason;
+    if (is_lent() && out.state == tier_state::ready) {
+        out.state = tier_state::reading;
+        out.trouble = "the next program has the store";
+    }
     out.objects = static_cast<std::uint64_t>(std::max<std::int64_t>(0, counts.objects.load()));
     out.bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(0, counts.bytes.load()));
     out.capacity = core_->shape.segments * core_->shape.segment_bytes;

@@ -242,6 +242,16 @@ public:
 
     [[nodiscard]] tier_figures figures() const;
 
+    /// Gives the store to another process: writes what is queued, closes the segment in hand, and
+    /// gives the lock up. What is there is served as before, and stays until this process ends; what
+    /// is put is skipped, what is purged goes from the index here alone. Empty, or why not within
+    /// `most`: then all is as before. Blocks; not on an event loop.
+    [[nodiscard]] std::string lend(std::chrono::milliseconds most);
+    /// Whoever it was lent to has ended, and stored nothing. Takes the lock and writes again, first
+    /// what was purged meanwhile; false: somebody has the lock. Blocks; not on an event loop.
+    [[nodiscard]] bool take_back();
+    [[nodiscard]] bool is_lent() const noexcept;
+
     /// Writes what is queued, closes the segment in hand so that the next start is quick. Blocks as
     /// long as the disk does; not on an event loop. Nothing is found any more afterwards.
     void stop();
@@ -258,6 +268,7 @@ private:
     std::shared_ptr<writer> writer_;
     std::unique_ptr<loader> loader_;
     std::shared_ptr<file> lock_;
+    std::shared_ptr<file> readers_;  // locked while the store is lent, and until this process ends
     purged_before purged_;
     bool off_ = false;  // nothing is kept, so there is nothing to keep purges for
 };

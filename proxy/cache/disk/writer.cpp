@@ -132,11 +132,13 @@ template <class Note>
 bool writer::add_note(const Note& what, std::function<void()> kept) {
     bool added = false;
     bool overflowed = false;
+    bool lent = false;
     {
         const std::lock_guard lock{guard_};
         const bool before = noted_.everything_before();
         added = noted_.add(what);
-        if (kept) {
+        lent = lending_ == lending::done;
+        if (kept && !lent) {
             noted_.call(std::move(kept));
         }
         overflowed = !before && noted_.everything_before();
@@ -144,6 +146,9 @@ bool writer::add_note(const Note& what, std::function<void()> kept) {
         sleeping_ = sleep::awake;
     }
     wake_.notify_one();
+    if (kept && lent) {
+        kept();  // whoever has the store is told, and keeps it
+    }
     if (overflowed) {
         log::error("disk: ",
                    core_->settings.path,
@@ -211,6 +216,29 @@ void writer::loaded(std::vector<loaded_segment> segments) {
     wake_.notify_one();
 }
 
+std::string writer::lend(std::chrono::milliseconds most) {
+    std::unique_lock lock{guard_};
+    if (!all_loaded_) {
+        return "its index is still being loaded";
+    }
+    lending_ = lending::asked;
+    wake_.notify_one();
+    lent_or_not_.wait_for(lock, most, [this] { return lending_ != lending::asked; });
+    if (lending_ == lending::asked) {
+        lending_ = lending::no;
+        return "the disk does not answer";
+    }
+    return lending_ == lending::done ? "" : "the disk takes no writes";
+}
+
+void writer::take_back() {
+    {
+        const std::lock_guard lock{guard_};
+        lending_ = lending::no;
+    }
+    wake_.notify_one();
+}
+
 void writer::stop() {
     {
         const std::lock_guard lock{guard_};
@@ -243,6 +271,14 @@ void writer::run() {
         }
     }
     lock.lock();
+    do {
+        work(lock);
+        write_the_rest(lock);
+    } while (rest(lock));
+}
+
+// Until it is to stop, or to be lent.
+void writer::work(std::unique_lock<std::mutex>& lock) {
     while (wait(lock)) {
         if (all_loaded_ && !may_reclaim_) {
             may_reclaim_ = true;
@@ -267,6 +303,9 @@ void writer::run() {
         lock.lock();
         write_all_offered(lock);
     }
+}
+
+void writer::write_the_rest(std::unique_lock<std::mutex>& lock) {
     lock.unlock();
     keep_noted();
     lock.lock();
@@ -277,13 +316,47 @@ void writer::run() {
         close_tail();
     }
     if (!journal_broken_ && journal_.append({}, true)) {
+        journal_broken_ = true;
         log::error("disk: ", core_->settings.path, ": the last purges may not be kept");
     }
+    lock.lock();
+}
+
+// Lent, until it is taken back. False: stop. What was noted in the last moment is written first, since
+// what comes later is told to whoever has the store, and to nobody before that.
+bool writer::rest(std::unique_lock<std::mutex>& lock) {
+    if (stopping_) {
+        return false;
+    }
+    if (lending_ == lending::asked && !troubled_ && !journal_broken_) {
+        if (!noted_.empty() || !offered_.empty()) {
+            return true;  // once more
+        }
+        lending_ = lending::done;
+    } else {
+        lending_ = lending::no;
+    }
+    lent_or_not_.notify_all();
+    if (lending_ == lending::no) {
+        if (journal_broken_ && !troubled_) {
+            trouble(boost::system::errc::make_error_code(boost::system::errc::io_error),
+                    "keeping purges");
+        }
+        return true;
+    }
+    wake_.wait(lock, [this] { return stopping_ || lending_ == lending::no; });
+    if (stopping_) {
+        return false;
+    }
+    // As after a failure: the journal may have been written by another process meanwhile.
+    troubled_ = journal_broken_ = true;
+    try_again_ = steady_now();
+    return true;
 }
 
 bool writer::wait(std::unique_lock<std::mutex>& lock) {
     for (;;) {
-        if (stopping_) {
+        if (stopping_ || lending_ == lending::asked) {
             return false;
         }
         if (!noted_.empty() || (all_loaded_ && !may_reclaim_)) {
@@ -320,7 +393,8 @@ bool writer::wait(std::unique_lock<std::mutex>& lock) {
 }
 
 void writer::write_all_offered(std::unique_lock<std::mutex>& lock) {
-    if (!stopping_ && !write_now_ && offered_bytes_ < log_tail::piece_bytes &&
+    const bool is_last = stopping_ || lending_ == lending::asked;
+    if (!is_last && !write_now_ && offered_bytes_ < log_tail::piece_bytes &&
         steady_now() < write_by_) {
         return;  // woken for something else
     }

@@ -13,7 +13,7 @@
 // A failure to write drops what waits, says so, and tries again after a while that doubles: with a
 // new segment, and with a new journal of all that the old one and memory know.
 //
-// Threads   offer, note: any. begin: once, any. stop: one.
+// Threads   offer, note: any. begin: once, any. lend, take_back, stop: one.
 
 #include "proxy/cache/body.hpp"
 #include "proxy/cache/disk/core.hpp"
@@ -127,7 +127,15 @@ public:
     /// The index is complete: segments may be reclaimed.
     void loaded(std::vector<loaded_segment> segments);
 
-    /// Writes what was offered, and closes the segment.
+    /// Writes what was offered, closes the segment, and writes nothing from then on: empty. Or why
+    /// not, within `most`, and then it goes on. What is noted while it is lent is kept in memory, and
+    /// its `kept` called at once. Blocks. @pre core::lent is set
+    [[nodiscard]] std::string lend(std::chrono::milliseconds most);
+    /// Writes again: with another segment, and a journal of all that the present one and memory know.
+    /// @pre it is lent, and core::lent is not set any more
+    void take_back();
+
+    /// Writes what was offered, and closes the segment; nothing where it is lent.
     void stop();
 
 private:
@@ -145,10 +153,14 @@ private:
         steady_time offered{};
     };
     enum class sleep : std::uint8_t { awake, for_a_piece, for_anything };
+    enum class lending : std::uint8_t { no, asked, done };
 
     template <class Note>
     bool add_note(const Note& what, std::function<void()> kept);
     void run();
+    void work(std::unique_lock<std::mutex>& lock);
+    void write_the_rest(std::unique_lock<std::mutex>& lock);
+    [[nodiscard]] bool rest(std::unique_lock<std::mutex>& lock);
     /// Waits until there is something to do. False: stop.
     [[nodiscard]] bool wait(std::unique_lock<std::mutex>& lock);
     void end_carried_out(bool all);
@@ -186,6 +198,7 @@ private:
     std::optional<index_entry> append(const Source& source, std::uint64_t id);
     [[nodiscard]] bool make_room(std::uint64_t record_bytes);
     [[nodiscard]] bool open_next();
+    [[nodiscard]] bool may_use_again(std::uint32_t number);
     /// One that failed only if `even_failed` and there is no other.
     [[nodiscard]] std::optional<std::uint32_t> free_segment(bool even_failed);
     [[nodiscard]] error_code try_journal();
@@ -214,6 +227,8 @@ private:
     std::vector<loaded_segment> loaded_;
     bool all_loaded_ = false, stopping_ = false, write_now_ = false;
     sleep sleeping_ = sleep::awake;
+    lending lending_ = lending::no;
+    std::condition_variable lent_or_not_;
 
     // The thread's own from here on.
     journal journal_;
@@ -227,6 +242,7 @@ private:
     bool may_reclaim_ = false;
     bool troubled_ = false;
     bool waits_for_loading_ = false;
+    bool said_that_others_read_ = false;
     steady_time try_again_{}, make_again_{};
     std::chrono::milliseconds backoff_{0};
     steady_time write_by_{}, sync_by_{};

@@ -454,6 +454,9 @@ bool writer::open_next() {
                 reclaimer_.begin(*oldest);  // nothing could be carried ahead of time
             }
         }
+        if (!may_use_again(number ? *number : reclaimer_.number())) {
+            return false;
+        }
         if (!number) {
             number = reclaimer_.number();
             reclaimer_.finish();
@@ -496,6 +499,24 @@ bool writer::open_next() {
         }
     }
     return true;
+}
+
+// What a process that lent us the store may still read stays as it is until that has ended.
+bool writer::may_use_again(std::uint32_t number) {
+    if (!core_->lender || core_->segments.left_in_file(number) == 0) {
+        return true;
+    }
+    if (!core_->lender->try_lock()) {
+        core_->lender = nullptr;
+        return true;
+    }
+    if (!std::exchange(said_that_others_read_, true)) {
+        log::info("disk: ",
+                  core_->settings.path,
+                  ": the program before this one still reads what the next segment holds; until it "
+                  "has ended nothing is stored on disk");
+    }
+    return false;
 }
 
 std::shared_ptr<file> writer::open_segment_file(std::uint32_t number, error_code& failed) {

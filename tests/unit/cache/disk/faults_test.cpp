@@ -3,6 +3,7 @@
 
 #include "proxy/cache/disk/format.hpp"
 #include "proxy/cache/disk/tier.hpp"
+#include "tests/unit/cache/disk/hanging_disk.hpp"
 #include "tests/unit/cache/disk/memory_files.hpp"
 #include "tests/unit/cache/disk/stores.hpp"
 
@@ -40,34 +41,6 @@ void fill_up(store& s, const memory_files& files, unsigned& next) {
         return !files.contents(last).empty();
     }));
 }
-
-/// A disk on which some operations wait until it is let go.
-class hanging_disk {
-public:
-    hanging_disk(memory_files& files, std::vector<operation> stops) {
-        files.set_hook([here = here_, stops = std::move(stops)](operation what, std::string_view) {
-            if (std::find(stops.begin(), stops.end(), what) != stops.end()) {
-                here->met = true;
-                (void)here->freed.wait(std::chrono::hours{1});
-            }
-            return error_code{};
-        });
-    }
-    hanging_disk(const hanging_disk&) = delete;
-    hanging_disk& operator=(const hanging_disk&) = delete;
-    ~hanging_disk() { let_go(); }
-
-    [[nodiscard]] bool is_met() const { return here_->met; }
-    void let_go() { here_->freed.open(); }
-
-private:
-    struct state {
-        std::atomic<bool> met{false};
-        tests::gate freed;
-    };
-    std::shared_ptr<state> here_ =
-        std::make_shared<state>();  // the hook's too, which may outlive this
-};
 
 constexpr auto ready = tier_state::ready;
 

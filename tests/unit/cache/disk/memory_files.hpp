@@ -191,6 +191,7 @@ private:
         std::string synced;
         std::vector<write> writes;  // since then
         bool locked = false;
+        unsigned shared = 0;  // locks of the other kind
 
         [[nodiscard]] std::shared_ptr<node> cut(std::mt19937_64& random) const {
             auto after = std::make_shared<node>();
@@ -235,6 +236,10 @@ private:
             if (locks_) {
                 const std::lock_guard lock{files_->guard_};
                 node_->locked = false;
+            }
+            if (shares_) {
+                const std::lock_guard lock{files_->guard_};
+                --node_->shared;
             }
         }
 
@@ -302,10 +307,19 @@ private:
         }
         error_code try_lock() override {
             const std::lock_guard lock{files_->guard_};
-            if (node_->locked && !locks_) {
+            if ((node_->locked && !locks_) || node_->shared > (shares_ ? 1u : 0u)) {
                 return error(boost::system::errc::operation_would_block);
             }
             node_->locked = locks_ = true;
+            return {};
+        }
+        error_code try_lock_shared() override {
+            const std::lock_guard lock{files_->guard_};
+            if (node_->locked && !locks_) {
+                return error(boost::system::errc::operation_would_block);
+            }
+            node_->shared += shares_ ? 0 : 1;
+            shares_ = true;
             return {};
         }
 
@@ -327,7 +341,7 @@ private:
         const std::shared_ptr<node> node_;
         const std::shared_ptr<memory_files> files_;
         const open_mode mode_;
-        bool locks_ = false;
+        bool locks_ = false, shares_ = false;
     };
 
     static error_code error(boost::system::errc::errc_t what) {

@@ -1,0 +1,147 @@
+// A store that one process hands to the next, with both in this one.
+
+#include "proxy/cache/disk/format.hpp"
+#include "proxy/cache/disk/tier.hpp"
+#include "tests/support/temp_dir.hpp"
+#include "tests/unit/cache/disk/hanging_disk.hpp"
+#include "tests/unit/cache/disk/memory_files.hpp"
+#include "tests/unit/cache/disk/stores.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+namespace reprise::proxy::cache::disk {
+
+using namespace test;
+
+TEST_SUITE("cache/disk/lending") {
+
+    namespace {
+
+    // Enough to have used every segment of the smallest store.
+    unsigned fill(store& s, unsigned from) {
+        const auto evicted = s->figures().evicted;
+        unsigned number = from;
+        while (s->figures().evicted == evicted) {
+            s.put_surely(url_of(number), object(url_of(number), 12'000));
+            ++number;
+        }
+        return number;
+    }
+
+    }  // namespace
+
+    TEST_CASE("what was put before a store is lent is found by who has it, and here as before") {
+        const auto files = std::make_shared<memory_files>();
+        store old{files};
+        old.open_and_load();
+        old.settings.write_after = 1h;
+        old.open_and_load();
+        REQUIRE(old.put(url_of(1), object(url_of(1), 1000)));  // waits for the writer
+        REQUIRE(old->lend(tests::patience).empty());
+        CHECK(old->is_lent());
+        CHECK(old->figures().state == tier_state::reading);
+        CHECK_FALSE(old.put(url_of(2), object(url_of(2), 1000)));
+        store next{files};
+        next.open_and_load();
+        CHECK(next.has(url_of(1)));
+        CHECK(old.has(url_of(1)));
+        next.put_surely(url_of(2), object(url_of(2), 1000));
+        CHECK(old.has(url_of(1)));
+    }
+
+    TEST_CASE("a purge before is in the journal of who has the store; one meanwhile is answered") {
+        const auto files = std::make_shared<memory_files>();
+        store old{files};
+        old.open_and_load();
+        for (const unsigned one : {1u, 2u, 3u}) {
+            old.put_surely(url_of(one), object(url_of(one), 1000));
+        }
+        old.invalidate(url_of(1));
+        REQUIRE(old->lend(tests::patience).empty());
+        old.invalidate(url_of(2));  // and its call comes
+        store next{files};
+        next.open_and_load();
+        CHECK_FALSE(next.has(url_of(1)));
+        CHECK(next.has(url_of(2)));  // of this it is told by other ways (server/UPGRADE.md)
+        CHECK_FALSE(old.has(url_of(2)));
+        CHECK(old.has(url_of(3)));
+    }
+
+    TEST_CASE("a store that is taken back is written again, and knows what was purged meanwhile") {
+        const auto files = std::make_shared<memory_files>();
+        store old{files};
+        old.open_and_load();
+        for (const unsigned one : {1u, 2u}) {
+            old.put_surely(url_of(one), object(url_of(one), 1000));
+        }
+        REQUIRE(old->lend(tests::patience).empty());
+        {
+            store next{files};
+            next.open_and_load();
+            CHECK_FALSE(old->take_back());  // somebody has it
+        }
+        old.invalidate(url_of(1));
+        REQUIRE(old->take_back());
+        REQUIRE(old.put_until_found(url_of(3), 1000));
+        CHECK(old->figures().state == tier_state::ready);
+        CHECK(old.has(url_of(2)));
+        old.invalidate(url_of(2));
+        old.open_and_load();
+        CHECK_FALSE(old.has(url_of(1)));
+        CHECK_FALSE(old.has(url_of(2)));
+        CHECK(old.has(url_of(3)));
+    }
+
+    TEST_CASE("no segment is used again while who lent the store reads it, and then they are") {
+        const tests::temp_dir dir;
+        store old{system_files(), smallest_store, dir.file("store")};
+        old.open_and_load();
+        const auto last = fill(old, 0);
+        std::vector<std::string> kept;
+        for (unsigned one = 0; one < last; ++one) {
+            if (old.has(url_of(one))) {
+                kept.push_back(url_of(one));
+            }
+        }
+        REQUIRE(kept.size() > 50);
+        REQUIRE(old->lend(tests::patience).empty());
+        store next{system_files(), smallest_store, dir.file("store")};
+        next.open_and_load();
+        const auto before = next->figures();
+        for (unsigned one = last; one < last + 200; ++one) {  // more than the store can have
+            REQUIRE(eventually([&] { return next.put(url_of(one), object(url_of(one), 12'000)); }));
+        }
+        REQUIRE(eventually([&] { return next->figures().queued_bytes == 0; }));
+        CHECK(next->figures().skipped > before.skipped);
+        CHECK(next->figures().write_errors == 0);
+        for (const auto& url : kept) {
+            CHECK(next.has(url));
+            const auto there = old.find(url).response;
+            REQUIRE(there);
+            CHECK(whole_body(*there) == body_for(url, 12'000));
+        }
+        old.close();
+        (void)fill(next, last + 200);
+        CHECK(next->figures().damaged == 0);
+    }
+
+    TEST_CASE("a store whose disk does not answer is not lent, and goes on") {
+        const auto files = std::make_shared<memory_files>();
+        store s{files};
+        s.open_and_load();
+        s.put_surely(url_of(1), object(url_of(1), 1000));
+        {
+            const hanging_disk disk{*files, {operation::write}};
+            REQUIRE(s.put(url_of(2), object(url_of(2), 1000)));
+            CHECK(s->lend(20ms).find("does not answer") != std::string::npos);
+            CHECK_FALSE(s->is_lent());
+        }
+        REQUIRE(s.put_until_found(url_of(3), 1000));
+        CHECK(s.has(url_of(1)));
+        REQUIRE(s->lend(tests::patience).empty());
+    }
+}
+
+}  // namespace reprise::proxy::cache::disk
