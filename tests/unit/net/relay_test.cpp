@@ -21,9 +21,17 @@ struct tunnel_bench final : test_loop, relaying::owner {
     void run(std::string from_a = {},
              std::string from_b = {},
              std::chrono::milliseconds idle = std::chrono::milliseconds{test_patience}) {
+        begun = true;
         both.begin(std::move(from_a), std::move(from_b), idle);
         REQUIRE(!result);  // it is told of by the loop
     }
+    ~tunnel_bench() {
+        if (begun && !result) {
+            timer.stop();
+            (void)end();
+        }
+    }
+    bool begun = false;
     void on_relayed(const relay_result& how) override { result = how; }
     void on_loop_gone() noexcept override {}
     relay_result end() {
