@@ -115,6 +115,14 @@ object_table<timeout_options> timeouts_table() {
               "After SIGTERM, for requests under way to end, and for what is to be "
               "written; eight seconds later, at most, the program ends whatever "
               "hangs. Longer cuts fewer off; the program stops later."),
+        value("hand_over",
+              &timeout_options::hand_over,
+              time_between(0ms, most),
+              live,
+              "After SIGUSR2, for the old program to finish what it has while the "
+              "new one serves. Longer cuts fewer downloads and tunnels off; as long "
+              "as it lasts there is the memory of both, and a full store on disk "
+              "takes nothing new."),
     }};
 }
 

@@ -180,6 +180,7 @@ struct timeout_options {
     milliseconds origin_body{60'000};  ///< between two pieces of a response's body
     milliseconds tunnel_idle{300'000};
     milliseconds drain{10'000};  ///< after SIGTERM
+    milliseconds hand_over{600'000};  ///< after SIGUSR2
     bool operator==(const timeout_options&) const = default;
 };
 

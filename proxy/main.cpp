@@ -8,7 +8,9 @@
 #include "proxy/net/listening.hpp"
 #include "proxy/net/secret_memory.hpp"
 #include "proxy/server/obstacles.hpp"
+#include "proxy/server/predecessor.hpp"
 #include "proxy/server/server.hpp"
+#include "proxy/server/service_manager.hpp"
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
@@ -17,14 +19,19 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 #include <malloc.h>
+#include <memory>
 #include <optional>
+#include <string>
 #include <sys/resource.h>
+#include <utility>
+#include <vector>
 
 namespace {
 
@@ -92,11 +99,13 @@ bool tell(const std::vector<server::obstacle>& found, const std::string& of) {
     return ends;
 }
 
-/// All that ends the start, on standard error. False: nothing does.
-bool is_refused(const std::vector<server::obstacle>& found, const std::string& of) {
+/// All that ends the start, on standard error. False: nothing does. What is in use is ours to take over
+/// where we are given it; if it is not, the start finds out.
+bool is_refused(const std::vector<server::obstacle>& found, const std::string& of, bool is_given) {
+    using enum server::obstacle_weight;
     bool ends = false;
     for (const auto& one : found) {
-        if (one.weight != server::obstacle_weight::harms) {
+        if (one.weight == ends_start || (one.weight == in_use && !is_given)) {
             ends = true;
             std::cerr << of << ": " << to_string(one.what) << '\n';
         }
@@ -110,6 +119,9 @@ std::string what_it_is(const config::listener& one) {
                           : " (accelerator of " + one.upstream;
     return mode + (one.tls ? ", TLS)" : ")");
 }
+
+// For a new program, until it knows what is in its store; the old one answers meanwhile.
+constexpr std::chrono::seconds store_patience{30};
 
 constinit log::seldom no_memory;
 
@@ -127,10 +139,17 @@ void run_through(boost::asio::io_context& io) {
     }
 }
 
+/// How the program was started.
+struct command {
+    std::vector<std::string> words;
+    std::string config_path, ports_file, pid_file;
+};
+
 int serve(const config::options& options,
-          const std::vector<server::obstacle>& harms,
-          const std::string& config_path,
-          const std::string& ports_file) {
+          const std::vector<server::obstacle>& found,
+          const command& how,
+          std::unique_ptr<server::predecessor> before,
+          server::given_sockets given) {
     // Bodies are filled on one thread and let go on another. With an arena per thread, glibc would
     // keep what each thread lets go for that thread's use, and a fetch's window would count once
     // per thread. A hit allocates nothing, and small blocks are cached by thread before any arena.
@@ -139,19 +158,21 @@ int serve(const config::options& options,
     // them. Those that tell of a fault in a thread stay its own.
     sigset_t ours;
     sigemptyset(&ours);
-    for (const int one : {SIGTERM, SIGINT, SIGHUP, SIGUSR1}) {
+    for (const int one : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2}) {
         sigaddset(&ours, one);
     }
     ::pthread_sigmask(SIG_BLOCK, &ours, nullptr);
     std::optional<diagnostic_log> diagnostics{options.log.level};
-    for (const auto& one : harms) {
-        log::warn("settings: ", to_string(one.what));
+    for (const auto& one : found) {
+        if (one.weight == server::obstacle_weight::harms) {
+            log::warn("settings: ", to_string(one.what));
+        }
     }
     ::signal(SIGPIPE, SIG_IGN);
     raise_descriptor_limit();
     server::server* running = nullptr;
     const auto reload = [&]() -> std::vector<std::string> {
-        const auto read = read_settings(config_path);
+        const auto read = read_settings(how.config_path);
         std::vector<std::string> mistakes;
         for (const auto& one : read.mistakes) {
             mistakes.push_back(to_string(one));
@@ -179,12 +200,22 @@ int serve(const config::options& options,
         }
         return mistakes;
     };
-    server::server proxy{options, REPRISE_VERSION, reload};
+    if (before) {
+        before->take_over();
+        given = before->take_sockets();
+    }
+    server::server proxy{options, REPRISE_VERSION, reload, before ? &before->state() : nullptr};
     running = &proxy;
     boost::asio::io_context io{1};
     boost::asio::signal_set signals{io, SIGTERM, SIGINT, SIGHUP};
     signals.add(SIGUSR1);
-    proxy.start();
+    signals.add(SIGUSR2);
+    if (before) {
+        // Until then the program before answers.
+        proxy.wait_for_store(store_patience);
+        proxy.tell_purges_to(before->with());
+    }
+    proxy.start(std::move(given));
     for (std::size_t i = 0; i < proxy.listening().size(); ++i) {
         const auto& where = proxy.listening()[i];
         log::info("listening on ", where.host, ":", where.port, what_it_is(options.listeners[i]));
@@ -203,29 +234,53 @@ int serve(const config::options& options,
         });
     };
     keep_house();
+    const auto succeeded = [&](pid_t by) {
+        boost::asio::post(io, [&io, by] {
+            log::info("upgrade: process ", by, " serves; draining");
+            server::tell_service_manager("MAINPID=" + std::to_string(by));
+            io.stop();
+        });
+    };
     std::function<void()> wait_for_signal = [&] {
         signals.async_wait([&](boost::system::error_code error, int number) {
             if (error) {
                 return;
             }
-            if (number != SIGHUP && number != SIGUSR1) {
+            if (number == SIGTERM || number == SIGINT) {
                 log::info("draining");
+                server::tell_service_manager("STOPPING=1");
                 io.stop();
                 return;
             }
             wait_for_signal();  // first: in what this wait has left
             if (number == SIGHUP) {
                 proxy.reload_aside();
-            } else {
+            } else if (number == SIGUSR1) {
                 proxy.reopen_logs();
+            } else {
+                proxy.hand_over(how.words, succeeded);
             }
         });
     };
     wait_for_signal();
-    if (!ports_file.empty()) {
-        // Once ready, for signals too.
-        boost::asio::post(io, [&] { write_ports(ports_file, proxy); });
-    }
+    // Once ready, for signals too.
+    boost::asio::post(io, [&] {
+        if (!how.pid_file.empty()) {
+            if (const auto wrong = server::write_pid_file(how.pid_file); !wrong.empty()) {
+                throw std::runtime_error{wrong};
+            }
+        }
+        if (!how.ports_file.empty()) {
+            write_ports(how.ports_file, proxy);
+        }
+        server::tell_service_manager("READY=1");
+        if (before) {
+            before->begin([&proxy] {
+                proxy.tell_purges_to(nullptr);
+                log::info("upgrade: the program before this one has ended");
+            });
+        }
+    });
     ::pthread_sigmask(SIG_UNBLOCK, &ours, nullptr);
     run_through(io);
     bool again = false;
@@ -239,6 +294,10 @@ int serve(const config::options& options,
     });
     // Nobody waits for them any more: one that still comes must not be how an orderly end is told of.
     ::pthread_sigmask(SIG_BLOCK, &ours, nullptr);
+    if (!how.pid_file.empty()) {
+        server::remove_pid_file(how.pid_file);
+    }
+    before.reset();
     log::info("stopped");
     if (!at_rest) {
         diagnostics.reset();  // which says why
@@ -253,24 +312,26 @@ int main(int argc, char** argv) {
     net::prepare_secret_memory();
     CLI::App app{
         "Reprise: an HTTP caching forward proxy that stores an object at its second request"};
-    std::string config_path;
-    std::string ports_file;
+    command how{.words = {argv, argv + argc}, .config_path = {}, .ports_file = {}, .pid_file = {}};
     bool check = false;
     bool help_config = false;
     app.add_option(
-        "--config", config_path, "file of settings (JSON with comments); without it, the defaults");
+        "--config", how.config_path, "file of settings (JSON with comments); without it, the defaults");
     app.add_flag("--check-config",
                  check,
                  "check the settings, and the files and addresses that they name, and exit");
     app.add_flag("--help-config", help_config, "describe every setting and exit");
     app.add_option("--ports-file",
-                   ports_file,
+                   how.ports_file,
                    "write the addresses listened on to this file, once ready (JSON)");
+    app.add_option("--pid-file",
+                   how.pid_file,
+                   "write the number of the process that accepts to this file, once ready");
     app.set_version_flag("--version", "reprise " REPRISE_VERSION);
     auto* const checking = app.add_subcommand(
         "check", "check settings, and the files and addresses that they name (--check-config)");
     checking->fallthrough();
-    checking->add_option("settings", config_path, "file of settings; without it, --config's");
+    checking->add_option("settings", how.config_path, "file of settings; without it, --config's");
     const admin::commands commands{app};
     try {
         app.parse(argc, argv);
@@ -283,19 +344,26 @@ int main(int argc, char** argv) {
             std::cout << config::reference_text();
             return 0;
         }
-        const std::string settings = config_path.empty() ? "the defaults" : config_path;
-        const auto read = read_settings(config_path);
+        std::unique_ptr<server::predecessor> before;
+        server::given_sockets given;
+        if (!check && !commands.asked()) {
+            before = server::predecessor::of_environment();
+            given = before ? server::given_sockets{} : server::take_service_sockets();
+        }
+        const bool is_given = before || !given.empty();
+        const std::string settings = how.config_path.empty() ? "the defaults" : how.config_path;
+        const auto read = read_settings(how.config_path);
         const auto& options = read.wanted;
         if (!read.mistakes.empty()) {
             for (const auto& one : read.mistakes) {
                 std::cerr << settings << ": " << to_string(one) << '\n';
             }
             const auto files = server::find_file_obstacles(options);
-            (void)(check ? tell(files, settings) : is_refused(files, settings));
+            (void)(check ? tell(files, settings) : is_refused(files, settings, is_given));
             return 1;
         }
         if (commands.asked()) {
-            return commands.run(options, !config_path.empty());
+            return commands.run(options, !how.config_path.empty());
         }
         auto found = server::find_obstacles(options);
         if (check) {
@@ -308,7 +376,9 @@ int main(int argc, char** argv) {
                       << (found.empty() ? ": no mistakes\n" : ": no mistakes that end the start\n");
             return 0;
         }
-        return is_refused(found, settings) ? 1 : serve(options, found, config_path, ports_file);
+        return is_refused(found, settings, is_given)
+                   ? 1
+                   : serve(options, found, how, std::move(before), std::move(given));
     } catch (const std::exception& what) {
         std::cerr << "reprise: " << what.what() << '\n';
         return 1;

@@ -28,11 +28,13 @@
 #include <atomic>
 #include <csignal>
 #include <exception>
+#include <fcntl.h>
 #include <list>
 #include <mutex>
 #include <optional>
 #include <pthread.h>
 #include <thread>
+#include <unistd.h>
 #include <utility>
 
 // Connections are coroutines on the sockets' thread: each reads a request, answers it at once or
@@ -156,6 +158,20 @@ unsigned status_of(const error_code& error) noexcept {
     return error.category() == beasts ? 400 : 0;
 }
 
+descriptor copy_of(const descriptor& one) {
+    return one ? descriptor{::fcntl(one.get(), F_DUPFD_CLOEXEC, 0)} : descriptor{};
+}
+
+// Closing alone would leave it in the loop's epoll set where the socket lives on elsewhere.
+template <class Acceptor>
+void stop_accepting(std::optional<Acceptor>& at) {
+    error_code not_open;
+    const auto fd = at ? at->release(not_open) : -1;
+    if (at && !not_open) {
+        ::close(fd);
+    }
+}
+
 }  // namespace
 
 class admin_server::state {
@@ -170,23 +186,25 @@ public:
     void add_route(admin_route route) { answers_.add_route(std::move(route)); }
 
     boost::system::result<config::endpoint> start(const config::admin_options& options,
-                                                  std::optional<admin_socket> socket) {
+                                                  admin_places given) {
         config::endpoint bound;
         if (options.address) {
-            const auto done = listen(*options.address);
+            const auto done = listen(*options.address, std::move(given.address));
             if (!done) {
                 return done.error();
             }
             bound = *done;
         }
-        if (socket) {
+        if (given.socket) {
             error_code error;
             unix_acceptor_.emplace(*io_);
-            unix_acceptor_->assign(unix_stream{}, socket->take_descriptor(), error);
+            const auto fd = given.socket->take_descriptor();
+            unix_listening_ = descriptor{::fcntl(fd, F_DUPFD_CLOEXEC, 0)};
+            unix_acceptor_->assign(unix_stream{}, fd, error);
             if (error) {
                 return error;
             }
-            socket_.emplace(std::move(*socket));
+            socket_.emplace(std::move(*given.socket));
             spawn("accepting by the socket", accept(*unix_acceptor_));
         }
         adopt(admin_gate{options},
@@ -199,7 +217,7 @@ public:
         return bound;
     }
 
-    boost::system::result<config::endpoint> listen(const config::endpoint& where) {
+    boost::system::result<config::endpoint> listen(const config::endpoint& where, descriptor given) {
         error_code error;
         const auto address = asio::ip::make_address(where.host, error);
         if (error) {
@@ -207,12 +225,19 @@ public:
         }
         const tcp::endpoint wanted{address, where.port};
         tcp::acceptor acceptor{*io_};
-        acceptor.open(wanted.protocol(), error);
-        if (!error) {
-            acceptor.set_option(tcp::acceptor::reuse_address{true}, error);
-        }
-        if (!error) {
-            acceptor.bind(wanted, error);
+        if (given) {
+            acceptor.assign(wanted.protocol(), given.get(), error);
+            if (!error) {
+                (void)given.release();
+            }
+        } else {
+            acceptor.open(wanted.protocol(), error);
+            if (!error) {
+                acceptor.set_option(tcp::acceptor::reuse_address{true}, error);
+            }
+            if (!error) {
+                acceptor.bind(wanted, error);
+            }
         }
         if (!error) {
             acceptor.listen(tcp::acceptor::max_listen_connections, error);
@@ -221,8 +246,24 @@ public:
         if (error) {
             return error;
         }
+        listening_ = descriptor{::fcntl(acceptor.native_handle(), F_DUPFD_CLOEXEC, 0)};
         acceptor_.emplace(std::move(acceptor));
         return config::endpoint{bound.address().to_string(), bound.port()};
+    }
+
+    descriptor listening() const { return copy_of(listening_); }
+    descriptor socket_listening() const { return copy_of(unix_listening_); }
+
+    void leave() {
+        listening_ = {};
+        unix_listening_ = {};
+        box_->post([this] {
+            if (socket_) {
+                socket_->leave_file();
+            }
+            stop_accepting(acceptor_);
+            stop_accepting(unix_acceptor_);
+        });
     }
 
     void reconfigure(const config::admin_options& options) {
@@ -245,6 +286,8 @@ public:
         socket_.reset();  // nobody is to find it any more
         acceptor_.reset();
         unix_acceptor_.reset();
+        listening_ = {};
+        unix_listening_ = {};
         io_.reset();  // ends the coroutines where they are, and their connections with them
     }
 
@@ -313,6 +356,9 @@ private:
             error_code error;
             typename Protocol::socket socket{*io_};
             co_await at.async_accept(socket, into(error));
+            if (!at.is_open()) {
+                co_return;
+            }
             if (error) {
                 // Out of descriptors, mostly: they come back when something else closes. Until then
                 // whoever asks what is the matter is answered from those that were held for that.
@@ -672,6 +718,7 @@ private:
     std::optional<tcp::acceptor> acceptor_;
     std::optional<unix_stream::acceptor> unix_acceptor_;
     std::optional<admin_socket> socket_;  // its file
+    descriptor listening_, unix_listening_;  // copies: the acceptors are their thread's
 };
 
 admin_server::admin_server(admin_hooks hooks, admin_limits limits)
@@ -684,8 +731,20 @@ void admin_server::add_route(admin_route route) {
 }
 
 boost::system::result<config::endpoint> admin_server::start(const config::admin_options& options,
-                                                            std::optional<admin_socket> socket) {
-    return state_->start(options, std::move(socket));
+                                                            admin_places given) {
+    return state_->start(options, std::move(given));
+}
+
+descriptor admin_server::listening() const {
+    return state_->listening();
+}
+
+descriptor admin_server::socket_listening() const {
+    return state_->socket_listening();
+}
+
+void admin_server::leave() {
+    state_->leave();
 }
 
 void admin_server::reconfigure(const config::admin_options& options) {

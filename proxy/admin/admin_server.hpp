@@ -19,6 +19,7 @@
 #include "config/options.hpp"
 #include "proxy/admin/admin_socket.hpp"
 #include "proxy/admin/stats.hpp"
+#include "proxy/base/descriptor.hpp"
 
 #include <boost/beast/http/verb.hpp>
 #include <boost/system/result.hpp>
@@ -112,6 +113,12 @@ struct admin_limits {
     std::chrono::milliseconds idle{60'000};  ///< between requests
 };
 
+/// Where it answers beside options.address, or by a socket that is there already.
+struct admin_places {
+    descriptor address{};                  ///< listens at options.address; none: one is made
+    std::optional<admin_socket> socket{};  ///< the Unix socket
+};
+
 class admin_server {
 public:
     /// Makes the route table: add_standard_routes.
@@ -126,11 +133,18 @@ public:
 
     /// Listens and starts the threads; gives the address bound (port 0: the one the system picked).
     /// Reads the token file: one that cannot be read, or is empty, is logged, and what needs a
-    /// token is refused. `socket`: answers there too.
-    /// @pre options.address has a value, or there is a socket; of the second alone the address that
-    /// is given is an empty one
+    /// token is refused. `given` holds where it answers besides, or in place of a socket of its own.
+    /// @pre options.address has a value, or there is a Unix socket; of the second alone the address
+    /// that is told is an empty one
     [[nodiscard]] boost::system::result<config::endpoint> start(
-        const config::admin_options& options, std::optional<admin_socket> socket = {});
+        const config::admin_options& options, admin_places given = {});
+
+    /// A copy of the listening socket of options.address, and of the Unix socket, for another process;
+    /// none: there is none. Whoever calls start and stop.
+    [[nodiscard]] descriptor listening() const;
+    [[nodiscard]] descriptor socket_listening() const;
+    /// Another process accepts from now on; connections that are there are served.
+    void leave();
 
     /// After a reload: host names and token are read anew; the address stays. A handler may call it
     /// (POST /reload does, through its hook), and whoever calls start and stop.

@@ -95,18 +95,28 @@ boost::system::result<admin_socket> admin_socket::listen(std::string path,
         ::bind(made.fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
         return last_error();
     }
-    struct stat facts {};
-    const bool is_there = ::lstat(path.c_str(), &facts) == 0;
-    made.path_ = std::move(path);
-    made.device_ = facts.st_dev;
-    made.inode_ = facts.st_ino;
-    if (!is_there ||
+    if (!made.own(std::move(path)) ||
         (who == config::socket_users::group &&
          ::chmod(made.path_.c_str(), S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP) != 0) ||
         ::listen(made.fd_, SOMAXCONN) != 0) {
         return last_error();
     }
     return made;
+}
+
+admin_socket admin_socket::adopt(std::string path, descriptor listening) {
+    admin_socket made{{}, listening.release()};
+    (void)made.own(std::move(path));  // one without a file has none to remove
+    return made;
+}
+
+bool admin_socket::own(std::string path) {
+    struct stat facts {};
+    const bool is_there = ::lstat(path.c_str(), &facts) == 0;
+    path_ = is_there ? std::move(path) : std::string{};
+    device_ = facts.st_dev;
+    inode_ = facts.st_ino;
+    return is_there;
 }
 
 admin_socket::admin_socket(admin_socket&& other) noexcept

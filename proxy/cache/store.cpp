@@ -88,11 +88,18 @@ void store::outdate_on_disk(const filter::key_hash& key,
                             std::string_view url,
                             const stored_ptr& newer,
                             const stored_ptr& before) {
+    note_outdated(key, url);
     const bool adds_to_it = newer->parts() && before && are_of_one_representation(*newer, *before);
     if (before && !adds_to_it && !disk_->drop(key, *before)) {
         disk_->invalidate(key);
     }
     disk_->outdate(key, url, newer);
+}
+
+void store::note_outdated(const filter::key_hash& key, std::string_view url) const {
+    if (disk_->is_lent() && unwritten_ && disk_->may_hold(key)) {
+        unwritten_(url);
+    }
 }
 
 bool store::finish_on_disk(disk::object_writer& writing,
@@ -173,6 +180,7 @@ bool store::freshen(const filter::key_hash& key,
         useful_until(updated->freshness(), updated->directives()) <
             useful_until(current->freshness(), current->directives())) {
         // Its older head would answer for too long.
+        note_outdated(key, url);
         if (!disk_->drop(key, *current)) {
             (void)memory_.invalidate(key, url);
             disk_->invalidate(key);
@@ -192,6 +200,7 @@ bool store::freshen(const filter::key_hash& key,
 
 bool store::drop(const filter::key_hash& key, std::string_view url, const stored_ptr& outdated) {
     if (disk_) {
+        note_outdated(key, url);
         const bool is_on_disk = outdated->disk_record.load(std::memory_order_relaxed) != 0;
         if (!is_on_disk && outdated->vary().empty() && disk_->may_hold(key)) {
             disk_->invalidate(key);  // what is there is older still

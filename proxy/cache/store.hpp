@@ -54,6 +54,12 @@ public:
     /// other thread is there.
     void on_eviction(std::function<void(const evicted_response&)> told) { told_ = std::move(told); }
 
+    /// `told` hears of URLs of which the disk, while it is lent (disk::tier::lend), keeps what is
+    /// outdated: whoever has the store should purge them. Before any other thread is there.
+    void on_unwritten(std::function<void(std::string_view url)> told) {
+        unwritten_ = std::move(told);
+    }
+
     [[nodiscard]] memory_tier& memory() noexcept { return memory_; }
     [[nodiscard]] const memory_tier& memory() const noexcept { return memory_; }
     /// Null: there is none.
@@ -165,6 +171,7 @@ public:
     void keep_purges(std::function<void()> kept);
 
 private:
+    void note_outdated(const filter::key_hash& key, std::string_view url) const;
     void outdate_on_disk(const filter::key_hash& key,
                          std::string_view url,
                          const stored_ptr& newer,
@@ -180,6 +187,7 @@ private:
     std::atomic<std::uint64_t> largest_in_memory_{UINT64_MAX};
     disk_write when_ = disk_write::admission;
     std::function<void(const evicted_response&)> told_;
+    std::function<void(std::string_view)> unwritten_;
 };
 
 }  // namespace reprise::proxy::cache

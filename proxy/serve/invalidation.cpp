@@ -39,6 +39,7 @@ void invalidate_after(exchange_state& x, const cache::fetched_head& head) {
     const auto now = wall_now();
     const auto invalidate = [&](const filter::key_hash& key, std::string_view url) {
         x.w.counts.store_invalidated.add(common.store.invalidate(key, url, now));
+        common.beside.tell_invalidated(url);
     };
     if (!head.replaces_stored) {
         invalidate(x.asked.key, x.asked.url);

@@ -132,42 +132,29 @@ read_purge read_purge_query(std::string_view query, const config::options& optio
     return out;
 }
 
-purge_answer carry_out(thread::common_state& common, const purge_order& order, wall_time now) {
-    json said;
-    said["purged"] = to_string(order.kind);
-    said["mode"] = cache::to_string(order.mode);
-    purge_answer answer;
+namespace {
+
+// How many responses went, of URLs.
+std::size_t purge(thread::common_state& common, const purge_order& order, wall_time now) {
+    std::size_t variants = 0;
     auto& purges = common.store.purges();
-    switch (order.kind) {
-    case purge_kind::url: {
-        std::size_t variants = 0;
-        for (const auto& text : order.keys) {
+    for (const auto& text : order.keys) {
+        const auto parts = cache::split_key(text);
+        switch (order.kind) {
+        case purge_kind::url: {
             const auto key = filter::hash_of(text, common.admission.secret());
             variants += order.mode == purge_mode::hard ? common.store.invalidate(key, text, now)
                                                        : common.store.expire(key, text, now);
             common.fetches.forget(key, text);
+            break;
         }
-        common.purged_urls.fetch_add(1, std::memory_order_relaxed);
-        common.purged_url_responses.fetch_add(variants, std::memory_order_relaxed);
-        said["url"] = cache::split_key(order.keys.front()).url;
-        said["variants"] = variants;
-        answer.status = variants == 0 ? 404 : 200;
-        break;
-    }
-    case purge_kind::prefix: {
-        for (const auto& text : order.keys) {
-            const auto parts = cache::split_key(text);
+        case purge_kind::prefix:
             purges.ban_prefix(parts.url, parts.space, order.mode, now);
             common.fetches.unlist_if([&](std::string_view url) {
                 return url.starts_with(parts.url) && cache::split_key(url).space == parts.space;
             });
-        }
-        said["prefix"] = cache::split_key(order.keys.front()).url;
-        break;
-    }
-    case purge_kind::tag: {
-        for (const auto& text : order.keys) {
-            const auto parts = cache::split_key(text);
+            break;
+        case purge_kind::tag:
             for (const auto& tag : order.tags) {
                 purges.ban_tag(cache::tag_hash(tag), text, order.mode, now);
             }
@@ -176,11 +163,39 @@ purge_answer carry_out(thread::common_state& common, const purge_order& order, w
                 const auto other = cache::split_key(url);
                 return other.origin == parts.origin && other.space == parts.space;
             });
+            break;
         }
-        said["origin"] = cache::split_key(order.keys.front()).origin;
+    }
+    return variants;
+}
+
+}  // namespace
+
+void carry_out_here(thread::common_state& common, const purge_order& order, wall_time now) {
+    (void)purge(common, order, now);
+}
+
+purge_answer carry_out(thread::common_state& common, const purge_order& order, wall_time now) {
+    const auto variants = purge(common, order, now);
+    common.beside.tell(order);
+    json said;
+    said["purged"] = to_string(order.kind);
+    said["mode"] = cache::to_string(order.mode);
+    purge_answer answer;
+    const auto parts = cache::split_key(order.keys.front());
+    switch (order.kind) {
+    case purge_kind::url:
+        common.purged_urls.fetch_add(1, std::memory_order_relaxed);
+        common.purged_url_responses.fetch_add(variants, std::memory_order_relaxed);
+        said["url"] = parts.url;
+        said["variants"] = variants;
+        answer.status = variants == 0 ? 404 : 200;
+        break;
+    case purge_kind::prefix: said["prefix"] = parts.url; break;
+    case purge_kind::tag:
+        said["origin"] = parts.origin;
         said["tags"] = order.tags;
         break;
-    }
     }
     answer.json = said.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
     return answer;

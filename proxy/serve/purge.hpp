@@ -6,28 +6,19 @@
 // stored before, does not join a fetch that began before, and what such a fetch brings is not
 // stored.
 
-#include "proxy/cache/memory/purges.hpp"
 #include "proxy/http/fields.hpp"
+#include "proxy/thread/purge_order.hpp"
 #include "proxy/thread/settings.hpp"
 #include "proxy/thread/worker.hpp"
 
 #include <chrono>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace reprise::proxy::serve {
 
-enum class purge_kind : std::uint8_t { url, prefix, tag };
-
-struct purge_order {
-    purge_kind kind = purge_kind::url;
-    cache::purge_mode mode = cache::purge_mode::hard;
-    /// Primary keys' texts: the URLs; the prefixes; any keys of the origin whose tags are meant.
-    /// Several where a URL is known to several listeners.
-    std::vector<std::string> keys;
-    std::vector<std::string> tags;
-};
+using thread::purge_kind;
+using thread::purge_order;
 
 /// An order, or why it is none.
 struct read_purge {
@@ -59,9 +50,13 @@ struct purge_answer {
     unsigned status = 200;  ///< 404: nothing was stored of the URLs
     std::string json;
 };
-/// Any thread. O(fetches under way) by prefix and tag; the store is not gone through.
+/// Any thread. O(fetches under way) by prefix and tag; the store is not gone through. This proxy's
+/// other process is told of it, where there is one.
 [[nodiscard]] purge_answer carry_out(thread::common_state& common,
                                      const purge_order& order,
                                      wall_time now);
+
+/// What the other process was asked: as carry_out, and nobody is told or counts it.
+void carry_out_here(thread::common_state& common, const purge_order& order, wall_time now);
 
 }  // namespace reprise::proxy::serve

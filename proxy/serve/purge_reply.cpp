@@ -20,7 +20,7 @@ awaitable<ended_or_next> purge_reply::give() {
     auto purged = carry_out(x_.w.common, read.order, wall_now());
     x_.book.reason = "purge";
     answers::local said{std::move(purged.json), "application/json", purged.status};
-    if (x_.w.common.store.disk() != nullptr) {
+    if (x_.w.common.store.disk() != nullptr || x_.w.common.beside.get()) {
         const bool kept = co_await is_kept();
         if (!kept) {
             said = {std::string{purge_not_kept}, "text/plain", purge_not_kept_status};
@@ -35,7 +35,7 @@ awaitable<bool> purge_reply::is_kept() {
         kept->store(true);
         sleeper.notify();
     };
-    x_.w.common.store.keep_purges(std::move(tell));
+    x_.w.common.keep_purges(std::move(tell));
     const auto until = steady_now() + purge_patience;
     while (!kept->load() && steady_now() < until) {
         const bool signalled = co_await x_.out.news().wait(until);

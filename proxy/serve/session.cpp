@@ -123,8 +123,8 @@ session::head_state session::look_for_head() {
         head_begun_ = false;
         put_space_away();
         client.patience().expire_after(first_ ? timeouts.client_head : timeouts.client_idle);
-        const bool draining = w_.common.draining.load(std::memory_order_relaxed);
-        return draining && !first_ ? head_state::end : head_state::need_more;
+        const bool over = w_.common.ends_idle_connections() && !first_;
+        return over ? head_state::end : head_state::need_more;
     }
     auto& into = space().memory.head;
     const auto parsed = http::parse_request_head(
@@ -320,8 +320,8 @@ void session::on_readable(error_code over) {
     go_on([&] {
         const auto then = take_bytes(over);
         // It may be drain() that woke it, but something of TLS alone had come just then.
-        const bool draining = w_.common.draining.load(std::memory_order_relaxed);
-        return then == next::bytes && idle_ && draining ? next::end : then;
+        const bool no_more = w_.common.ends_idle_connections();
+        return then == next::bytes && idle_ && no_more ? next::end : then;
     });
 }
 

@@ -6,13 +6,17 @@
 #include "proxy/net/listening.hpp"
 #include "proxy/net/pace.hpp"
 #include "proxy/serve/session.hpp"
+#include "proxy/server/given_sockets.hpp"
 
 #include <boost/asio/ip/v6_only.hpp>
 
 #include <cerrno>
 #include <chrono>
+#include <fcntl.h>
 #include <stdexcept>
 #include <sys/socket.h>
+#include <unistd.h>
+#include <utility>
 
 namespace reprise::proxy::server {
 
@@ -59,7 +63,34 @@ tcp_socket bind_to(asio::io_context& io, const config::endpoint& where) {
     return listener;
 }
 
+tcp_socket adopt(asio::io_context& io, descriptor listening) {
+    const auto at = bound_address(listening.get());
+    if (!at) {
+        throw std::runtime_error{"listeners: a socket that was handed over does not listen"};
+    }
+    tcp_socket listener{io};
+    error_code error;
+    const bool v6 = at->host.find(':') != std::string::npos;
+    listener.assign(v6 ? tcp::v6() : tcp::v4(), listening.get(), error);
+    if (error) {
+        throw std::runtime_error{"listeners: cannot use a socket that was handed over: " +
+                                 error.message()};
+    }
+    (void)listening.release();
+    net::keep_little_unsent(listener.native_handle());
+    net::prepare_listener(listener.native_handle());
+    listener.non_blocking(true);
+    return listener;
+}
+
 }  // namespace
+
+accept_loop::accept_loop(thread::worker& w, std::size_t listener, descriptor listening)
+    : w_{w},
+      listener_{listener},
+      from_{adopt(w.io, std::move(listening))},
+      for_clients_{w.io, *this},
+      retry_{w.io} {}
 
 accept_loop::accept_loop(thread::worker& w, std::size_t listener, const config::endpoint& where)
     : w_{w},
@@ -87,10 +118,18 @@ void accept_loop::begin() {
     for_clients_.start(from_, net::read_wait::mode::asking);
 }
 
+// Closing alone would leave it in the loop's epoll set where another process has the socket too.
 void accept_loop::close() {
-    error_code ignored;
-    from_.close(ignored);
+    error_code not_open;
+    const auto fd = from_.release(not_open);
+    if (!not_open) {
+        ::close(fd);
+    }
     retry_.cancel();
+}
+
+descriptor accept_loop::copy() const {
+    return descriptor{::fcntl(from_.native_handle(), F_DUPFD_CLOEXEC, 0)};
 }
 
 void accept_loop::on_readable(error_code over) {

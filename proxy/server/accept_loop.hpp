@@ -3,6 +3,7 @@
 // sessions.
 
 #include "config/options.hpp"
+#include "proxy/base/descriptor.hpp"
 #include "proxy/net/accepted.hpp"
 #include "proxy/net/read_wait.hpp"
 
@@ -26,17 +27,25 @@ public:
     /// Binds, with SO_REUSEPORT, so that each worker has a queue of its own.
     /// @throws std::runtime_error that names the address
     accept_loop(thread::worker& w, std::size_t listener, const config::endpoint& where);
+    /// Takes over one that listens already.
+    /// @throws std::runtime_error: it is none that can be used
+    accept_loop(thread::worker& w, std::size_t listener, descriptor listening);
     accept_loop(const accept_loop&) = delete;
     accept_loop& operator=(const accept_loop&) = delete;
 
     [[nodiscard]] std::uint16_t port() const;
+    /// The listener's place in the settings.
+    [[nodiscard]] std::size_t of() const noexcept { return listener_; }
     /// Clients may connect from now on, and wait until begin().
     /// @throws std::runtime_error that names the address
     void listen();
     /// @pre on its worker's thread
     void begin();
-    /// Who waits there is refused. begin() may not come again.
+    /// Who waits there is refused, unless another process has the socket too. begin() may not come
+    /// again.
     void close();
+    /// A copy, for another process. None: there are no descriptors. Any thread, before close().
+    [[nodiscard]] descriptor copy() const;
 
 private:
     void on_readable(error_code over) override;
@@ -46,7 +55,8 @@ private:
 
     thread::worker& w_;
     std::size_t listener_;
-    tcp_socket from_;  // listens
+    // Listens. Mutable, since Asio tells no descriptor of what can't be changed.
+    mutable tcp_socket from_;
     net::read_wait for_clients_;
     asio::steady_timer retry_;
 };

@@ -53,6 +53,12 @@ void refuse_taken(asio::io_context& io, const config::endpoint& where) {
     }
 }
 
+// Empty: there is none.
+std::string admin_socket_path(const config::admin_options& options) {
+    const char* const given = std::getenv("RUNTIME_DIRECTORY");
+    return admin::socket_path(options, given == nullptr ? "" : given);
+}
+
 }  // namespace
 
 struct server::listening_worker {
@@ -67,11 +73,12 @@ struct server::listening_worker {
 
 server::server(config::options options,
                std::string version,
-               std::function<std::vector<std::string>()> reload)
+               std::function<std::vector<std::string>()> reload,
+               const thread::taken_over* from)
     : version_{std::move(version)},
       reload_{std::move(reload)},
       settings_{thread::make_settings(std::move(options))},
-      common_{settings_->options, thread_count(settings_->options), resident_now()},
+      common_{settings_->options, thread_count(settings_->options), resident_now(), from},
       started_{steady_now()},
       windows_{started_},
       history_{started_},
@@ -83,7 +90,114 @@ server::~server() {
     stop();
 }
 
-void server::start() {
+conversation::carry_out server::purges_of_other() {
+    return [this](const thread::purge_order& order, std::function<void()> kept) {
+        serve::carry_out_here(common_, order, wall_now());
+        common_.store.keep_purges(std::move(kept));
+    };
+}
+
+void server::tell_purges_to(std::shared_ptr<conversation> other) {
+    if (other) {
+        other->on_purge(purges_of_other());
+    }
+    common_.beside.set(std::move(other));
+}
+
+void server::wait_for_store(std::chrono::milliseconds most) const {
+    const auto until = steady_now() + most;
+    const auto* const disk = common_.store.disk();
+    while (disk != nullptr && disk->figures().state == cache::disk::tier_state::loading &&
+           steady_now() < until) {
+        std::this_thread::sleep_for(std::chrono::milliseconds{5});
+    }
+}
+
+// Each worker has a socket of each listener, or several; those that are given are all used, for
+// clients wait in each.
+void server::bind(std::size_t index, given_sockets& given) {
+    auto where = current()->options.listeners[index].address;
+    auto sockets = given.take(where, false);
+    const auto add = [index](listening_worker& to, auto from) {
+        to.listeners.push_back(std::make_unique<accept_loop>(to.w, index, std::move(from)));
+        return to.listeners.back().get();
+    };
+    for (std::size_t i = 0; i < sockets.size(); ++i) {
+        where.port = add(*workers_[i % workers_.size()], std::move(sockets[i]))->port();
+    }
+    const auto* const first = sockets.empty() ? nullptr : workers_.front()->listeners.back().get();
+    if (first == nullptr) {
+        refuse_taken(workers_.front()->w.io, where);
+    }
+    for (auto i = sockets.size(); i < workers_.size(); ++i) {
+        try {
+            where.port = add(*workers_[i], where)->port();
+        } catch (const std::runtime_error&) {
+            if (first == nullptr) {
+                throw;
+            }
+            // One that a service manager bound is not to be shared by others: by copies it is.
+            (void)add(*workers_[i], first->copy());
+        }
+    }
+    bound_.push_back(where);
+    common_.own_ports.push_back(where.port);
+}
+
+std::vector<given_socket> server::copy_sockets() {
+    std::vector<given_socket> out;
+    const auto held = current();
+    const auto& options = held->options;
+    for (const auto& one : workers_) {
+        for (const auto& listener : one->listeners) {
+            out.push_back({listener->copy(),
+                           net::to_text(options.listeners[listener->of()].address),
+                           false});
+        }
+    }
+    if (options.admin.address) {
+        out.push_back({admin_->listening(), net::to_text(*options.admin.address), true});
+    }
+    if (auto socket = admin_->socket_listening()) {
+        out.push_back({std::move(socket), admin_socket_path(options.admin), true});
+    }
+    return out;
+}
+
+void server::hand_over(std::vector<std::string> words, std::function<void(pid_t)> succeeded) {
+    if (successor_ && successor_->is_under_way()) {
+        log::warn("upgrade: one is under way already");
+        return;
+    }
+    if (common_.beside.get()) {
+        log::warn("upgrade: the program before this one has not ended yet: not now");
+        return;
+    }
+    successor_.reset();
+    auto* const disk = common_.store.disk();
+    estate of{.pseudonym = common_.pseudonym,
+              .sockets = {},
+              .tell_purges_to =
+                  [this](std::shared_ptr<conversation> other) { common_.beside.set(std::move(other)); },
+              .lend_store =
+                  [disk](std::chrono::milliseconds most) {
+                      return disk == nullptr ? std::string{} : disk->lend(most);
+                  },
+              .take_store_back = [disk] { return disk == nullptr || disk->take_back(); },
+              .keep_purges =
+                  [this](std::function<void()> kept) { common_.store.keep_purges(std::move(kept)); },
+              .admission = [this] { return common_.admission.encoded(); },
+              .succeeded = std::move(succeeded)};
+    of.sockets = copy_sockets();
+    try {
+        successor_ =
+            std::make_unique<successor>(std::move(words), std::move(of), purges_of_other());
+    } catch (const std::exception& failed) {
+        log::error("upgrade: ", std::string_view{failed.what()}, "; this program goes on");
+    }
+}
+
+void server::start(given_sockets given) {
     const auto initial = current();  // a reload may come before this ends
     const auto& options = initial->options;
     if (const auto error = common_.access.retarget(options.log)) {
@@ -95,14 +209,7 @@ void server::start() {
         workers_.push_back(std::make_unique<listening_worker>(i, common_, initial));
     }
     for (std::size_t index = 0; index < options.listeners.size(); ++index) {
-        auto where = options.listeners[index].address;
-        refuse_taken(workers_.front()->w.io, where);
-        for (auto& one : workers_) {
-            one->listeners.push_back(std::make_unique<accept_loop>(one->w, index, where));
-            where.port = one->listeners.back()->port();
-        }
-        bound_.push_back(where);
-        common_.own_ports.push_back(where.port);
+        bind(index, given);
     }
     for (auto& one : workers_) {
         for (auto& listener : one->listeners) {
@@ -183,7 +290,7 @@ void server::start() {
         common_.peers->begin(
             home.io, home.timer, home.names, home.origins, options, std::move(publish));
     }
-    start_admin(options.admin);
+    start_admin(options.admin, given);
     return_memory(steady_now());  // it is as large as this before anybody has come
     running_ = true;  // from here on stop() ends what has begun, should the next not begin
     for (auto& one : workers_) {
@@ -209,23 +316,32 @@ void server::start() {
     }
 }
 
-void server::start_admin(const config::admin_options& options) {
-    const char* const given = std::getenv("RUNTIME_DIRECTORY");
-    const auto path = admin::socket_path(options, given == nullptr ? "" : given);
-    std::optional<admin::admin_socket> socket;
-    if (!path.empty()) {
-        auto bound = admin::admin_socket::listen(path, options.socket_for);
-        if (!bound) {
-            throw std::runtime_error{"admin.socket: cannot listen on " + path + ": " +
-                                     bound.error().message()};
+void server::start_admin(const config::admin_options& options, given_sockets& given) {
+    admin::admin_places places;
+    if (options.address) {
+        auto sockets = given.take(*options.address, true);
+        if (!sockets.empty()) {
+            places.address = std::move(sockets.front());
         }
-        socket.emplace(std::move(*bound));
+    }
+    const auto path = admin_socket_path(options);
+    if (!path.empty()) {
+        if (auto listening = given.take(path)) {
+            places.socket.emplace(admin::admin_socket::adopt(path, std::move(listening)));
+        } else {
+            auto bound = admin::admin_socket::listen(path, options.socket_for);
+            if (!bound) {
+                throw std::runtime_error{"admin.socket: cannot listen on " + path + ": " +
+                                         bound.error().message()};
+            }
+            places.socket.emplace(std::move(*bound));
+        }
         log::info("admin on ", path);
     }
-    if (!options.address && !socket) {
+    if (!options.address && !places.socket) {
         return;
     }
-    auto at = admin_->start(options, std::move(socket));
+    auto at = admin_->start(options, std::move(places));
     if (!at) {
         throw std::runtime_error{"admin.address: cannot listen on " +
                                  (options.address ? net::to_text(*options.address) : path) + ": " +
@@ -425,7 +541,7 @@ std::optional<std::chrono::seconds> server::eviction_age() const {
 
 void server::save_state() {
     const auto path = current()->options.admission.state;
-    if (path.empty()) {
+    if (path.empty() || common_.succeeded.load(std::memory_order_relaxed)) {
         return;
     }
     if (const auto error = common_.admission.save(path)) {
@@ -511,9 +627,7 @@ admin::admin_response server::purge(const admin::admin_request& asked) {
     }
     auto done = serve::carry_out(common_, read.order, wall_now());
     auto wait = std::make_shared<admin::admin_wait>();
-    wait->begin = [this](std::function<void()> kept) {
-        common_.store.keep_purges(std::move(kept));
-    };
+    wait->begin = [this](std::function<void()> kept) { common_.keep_purges(std::move(kept)); };
     wait->most = serve::purge_patience;
     wait->otherwise = {.status = serve::purge_not_kept_status,
                        .body = std::string{serve::purge_not_kept}};
@@ -528,15 +642,26 @@ bool server::stop(const std::function<bool()>& hurry) {
         return true;
     }
     running_ = false;
+    if (successor_ && !successor_->serves()) {
+        successor_->abandon();
+    }
+    const bool succeeded = successor_ && successor_->serves();
+    common_.succeeded.store(succeeded, std::memory_order_relaxed);
     common_.draining.store(true, std::memory_order_relaxed);
-    const auto drain = current()->options.timeouts.drain;
+    const auto& timeouts = current()->options.timeouts;
+    const auto drain = succeeded ? timeouts.hand_over : timeouts.drain;
     for (auto& one : workers_) {
-        asio::post(one->w.io, [own = one.get()] {
+        asio::post(one->w.io, [own = one.get(), succeeded] {
             for (auto& listener : own->listeners) {
                 listener->close();
             }
-            own->w.drain();
+            if (!succeeded) {
+                own->w.drain();
+            }
         });
+    }
+    if (succeeded) {
+        admin_->leave();
     }
     const auto all_quiet = [this] {
         // Idle origin connections and timers keep a loop alive; sessions are what is waited for.

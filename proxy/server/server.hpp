@@ -1,5 +1,6 @@
 #pragma once
-// The whole proxy: listeners, workers, the admin server; start, reload, drain.
+// The whole proxy: listeners, workers, the admin server; start, reload, drain, and the next program's
+// taking over.
 //
 // Each worker has its own listening socket on each address (SO_REUSEPORT), so that accepting needs
 // no hand-over. What blocks (files, interfaces' addresses) runs on the thread that calls these
@@ -11,6 +12,9 @@
 #include "proxy/admin/windows.hpp"
 #include "proxy/base/memory_return.hpp"
 #include "proxy/net/side_thread.hpp"
+#include "proxy/server/conversation.hpp"
+#include "proxy/server/given_sockets.hpp"
+#include "proxy/server/successor.hpp"
 #include "proxy/thread/worker.hpp"
 
 #include <boost/asio/ip/tcp.hpp>
@@ -27,22 +31,28 @@
 
 namespace reprise::proxy::server {
 
-/// Threads: construct, start, housekeep, reload_aside and stop from one thread (main's), which
+/// Threads: construct, start, housekeep, reload_aside, hand_over and stop from one thread (main's), which
 /// waits for no file then; reload from any thread that may.
 class server {
 public:
     /// `reload` loads the settings anew: it returns the mistakes in them, or calls server::reload
-    /// and returns none.
+    /// and returns none. `from`: what the program before this one left it.
     server(config::options options,
            std::string version,
-           std::function<std::vector<std::string>()> reload);
+           std::function<std::vector<std::string>()> reload,
+           const thread::taken_over* from = nullptr);
     ~server();
     server(const server&) = delete;
     server& operator=(const server&) = delete;
 
-    /// Binds every address and starts the threads. @throws std::runtime_error naming the address
-    /// and the setting
-    void start();
+    /// What is purged is told there too, and the other way round; null: nobody is told any more.
+    void tell_purges_to(std::shared_ptr<conversation> other);
+    /// Waits until the store's index is loaded, or `most` has passed. Before start().
+    void wait_for_store(std::chrono::milliseconds most) const;
+
+    /// Binds every address that no given socket is bound to, and starts the threads.
+    /// @throws std::runtime_error naming the address and the setting
+    void start(given_sockets given = {});
 
     [[nodiscard]] const std::vector<config::endpoint>& listening() const noexcept { return bound_; }
     [[nodiscard]] const std::optional<config::endpoint>& admin() const noexcept {
@@ -58,6 +68,11 @@ public:
     /// SIGHUP: calls `reload` on a thread of its own.
     void reload_aside();
 
+    /// SIGUSR2: starts the program that these words name, and has it take over (UPGRADE.md).
+    /// `succeeded` is called on a thread of its own, once the other accepts: stop() is to follow.
+    /// Nothing but a line in the log where that can't be now.
+    void hand_over(std::vector<std::string> words, std::function<void(pid_t)> succeeded);
+
     /// SIGUSR1.
     void reopen_logs() noexcept { common_.access.reopen(); }
 
@@ -66,8 +81,9 @@ public:
     /// @throws std::bad_alloc  what was left out waits for its next time
     void housekeep();
 
-    /// Stops accepting, lets requests finish for at most timeouts.drain, then ends everything and
-    /// saves the state: in all not longer than drain and eight seconds, whatever hangs; the log
+    /// Stops accepting, lets requests finish for at most timeouts.drain (timeouts.hand_over where
+    /// another program has taken over, and then idle connections may end by themselves), then ends
+    /// everything and saves the state, unless that is another's now: in all not longer than drain and eight seconds, whatever hangs; the log
     /// says what was not written. `hurry`, called a hundred times a second, ends the waiting when
     /// it says true (a second SIGTERM). False: something had to be stopped in the middle of what it
     /// did, or hangs yet, and this object must not be destroyed.
@@ -75,7 +91,7 @@ public:
 
 private:
     struct listening_worker;
-    void start_admin(const config::admin_options& options);
+    void start_admin(const config::admin_options& options, given_sockets& given);
     [[nodiscard]] admin::stats_inputs stats();
     [[nodiscard]] admin::tally tally_now() const;
     [[nodiscard]] admin::admin_response purge(const admin::admin_request& asked);
@@ -89,6 +105,9 @@ private:
     [[nodiscard]] bool wait_for_workers();
     void resize_memory(std::uint64_t bytes);
     void return_memory(steady_time now);
+    void bind(std::size_t index, given_sockets& given);
+    [[nodiscard]] std::vector<given_socket> copy_sockets();
+    [[nodiscard]] conversation::carry_out purges_of_other();
 
     std::string version_;
     std::function<std::vector<std::string>()> reload_;
@@ -113,6 +132,7 @@ private:
     std::atomic<bool> saving_{false};
     net::side_thread aside_{"settings"};  // what waits for files
     bool running_ = false;
+    std::unique_ptr<successor> successor_;
 };
 
 }  // namespace reprise::proxy::server

@@ -82,14 +82,22 @@ void client_census::leave(const net::address_bytes& client) {
     --all_;
 }
 
-common_state::common_state(const config::options& options, std::size_t threads, wall_time now)
-    : pseudonym{make_pseudonym(options)},
+common_state::common_state(const config::options& options,
+                           std::size_t threads,
+                           wall_time now,
+                           const taken_over* from)
+    : pseudonym{from != nullptr && options.forwarding.pseudonym.empty() ? from->pseudonym
+                                                                        : make_pseudonym(options)},
       peers{peer::peering::is_wanted(options)
                 ? std::make_unique<peer::peering>(options, pseudonym, now)
                 : nullptr},
       requests{cache::sketch_for(options)},
       store{cache::plan_of(options, requests, peers.get())},
-      admission{options, now, attach_disk(store, options, peers.get()), requests},
+      admission{options,
+                now,
+                attach_disk(store, options, peers.get()),
+                requests,
+                from != nullptr && from->admission ? &*from->admission : nullptr},
       advice{options, steady_now()},
       counters{threads} {
     store.set_largest_in_memory(options.memory.max_object);
@@ -98,6 +106,16 @@ common_state::common_state(const config::options& options, std::size_t threads, 
             admission.evicted(gone.key);
         }
     });
+    store.on_unwritten([this](std::string_view url) { beside.tell_invalidated(url); });
+}
+
+void common_state::keep_purges(std::function<void()> kept) {
+    if (auto other = beside.get()) {
+        kept = [other = std::move(other), kept = std::move(kept)] {
+            other->when_carried_out(kept);
+        };
+    }
+    store.keep_purges(std::move(kept));
 }
 
 worker::worker(std::size_t index, common_state& shared, settings_ptr initial)
@@ -132,6 +150,7 @@ void worker::disown(const net::origin_address& origin,
     for (const auto& url : kept) {
         const auto key = filter::hash_of(url, common.admission.secret());
         counts.store_invalidated.add(common.store.invalidate(key, url, wall_now()));
+        common.beside.tell_invalidated(url);
         common.fetches.forget(key, url);
     }
 }

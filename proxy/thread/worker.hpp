@@ -21,10 +21,13 @@
 #include "proxy/net/resolver.hpp"
 #include "proxy/peer/peering.hpp"
 #include "proxy/thread/client_connection.hpp"
+#include "proxy/thread/other_process.hpp"
 #include "proxy/thread/settings.hpp"
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -50,10 +53,23 @@ private:
     unsigned all_ = 0;
 };
 
+/// What the program before this one left it (server/UPGRADE.md).
+struct taken_over {
+    std::string pseudonym;
+    std::optional<std::vector<std::byte>> admission;  ///< as admission.state has it
+};
+
 /// What all workers share.
 struct common_state {
     /// @throws std::runtime_error when disk.path cannot be used
-    common_state(const config::options& options, std::size_t threads, wall_time now);
+    common_state(const config::options& options,
+                 std::size_t threads,
+                 wall_time now,
+                 const taken_over* from = nullptr);
+
+    /// After purges: `kept` is called, on any thread, as soon as a restart would know of all that were
+    /// made before this call, and the other process, where there is one, has carried them out.
+    void keep_purges(std::function<void()> kept);
 
     std::string pseudonym;  ///< in Via; unique to this instance
     /// Null: there are no peers. Before the store, which tells it what it holds.
@@ -78,6 +94,14 @@ struct common_state {
     /// thread.
     std::atomic<std::uint64_t> purged_urls{0}, purged_url_responses{0};
     std::atomic<bool> draining{false};
+    /// Beside draining: another process accepts, so connections that wait for their next request may
+    /// go on waiting, for they have their last one yet.
+    std::atomic<bool> succeeded{false};
+    [[nodiscard]] bool ends_idle_connections() const noexcept {
+        return draining.load(std::memory_order_relaxed) &&
+               !succeeded.load(std::memory_order_relaxed);
+    }
+    neighbour beside;
     /// Every listener's port, the admin's too: written before any thread runs.
     std::vector<std::uint16_t> own_ports;
 };

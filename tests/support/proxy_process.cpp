@@ -13,6 +13,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <utility>
 
 #ifndef REPRISE_PROGRAM
 #error "REPRISE_PROGRAM must be the path of the program under test"
@@ -95,10 +96,6 @@ pid_t child_of(pid_t parent) {
     return child;
 }
 
-std::string program() {
-    return told("REPRISE_PROGRAM", REPRISE_PROGRAM);
-}
-
 std::uint16_t port_in(const std::string& endpoint) {
     return static_cast<std::uint16_t>(std::stoul(endpoint.substr(endpoint.rfind(':') + 1)));
 }
@@ -117,6 +114,10 @@ std::size_t status_kibibytes(pid_t pid, std::string_view name) {
 }
 
 }  // namespace
+
+std::string program_under_test() {
+    return told("REPRISE_PROGRAM", REPRISE_PROGRAM);
+}
 
 json basic_settings() {
     return json{
@@ -149,7 +150,7 @@ finished_program run_to_its_end(const std::vector<std::string>& words,
 }
 
 finished_program run_reprise(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), program());
+    arguments.insert(arguments.begin(), program_under_test());
     return run_to_its_end(arguments);
 }
 
@@ -164,9 +165,14 @@ proxy_process::proxy_process(const json& settings, start_options how) : how_{std
 void proxy_process::start() {
     const auto ports_file = directory_.file("ports.json");
     auto words = how_.run_by;
-    words.insert(
-        words.end(),
-        {program(), "--config", directory_.file("settings.json"), "--ports-file", ports_file});
+    words.insert(words.end(),
+                 {how_.program.empty() ? program_under_test() : how_.program,
+                  "--config",
+                  directory_.file("settings.json"),
+                  "--ports-file",
+                  ports_file,
+                  "--pid-file",
+                  directory_.file("pid")});
     child_ = pid_ = spawn(words, directory_.file("out"), directory_.file("err"), how_.environment);
     std::string ports;
     const bool ready = eventually(
@@ -233,7 +239,51 @@ bool proxy_process::is_running() {
     return !wait(std::chrono::milliseconds{0});
 }
 
+bool proxy_process::upgrade() {
+    // What our child starts is ours once the child has ended.
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+    const auto said = errors().size();
+    signal(SIGUSR2);
+    pid_t next = pid_;
+    (void)eventually(
+        [&] {
+            const auto serves = "upgrade: process " + read_file(directory_.file("pid"));
+            const auto drains = serves.substr(0, serves.find('\n')) + " serves; draining";
+            if (errors().find(drains, said) != std::string::npos) {
+                std::ifstream{directory_.file("pid")} >> next;
+            }
+            return next != pid_ ||
+                   errors().find("this program goes on", said) != std::string::npos || !is_running();
+        },
+        how_.limit);
+    if (next == pid_) {
+        return false;
+    }
+    before_.push_back(pid_);
+    child_ = pid_ = next;
+    return true;
+}
+
+bool proxy_process::have_others_ended(std::chrono::milliseconds limit) {
+    bool well = true;
+    for (const auto one : std::exchange(before_, {})) {
+        const auto status = wait_for(one, limit);
+        if (!status) {
+            ::kill(one, SIGKILL);
+            (void)wait_for(one, limit);
+        }
+        well = well && status == 0;
+    }
+    return well;
+}
+
 int proxy_process::stop() {
+    for (const auto one : before_) {
+        ::kill(one, SIGTERM);
+    }
+    if (!have_others_ended(how_.limit)) {
+        complain("a program that another took over from did not end well:\n" + errors());
+    }
     if (is_running()) {
         signal(SIGTERM);
         if (!wait()) {

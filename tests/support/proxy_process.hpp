@@ -34,12 +34,15 @@ struct finished_program {
 /// @throws std::runtime_error when it does not end in time
 [[nodiscard]] finished_program run_to_its_end(const std::vector<std::string>& words,
                                               std::chrono::milliseconds limit = patience);
+/// The path of the program under test.
+[[nodiscard]] std::string program_under_test();
 /// Runs `reprise` with these arguments.
 [[nodiscard]] finished_program run_reprise(std::vector<std::string> arguments);
 
 /// How the program is started, where that is not as usual.
 struct start_options {
     std::vector<std::string> environment{};  ///< "NAME=value", beside the test's own
+    std::string program{};  ///< another one than the one under test; empty: that
     std::vector<std::string> run_by{};  ///< what runs it: strace or taskset, and their arguments
     std::chrono::milliseconds limit = patience;  ///< for its start, and for its end
 };
@@ -70,6 +73,12 @@ public:
     /// Waits for its end without asking for it, as long as it was said at the start.
     [[nodiscard]] std::optional<int> wait();
     [[nodiscard]] std::optional<int> wait(std::chrono::milliseconds limit);
+
+    /// SIGUSR2, and waits until the next program serves: from then on this is that one, and what was
+    /// before ends by itself, later. False: the one that runs says that it goes on.
+    [[nodiscard]] bool upgrade();
+    /// Waits until those before have ended, all with status 0.
+    [[nodiscard]] bool have_others_ended(std::chrono::milliseconds limit = patience);
 
     /// Rewrites the settings file in place, listeners with the ports that were picked.
     void rewrite_settings(const json& settings) const;
@@ -114,6 +123,7 @@ private:
     temp_dir directory_;
     pid_t child_ = -1;  // the program, or what runs it
     pid_t pid_ = -1;
+    std::vector<pid_t> before_;  // programs that this one took over from
     std::optional<int> exit_status_;
     bool killed_ = false;
     std::vector<std::uint16_t> ports_;

@@ -1,6 +1,7 @@
 #include "proxy/cache/admission/admission_file.hpp"
 
 #include "filter/admission_state.hpp"
+#include "proxy/base/descriptor.hpp"
 #include "proxy/base/log.hpp"
 
 #include <algorithm>
@@ -13,23 +14,6 @@
 namespace reprise::proxy::cache {
 
 namespace {
-
-/// A file descriptor that closes itself.
-class descriptor {
-public:
-    explicit descriptor(int fd) noexcept : fd_{fd} {}
-    ~descriptor() {
-        if (fd_ >= 0) {
-            ::close(fd_);
-        }
-    }
-    descriptor(const descriptor&) = delete;
-    descriptor& operator=(const descriptor&) = delete;
-    [[nodiscard]] int get() const noexcept { return fd_; }
-
-private:
-    int fd_;
-};
 
 boost::system::error_code last_error() {
     return {errno, boost::system::system_category()};

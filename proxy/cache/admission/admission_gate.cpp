@@ -110,9 +110,11 @@ filter::admission_settings filter_settings(const config::options& options) {
 
 admission_gate::beginning admission_gate::begin(const config::options& options,
                                                 wall_time now,
-                                                const filter::hash_secret* fixed) {
+                                                const filter::hash_secret* fixed,
+                                                const std::vector<std::byte>* inherited) {
     const auto settings = filter_settings(options);
-    const auto& path = options.admission.state;
+    const auto& file = options.admission.state;
+    const auto path = inherited != nullptr ? std::string{"what the program before remembers"} : file;
     const auto fresh = [&] {
         return beginning{std::make_unique<filter::admission_filter>(settings, seconds_of(now)),
                          fixed != nullptr ? *fixed : filter::hash_secret::from_seed(random_seed())};
@@ -137,7 +139,7 @@ admission_gate::beginning admission_gate::begin(const config::options& options,
     for (const auto& one : possible) {
         most = std::max(most, filter::encoded_size(one) + 1);
     }
-    const auto bytes = read_state(path, most);
+    const auto bytes = inherited != nullptr ? std::optional{*inherited} : read_state(file, most);
     if (!bytes) {
         return fresh();
     }
@@ -168,8 +170,9 @@ admission_gate::beginning admission_gate::begin(const config::options& options,
 admission_gate::admission_gate(const config::options& options,
                                wall_time now,
                                const filter::hash_secret* fixed,
-                               std::shared_ptr<frequency_sketch> requests)
-    : admission_gate{options, begin(options, now, fixed), std::move(requests)} {}
+                               std::shared_ptr<frequency_sketch> requests,
+                               const std::vector<std::byte>* inherited)
+    : admission_gate{options, begin(options, now, fixed, inherited), std::move(requests)} {}
 
 admission_gate::admission_gate(const config::options& options,
                                beginning from,
@@ -285,6 +288,16 @@ void admission_gate::housekeep(std::optional<std::chrono::seconds> eviction_age,
 
 boost::system::error_code admission_gate::save(const std::string& path) const {
     return write_state(path, *sights_.current(), secret_.seed());
+}
+
+std::vector<std::byte> admission_gate::encoded() const {
+    std::vector<std::byte> out;
+    (void)filter::encode(
+        *sights_.current(), secret_.seed(), [&out](std::span<const std::byte> piece) {
+            out.insert(out.end(), piece.begin(), piece.end());
+            return true;
+        });
+    return out;
 }
 
 filter::admission_figures admission_gate::figures(wall_time now) const {

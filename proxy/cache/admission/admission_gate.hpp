@@ -31,6 +31,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace reprise::proxy::cache {
 
@@ -73,10 +74,12 @@ public:
     /// that can't be used is refused with a log line, and the filter starts empty. `fixed`: the
     /// secret that keys have already (of a store on disk), and then the file must have it too.
     /// `requests`: what tinylfu counts by; null: a sketch of the gate's own, where it is needed.
+    /// `inherited`: a state as encoded() gave it, in the file's place.
     admission_gate(const config::options& options,
                    wall_time now,
                    const filter::hash_secret* fixed = nullptr,
-                   std::shared_ptr<frequency_sketch> requests = nullptr);
+                   std::shared_ptr<frequency_sketch> requests = nullptr,
+                   const std::vector<std::byte>* inherited = nullptr);
 
     [[nodiscard]] const filter::hash_secret& secret() const noexcept { return secret_; }
 
@@ -125,6 +128,9 @@ public:
     /// While the filter changes its size, what only the former one remembers is not in it.
     [[nodiscard]] boost::system::error_code save(const std::string& path) const;
 
+    /// What save() writes. Some bytes a key that is remembered.
+    [[nodiscard]] std::vector<std::byte> encoded() const;
+
     /// The current filter's; `memory` is all that is taken.
     [[nodiscard]] filter::admission_figures figures(wall_time now) const;
     [[nodiscard]] filter::admission_settings settings() const {
@@ -143,7 +149,8 @@ private:
                    std::shared_ptr<frequency_sketch> requests);
     [[nodiscard]] static beginning begin(const config::options& options,
                                          wall_time now,
-                                         const filter::hash_secret* fixed);
+                                         const filter::hash_secret* fixed,
+                                         const std::vector<std::byte>* inherited);
     [[nodiscard]] admission_ruling rule_on(const filter::key_hash& key,
                                            unsigned seen,
                                            const admission_choice_for& by) const noexcept;

@@ -1,5 +1,7 @@
 #include "proxy/cache/disk/files.hpp"
 
+#include "proxy/base/descriptor.hpp"
+
 #include <cerrno>
 #include <dirent.h>
 #include <fcntl.h>
@@ -38,18 +40,6 @@ boost::system::result<std::size_t> transferred(const Attempt& attempt) {
         }
     }
 }
-
-class descriptor {
-public:
-    explicit descriptor(int fd) noexcept : fd_{fd} {}
-    ~descriptor() { ::close(fd_); }
-    descriptor(const descriptor&) = delete;
-    descriptor& operator=(const descriptor&) = delete;
-    [[nodiscard]] int get() const noexcept { return fd_; }
-
-private:
-    int fd_;
-};
 
 class system_file final : public file {
 public:

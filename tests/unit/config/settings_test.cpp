@@ -250,7 +250,7 @@ TEST_SUITE("config/settings") {
         CHECK(connections == 5000);
         CHECK(per_client == 50);
         CHECK(rate == 1000);
-        const auto& [c_head, c_idle, c_body, o_connect, o_upload, o_head, o_body, tunnel, drain] =
+        const auto& [c_head, c_idle, c_body, o_connect, o_upload, o_head, o_body, tunnel, drain, hand_over] =
             wanted.timeouts;
         CHECK(c_head == 1s);
         CHECK(c_idle == 2s);
@@ -261,6 +261,7 @@ TEST_SUITE("config/settings") {
         CHECK(o_body == 6s);
         CHECK(tunnel == 7s);
         CHECK(drain == 500ms);
+        CHECK(hand_over == 9min);
         const auto& [at_once, per_address, idle, idle_timeout, authorities, revoked] =
             wanted.origins;
         CHECK(at_once == 64);

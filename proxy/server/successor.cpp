@@ -1,0 +1,215 @@
+#include "proxy/server/successor.hpp"
+
+#include "proxy/base/log.hpp"
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <span>
+#include <spawn.h>
+#include <string_view>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <utility>
+
+namespace reprise::proxy::server {
+
+namespace {
+
+std::string reason(int error) {
+    return boost::system::error_code{error, boost::system::system_category()}.message();
+}
+
+/// Starts the program with nothing open but the standard files and `end`, as descriptor 3, and with the
+/// signals as at a start. 0, or why not.
+int spawn(const std::vector<std::string>& words, int end, pid_t& child) {
+    std::vector<char*> arguments;
+    for (const auto& word : words) {
+        arguments.push_back(const_cast<char*>(word.c_str()));  // which execve does not change
+    }
+    arguments.push_back(nullptr);
+    const std::string name{handover_variable};
+    auto named = name + "=3";
+    std::vector<char*> environment{named.data()};
+    for (char** one = environ; *one != nullptr; ++one) {
+        if (!std::string_view{*one}.starts_with(name + "=")) {
+            environment.push_back(*one);
+        }
+    }
+    environment.push_back(nullptr);
+
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t how;
+    posix_spawn_file_actions_init(&files);
+    posix_spawnattr_init(&how);
+    posix_spawn_file_actions_adddup2(&files, end, 3);
+    posix_spawn_file_actions_addclosefrom_np(&files, 4);
+    sigset_t none;
+    sigset_t ignored;
+    sigemptyset(&none);
+    sigemptyset(&ignored);
+    sigaddset(&ignored, SIGPIPE);
+    posix_spawnattr_setsigmask(&how, &none);
+    posix_spawnattr_setsigdefault(&how, &ignored);
+    posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    const auto failed = ::posix_spawnp(
+        &child, words.front().c_str(), &files, &how, arguments.data(), environment.data());
+    posix_spawnattr_destroy(&how);
+    posix_spawn_file_actions_destroy(&files);
+    return failed;
+}
+
+/// A file in memory with these bytes; none where there is no such thing to be had.
+descriptor file_of(std::span<const std::byte> bytes) {
+    descriptor out{::memfd_create("reprise-admission", MFD_CLOEXEC)};
+    while (out && !bytes.empty()) {
+        const auto count = ::write(out.get(), bytes.data(), bytes.size());
+        if (count <= 0 && errno != EINTR) {
+            return {};
+        }
+        bytes = bytes.subspan(static_cast<std::size_t>(count > 0 ? count : 0));
+    }
+    return out;
+}
+
+std::string how_it_ended(int status) {
+    return WIFEXITED(status) ? "it ended with status " + std::to_string(WEXITSTATUS(status))
+                             : "it was ended by signal " + std::to_string(WTERMSIG(status));
+}
+
+}  // namespace
+
+successor::successor(std::vector<std::string> words,
+                     estate of,
+                     conversation::carry_out purges,
+                     patience_with_successor patience)
+    : words_{std::move(words)},
+      estate_{std::move(of)},
+      purges_{std::move(purges)},
+      patience_{patience} {
+    std::array<int, 2> ends{};
+    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+        throw std::system_error{errno, std::system_category(), "socketpair"};
+    }
+    with_ = std::make_shared<conversation>(descriptor{ends[0]});
+    const descriptor other{ends[1]};
+    if (const auto failed = spawn(words_, other.get(), child_)) {
+        throw std::runtime_error{"cannot start " + words_.front() + ": " + reason(failed)};
+    }
+    log::info("upgrade: started ", words_.front(), " as process ", child_);
+    thread_ = std::thread{[this] { run(); }};
+    ::pthread_setname_np(thread_.native_handle(), "upgrade");
+}
+
+successor::~successor() {
+    abandon();
+}
+
+void successor::abandon() {
+    abandoned_ = true;
+    with_->interrupt();
+    if (thread_.joinable()) {
+        thread_.join();
+    }
+}
+
+void successor::run() {
+    if (const auto why = hand_over(); !why.empty()) {
+        give_up(why);
+        under_way_ = false;
+        return;
+    }
+    serves_ = true;
+    estate_.succeeded(child_);
+    // From here on it is told of purges, and tells of them, until one of the two ends.
+    while (!with_->is_over() && !with_->is_interrupted()) {
+        (void)with_->next(steady_now() + std::chrono::hours{1});
+    }
+    with_->end();
+    int status = 0;
+    if (!abandoned_ && ::waitpid(child_, &status, 0) == child_) {
+        log::error("upgrade: the next program has ended: ", how_it_ended(status));
+    }
+}
+
+// Empty: the next program serves. Otherwise why not.
+std::string successor::hand_over() {
+    with_->send({handover_kind::hello, handover_version, estate_.pseudonym});
+    for (auto& one : estate_.sockets) {
+        with_->send({one.admin ? handover_kind::admin : handover_kind::listener, 0, one.setting},
+                    std::move(one.socket));
+    }
+    if (auto why = wait_for(handover_kind::prepared, patience_.prepared, "prepared"); !why.empty()) {
+        return why;
+    }
+    with_->on_purge(purges_);
+    estate_.tell_purges_to(with_);
+    if (auto why = estate_.lend_store(patience_.store); !why.empty()) {
+        return "the store is not to be given up: " + why;
+    }
+    lent_ = true;
+    const auto remembered = estate_.admission();
+    with_->send({handover_kind::yours}, file_of(remembered));
+    return wait_for(handover_kind::serving, patience_.serving, "serving");
+}
+
+std::string successor::wait_for(handover_kind what,
+                                std::chrono::milliseconds most,
+                                std::string_view doing) {
+    const auto until = steady_now() + most;
+    while (const auto got = with_->next(until)) {
+        if (got->message.kind == what) {
+            return {};
+        }
+    }
+    if (abandoned_) {
+        return "this program was told to stop";
+    }
+    if (with_->is_over()) {
+        return "the next program ended before it was " + std::string{doing};
+    }
+    return "the next program was not " + std::string{doing} + " within " +
+           std::to_string(most.count()) + " ms";
+}
+
+// How it ended.
+std::string successor::end_it() {
+    ::kill(child_, SIGKILL);
+    const auto until = steady_now() + patience_.end;
+    int status = 0;
+    for (;;) {
+        const auto got = ::waitpid(child_, &status, WNOHANG);
+        if (got == child_) {
+            const bool by_us = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+            return by_us ? std::string{} : " (" + how_it_ended(status) + ")";
+        }
+        if (got < 0 || steady_now() >= until) {
+            return {};
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds{5});
+    }
+}
+
+void successor::give_up(const std::string& why) {
+    // What it said of itself is in the log already, since it has our standard error.
+    log::error("upgrade: ", why, end_it(), "; this program goes on");
+    if (lent_) {
+        const auto until = steady_now() + patience_.end;
+        bool back = estate_.take_store_back();
+        while (!back && steady_now() < until) {
+            std::this_thread::sleep_for(std::chrono::milliseconds{20});
+            back = estate_.take_store_back();
+        }
+        if (!back) {
+            log::error("upgrade: the next program does not end, and has the store: until a restart "
+                       "nothing is stored on disk");
+        }
+    }
+    estate_.tell_purges_to(nullptr);
+    estate_.keep_purges([with = with_] { with->end(); });
+}
+
+}  // namespace reprise::proxy::server

@@ -1,0 +1,403 @@
+// SIGUSR2: the next program takes over, whatever it is, and nobody is the worse for it
+// (proxy/server/UPGRADE.md).
+
+#include "tests/scenario/figures.hpp"
+#include "tests/scenario/world.hpp"
+#include "tests/support/waiting.hpp"
+
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <cstddef>
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <thread>
+#include <vector>
+
+TEST_SUITE("scenario/hand_over") {
+
+    using namespace reprise::tests;
+
+    namespace {
+
+    namespace fs = std::filesystem;
+
+    /// The program under test where it may be replaced.
+    class installed {
+    public:
+        installed() { put(read_file(program_under_test())); }
+        [[nodiscard]] std::string path() const { return directory_.file("reprise"); }
+        /// The same program by another version.
+        void put_version(std::string_view version) {
+            auto bytes = read_file(program_under_test());
+            for (const std::string_view text : {std::string_view{"reprise 0.1.0\0", 14},
+                                                std::string_view{"\0000.1.0\0", 7}}) {
+                for (auto at = bytes.find(text); at != std::string::npos;
+                     at = bytes.find(text, at + 1)) {
+                    bytes.replace(at + text.size() - 6, 5, version);
+                }
+            }
+            put(bytes);
+        }
+        /// What is none: a script.
+        void put_script(std::string_view text) { put("#!/bin/sh\n" + std::string{text} + "\n"); }
+
+    private:
+        // As a package manager does: the program that runs keeps its file.
+        void put(std::string_view bytes) {
+            const auto made = directory_.write("reprise.new", bytes);
+            fs::permissions(made, fs::perms::owner_all);
+            fs::rename(made, path());
+        }
+        temp_dir directory_;
+    };
+
+    struct upgrade_world {
+        fake_origin origin;
+        temp_dir directory;
+        installed program;
+        json settings = storing_settings();
+        std::optional<proxy_process> proxy;
+
+        explicit upgrade_world(bool with_disk = true) {
+            if (with_disk) {
+                settings["disk"] = {{"path", directory.file("store")}, {"size", "64MiB"}};
+            }
+            settings["access"]["purge_clients"] = {"127.0.0.1"};
+            settings["timeouts"]["hand_over"] = "20s";
+            proxy.emplace(settings, start_options{.program = program.path()});
+            if (with_disk) {
+                REQUIRE(eventually([&] { return disk_state() == "ready"; }));
+            }
+        }
+        [[nodiscard]] std::string disk_state() const {
+            return proxy->stats().at("disk").at("state").get<std::string>();
+        }
+        [[nodiscard]] std::string version() const {
+            return proxy->stats().at("version").get<std::string>();
+        }
+        [[nodiscard]] response get(std::string_view path) const {
+            return proxy->get(origin.url(path));
+        }
+        [[nodiscard]] response purge(std::string_view path, std::string_view fields = "") const {
+            return proxy->ask("PURGE", origin.url(path), fields);
+        }
+        /// A connection that is kept, and asked once.
+        [[nodiscard]] client kept(std::string_view path) {
+            client one{proxy->port()};
+            CHECK(ask(one, "GET", path).status == 200);
+            return one;
+        }
+        [[nodiscard]] response ask(client& by, std::string_view method, std::string_view path) {
+            return by.ask(absolute_request(method, origin.url(path)));
+        }
+        void put(const std::string& path, const std::string& body = "hello") {
+            origin.on(path, ok("Cache-Control: max-age=600\r\nCache-Tag: all\r\n", body));
+        }
+        void fill(unsigned objects) {
+            for (unsigned i = 0; i < objects; ++i) {
+                put("/" + std::to_string(i), body_of(i));
+                CHECK(get("/" + std::to_string(i)).status == 200);
+            }
+        }
+        static std::string body_of(unsigned number) {
+            return std::string(1000 + 37 * number, static_cast<char>('a' + number % 26));
+        }
+    };
+
+    /// Clients that ask without end, and what went wrong.
+    class load {
+    public:
+        load(const upgrade_world& w, unsigned objects) : objects_{objects} {
+            for (unsigned i = 0; i < 4; ++i) {
+                threads_.emplace_back([this, &w, i] { run(w, i, i % 2 == 0); });
+            }
+        }
+        ~load() { stop(); }
+        load(const load&) = delete;
+        load& operator=(const load&) = delete;
+        void stop() {
+            stopping_ = true;
+            for (auto& one : threads_) {
+                if (one.joinable()) {
+                    one.join();
+                }
+            }
+        }
+        [[nodiscard]] unsigned asked() const { return asked_; }
+        [[nodiscard]] std::vector<std::string> failures() const {
+            const std::lock_guard lock{guard_};
+            return failures_;
+        }
+
+    private:
+        void run(const upgrade_world& w, unsigned seed, bool keeps) {
+            std::optional<client> one;
+            for (unsigned i = seed; !stopping_; i = (i * 7 + 3) % 1009) {
+                const auto number = i % objects_;
+                try {
+                    if (!one) {
+                        one.emplace(w.proxy->port());
+                    }
+                    const auto got = one->ask(absolute_request(
+                        "GET",
+                        w.origin.url("/" + std::to_string(number)),
+                        keeps ? "" : "Connection: close\r\n"));
+                    if (got.status != 200 || !got.complete() ||
+                        got.body != upgrade_world::body_of(number)) {
+                        note("status " + std::to_string(got.status) + ", " +
+                             std::string{to_string(got.end)});
+                    }
+                    if (!keeps || lower(got.get("Connection")) == "close") {
+                        one.reset();
+                    }
+                } catch (const std::exception& failed) {
+                    note(failed.what());
+                    one.reset();
+                }
+                ++asked_;
+            }
+        }
+        void note(std::string what) {
+            const std::lock_guard lock{guard_};
+            failures_.push_back(std::move(what));
+        }
+
+        const unsigned objects_;
+        std::atomic<bool> stopping_{false};
+        std::atomic<unsigned> asked_{0};
+        mutable std::mutex guard_;
+        std::vector<std::string> failures_;
+        std::vector<std::thread> threads_;
+    };
+
+    std::string all(const std::vector<std::string>& lines) {
+        std::string out;
+        for (const auto& one : lines) {
+            out += one + "\n";
+        }
+        return out;
+    }
+
+    }  // namespace
+
+    TEST_CASE("to the next version and back under load: no request fails, no hit is lost") {
+        constexpr unsigned objects = 40;
+        upgrade_world w;
+        w.fill(objects);
+        CHECK(w.version() == "0.1.0");
+        const auto asked_of_origin = w.origin.asked();
+        load clients{w, objects};
+        for (const std::string version : {"0.1.1", "0.1.0", "0.1.1"}) {
+            CAPTURE(version);
+            const auto before = clients.asked();
+            REQUIRE(eventually([&] { return clients.asked() > before + 50; }));
+            w.program.put_version(version);
+            REQUIRE(w.proxy->upgrade());
+            CHECK(eventually([&] { return w.version() == version; }));
+            for (unsigned i = 0; i < objects; ++i) {
+                CHECK(hit_body(w.get("/" + std::to_string(i))) == upgrade_world::body_of(i));
+            }
+            REQUIRE(w.proxy->have_others_ended());
+            CHECK(eventually([&] { return w.disk_state() == "ready"; }));
+        }
+        clients.stop();
+        CHECK_MESSAGE(clients.failures().empty(), all(clients.failures()));
+        CHECK(clients.asked() > 200);
+        CHECK(w.origin.asked() == asked_of_origin);
+        CHECK(w.proxy->errors().find("[error]") == std::string::npos);
+    }
+
+    TEST_CASE("what is under way is finished by the program that began it") {
+        upgrade_world w;
+        auto& go = w.origin.make_gate();
+        w.origin.on("/slow", [&](origin_request&, origin_connection& connection) {
+            connection.send(raw_head("200 OK", "Content-Length: 10\r\n") + "first");
+            go.wait();
+            connection.send("later");
+        });
+        auto slow = w.proxy->connect(absolute_request("GET", w.origin.url("/slow")));
+        auto got = slow.read_head();
+        slow.read_body(got, 5);
+        REQUIRE(w.proxy->upgrade());
+        CHECK(w.proxy->is_running());
+        go.open();
+        slow.read_body(got, 10);
+        CHECK(got.body == "firstlater");
+        slow.connection().close();
+        CHECK(w.proxy->have_others_ended());
+    }
+
+    TEST_CASE("a kept connection gets one answer more, and is told that it is the last") {
+        upgrade_world w{false};
+        w.put("/a");
+        auto one = w.kept("/a");
+        REQUIRE(w.proxy->upgrade());
+        const auto last = w.ask(one, "GET", "/a");
+        CHECK(last.status == 200);
+        CHECK(lower(last.get("Connection")) == "close");
+        CHECK(one.is_closed_by_proxy());
+    }
+
+    TEST_CASE("a purge reaches both programs, whichever is asked") {
+        upgrade_world w;
+        for (const std::string path : {"/before", "/new", "/old", "/new/prefix", "/old/prefix"}) {
+            w.put(path);
+            CHECK(w.get(path).status == 200);
+        }
+        std::vector<client> olds;
+        for (unsigned i = 0; i < 5; ++i) {
+            olds.push_back(w.kept("/before"));
+        }
+        CHECK(w.purge("/before").status == 200);
+        REQUIRE(w.proxy->upgrade());
+        CHECK_FALSE(is_hit(w.get("/before")));
+
+        CHECK(w.purge("/new").status == 200);
+        CHECK_FALSE(is_hit(w.ask(olds[0], "GET", "/new")));
+        CHECK(w.ask(olds[1], "PURGE", "/old").status == 200);
+        CHECK_FALSE(is_hit(w.get("/old")));
+
+        CHECK(w.purge("/new/", "Purge: prefix\r\n").status == 200);
+        CHECK_FALSE(is_hit(w.ask(olds[2], "GET", "/new/prefix")));
+        const auto by_old = absolute_request("PURGE", w.origin.url("/old/"), "Purge: prefix\r\n");
+        CHECK(olds[3].ask(by_old).status == 200);
+        CHECK_FALSE(is_hit(w.get("/old/prefix")));
+
+        // What an unsafe method invalidates by the old one is gone from the new one too.
+        w.put("/posted");
+        CHECK(w.get("/posted").status == 200);
+        CHECK(is_hit(w.get("/posted")));
+        CHECK(olds[4].ask(absolute_request("POST", w.origin.url("/posted"), "", "x")).status == 200);
+        CHECK(eventually([&] { return !is_hit(w.get("/posted")); }));
+        CHECK(w.proxy->have_others_ended());
+        // And the journal has all of it: nothing is back in the program after that.
+        CHECK(w.purge("/old").status == 200);
+        REQUIRE(w.proxy->upgrade());
+        CHECK_FALSE(is_hit(w.get("/old")));
+    }
+
+    TEST_CASE("what was asked for once before is stored at its next request") {
+        upgrade_world w{false};
+        w.settings.erase("admission");
+        w.proxy.emplace(w.settings, start_options{.program = w.program.path()});
+        w.put("/a");
+        CHECK_FALSE(cache_status_of(w.get("/a")).stored);
+        REQUIRE(w.proxy->upgrade());
+        CHECK(cache_status_of(w.get("/a")).stored);
+        CHECK(is_hit(w.get("/a")));
+    }
+
+    TEST_CASE("where the next program's settings are bad the old one goes on, and says so") {
+        upgrade_world w;
+        w.put("/a");
+        CHECK(w.get("/a").status == 200);
+        w.proxy->rewrite_settings_text(R"({"memory": {"size": "much"}})");
+        CHECK_FALSE(w.proxy->upgrade());
+        CHECK(w.proxy->errors().find("memory.size") != std::string::npos);
+        CHECK(is_hit(w.get("/a")));
+        w.put("/b");
+        CHECK(w.get("/b").status == 200);
+        CHECK(eventually([&] { return figure(w.proxy->stats(), "/disk/objects") == 2; }));
+        w.proxy->rewrite_settings(w.settings);
+        CHECK(w.proxy->upgrade());
+        CHECK(is_hit(w.get("/b")));
+    }
+
+    TEST_CASE("where the next program fails the old one goes on, and so does its store") {
+        upgrade_world w;
+        w.put("/a");
+        CHECK(w.get("/a").status == 200);
+        for (const std::string script : {"exit 3", "kill -9 $$", "exec /nonexistent"}) {
+            CAPTURE(script);
+            w.program.put_script(script);
+            CHECK_FALSE(w.proxy->upgrade());
+            CHECK(is_hit(w.get("/a")));
+        }
+        fs::remove(w.program.path());
+        CHECK_FALSE(w.proxy->upgrade());
+        w.program.put_version("0.1.1");
+        CHECK(w.version() == "0.1.0");
+        w.put("/b");
+        CHECK(w.get("/b").status == 200);
+        CHECK(eventually([&] { return figure(w.proxy->stats(), "/disk/objects") == 2; }));
+        CHECK(w.disk_state() == "ready");
+        CHECK(w.purge("/a").status == 200);
+        CHECK(w.proxy->upgrade());
+        CHECK(eventually([&] { return w.version() == "0.1.1"; }));
+        CHECK(is_hit(w.get("/b")));
+        CHECK_FALSE(is_hit(w.get("/a")));
+    }
+
+    TEST_CASE("a next program that dies with the store in its hands gives it back") {
+        upgrade_world w;
+        w.put("/a");
+        CHECK(w.get("/a").status == 200);
+        // An address that somebody else has is found out by the start itself, behind the taking over.
+        auto other = w.settings;
+        other["listeners"].push_back({{"address", "127.0.0.1:" + std::to_string(w.origin.port())}});
+        w.proxy->rewrite_settings(other);
+        CHECK_FALSE(w.proxy->upgrade());
+        const auto said = w.proxy->errors();
+        CHECK(said.find("ended before it was serving") != std::string::npos);
+        CHECK(eventually([&] { return w.disk_state() == "ready"; }));
+        w.put("/b");
+        CHECK(w.get("/b").status == 200);
+        CHECK(eventually([&] { return figure(w.proxy->stats(), "/disk/objects") == 2; }));
+        CHECK(w.purge("/b").status == 200);
+        w.proxy->rewrite_settings(w.settings);
+        CHECK(w.proxy->upgrade());
+        CHECK(is_hit(w.get("/a")));
+        CHECK_FALSE(is_hit(w.get("/b")));
+    }
+
+    TEST_CASE("SIGUSR2 while the program before lasts is refused") {
+        upgrade_world w{false};
+        w.put("/a");
+        auto holds = w.kept("/a");
+        REQUIRE(w.proxy->upgrade());
+        w.proxy->signal(SIGUSR2);
+        CHECK(eventually([&] {
+            return w.proxy->errors().find("has not ended yet") != std::string::npos;
+        }));
+        CHECK(w.get("/a").status == 200);
+        holds.connection().close();
+        CHECK(w.proxy->have_others_ended());
+        CHECK(eventually([&] { return w.proxy->upgrade(); }));
+    }
+
+    TEST_CASE("a service manager is told who it is now, and the numbers' file says it too") {
+        temp_dir directory;
+        const auto path = directory.file("notify");
+        const int hears = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        sockaddr_un at{};
+        at.sun_family = AF_UNIX;
+        REQUIRE(path.size() < sizeof at.sun_path);
+        path.copy(at.sun_path, path.size());
+        REQUIRE(::bind(hears, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0);
+        const auto heard = [hears] {
+            std::array<char, 200> bytes{};
+            std::string got;
+            REQUIRE(eventually([&] {
+                const auto size = ::recv(hears, bytes.data(), bytes.size(), 0);
+                got.assign(bytes.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
+                return size > 0;
+            }));
+            return got;
+        };
+        proxy_process proxy{basic_settings(), start_options{.environment = {"NOTIFY_SOCKET=" + path}}};
+        CHECK(heard() == "READY=1");
+        REQUIRE(proxy.upgrade());
+        CHECK(heard() == "READY=1");
+        CHECK(heard() == "MAINPID=" + std::to_string(proxy.pid()));
+        CHECK(proxy.have_others_ended());
+        CHECK(read_file(proxy.directory().file("pid")) == std::to_string(proxy.pid()) + "\n");
+        CHECK(proxy.stop() == 0);
+        CHECK(heard() == "STOPPING=1");
+        CHECK_FALSE(fs::exists(proxy.directory().file("pid")));
+        ::close(hears);
+    }
+}
