@@ -2,6 +2,7 @@
 // A message between this program and the one that takes over from it (UPGRADE.md), as a value and as
 // bytes.
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
