@@ -19,7 +19,7 @@ namespace reprise::proxy::server {
 
 namespace {
 
-std::string reason(int error) {
+std::string text_of_error(int error) {
     return boost::system::error_code{error, boost::system::system_category()}.message();
 }
 
@@ -97,7 +97,7 @@ successor::successor(std::vector<std::string> words,
     with_ = std::make_shared<conversation>(descriptor{ends[0]});
     const descriptor other{ends[1]};
     if (const auto failed = spawn(words_, other.get(), child_)) {
-        throw std::runtime_error{"cannot start " + words_.front() + ": " + reason(failed)};
+        throw std::runtime_error{"cannot start " + words_.front() + ": " + text_of_error(failed)};
     }
     log::info("upgrade: started ", words_.front(), " as process ", child_);
     thread_ = std::thread{[this] { run(); }};

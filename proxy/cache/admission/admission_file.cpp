@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <fcntl.h>
 #include <span>
 #include <sys/stat.h>
@@ -54,6 +55,15 @@ std::optional<std::vector<std::byte>> read_state(const std::string& path, std::u
     }
     bytes.resize(got);
     return bytes;
+}
+
+void put_aside(const std::string& path) {
+    const auto kept = path + ".other-version";
+    if (std::rename(path.c_str(), kept.c_str()) != 0) {
+        log::error("admission.state: cannot rename ", path, ": ", last_error().message());
+        return;
+    }
+    log::warn("admission.state: ", path, " is kept as ", kept);
 }
 
 boost::system::error_code write_state(const std::string& path,

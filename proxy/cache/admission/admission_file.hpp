@@ -20,6 +20,10 @@ namespace reprise::proxy::cache {
 [[nodiscard]] std::optional<std::vector<std::byte>> read_state(const std::string& path,
                                                                std::uint64_t most);
 
+/// What another release wrote is kept for that one, as PATH.other-version (what was there before goes),
+/// and the log says so: else the next write_state would take its place.
+void put_aside(const std::string& path);
+
 /// Writes the state: to a temporary file, mode 0600, synced, then renamed over the old one.
 [[nodiscard]] boost::system::error_code write_state(const std::string& path,
                                                     const filter::admission_filter& state,

@@ -164,6 +164,9 @@ admission_gate::beginning admission_gate::begin(const config::options& options,
               " refused: ",
               state.error().message(),
               "; the filter starts empty");
+    if (inherited == nullptr && state.error() == filter::admission_errc::unknown_version) {
+        put_aside(file);
+    }
     return fresh();
 }
 

@@ -71,7 +71,8 @@ struct admission_choice_for {
 class admission_gate {
 public:
     /// An empty filter under a new random seed, or what the file of admission.state holds. A file
-    /// that can't be used is refused with a log line, and the filter starts empty. `fixed`: the
+    /// that can't be used is refused with a log line, and the filter starts empty; one of another
+    /// version of the format is put aside. `fixed`: the
     /// secret that keys have already (of a store on disk), and then the file must have it too.
     /// `requests`: what tinylfu counts by; null: a sketch of the gate's own, where it is needed.
     /// `inherited`: a state as encoded() gave it, in the file's place.

@@ -6,6 +6,9 @@
 #include <doctest/doctest.h>
 
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -44,6 +47,23 @@ any_digest ours(std::uint64_t first, std::uint64_t last, unsigned times = 1) {
 }  // namespace
 
 TEST_SUITE("peer/any_digest") {
+    TEST_CASE("version 1 of the digest, as 0.1.0 made it, is read") {
+        std::ifstream in{REPRISE_TEST_DATA "/formats/digest-1.bin", std::ios::binary};
+        const std::string bytes{std::istreambuf_iterator<char>{in}, {}};
+        const auto read = read_any(std::as_bytes(std::span{bytes}));
+        REQUIRE(read.has_value());
+        const auto secret = fleet_secret::none();
+        for (const std::string name : {"small", "large", "variant", "refreshed"}) {
+            CAPTURE(name);
+            CHECK(lists(*read, "http://kept.example:18833/" + name, secret) == true);
+        }
+        for (const std::string name : {"purged", "soft", "never"}) {
+            CAPTURE(name);
+            CHECK(lists(*read, "http://kept.example:18833/" + name, secret) == false);
+        }
+        CHECK(value_of(describe(*read, secret), "secret is the one given") == "yes");
+    }
+
     TEST_CASE("either kind is known by its bytes, and described") {
         const auto secret = fleet_secret::none();
         const auto lines = describe(ours(0, 10'000), secret);
