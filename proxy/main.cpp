@@ -235,9 +235,10 @@ int serve(const config::options& options,
     };
     keep_house();
     const auto succeeded = [&](pid_t by) {
-        boost::asio::post(io, [&io, by] {
+        boost::asio::post(io, [&io, &signals, by] {
             log::info("upgrade: process ", by, " serves; draining");
             server::tell_service_manager("MAINPID=" + std::to_string(by));
+            signals.cancel();  // one that comes now is for the end, which waits for them anew
             io.stop();
         });
     };
@@ -273,8 +274,9 @@ int serve(const config::options& options,
         if (!how.ports_file.empty()) {
             write_ports(how.ports_file, proxy);
         }
-        server::tell_service_manager("READY=1");
-        if (before) {
+        if (!before) {
+            server::tell_service_manager("READY=1");  // once: it hears of another process by MAINPID
+        } else {
             before->begin([&proxy] {
                 proxy.tell_purges_to(nullptr);
                 log::info("upgrade: the program before this one has ended");
@@ -284,9 +286,21 @@ int serve(const config::options& options,
     ::pthread_sigmask(SIG_UNBLOCK, &ours, nullptr);
     run_through(io);
     bool again = false;
-    signals.async_wait([&](boost::system::error_code error, int number) {
-        again = !error && (number == SIGTERM || number == SIGINT);
-    });
+    std::function<void()> wait_for_another = [&] {
+        signals.async_wait([&](boost::system::error_code error, int number) {
+            if (error) {
+                return;
+            }
+            again = number == SIGTERM || number == SIGINT;
+            if (number == SIGUSR1) {
+                proxy.reopen_logs();
+            }
+            if (!again) {
+                wait_for_another();
+            }
+        });
+    };
+    wait_for_another();
     const bool at_rest = proxy.stop([&] {
         io.restart();
         io.poll();

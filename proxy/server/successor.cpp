@@ -95,11 +95,7 @@ successor::successor(std::vector<std::string> words,
         throw std::system_error{errno, std::system_category(), "socketpair"};
     }
     with_ = std::make_shared<conversation>(descriptor{ends[0]});
-    const descriptor other{ends[1]};
-    if (const auto failed = spawn(words_, other.get(), child_)) {
-        throw std::runtime_error{"cannot start " + words_.front() + ": " + text_of_error(failed)};
-    }
-    log::info("upgrade: started ", words_.front(), " as process ", child_);
+    end_ = descriptor{ends[1]};
     thread_ = std::thread{[this] { run(); }};
     ::pthread_setname_np(thread_.native_handle(), "upgrade");
 }
@@ -137,6 +133,13 @@ void successor::run() {
 
 // Empty: the next program serves. Otherwise why not.
 std::string successor::hand_over() {
+    const auto failed = spawn(words_, end_.get(), child_);
+    end_ = {};
+    if (failed != 0) {
+        child_ = -1;
+        return "cannot start " + words_.front() + ": " + text_of_error(failed);
+    }
+    log::info("upgrade: started ", words_.front(), " as process ", child_);
     with_->send({handover_kind::hello, handover_version, estate_.pseudonym});
     for (auto& one : estate_.sockets) {
         with_->send({one.admin ? handover_kind::admin : handover_kind::listener, 0, one.setting},
@@ -177,6 +180,9 @@ std::string successor::wait_for(handover_kind what,
 
 // How it ended.
 std::string successor::end_it() {
+    if (child_ < 0) {
+        return {};
+    }
     ::kill(child_, SIGKILL);
     const auto until = steady_now() + patience_.end;
     int status = 0;

@@ -42,6 +42,7 @@ struct patience_with_successor {
 class successor {
 public:
     /// `words`: the program, looked for in PATH where it has no slash, and its arguments.
+    /// @throws std::system_error: there are no descriptors, or no threads
     successor(std::vector<std::string> words,
               estate of,
               conversation::carry_out purges,
@@ -72,6 +73,7 @@ private:
     conversation::carry_out purges_;
     const patience_with_successor patience_;
     std::shared_ptr<conversation> with_;
+    descriptor end_;  // the next program's
     pid_t child_ = -1;
     bool lent_ = false;
     std::atomic<bool> under_way_{true}, serves_{false}, abandoned_{false};

@@ -259,7 +259,11 @@ bool proxy_process::upgrade() {
     if (next == pid_) {
         return false;
     }
-    before_.push_back(pid_);
+    if (const auto ended = std::exchange(exit_status_, std::nullopt); !ended) {
+        before_.push_back(pid_);
+    } else if (*ended != 0) {
+        complain("a program that another took over from did not end well:\n" + errors());
+    }
     child_ = pid_ = next;
     return true;
 }
