@@ -232,7 +232,7 @@ private:
                 "write the addresses that may be reached into access.allow_destinations");
             return;
         }
-        const bool narrow = !of.other.empty() || !of.hosts.empty() || of.connect ||
+        const bool narrow = !of.other.empty() || !of.hosts.empty() || of.connect || of.not_users ||
                             (of.users && !has_users_);
         if (narrow) {
             skipped_.emplace_back(&rule, intersection(of.clients, undecided_));

@@ -436,7 +436,8 @@ const std::map<std::string_view, handler>& directives() {
 
 // ---- what makes sense together ----
 
-void convert_access(draft& into, const statements& rules, const std::string& users_file) {
+// Whether whoever is served must show a password.
+bool convert_access(draft& into, const statements& rules, const std::string& users_file) {
     const bool has_users = !users_file.empty() && has_setting("access.users_file");
     const auto found = reduce(rules, into.acls, has_users, into.told);
     auto access = ordered_json::object();
@@ -502,6 +503,7 @@ void convert_access(draft& into, const statements& rules, const std::string& use
                          "access.allow_destinations has the exceptions",
                          "access"});
     into.settings["access"] = std::move(access);
+    return found.needs_users;
 }
 
 void convert_never_direct(draft& into, const statements& rules) {
@@ -570,7 +572,8 @@ public:
         convert_peers(draft_, of("cache_peer"));
         convert_never_direct(draft_, of("never_direct"));
         convert_refresh(draft_, of("refresh_pattern"));
-        convert_access(draft_, of("http_access"), convert_authentication(draft_, of("auth_param")));
+        needs_users_ = convert_access(
+            draft_, of("http_access"), convert_authentication(draft_, of("auth_param")));
         // Squid stores what is asked for once.
         settings["admission"]["policy"] = "second-hit";
         settings["admission"]["probation"] = "100%";
@@ -601,10 +604,27 @@ public:
             settings.erase(name);
         }
         drop_refused(settings, draft_.told);
+        serve_nobody_unless_said();
         return {text_of(settings, draft_.told), std::move(draft_.told)};
     }
 
 private:
+    // Without clients, or the passwords that were to be asked for, the defaults would serve more than
+    // the configuration did.
+    void serve_nobody_unless_said() {
+        auto& access = draft_.settings["access"];
+        const bool asks = !needs_users_ || access.contains("users_file");
+        if (access.contains("clients") && asks) {
+            return;
+        }
+        access["clients"] = ordered_json::array();
+        draft_.told.push_back({fate::left_out,
+                               {},
+                               "",
+                               "nobody is served, since what bounded that was refused",
+                               "access.clients"});
+    }
+
     // Ours wants bounds that lie within the store's size.
     void fit_sizes() {
         auto& settings = draft_.settings;
@@ -668,6 +688,7 @@ private:
 
     draft draft_;
     std::map<std::string, statements> by_name_;
+    bool needs_users_ = false;
 };
 
 }  // namespace

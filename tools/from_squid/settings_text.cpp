@@ -183,7 +183,12 @@ void drop_refused(ordered_json& settings, notes& told) {
             if (taken) {
                 gone = element;
                 changed = true;
-                told.push_back({fate::left_out, {}, "", config::to_string(*one), section});
+                const bool restrained = one->path.starts_with("access.deny_destinations");
+                told.push_back({restrained ? fate::laxer : fate::left_out,
+                                {},
+                                "",
+                                config::to_string(*one),
+                                section});
             }
         }
         if (!changed) {

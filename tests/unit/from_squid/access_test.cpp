@@ -155,6 +155,13 @@ TEST_SUITE("from_squid/access") {
         CHECK(of(allowed, false).clients().empty());
     }
 
+    TEST_CASE("an allow for those without a password allows nobody") {
+        const auto r = of("acl known proxy_auth REQUIRED\nacl lan src 10.0.0.0/8\n"
+                          "http_access allow lan !known\nhttp_access deny all\n",
+                          true);
+        CHECK(r.clients().empty());
+    }
+
     TEST_CASE("what has a place of its own: the manager, PURGE, this machine, other protocols") {
         const auto r = of(usual + "acl purge method PURGE\nacl ftp proto FTP\n"
                                   "http_access allow manager localhost\nhttp_access deny manager\n"

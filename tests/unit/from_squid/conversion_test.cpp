@@ -215,6 +215,15 @@ TEST_SUITE("from_squid/conversion") {
         CHECK(r.count(fate::laxer) == 2);
     }
 
+    TEST_CASE("whoever had to show a password is not served without one") {
+        const auto r = settings_of(
+            "auth_param basic program /x/basic_ncsa_auth /etc/squid/passwords\n"
+            "acl known proxy_auth REQUIRED\nhttp_access allow known\n"
+            "http_access deny all\n");
+        const bool asks = r.made.settings.find("\"users_file\"") != std::string::npos;
+        CHECK(r.options.access.clients.empty() != asks);
+    }
+
     TEST_CASE("what a line holds ends no comment and no string") {
         const auto r = settings_of(
             "fancy \x01\"*/ } \xff\nvisible_hostname a\"b\naccess_log \"/a\\\"b\"\n");
