@@ -28,8 +28,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const reprise::proxy::wall_time arrived{seconds{784111777}};
     const auto allowed = read_response_directives(response);
     for (const unsigned status : {200u, 404u, 503u, 999u}) {
-        for (const auto negative : {seconds{0}, seconds{10}}) {
-            const freshness_rules rules{.negative = negative};
+        for (const auto& rules : {freshness_rules{},
+                                  freshness_rules{.negative = seconds{10}},
+                                  freshness_rules{.negative = seconds{10},
+                                  .at_least = seconds{30},
+                                  .at_most = seconds{3600},
+                                  .set_aside = {.expires = true, .max_age = true}}}) {
             // Expires and its absence.
             for (const field_list lines : {field_list{response}, field_list{response}.subspan(2)}) {
                 const auto facts = freshness_of(
@@ -37,7 +41,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                 require(facts.initial_age >= seconds{2});
                 require(facts.lifetime >= seconds{0});
                 require(facts.source != lifetime_source::none || facts.lifetime == seconds{0});
-                require(facts.source != lifetime_source::negative || facts.lifetime == negative);
+                require(facts.source != lifetime_source::negative ||
+                        facts.lifetime == rules.negative);
+                require(!rules.at_most || facts.lifetime <= *rules.at_most);
+                require(status != 200 || facts.lifetime >= rules.at_least ||
+                        facts.source == lifetime_source::s_maxage);
                 seconds before{0};
                 for (const auto later : {-5, 0, 1, 59, 60, 86400}) {
                     const auto now = arrived + seconds{later};
