@@ -35,8 +35,8 @@ cache::stored_ptr freshening::made_of(const cache::stored_response& stored,
         return nullptr;
     }
     // Like the permission to store, a rule is asked about the response alone (see put).
-    const auto rules = http::is_personal({}, *merged) ? order_.freshness->for_one_client()
-                                                      : *order_.freshness;
+    const auto rules = http::is_personal({}, *merged) ? order_.freshness().for_one_client()
+                                                      : order_.freshness();
     const auto directives = http::without(
         http::read_governing_directives(*merged, order_.now_settings->options.targeted),
         rules.set_aside);

@@ -94,7 +94,7 @@ struct fetch_order {
     bool retryable = false;
     bool head_is_http10 = false;  ///< the client speaks 1.0: no Expect
     cache::admission_choice_for admission;
-    const http::freshness_rules* freshness = nullptr;  ///< of `url`; in *now_settings
+    const http::freshness_rules* url_freshness = nullptr;  ///< of `url`'s rule; null: it has none
 
     /// What an https URL asks for no parent is told: one only leads to its origin, where nothing
     /// else does.
@@ -103,6 +103,9 @@ struct fetch_order {
     }
     /// An https URL's own origin, not an accelerator's upstream.
     [[nodiscard]] bool is_for_https_url() const noexcept { return secure && !exempt; }
+    [[nodiscard]] const http::freshness_rules& freshness() const noexcept {
+        return url_freshness != nullptr ? *url_freshness : now_settings->freshness;
+    }
     [[nodiscard]] http::storing_rules storing() const noexcept {
         auto rules = now_settings->storing;
         rules.cookie_needs_leave = inside;

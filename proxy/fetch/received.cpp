@@ -39,8 +39,8 @@ std::shared_ptr<cache::fetched_head> head_for_readers(const received& from,
     }
     const auto& fields = from.head.fields;
     const auto rules = http::is_personal(order.request->head.fields, fields)
-                           ? order.freshness->for_one_client()
-                           : *order.freshness;
+                           ? order.freshness().for_one_client()
+                           : order.freshness();
     head->directives = http::without(
         http::read_governing_directives(fields, order.now_settings->options.targeted),
         rules.set_aside);

@@ -48,7 +48,9 @@ std::shared_ptr<fetch::fetch_order> make_order(exchange_state& x) {
     o.is_get = asked.facts.is_get;
     o.admission = cache::choice_for(
         x.settings->options.admission, x.listener().admission, asked.url);
-    o.freshness = &thread::freshness_for(*x.settings, asked.url);
+    if (const auto* rule = thread::freshness_rule_for(*x.settings, asked.url)) {
+        o.url_freshness = &rule->rules;
+    }
     o.head_is_http10 = asked.head->version == 10;
     o.body_framing = asked.body;
     if (asked.passes()) {
