@@ -326,9 +326,10 @@ void fetch::producer_fail(failure why) {
     notify_readers();
 }
 
-void fetch::producer_validated(stored_ptr fresh) {
+void fetch::producer_validated(stored_ptr fresh, std::shared_ptr<const confirmation> by) {
     const std::lock_guard lock{guard_};
     validated_ = std::move(fresh);
+    validated_by_ = std::move(by);
     phase_ = phase::validated;
     notify_readers();
 }
@@ -426,6 +427,7 @@ void fetch_reader::report::clear() {
     slices.clear();
     trailers.clear();
     fresh.reset();
+    by.reset();
 }
 
 fetch_reader::fetch_reader(std::shared_ptr<fetch> source, net::wakeup::signal sleeper)
@@ -462,6 +464,7 @@ void fetch_reader::next(report& into, std::size_t most) {
     if (f.phase_ == fetch::phase::validated) {
         into.what = news::validated;
         into.fresh = f.validated_;
+        into.by = f.validated_by_;
         return;
     }
     if (f.phase_ == fetch::phase::upgraded) {

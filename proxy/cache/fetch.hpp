@@ -87,6 +87,12 @@ struct fetched_head {
 };
 using head_ptr = std::shared_ptr<const fetched_head>;
 
+/// Who said that what is stored still holds, for the log: as in fetched_head.
+struct confirmation {
+    std::string origin, peer;
+    std::chrono::microseconds origin_time{0};
+};
+
 /// True when a reader that has had a part of this body can have the rest by a request of its own.
 [[nodiscard]] bool can_be_resumed(const fetched_head& head) noexcept;
 
@@ -162,8 +168,8 @@ public:
     /// The body is complete. `trailers`: field lines in wire form, or empty.
     void producer_finish(std::string trailers);
     void producer_fail(failure why);
-    /// Validation succeeded: readers are served from the store.
-    void producer_validated(stored_ptr fresh);
+    /// Validation succeeded: readers are served from the store. `by` is null where nobody was asked.
+    void producer_validated(stored_ptr fresh, std::shared_ptr<const confirmation> by = nullptr);
     /// The origin switched protocols: the one reader takes the connection over.
     void producer_upgraded();
     /// Nobody wants it any more: stop.
@@ -222,6 +228,7 @@ private:
     std::string trailers_;
     failure why_;
     stored_ptr validated_;
+    std::shared_ptr<const confirmation> validated_by_;
     boost::container::small_vector<fetch_reader*, 2> readers_;
     net::wakeup::signal sleeper_;
     std::function<void()> stop_;
@@ -249,6 +256,7 @@ public:
         std::string trailers;
         failure why;
         stored_ptr fresh;
+        std::shared_ptr<const confirmation> by;  ///< of `validated`, perhaps
         void clear();
     };
 

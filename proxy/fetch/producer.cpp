@@ -139,7 +139,14 @@ bool producer::adopt_not_modified(bool dubious) {
         at_.let_go();
         return false;
     }
-    into_.producer_validated(fresh);
+    auto asked = std::make_shared<cache::confirmation>();
+    asked->origin = at_.from.lease.endpoint();
+    asked->origin_time = std::chrono::duration_cast<std::chrono::microseconds>(steady_now() -
+                                                                               at_.from.came.sent);
+    if (const auto* parent = sources_.parent()) {
+        asked->peer = parent->name;
+    }
+    into_.producer_validated(fresh, std::move(asked));
     at_.from.lease.buffer().consume(at_.from.came.head.bytes);
     at_.from.lease.note_kept(order_->url);
     at_.give_back();

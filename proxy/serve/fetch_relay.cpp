@@ -323,6 +323,11 @@ std::optional<ended_or_next> fetch_relay::take_validated() {
     }
     x_.sending = fresh;
     x_.book.how = outcome::revalidated;
+    if (const auto& by = x_.memory.report.by) {
+        x_.book.origin = by->origin;
+        x_.book.peer = by->peer;
+        x_.book.origin_time = by->origin_time;
+    }
     http::cache_status how;
     how.forward = x_.verdict.forward == http::forward_reason::none ? http::forward_reason::stale
                                                                    : x_.verdict.forward;
