@@ -206,6 +206,26 @@ object_table<access_options> access_table() {
               "told otherwise (apt, as from apt-cacher-ng): it means https://host/path, fetched "
               "over TLS and stored as that. The way from client to proxy is in the clear then. "
               "Written as in allow_destinations."),
+        value("users_file",
+              &access_options::users_file,
+              path_or_off(),
+              live,
+              "Who may use forward listeners, by name and password (Proxy-Authorization: Basic): "
+              "lines as htpasswd(1) writes them with -B (bcrypt), or with yescrypt or SHA-512 of "
+              "crypt(5). With this or tokens_file everybody else gets 407, but siblings. Read at the "
+              "start and on a reload; nobody else should be able to read it."),
+        value("tokens_file",
+              &access_options::tokens_file,
+              path_or_off(),
+              live,
+              "The same by token (Proxy-Authorization: Bearer): lines of name:token, tokens of 16 "
+              "bytes or more; or name:sha256: and the token's SHA-256 in 64 hexadecimal digits."),
+        value("plaintext_passwords",
+              &access_options::plaintext_passwords,
+              yes_or_no(),
+              live,
+              "Whether passwords and tokens are taken too where others can read them on their way: "
+              "from elsewhere than this machine, by a listener without TLS."),
     }};
 }
 

@@ -128,6 +128,7 @@ void append_access_line(std::string& out, const access_record& record, bool quer
     append_hex(out, record.request_id);
     out.push_back('"');
     append_text(out, ",\"client\":", record.client);
+    append_text(out, ",\"user\":", record.user);
     append_text(out, ",\"method\":", record.method);
     append_url(out, record.url, query_values);
     out.append(record.http_version == 10 ? ",\"http\":\"1.0\"" : ",\"http\":\"1.1\"");

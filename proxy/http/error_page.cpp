@@ -172,6 +172,15 @@ void append_error_page(std::string& out, const failure& error, const error_optio
     if (const auto seconds = facts.retry_after; seconds != 0) {
         append_field_line(out, "Retry-After", std::to_string(seconds));
     }
+    if (facts.status == 407) {  // RFC 9110 11.7.1; a client takes the first that it knows
+        if (options.basic) {
+            append_field_line(
+                out, "Proxy-Authenticate", "Basic realm=\"reprise\", charset=\"UTF-8\"");
+        }
+        if (options.bearer) {
+            append_field_line(out, "Proxy-Authenticate", "Bearer realm=\"reprise\"");
+        }
+    }
     if (options.close) {
         append_field_line(out, "Connection", "close");
     }

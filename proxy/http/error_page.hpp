@@ -18,6 +18,7 @@ struct error_options {
     std::string_view cache_status{};  ///< a whole Cache-Status value; empty: none
     bool head = false;                ///< the answer to a HEAD: no content, but its length
     bool close = false;               ///< Connection: close
+    bool basic = false, bearer = false;  ///< of a 407: how the client may say who it is
 };
 
 /// Appends the response, content included. `error.detail` may hold any bytes: it is escaped for

@@ -24,6 +24,7 @@
 #include "proxy/base/failure.hpp"
 #include "proxy/cache/disk/tier.hpp"
 #include "proxy/cache/disk_body.hpp"
+#include "proxy/net/login.hpp"
 #include "proxy/net/origin_pool.hpp"
 #include "proxy/serve/reply.hpp"
 
@@ -71,6 +72,11 @@ struct purge {};
 
 // What is left to do of an answer, or of finding it.
 
+/// Its client's password is tried before anything is answered.
+struct unverified {
+    net::login_hash which;
+    net::login login;
+};
 /// The disk is asked before anybody else is.
 struct from_disk {};
 /// The head is composed; the body is on disk, from where `reader` stands up to `end`.
@@ -95,6 +101,7 @@ using answer = std::variant<answers::refused,
                             answers::upgraded,
                             answers::for_peer,
                             answers::purge,
+                            answers::unverified,
                             answers::from_disk,
                             answers::body_on_disk,
                             answers::composed>;

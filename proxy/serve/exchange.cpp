@@ -3,6 +3,7 @@
 #include "proxy/net/known_refusal.hpp"
 #include "proxy/serve/decide.hpp"
 #include "proxy/serve/fetched_reply.hpp"
+#include "proxy/serve/identification.hpp"
 #include "proxy/serve/interception.hpp"
 #include "proxy/serve/own_reply.hpp"
 #include "proxy/serve/partial_reply.hpp"
@@ -56,6 +57,9 @@ struct exchange::giver {
     awaitable<ended_or_next> operator()(answers::purge&) const {
         purge_reply one{of.x_};
         co_return co_await one.give();
+    }
+    awaitable<ended_or_next> operator()(answers::unverified& what) const {
+        return of.verify_client(what);
     }
     awaitable<ended_or_next> operator()(answers::from_disk&) const { return of.look_on_disk(); }
 
@@ -134,6 +138,16 @@ void exchange::find_answer() {
         answer_ = answers::refused{*asked.refused};
         return;
     }
+    if (auto unknown = identify(x_)) {
+        answer_ = std::move(*unknown);
+        return;
+    }
+    find_answer_for_known();
+}
+
+// For a client that may ask, and has said who it is where it must.
+void exchange::find_answer_for_known() {
+    const auto& asked = x_.asked;
     if (auto decided = decide(asked, *x_.settings, x_.w.common.pseudonym)) {
         x_.verdict = decided->why;
         answer_ = std::move(decided->what);
@@ -237,6 +251,15 @@ awaitable<ended_or_next> exchange::send_composed() {
     }
     const auto sent = co_await x_.out.send();
     co_return sent == ended::keep ? x_.out.end() : sent;
+}
+
+awaitable<ended_or_next> exchange::verify_client(answers::unverified& what) {
+    auto refused = co_await verify(x_, what);
+    if (refused) {
+        co_return answers::refused{std::move(*refused)};
+    }
+    find_answer_for_known();
+    co_return std::move(answer_);
 }
 
 awaitable<ended_or_next> exchange::look_on_disk() {

@@ -35,11 +35,13 @@ public:
 
 private:
     void find_answer();
+    void find_answer_for_known();
     void ask_store();
     void open_tunnel();
     [[nodiscard]] bool compose();
     void take_instead(answer next);
     struct giver;
+    [[nodiscard]] awaitable<ended_or_next> verify_client(answers::unverified& what);
     [[nodiscard]] awaitable<ended_or_next> look_on_disk();
     [[nodiscard]] awaitable<ended_or_next> send_composed();
 

@@ -380,6 +380,7 @@ struct told_at_once {
     told operator()(const answers::partial&) const { return std::nullopt; }
     told operator()(const answers::fetched&) const { return std::nullopt; }
     told operator()(const answers::upgraded&) const { return std::nullopt; }
+    told operator()(const answers::unverified&) const { return std::nullopt; }
     told operator()(const answers::from_disk&) const { return std::nullopt; }
     told operator()(const answers::body_on_disk&) const { return std::nullopt; }
     told operator()(const answers::composed&) const { return std::nullopt; }

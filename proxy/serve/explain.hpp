@@ -18,8 +18,8 @@ struct explanation {
 
 /// `query`: url=U (absolute, or host:port for CONNECT), and where they are not the usual method=M,
 /// header=Name:%20value (several), listener=N (its place in the settings). Without a Host header
-/// the URL's authority is it. The client is taken for one that access.clients allows, and
-/// access.purge_clients where anybody is in it. Where a name leads is judged when it is resolved.
+/// the URL's authority is it. The client is taken for one that access.clients allows, that has said
+/// who it is where it must, and that is in access.purge_clients where anybody is. Where a name leads is judged when it is resolved.
 ///
 /// In the answer:
 ///

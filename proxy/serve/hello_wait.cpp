@@ -202,7 +202,8 @@ awaitable<ended> hello_wait::open(net::tls_identity_ptr identity, bool new_leaf)
     book.reason = "opened";
     client.go_on_over(std::move(*secured));
     request_->client.inside = std::make_shared<const opened_host>(
-        opened_host{host, target.port, w.common.tunnels.note_opened(host, new_leaf)});
+        opened_host{
+            host, target.port, w.common.tunnels.note_opened(host, new_leaf), book.user});
     request_->client.opened = steady_now();
     client.reply_is_whole();
     co_return client.failed() ? ended::gone : ended::keep;

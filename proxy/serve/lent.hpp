@@ -6,6 +6,7 @@
 #include "proxy/cache/fetch.hpp"
 #include "proxy/http/message_head.hpp"
 #include "proxy/net/address.hpp"
+#include "proxy/net/known_logins.hpp"
 #include "proxy/serve/reply_sink.hpp"
 
 #include <cstddef>
@@ -27,6 +28,7 @@ struct opened_host {
     std::string host;  ///< lower case
     std::uint16_t port = 443;
     std::shared_ptr<inside_counts> counts{};  ///< never null
+    net::user_name user{};                    ///< whose CONNECT it was; null: nobody was asked
 };
 
 /// Whose requests they are. Known when the connection is accepted.

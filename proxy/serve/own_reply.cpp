@@ -72,7 +72,9 @@ void compose_failure(exchange_state& x, const failure& why) {
                              .cache_status = status,
                              // Its facts may be unread.
                              .head = head.method == boost::beast::http::verb::head,
-                             .close = !x.out.keeps});
+                             .close = !x.out.keeps,
+                             .basic = !x.settings->options.access.users_file.empty(),
+                             .bearer = !x.settings->options.access.tokens_file.empty()});
     x.book.how = facts.counts_as;
     x.book.status = facts.status;
     x.book.reason = facts.name;

@@ -154,6 +154,11 @@ request read_request(http::request_head& head,
     }
     // A body would have to end before the other protocol begins: the upgrade is not asked for then.
     out.websocket = upgrades && out.body.kind == http::body_kind::none;
+    if (how.access.wants_users()) {
+        if (const auto* said = http::find(head.fields, field_id::proxy_authorization)) {
+            out.login = said->value;
+        }
+    }
     http::strip_hop_by_hop(head.fields);
     if (out.accelerator) {
         http::strip_scheme_claims(head.fields);
@@ -192,6 +197,7 @@ request moved_to(const fetch::request_copy& copy, std::string_view bytes, const 
     to.target.host = moved(from.target.host);
     to.target.path_and_query = moved(from.target.path_and_query);
     to.url = moved(from.url);
+    to.login = {};
     return to;
 }
 

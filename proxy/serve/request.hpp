@@ -39,6 +39,8 @@ struct request {
     /// sent it may have gone on in that protocol, with bytes of a third party's choice (RFC 9931).
     bool last = false;
 
+    /// Proxy-Authorization's value, where clients have to say who they are; gone with a copy.
+    std::string_view login{};
     std::string_view url{};  ///< the primary key's text
     filter::key_hash key{};
 

@@ -9,6 +9,7 @@
 #include "proxy/net/resolver.hpp"
 #include "proxy/net/tls_context.hpp"
 #include "proxy/net/tls_trust.hpp"
+#include "proxy/net/user_list.hpp"
 #include "proxy/peer/credentials.hpp"
 #include "proxy/peer/discovery.hpp"
 #include "proxy/peer/peering.hpp"
@@ -133,6 +134,7 @@ public:
         }
         look_at_secret(options);
         look_at_credentials(options.peers);
+        look_at_users(options);
         look_at_trust(options.origins);
         look_at_authority(options.intercept);
         return std::move(found_);
@@ -300,6 +302,35 @@ private:
             }
             add(setting, path, std::move(why));
             look_at_mode(setting, path);
+        }
+    }
+
+    void look_at_users(const config::options& options) {
+        const auto& access = options.access;
+        for (auto& mistake : net::user_list::read(access).mistakes) {
+            found_.push_back({{"", "", std::move(mistake)}, weight::ends_start});  // names the line
+        }
+        for (const auto& [setting, path] : {std::pair{"access.users_file", access.users_file},
+                                            std::pair{"access.tokens_file", access.tokens_file}}) {
+            if (!path.empty()) {
+                look_at_mode(setting, path);
+            }
+        }
+        if (!access.wants_users() || access.plaintext_passwords) {
+            return;
+        }
+        for (std::size_t i = 0; i < options.listeners.size(); ++i) {
+            const auto& one = options.listeners[i];
+            boost::system::error_code no_address;
+            const auto at = asio::ip::make_address(one.address.host, no_address);
+            if (one.mode == config::listener_mode::forward && !one.tls && !no_address &&
+                !at.is_loopback()) {
+                add("listeners[" + std::to_string(i) + "].address",
+                    net::to_text(one.address),
+                    "passwords would pass in the clear: clients from elsewhere are refused here "
+                    "without \"tls\", or access.plaintext_passwords",
+                    weight::harms);
+            }
         }
     }
 

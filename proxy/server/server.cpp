@@ -409,7 +409,7 @@ std::vector<std::string> server::take_over(config::options next) {
             "admission hits (the filter counts no further than at its start)");
     }
     // Before anything is changed, since they may throw.
-    auto files = thread::read_tls_files(next);
+    auto files = thread::read_other_files(next);
     auto credentials = peer::load_all_credentials(next.peers);
     set_log_level(next.log.level);
     if (const auto error = common_.access.retarget(next.log)) {
@@ -695,6 +695,7 @@ bool server::stop(const std::function<bool()>& hurry) {
     }
     endings ends;
     ends.begin("the admin listener", [this] { admin_->stop(); });
+    ends.begin("passwords", [this] { common_.passwords.finish(); });
     ends.begin("the digest", [this] {
         if (common_.peers) {
             common_.peers->stop();

@@ -63,6 +63,18 @@ url_freshness made_of(const config::freshness_rule& rule, const http::freshness_
     return out;
 }
 
+net::user_list_ptr read_users(const config::access_options& access) {
+    auto read = net::user_list::read(access);
+    std::string all;
+    for (const auto& one : read.mistakes) {
+        all.append(all.empty() ? "" : "\n").append(one);
+    }
+    if (!all.empty()) {
+        throw std::runtime_error{all};
+    }
+    return std::move(read.users);
+}
+
 }  // namespace
 
 const url_freshness* freshness_rule_for(const settings& now, std::string_view url) noexcept {
@@ -74,8 +86,8 @@ const url_freshness* freshness_rule_for(const settings& now, std::string_view ur
     return nullptr;
 }
 
-tls_files read_tls_files(const config::options& options) {
-    tls_files files;
+other_files read_other_files(const config::options& options) {
+    other_files files;
     for (std::size_t i = 0; i < options.listeners.size(); ++i) {
         const auto& tls = options.listeners[i].tls;
         const auto setting = "listeners[" + std::to_string(i) + "].tls";
@@ -83,19 +95,21 @@ tls_files read_tls_files(const config::options& options) {
     }
     files.trust = net::tls_trust::read(options.origins);
     files.leaves = read_authority(options.intercept);
+    files.users = read_users(options.access);
     return files;
 }
 
 settings_ptr make_settings(config::options options) {
-    auto files = read_tls_files(options);
+    auto files = read_other_files(options);
     return make_settings(std::move(options), std::move(files));
 }
 
-settings_ptr make_settings(config::options options, tls_files files) {
+settings_ptr make_settings(config::options options, other_files files) {
     auto next = std::make_shared<settings>();
     next->identities = std::move(files.identities);
     next->trust = std::move(files.trust);
     next->leaves = std::move(files.leaves);
+    next->users = std::move(files.users);
     next->guard = net::make_guard(options.access);
     next->request_limits.bytes = options.limits.head_size;
     next->request_limits.fields = options.limits.fields;

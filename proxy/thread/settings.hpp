@@ -13,6 +13,7 @@
 #include "proxy/net/leaf_store.hpp"
 #include "proxy/net/tls_context.hpp"
 #include "proxy/net/tls_trust.hpp"
+#include "proxy/net/user_list.hpp"
 
 #include <memory>
 #include <string>
@@ -40,17 +41,19 @@ struct settings {
     std::vector<net::tls_identity_ptr> identities;  ///< by listener; null: plain HTTP
     net::tls_trust_ptr trust;
     std::shared_ptr<net::leaf_store> leaves;  ///< of hosts whose tunnels are opened; null: of none
+    net::user_list_ptr users;                 ///< null: nobody is asked who he is
 };
 using settings_ptr = std::shared_ptr<const settings>;
 
 /// What of the settings lies in other files.
-struct tls_files {
+struct other_files {
     std::vector<net::tls_identity_ptr> identities;
     net::tls_trust_ptr trust;
     std::shared_ptr<net::leaf_store> leaves;
+    net::user_list_ptr users;
 };
 /// @throws std::runtime_error naming the setting and the file: nothing of `options` may be used
-[[nodiscard]] tls_files read_tls_files(const config::options& options);
+[[nodiscard]] other_files read_other_files(const config::options& options);
 
 /// The first rule that is for this URL, a key's text; null: none. O(rules), no allocation.
 [[nodiscard]] const url_freshness* freshness_rule_for(const settings& now,
@@ -63,8 +66,8 @@ struct tls_files {
 }
 
 /// Asks the kernel for this machine's addresses; not for an event loop.
-[[nodiscard]] settings_ptr make_settings(config::options options, tls_files files);
-/// With the files read here. @throws as read_tls_files
+[[nodiscard]] settings_ptr make_settings(config::options options, other_files files);
+/// With the files read here. @throws as read_other_files
 [[nodiscard]] settings_ptr make_settings(config::options options);
 
 }  // namespace reprise::proxy::thread

@@ -15,8 +15,10 @@
 #include "proxy/cache/uncacheable.hpp"
 #include "proxy/net/address.hpp"
 #include "proxy/net/deadlines.hpp"
+#include "proxy/net/known_logins.hpp"
 #include "proxy/net/list_link.hpp"
 #include "proxy/net/origin_pool.hpp"
+#include "proxy/net/password_checks.hpp"
 #include "proxy/net/refusals.hpp"
 #include "proxy/net/resolver.hpp"
 #include "proxy/peer/peering.hpp"
@@ -90,6 +92,7 @@ struct common_state {
     access_log access;
     live_feed live;
     client_census clients;
+    net::password_checks passwords;
     /// URL purges; the store's list counts the others. Purges are rare and come on any
     /// thread.
     std::atomic<std::uint64_t> purged_urls{0}, purged_url_responses{0};
@@ -148,6 +151,8 @@ struct worker {
     net::deadlines timer;
     net::resolver names;
     net::origin_pool origins;
+    net::login_hasher hash_login;
+    net::known_logins logins;
     std::optional<worker_peers> peers;  ///< none: there are no peers
     net::list_link connections;         ///< of clients: client_connections, which enter and leave
     unsigned watched = 0;  ///< sessions that wait now; the watch runs while there are any

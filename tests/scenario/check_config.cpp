@@ -77,6 +77,25 @@ TEST_SUITE("scenario/check_config") {
                  into["peers"] = with_credentials(path);
              },
              false},
+            {"access.users_file",
+             [](json& into, const temp_dir& at) {
+                 into["access"]["users_file"] = at.file("absent");
+             }},
+            {"access.users_file",
+             [](json& into, const temp_dir& at) {
+                 into["access"]["users_file"] = write_private(at, "users", "ann:plain\n");
+             }},
+            {"access.tokens_file",
+             [](json& into, const temp_dir& at) {
+                 into["access"]["tokens_file"] = write_private(at, "tokens", "ann:short\n");
+             }},
+            {"access.tokens_file",
+             [](json& into, const temp_dir& at) {
+                 const auto path = at.write("tokens", "ann:0123456789abcdef\n");
+                 ::chmod(path.c_str(), 0644);
+                 into["access"]["tokens_file"] = path;
+             },
+             false},
             {"log.access",
              [](json& into, const temp_dir& at) { into["log"]["access"] = at.file("none/log"); }},
             {"log.access",

@@ -18,6 +18,9 @@ TEST_CASE("a failure ends its request as refused, as the client's error, or as o
     const auto how = [](failure_code code) { return facts_of(code).counts_as; };
     CHECK(how(failure_code::only_if_cached_miss) == outcome::only_if_cached);
     for (const auto code : {failure_code::client_refused,
+                            failure_code::user_unknown,
+                            failure_code::user_in_clear,
+                            failure_code::too_many_tries,
                             failure_code::purge_refused,
                             failure_code::port_refused,
                             failure_code::destination_refused,
@@ -48,8 +51,8 @@ TEST_CASE("what a row says agrees with itself") {
         // much just now.
         CHECK((facts.status < 500) ==
               (of_client && facts.status != 501 && facts.status != 503 && facts.status < 505));
-        // Waiting mends what there is too much of, and a restart; all of these are 503.
-        CHECK((facts.retry_after == 0 || facts.status == 503));
+        // Waiting mends what there is too much of, and a restart; all of these are 429 or 503.
+        CHECK((facts.retry_after == 0 || facts.status == 429 || facts.status == 503));
         // What is stale stands in for a gateway's failures, and for no refusal of what was asked.
         CHECK((!facts.is_of_origin_unheard || facts.status >= 502));
         CHECK(!facts.sentence.empty());

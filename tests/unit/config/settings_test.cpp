@@ -219,7 +219,10 @@ TEST_SUITE("config/settings") {
                      request_ports,
                      allowed,
                      denied,
-                     prefixed] = wanted.access;
+                     prefixed,
+                     users_file,
+                     tokens_file,
+                     plaintext_passwords] = wanted.access;
         CHECK(clients == std::vector{net("192.0.2.0/24")});
         CHECK(purgers == std::vector{net("192.0.2.7/32")});
         CHECK(fronts == std::vector{net("192.0.2.8/32")});
@@ -233,6 +236,9 @@ TEST_SUITE("config/settings") {
         const auto& [log_access, format, sample, level, query_values] = wanted.log;
         CHECK(format == log_format::squid);
         CHECK(sample == 10);
+        CHECK(users_file == "/etc/reprise/users");
+        CHECK(tokens_file == "/etc/reprise/tokens");
+        CHECK(plaintext_passwords);
         CHECK(log_access == "/var/log/reprise/access");
         CHECK(level == log_level::debug);
         CHECK(query_values);

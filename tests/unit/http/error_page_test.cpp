@@ -91,6 +91,17 @@ TEST_CASE("the answer to HEAD has the length but not the content") {
     CHECK(head.ends_with("\r\n\r\n"));
 }
 
+TEST_CASE("a 407 says how one may say who one is, and nothing else does") {
+    const failure unknown{failure_code::user_unknown, ""};
+    const auto both = page(unknown, {.basic = true, .bearer = true});
+    CHECK(both.starts_with("HTTP/1.1 407 Proxy Authentication Required\r\n"));
+    CHECK(has(both, "Proxy-Authenticate: Basic realm=\"reprise\", charset=\"UTF-8\"\r\n"));
+    CHECK(has(both, "Proxy-Authenticate: Bearer realm=\"reprise\"\r\n"));
+    CHECK_FALSE(has(page(unknown, {.bearer = true}), "Basic"));
+    CHECK_FALSE(
+        has(page({failure_code::user_in_clear, ""}, {.basic = true}), "Proxy-Authenticate"));
+}
+
 TEST_CASE("who may try again is told when, and Cache-Status is passed on") {
     CHECK(has(page({failure_code::draining, ""}), "Retry-After: 5\r\n"));
     CHECK(has(page({failure_code::too_many_connections, ""}), "Retry-After: 1\r\n"));

@@ -1,0 +1,151 @@
+#include "proxy/net/password_checks.hpp"
+
+#include <boost/asio/post.hpp>
+
+#include <algorithm>
+#include <csignal>
+#include <openssl/crypto.h>
+#include <pthread.h>
+#include <sys/resource.h>
+#include <utility>
+
+namespace reprise::proxy::net {
+
+namespace {
+
+// Once for each thread: the loops come first. Where that is not allowed it is as before.
+void give_way() noexcept {
+    thread_local const bool done = [] {
+        sigset_t all;
+        sigfillset(&all);  // signals are the main thread's
+        pthread_sigmask(SIG_BLOCK, &all, nullptr);
+        pthread_setname_np(pthread_self(), "passwords");
+        return ::setpriority(PRIO_PROCESS, 0, 10) == 0;  // of this thread alone, on Linux
+    }();
+    (void)done;
+}
+
+}  // namespace
+
+bool try_limits::may_try(const address_bytes& who, steady_time now) const {
+    const auto found = by_address_.find(who);
+    return found == by_address_.end() || found->second.next <= now;
+}
+
+void try_limits::note(const address_bytes& who, bool right, steady_time now) {
+    if (right) {
+        by_address_.erase(who);
+        return;
+    }
+    if (!by_address_.contains(who)) {
+        make_room(now);
+    }
+    auto& one = by_address_[who];
+    if (now - one.last > forgotten_after) {
+        one = {};
+    }
+    one.last = now;
+    ++one.wrong;
+    if (one.wrong > free_tries) {
+        constexpr unsigned most_doublings = 7;
+        const auto wait = first_wait * (1u << std::min(one.wrong - free_tries - 1, most_doublings));
+        one.next = now + std::min<std::chrono::milliseconds>(wait, longest_wait);
+    }
+}
+
+void try_limits::make_room(steady_time now) {
+    if (by_address_.size() < most_addresses) {
+        return;
+    }
+    std::erase_if(by_address_,
+                  [now](const auto& one) { return now - one.second.last > forgotten_after; });
+    if (by_address_.size() >= most_addresses) {
+        // Whoever has so many addresses is not held by them: what all may try at once holds him.
+        by_address_.erase(by_address_.begin());
+    }
+}
+
+bool password_checks::begin(order one, call told, steady_time now) {
+    std::unique_lock lock{guard_};
+    if (finished_) {
+        return false;
+    }
+    if (auto whose = known_.find(one.which, one.users->generation(), now)) {
+        lock.unlock();
+        told(std::move(whose));
+        return true;
+    }
+    if (asking_ >= most_asking) {
+        return false;
+    }
+    if (const auto same = under_way_.find(one.which);
+        same != under_way_.end() && same->second.of.users == one.users) {
+        same->second.told.push_back(std::move(told));
+        ++asking_;
+        return true;
+    }
+    const auto of_address = static_cast<std::size_t>(
+        std::count_if(under_way_.begin(), under_way_.end(), [&](const auto& each) {
+            return each.second.of.from == one.from;
+        }));
+    if (under_way_.size() >= most_waiting || of_address >= most_of_address ||
+        under_way_.contains(one.which) || !limits_.may_try(one.from, now)) {
+        return false;
+    }
+    if (!threads_) {
+        threads_.emplace(at_once);
+    }
+    const auto which = one.which;
+    check made{std::move(one), {}};
+    made.told.push_back(std::move(told));
+    under_way_.emplace(which, std::move(made));
+    ++asking_;
+    asio::post(*threads_, [this, which] { carry_out(which); });
+    return true;
+}
+
+void password_checks::carry_out(const login_hash& which) {
+    give_way();
+    const check* one = nullptr;
+    {
+        const std::lock_guard lock{guard_};
+        if (finished_) {
+            return;
+        }
+        one = &under_way_.at(which);  // its place is its own until it is taken out, below
+    }
+    const auto& of = one->of;
+    const bool right = of.users->has_password(of.name, of.password);
+    auto whose = right ? std::make_shared<const std::string>(of.name) : user_name{};
+    const auto now = steady_now();
+    std::vector<call> all;
+    {
+        const std::lock_guard lock{guard_};
+        auto done = under_way_.extract(which);
+        limits_.note(done.mapped().of.from, right, now);
+        if (right) {
+            known_.note(which, done.mapped().of.users->generation(), whose, now);
+        }
+        all = std::move(done.mapped().told);
+        asking_ -= all.size();
+        auto& password = done.mapped().of.password;
+        OPENSSL_cleanse(password.data(), password.size());
+    }
+    for (const auto& told : all) {
+        told(whose);
+    }
+}
+
+void password_checks::finish() noexcept {
+    {
+        const std::lock_guard lock{guard_};
+        finished_ = true;
+    }
+    if (threads_) {
+        threads_->stop();
+        threads_->join();
+        threads_.reset();
+    }
+}
+
+}  // namespace reprise::proxy::net

@@ -1,0 +1,92 @@
+#pragma once
+// Passwords tried against their hashes, off the loops: a check costs a tenth of a second of a
+// processor, by intent, and whoever sends wrong ones must not take that from others.
+//
+// At most two are tried at once, by threads that give way to others, and few wait; those of one login
+// that many connections send at once are tried once. An address that sends wrong ones is made to wait,
+// for longer each time; what is known already (known_logins) never comes here.
+//
+// Threads  any, but for finish and destruction.
+// Memory   bounded: most_waiting checks, most_asking that wait for them, most_addresses remembered.
+
+#include "proxy/net/address.hpp"
+#include "proxy/net/asio.hpp"
+#include "proxy/net/known_logins.hpp"
+#include "proxy/net/user_list.hpp"
+
+#include <boost/asio/thread_pool.hpp>
+
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace reprise::proxy::net {
+
+/// How long an address that has sent wrong passwords has to wait. Not locked.
+class try_limits {
+public:
+    static constexpr std::size_t most_addresses = 4096;
+    static constexpr unsigned free_tries = 3;  ///< wrong ones, before it has to wait at all
+    static constexpr std::chrono::milliseconds first_wait{500};
+    static constexpr std::chrono::seconds longest_wait{60};
+    static constexpr std::chrono::minutes forgotten_after{10};
+
+    [[nodiscard]] bool may_try(const address_bytes& who, steady_time now) const;
+    void note(const address_bytes& who, bool right, steady_time now);
+
+private:
+    struct tries {
+        unsigned wrong = 0;
+        steady_time last{}, next{};
+    };
+    void make_room(steady_time now);
+    std::unordered_map<address_bytes, tries, address_hash> by_address_;
+};
+
+class password_checks {
+public:
+    static constexpr unsigned at_once = 2;
+    static constexpr std::size_t most_waiting = 64;  ///< checks
+    static constexpr std::size_t most_of_address = 8;
+    static constexpr std::size_t most_asking = 1024;  ///< connections, for all of them
+
+    struct order {
+        login_hash which;
+        address_bytes from{};
+        user_list_ptr users;
+        std::string name, password;
+    };
+    /// Called once, on a thread of the checks': null, it is wrong.
+    using call = std::function<void(user_name whose)>;
+
+    password_checks() = default;
+    ~password_checks() { finish(); }
+    password_checks(const password_checks&) = delete;
+    password_checks& operator=(const password_checks&) = delete;
+
+    /// False: too much is tried just now, from there or by all, and `told` is not called.
+    [[nodiscard]] bool begin(order one, call told, steady_time now);
+
+    /// Waits for what is under way; what waits is not done, and nobody is told.
+    void finish() noexcept;
+
+private:
+    struct check {
+        order of;
+        std::vector<call> told;
+    };
+    void carry_out(const login_hash& which);
+
+    std::mutex guard_;
+    std::unordered_map<login_hash, check> under_way_;
+    std::size_t asking_ = 0;
+    known_logins known_;  // by all loops together: each asks here once
+    try_limits limits_;
+    std::optional<boost::asio::thread_pool> threads_;  // from the first check on
+    bool finished_ = false;
+};
+
+}  // namespace reprise::proxy::net

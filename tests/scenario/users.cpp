@@ -1,0 +1,176 @@
+// Clients that have to say who they are: access.users_file and access.tokens_file.
+
+#include "tests/scenario/world.hpp"
+
+#include <algorithm>
+#include <crypt.h>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+TEST_SUITE("scenario/users") {
+
+    using namespace reprise::tests;
+
+    namespace {
+
+    std::string hashed(const std::string& password) {
+        crypt_data work{};
+        const char* const made = ::crypt_r(password.c_str(), "$6$rounds=1000$saltsalt$", &work);
+        REQUIRE(made != nullptr);
+        return made;
+    }
+
+    // "ann:secret", "ann:wrong", "ann:wrong1" and so on in Base64 (RFC 7617).
+    std::string basic(const std::string& text) {
+        constexpr std::string_view digits =
+            "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        std::string out;
+        for (std::size_t i = 0; i < text.size(); i += 3) {
+            std::uint32_t bits = 0;
+            for (std::size_t k = 0; k < 3; ++k) {
+                bits = bits << 8 |
+                       (i + k < text.size() ? static_cast<unsigned char>(text[i + k]) : 0u);
+            }
+            for (std::size_t k = 0; k < 4; ++k) {
+                out += i + k <= text.size() ? digits[bits >> (18 - 6 * k) & 63] : '=';
+            }
+        }
+        return "Proxy-Authorization: Basic " + out + "\r\n";
+    }
+
+    struct with_users {
+        temp_dir place;
+        json settings;
+        world w;
+
+        with_users()
+            : settings([&] {
+                  auto made = storing_settings();
+                  made["access"]["users_file"] = place.write("users",
+                                                             "ann:" + hashed("secret") + "\n");
+                  made["access"]["tokens_file"] = place.write("tokens", "robot:0123456789abcdef\n");
+                  return made;
+              }()),
+              w{settings} {
+            w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
+        }
+    };
+
+    }  // namespace
+
+    TEST_CASE(
+        "who says nothing, or what is not so, gets 407 with a realm, and no origin hears of it") {
+        with_users u;
+        const auto asked = u.w.get("/a");
+        CHECK(asked.status == 407);
+        CHECK(asked.fields.all("Proxy-Authenticate") ==
+              "Basic realm=\"reprise\", charset=\"UTF-8\", Bearer realm=\"reprise\"");
+        CHECK(u.w.get("/a", basic("ann:wrong")).status == 407);
+        CHECK(u.w.get("/a", basic("bob:secret")).status == 407);
+        CHECK(u.w.get("/a", "Proxy-Authorization: Bearer 0123456789abcdeg\r\n").status == 407);
+        CHECK(u.w.get("/a", "Proxy-Authorization: Digest x\r\n").status == 407);
+        CHECK(u.w.origin.count("/a") == 0);
+    }
+
+    TEST_CASE(
+        "who is known is served; his name is in the log, and what he proved it with nowhere") {
+        with_users u;
+        CHECK(u.w.get("/a", basic("ann:secret")).status == 200);
+        CHECK(u.w.get("/a", basic("ann:secret")).status == 200);  // known by now, and a hit
+        CHECK(u.w.get("/a?token=1", "Proxy-Authorization: bearer 0123456789abcdef\r\n").status ==
+              200);
+        for (const auto& request : u.w.origin.requests()) {
+            CHECK_FALSE(request.has("Proxy-Authorization"));
+        }
+        CHECK(u.w.proxy.logged("/a?token").at("user") == "robot");
+        const auto lines = u.w.proxy.access_log();
+        REQUIRE(lines.size() == 3);
+        std::vector<std::string> of_ann;  // lines of two threads, in no order
+        for (const auto& line : lines) {
+            if (line.at("user") == "ann") {
+                of_ann.push_back(line.at("outcome"));
+            }
+        }
+        CHECK(of_ann.size() == 2);
+        CHECK(std::count(of_ann.begin(), of_ann.end(), "hit") == 1);
+        for (const auto& all : {u.w.proxy.output(), u.w.proxy.errors()}) {
+            CHECK(all.find("secret") == std::string::npos);
+            CHECK(all.find("0123456789abcdef") == std::string::npos);
+            CHECK(all.find(basic("ann:secret").substr(27, 12)) == std::string::npos);
+        }
+    }
+
+    TEST_CASE("CONNECT is asked as well, and so is PURGE") {
+        with_users u;
+        auto to = u.w.proxy.connect();
+        CHECK(to.ask("CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\n\r\n").status ==
+              407);
+        auto known = u.w.proxy.connect();
+        CHECK(known
+                  .ask("CONNECT 127.0.0.1:22 HTTP/1.1\r\nHost: 127.0.0.1:22\r\n" +
+                       basic("ann:secret") + "\r\n")
+                  .status == 403);  // the port, then
+        CHECK(u.w.ask("PURGE", "/a").status == 407);
+    }
+
+    TEST_CASE("a connection goes on behind a 407, and wrong ones are made to wait") {
+        with_users u;
+        auto to = u.w.proxy.connect();
+        CHECK(to.ask(u.w.request("/a")).status == 407);
+        CHECK(to.ask(u.w.request("/a", basic("ann:secret"))).status == 200);
+        unsigned waits = 0;
+        for (int i = 0; i < 10; ++i) {
+            const auto got = to.ask(u.w.request("/a", basic("ann:wrong" + std::to_string(i))));
+            CHECK((got.status == 407 || got.status == 429));
+            waits += got.status == 429 && got.get("Retry-After") == "1" ? 1 : 0;
+        }
+        CHECK(waits > 0);
+        CHECK(to.ask(u.w.request("/a", basic("ann:secret"))).status == 200);  // he is known
+    }
+
+    TEST_CASE("a reload takes other users, and a file with mistakes leaves those that were there") {
+        with_users u;
+        CHECK(u.w.get("/a", basic("ann:secret")).status == 200);
+        u.place.write("users", "ann:" + hashed("secret") + "\nbob:plain text\n");
+        u.w.proxy.reload(u.settings);
+        CHECK(u.w.proxy.errors().find("users:2: is plain text") != std::string::npos);
+        CHECK(u.w.get("/a", basic("ann:secret")).status == 200);
+        u.place.write("users", "ann:" + hashed("another") + "\n");
+        u.w.proxy.reload(u.settings);
+        CHECK(u.w.get("/a", basic("ann:secret")).status == 407);
+        CHECK(u.w.get("/a", basic("ann:another")).status == 200);
+        auto open = u.settings;
+        open["access"].erase("users_file");
+        open["access"].erase("tokens_file");
+        u.w.proxy.reload(open);
+        CHECK(u.w.get("/a").status == 200);
+    }
+
+    TEST_CASE("a start with a bad line ends with its number") {
+        const temp_dir place;
+        const auto users = place.write("users", "ann:" + hashed("x") + "\nbob:$apr1$a$b\n");
+        const auto file = place.write(
+            "settings",
+            json{{"access", {{"users_file", users}}},
+                 {"listeners", json::array({{{"address", "127.0.0.1:0"}}})},
+                 {"admin", {{"address", "off"}}}}
+                .dump());
+        const auto checked = run_reprise({"check", file});
+        CHECK(checked.exit_status == 1);
+        CHECK(checked.errors.find("access.users_file: " + users + ":2: is an MD5 hash") !=
+              std::string::npos);
+        CHECK(run_reprise({"--config", file}).exit_status == 1);
+    }
+
+    TEST_CASE("an accelerator's clients are asked nothing: to them it is the origin") {
+        with_users u;
+        auto settings = u.settings;
+        settings["listeners"] = json::array({{{"address", "127.0.0.1:0"},
+                                              {"mode", "accelerator"},
+                                              {"upstream", u.w.origin.url("")}}});
+        const proxy_process front{settings};
+        client to{front.port()};
+        CHECK(to.ask("GET /a HTTP/1.1\r\nHost: x\r\n\r\n").status == 200);
+    }
+}

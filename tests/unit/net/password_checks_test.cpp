@@ -1,0 +1,208 @@
+#include "proxy/net/password_checks.hpp"
+
+#include <doctest/doctest.h>
+
+#include <condition_variable>
+#include <crypt.h>
+#include <mutex>
+#include <string>
+
+using namespace reprise::proxy;
+using namespace reprise::proxy::net;
+using namespace std::chrono_literals;
+
+namespace {
+
+const steady_time start{1h};
+
+user_list_ptr some_users() {
+    crypt_data work{};
+    const std::string hash = ::crypt_r("right", "$6$rounds=1000$saltsalt$", &work);
+    return std::make_shared<const user_list>(password_hashes{{"ann", hash}}, token_owners{});
+}
+
+login_hash of(std::string_view text) {
+    static login_hasher hasher;
+    return *hasher(text);
+}
+
+address_bytes address(std::uint8_t last) {
+    address_bytes out{};
+    out[15] = last;
+    return out;
+}
+
+password_checks::order order_for(const user_list_ptr& users,
+                                 const std::string& password,
+                                 std::uint8_t from = 1) {
+    return {of(password), address(from), users, "ann", password};
+}
+
+/// Waits for what the checks say.
+struct answers {
+    std::mutex guard;
+    std::condition_variable came;
+    std::vector<user_name> all;
+
+    password_checks::call call() {
+        return [this](user_name whose) {
+            const std::lock_guard lock{guard};
+            all.push_back(std::move(whose));
+            came.notify_all();
+        };
+    }
+    bool wait(std::size_t many) {
+        std::unique_lock lock{guard};
+        return came.wait_for(lock, 60s, [&] { return all.size() >= many; });
+    }
+};
+
+}  // namespace
+
+TEST_SUITE("net/password_checks") {
+    TEST_CASE("Basic and Bearer are read; other schemes and broken ones are not") {
+        const auto basic = read_login("bAsIc  YW5uOnA6dw==");
+        REQUIRE(basic);
+        CHECK(basic->user == "ann");
+        CHECK(basic->secret == "p:w");
+        CHECK_FALSE(basic->by_token);
+        const auto bearer = read_login("Bearer abc.def~+/=");
+        REQUIRE(bearer);
+        CHECK(bearer->by_token);
+        CHECK(bearer->secret == "abc.def~+/=");
+        for (const auto* const wrong : {"",
+                                        "Basic",
+                                        "Basic ",
+                                        "Basic YW5u",
+                                        "Basic YW5uOnA6dw=",
+                                        "Basic =YW5",
+                                        "Basic YW5u OnA=",
+                                        "Digest x",
+                                        "Bearer ",
+                                        "Bearer a b",
+                                        "Basic AGE6Yg=="}) {
+            CAPTURE(wrong);
+            CHECK_FALSE(read_login(wrong));
+        }
+        CHECK_FALSE(read_login("Bearer " + std::string(most_of_login, 'a')));
+    }
+
+    TEST_CASE("a login's hash is the same for the same text, and another for another") {
+        CHECK(of("Basic a") == of("Basic a"));
+        CHECK_FALSE(of("Basic a") == of("Basic b"));
+    }
+
+    TEST_CASE("what was found right is known for five minutes, in its own list of users") {
+        known_logins known;
+        const auto ann = std::make_shared<const std::string>("ann");
+        CHECK(known.find(of("x"), 1, start) == nullptr);
+        known.note(of("x"), 1, ann, start);
+        CHECK(known.find(of("x"), 1, start + 299s) == ann);
+        CHECK(known.find(of("x"), 1, start + 300s) == nullptr);
+        CHECK(known.find(of("x"), 2, start) == nullptr);
+        CHECK(known.find(of("y"), 1, start) == nullptr);
+    }
+
+    TEST_CASE("more logins than there is room for push others out, and are never taken for them") {
+        known_logins known;
+        for (int i = 0; i < 5000; ++i) {
+            const auto name = std::to_string(i);
+            known.note(of(name), 1, std::make_shared<const std::string>(name), start);
+        }
+        int kept = 0;
+        for (int i = 0; i < 5000; ++i) {
+            const auto name = std::to_string(i);
+            if (const auto whose = known.find(of(name), 1, start)) {
+                CHECK(*whose == name);
+                ++kept;
+            }
+        }
+        CHECK(kept > 500);
+        CHECK(kept <= static_cast<int>(known_logins::sets * known_logins::ways));
+    }
+
+    TEST_CASE(
+        "right is told from wrong, off the caller's thread, and what is right is known at once") {
+        const auto users = some_users();
+        password_checks checks;
+        answers told;
+        REQUIRE(checks.begin(order_for(users, "right"), told.call(), steady_now()));
+        REQUIRE(checks.begin(order_for(users, "wrong"), told.call(), steady_now()));
+        REQUIRE(told.wait(2));
+        CHECK((told.all[0] == nullptr) != (told.all[1] == nullptr));
+        answers again;
+        REQUIRE(checks.begin(order_for(users, "right"), again.call(), steady_now()));
+        REQUIRE(again.all.size() == 1);  // before begin() returned
+        CHECK(*again.all[0] == "ann");
+    }
+
+    TEST_CASE("one login of many connections is tried once, and all are told") {
+        const auto users = some_users();
+        password_checks checks;
+        answers told;
+        for (int i = 0; i < 50; ++i) {
+            REQUIRE(checks.begin(order_for(users, "right"), told.call(), steady_now()));
+        }
+        REQUIRE(told.wait(50));
+        for (const auto& whose : told.all) {
+            CHECK(whose != nullptr);
+        }
+    }
+
+    TEST_CASE("few wait from one address, and few in all") {
+        const auto users = some_users();
+        password_checks checks;
+        answers told;
+        std::size_t from_one = 0;
+        for (int i = 0; i < 1000; ++i) {
+            from_one += checks.begin(order_for(users, "wrong" + std::to_string(i)),
+                                     told.call(),
+                                     steady_now())
+                            ? 1
+                            : 0;
+        }
+        // Some may have been done meanwhile; then the address has to wait.
+        CHECK(from_one <= password_checks::most_of_address + try_limits::free_tries + 2);
+        REQUIRE(told.wait(from_one));
+        CHECK_FALSE(checks.begin(order_for(users, "another"), told.call(), steady_now()));
+        CHECK(checks.begin(order_for(users, "another", 2), told.call(), steady_now()));
+        REQUIRE(told.wait(from_one + 1));
+    }
+
+    TEST_CASE("an address waits longer for each wrong password, and not after a right one") {
+        try_limits limits;
+        const auto who = address(1);
+        auto now = start;
+        for (unsigned i = 0; i < try_limits::free_tries; ++i) {
+            limits.note(who, false, now);
+            CHECK(limits.may_try(who, now));
+        }
+        limits.note(who, false, now);
+        CHECK_FALSE(limits.may_try(who, now + 499ms));
+        CHECK(limits.may_try(who, now + 500ms));
+        CHECK(limits.may_try(address(2), now));
+        limits.note(who, false, now);
+        CHECK_FALSE(limits.may_try(who, now + 999ms));
+        for (int i = 0; i < 40; ++i) {
+            limits.note(who, false, now);
+        }
+        CHECK_FALSE(limits.may_try(who, now + 59s));
+        CHECK(limits.may_try(who, now + 60s));
+        limits.note(who, false, now + 11min);  // long ago: begun anew
+        CHECK(limits.may_try(who, now + 11min));
+        limits.note(who, true, now + 11min);
+        CHECK(limits.may_try(who, now + 11min));
+    }
+
+    TEST_CASE("what is under way at the end is waited for, and nothing begins after it") {
+        const auto users = some_users();
+        answers told;
+        password_checks checks;
+        for (int i = 0; i < 6; ++i) {
+            (void)checks.begin(
+                order_for(users, "wrong" + std::to_string(i)), told.call(), steady_now());
+        }
+        checks.finish();
+        CHECK_FALSE(checks.begin(order_for(users, "right"), told.call(), steady_now()));
+    }
+}
