@@ -9,6 +9,7 @@
 #include "proxy/serve/partial_reply.hpp"
 #include "proxy/serve/passed_reply.hpp"
 #include "proxy/serve/peer_page.hpp"
+#include "proxy/serve/proxy_pac.hpp"
 #include "proxy/serve/purge_reply.hpp"
 #include "proxy/serve/request_body.hpp"
 #include "proxy/serve/stored_reply.hpp"
@@ -130,6 +131,9 @@ void exchange::find_answer() {
         answer_ = answers::refused{failure{failure_code::client_refused, x_.client.address}};
         return;
     }
+    if (find_pac()) {
+        return;
+    }
     x_.read_request();
     const auto& asked = x_.asked;
     x_.out.keeps = asked.persistent && asked.framed && !asked.last &&
@@ -143,6 +147,28 @@ void exchange::find_answer() {
         return;
     }
     find_answer_for_known();
+}
+
+// Whoever sets himself up by it has said nothing of who he is yet.
+bool exchange::find_pac() {
+    const auto& head = *x_.asked.head;
+    if (head.target.empty() || head.target.front() != '/' || x_.client.inside ||
+        x_.listener().mode != config::listener_mode::forward || !asks_for_pac(head)) {
+        return false;
+    }
+    const auto framing = http::request_framing(head);
+    const auto* host = http::find(head.fields, http::field_id::host);
+    auto script = framing && framing->kind == http::body_kind::none && host != nullptr
+                      ? proxy_pac(host->value,
+                                  x_.listener().tls.has_value(),
+                                  x_.settings->options.peering.never_direct)
+                      : std::nullopt;
+    if (!script) {
+        return false;  // refused as any path is that a proxy is asked for
+    }
+    x_.out.keeps = false;
+    answer_ = answers::local{std::move(*script), pac_type};
+    return true;
 }
 
 // For a client that may ask, and has said who it is where it must.

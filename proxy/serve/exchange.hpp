@@ -35,6 +35,7 @@ public:
 
 private:
     void find_answer();
+    [[nodiscard]] bool find_pac();
     void find_answer_for_known();
     void ask_store();
     void open_tunnel();

@@ -163,6 +163,18 @@ TEST_SUITE("scenario/users") {
         CHECK(run_reprise({"--config", file}).exit_status == 1);
     }
 
+    TEST_CASE("/proxy.pac is given before anybody says who he is, and names the listener") {
+        with_users u;
+        const auto at = "127.0.0.1:" + std::to_string(u.w.proxy.port());
+        auto to = u.w.proxy.connect();
+        const auto got = to.ask("GET /proxy.pac HTTP/1.1\r\nHost: " + at + "\r\n\r\n");
+        CHECK(got.status == 200);
+        CHECK(got.get("Content-Type") == "application/x-ns-proxy-autoconfig");
+        CHECK(got.body.find("\"PROXY " + at + "; DIRECT\"") != std::string::npos);
+        auto other = u.w.proxy.connect();
+        CHECK(other.ask("GET /other HTTP/1.1\r\nHost: " + at + "\r\n\r\n").status == 400);
+    }
+
     TEST_CASE("an accelerator's clients are asked nothing: to them it is the origin") {
         with_users u;
         auto settings = u.settings;
