@@ -275,7 +275,8 @@ int serve(const config::options& options,
             write_ports(how.ports_file, proxy);
         }
         if (!before) {
-            server::tell_service_manager("READY=1");  // once: it hears of another process by MAINPID
+            // Once: it hears of the next process by MAINPID.
+            server::tell_service_manager("READY=1");
         } else {
             before->begin([&proxy] {
                 proxy.tell_purges_to(nullptr);
@@ -329,8 +330,9 @@ int main(int argc, char** argv) {
     command how{.words = {argv, argv + argc}, .config_path = {}, .ports_file = {}, .pid_file = {}};
     bool check = false;
     bool help_config = false;
-    app.add_option(
-        "--config", how.config_path, "file of settings (JSON with comments); without it, the defaults");
+    app.add_option("--config",
+                   how.config_path,
+                   "file of settings (JSON with comments); without it, the defaults");
     app.add_flag("--check-config",
                  check,
                  "check the settings, and the files and addresses that they name, and exit");

@@ -285,10 +285,10 @@ void conversation::tell(const thread::purge_order& order) {
         }
         std::string_view left{bytes};
         for (; left.size() > handover_piece; left.remove_prefix(handover_piece)) {
-            waiting_.push_back({encode(handover_message{handover_kind::more,
-                                                        number,
-                                                        std::string{left.substr(0, handover_piece)}}),
-                                {}});
+            waiting_.push_back(
+                {encode(handover_message{
+                     handover_kind::more, number, std::string{left.substr(0, handover_piece)}}),
+                 {}});
         }
         waiting_.push_back(
             {encode(handover_message{handover_kind::purge, number, std::string{left}}), {}});
@@ -302,9 +302,8 @@ void conversation::note_heard(std::uint64_t number) {
         const std::lock_guard lock{guard_};
         told_.erase(number);
         const auto first = told_.empty() ? last_number_ + 1 : *told_.begin();
-        const auto still = std::partition(waiters_.begin(), waiters_.end(), [&](const auto& one) {
-            return one.first >= first;
-        });
+        const auto still = std::partition(
+            waiters_.begin(), waiters_.end(), [&](const auto& one) { return one.first >= first; });
         std::move(still, waiters_.end(), std::back_inserter(done));
         waiters_.erase(still, waiters_.end());
     }

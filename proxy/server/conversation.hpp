@@ -82,7 +82,8 @@ private:
     bool over_ = false, ended_ = false, interrupted_ = false, said_that_it_is_full_ = false;
     std::uint64_t last_number_ = 0;
     std::set<std::uint64_t> told_;  // and not carried out so far
-    std::vector<std::pair<std::uint64_t, std::function<void()>>> waiters_;  // for all up to a number
+    // Each for all that was told up to a number.
+    std::vector<std::pair<std::uint64_t, std::function<void()>>> waiters_;
 
     // next()'s own.
     carry_out carry_out_;

@@ -23,7 +23,8 @@ constexpr int first_of_service = 3;  // sd_listen_fds(3)
 constexpr int most_of_service = 1024;
 
 int number_in(const char* name) {
-    const char* const text = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): no thread runs yet
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): no thread runs yet
+    const char* const text = std::getenv(name);
     int out = -1;
     if (text != nullptr) {
         const auto* const end = text + std::strlen(text);
@@ -103,7 +104,8 @@ given_sockets take_service_sockets() {
         return {};
     }
     std::vector<given_socket> all;
-    for (int fd = first_of_service; fd < first_of_service + std::min(count, most_of_service); ++fd) {
+    for (int fd = first_of_service; fd < first_of_service + std::min(count, most_of_service);
+         ++fd) {
         ::fcntl(fd, F_SETFD, FD_CLOEXEC);
         all.push_back({descriptor{fd}, {}, false});
     }

@@ -49,7 +49,8 @@ std::optional<std::vector<std::byte>> read_all(const descriptor& from) {
 predecessor::predecessor(descriptor end) : with_{std::make_shared<conversation>(std::move(end))} {}
 
 std::unique_ptr<predecessor> predecessor::of_environment() {
-    const char* const said = std::getenv(handover_variable);  // NOLINT(concurrency-mt-unsafe): no thread yet
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): no thread runs yet
+    const char* const said = std::getenv(handover_variable);
     if (said == nullptr) {
         return nullptr;
     }
@@ -59,8 +60,9 @@ std::unique_ptr<predecessor> predecessor::of_environment() {
     socklen_t size = sizeof kind;
     if (!is_known || ::getsockopt(3, SOL_SOCKET, SO_TYPE, &kind, &size) != 0 ||
         kind != SOCK_SEQPACKET) {
-        throw std::runtime_error{"REPRISE_HANDOVER is set, and is not what a running Reprise makes it: "
-                                 "it is not for you to set"};
+        throw std::runtime_error{
+            "REPRISE_HANDOVER is set, and is not what a running Reprise makes it: "
+            "it is not for you to set"};
     }
     ::fcntl(3, F_SETFD, FD_CLOEXEC);
     auto out = std::unique_ptr<predecessor>{new predecessor{descriptor{3}}};
@@ -69,10 +71,11 @@ std::unique_ptr<predecessor> predecessor::of_environment() {
         throw std::runtime_error{"the program before this one says nothing"};
     }
     if (hello->message.number != handover_version) {
-        throw std::runtime_error{
-            "the program before this one hands over by version " +
-            std::to_string(hello->message.number) + " of the protocol, and this one knows version " +
-            std::to_string(handover_version) + ": stop that one, and start this one anew"};
+        throw std::runtime_error{"the program before this one hands over by version " +
+                                 std::to_string(hello->message.number) +
+                                 " of the protocol, and this one knows version " +
+                                 std::to_string(handover_version) +
+                                 ": stop that one, and start this one anew"};
     }
     out->state_.pseudonym = hello->message.bytes;
     return out;

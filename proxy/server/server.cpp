@@ -150,9 +150,8 @@ std::vector<given_socket> server::copy_sockets() {
     const auto& options = held->options;
     for (const auto& one : workers_) {
         for (const auto& listener : one->listeners) {
-            out.push_back({listener->copy(),
-                           net::to_text(options.listeners[listener->of()].address),
-                           false});
+            out.push_back(
+                {listener->copy(), net::to_text(options.listeners[listener->of()].address), false});
         }
     }
     if (options.admin.address) {
@@ -175,23 +174,24 @@ void server::hand_over(std::vector<std::string> words, std::function<void(pid_t)
     }
     successor_.reset();
     auto* const disk = common_.store.disk();
-    estate of{.pseudonym = common_.pseudonym,
-              .sockets = {},
-              .tell_purges_to =
-                  [this](std::shared_ptr<conversation> other) { common_.beside.set(std::move(other)); },
-              .lend_store =
-                  [disk](std::chrono::milliseconds most) {
-                      return disk == nullptr ? std::string{} : disk->lend(most);
-                  },
-              .take_store_back = [disk] { return disk == nullptr || disk->take_back(); },
-              .keep_purges =
-                  [this](std::function<void()> kept) { common_.store.keep_purges(std::move(kept)); },
-              .admission = [this] { return common_.admission.encoded(); },
-              .succeeded = std::move(succeeded)};
+    estate of{
+        .pseudonym = common_.pseudonym,
+        .sockets = {},
+        .tell_purges_to =
+            [this](std::shared_ptr<conversation> other) { common_.beside.set(std::move(other)); },
+        .lend_store =
+            [disk](std::chrono::milliseconds most) {
+                return disk == nullptr ? std::string{} : disk->lend(most);
+            },
+        .take_store_back = [disk] { return disk == nullptr || disk->take_back(); },
+        .keep_purges =
+            [this](std::function<void()> kept) { common_.store.keep_purges(std::move(kept)); },
+        .admission = [this] { return common_.admission.encoded(); },
+        .succeeded = std::move(succeeded)};
     of.sockets = copy_sockets();
     try {
-        successor_ =
-            std::make_unique<successor>(std::move(words), std::move(of), purges_of_other());
+        successor_ = std::make_unique<successor>(
+            std::move(words), std::move(of), purges_of_other());
     } catch (const std::exception& failed) {
         log::error("upgrade: ", std::string_view{failed.what()}, "; this program goes on");
     }

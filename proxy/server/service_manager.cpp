@@ -14,7 +14,8 @@
 namespace reprise::proxy::server {
 
 void tell_service_manager(std::string_view state) noexcept {
-    const char* const named = std::getenv("NOTIFY_SOCKET");  // NOLINT(concurrency-mt-unsafe): never set
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it
+    const char* const named = std::getenv("NOTIFY_SOCKET");
     if (named == nullptr) {
         return;
     }

@@ -145,7 +145,8 @@ std::string successor::hand_over() {
         with_->send({one.admin ? handover_kind::admin : handover_kind::listener, 0, one.setting},
                     std::move(one.socket));
     }
-    if (auto why = wait_for(handover_kind::prepared, patience_.prepared, "prepared"); !why.empty()) {
+    if (auto why = wait_for(handover_kind::prepared, patience_.prepared, "prepared");
+        !why.empty()) {
         return why;
     }
     with_->on_purge(purges_);

@@ -3,7 +3,6 @@
 
 #include "proxy/server/handover_message.hpp"
 #include "proxy/thread/purge_order.hpp"
-
 #include "tests/fuzz/require.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -34,8 +34,8 @@ TEST_SUITE("scenario/hand_over") {
         /// The same program by another version.
         void put_version(std::string_view version) {
             auto bytes = read_file(program_under_test());
-            for (const std::string_view text : {std::string_view{"reprise 0.1.0\0", 14},
-                                                std::string_view{"\0000.1.0\0", 7}}) {
+            for (const std::string_view text :
+                 {std::string_view{"reprise 0.1.0\0", 14}, std::string_view{"\0000.1.0\0", 7}}) {
                 for (auto at = bytes.find(text); at != std::string::npos;
                      at = bytes.find(text, at + 1)) {
                     bytes.replace(at + text.size() - 6, 5, version);
@@ -143,10 +143,10 @@ TEST_SUITE("scenario/hand_over") {
                     if (!one) {
                         one.emplace(w.proxy->port());
                     }
-                    const auto got = one->ask(absolute_request(
-                        "GET",
-                        w.origin.url("/" + std::to_string(number)),
-                        keeps ? "" : "Connection: close\r\n"));
+                    const auto got = one->ask(
+                        absolute_request("GET",
+                                         w.origin.url("/" + std::to_string(number)),
+                                         keeps ? "" : "Connection: close\r\n"));
                     if (got.status != 200 || !got.complete() ||
                         got.body != upgrade_world::body_of(number)) {
                         note("status " + std::to_string(got.status) + ", " +
@@ -276,7 +276,8 @@ TEST_SUITE("scenario/hand_over") {
         w.put("/posted");
         CHECK(w.get("/posted").status == 200);
         CHECK(is_hit(w.get("/posted")));
-        CHECK(olds[4].ask(absolute_request("POST", w.origin.url("/posted"), "", "x")).status == 200);
+        CHECK(olds[4].ask(absolute_request("POST", w.origin.url("/posted"), "", "x")).status ==
+              200);
         CHECK(eventually([&] { return !is_hit(w.get("/posted")); }));
         CHECK(w.proxy->have_others_ended());
         // And the journal has all of it: nothing is back in the program after that.
@@ -367,9 +368,8 @@ TEST_SUITE("scenario/hand_over") {
         auto holds = w.kept("/a");
         REQUIRE(w.proxy->upgrade());
         w.proxy->signal(SIGUSR2);
-        CHECK(eventually([&] {
-            return w.proxy->errors().find("has not ended yet") != std::string::npos;
-        }));
+        CHECK(eventually(
+            [&] { return w.proxy->errors().find("has not ended yet") != std::string::npos; }));
         CHECK(w.get("/a").status == 200);
         holds.connection().close();
         CHECK(w.proxy->have_others_ended());
@@ -389,13 +389,12 @@ TEST_SUITE("scenario/hand_over") {
         REQUIRE(::getsockname(bound, reinterpret_cast<sockaddr*>(&at), &size) == 0);
         auto settings = storing_settings();
         settings["listeners"][0]["address"] = "127.0.0.1:" + std::to_string(ntohs(at.sin_port));
-        proxy_process proxy{
-            settings,
-            start_options{.run_by = {"bash",
-                                     "-c",
-                                     "exec 3<&" + std::to_string(bound) +
-                                         "; LISTEN_PID=$$ LISTEN_FDS=1 exec \"$@\"",
-                                     "bash"}}};
+        proxy_process proxy{settings,
+                            start_options{.run_by = {"bash",
+                                                     "-c",
+                                                     "exec 3<&" + std::to_string(bound) +
+                                                         "; LISTEN_PID=$$ LISTEN_FDS=1 exec \"$@\"",
+                                                     "bash"}}};
         CHECK(proxy.port() == ntohs(at.sin_port));
         for (unsigned i = 0; i < 20; ++i) {
             CHECK(proxy.get(origin.url("/a")).body == "hello");
@@ -424,7 +423,8 @@ TEST_SUITE("scenario/hand_over") {
             }));
             return got;
         };
-        proxy_process proxy{basic_settings(), start_options{.environment = {"NOTIFY_SOCKET=" + path}}};
+        proxy_process proxy{basic_settings(),
+                            start_options{.environment = {"NOTIFY_SOCKET=" + path}}};
         CHECK(heard() == "READY=1");
         REQUIRE(proxy.upgrade());
         CHECK(heard() == "MAINPID=" + std::to_string(proxy.pid()));

@@ -38,7 +38,9 @@ TEST_SUITE("scenario/kept_formats") {
         return "http://kept.example:18833/" + path;
     }
 
-    response kept(const proxy_process& proxy, const std::string& path, std::string_view fields = "") {
+    response kept(const proxy_process& proxy,
+                  const std::string& path,
+                  std::string_view fields = "") {
         return proxy.get(url(path), "Cache-Control: only-if-cached\r\n" + std::string{fields});
     }
 

@@ -253,7 +253,8 @@ bool proxy_process::upgrade() {
                 std::ifstream{directory_.file("pid")} >> next;
             }
             return next != pid_ ||
-                   errors().find("this program goes on", said) != std::string::npos || !is_running();
+                   errors().find("this program goes on", said) != std::string::npos ||
+                   !is_running();
         },
         how_.limit);
     if (next == pid_) {

@@ -42,7 +42,7 @@ struct finished_program {
 /// How the program is started, where that is not as usual.
 struct start_options {
     std::vector<std::string> environment{};  ///< "NAME=value", beside the test's own
-    std::string program{};  ///< another one than the one under test; empty: that
+    std::string program{};                   ///< another one than the one under test; empty: that
     std::vector<std::string> run_by{};  ///< what runs it: strace or taskset, and their arguments
     std::chrono::milliseconds limit = patience;  ///< for its start, and for its end
 };

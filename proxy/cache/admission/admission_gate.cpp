@@ -114,7 +114,8 @@ admission_gate::beginning admission_gate::begin(const config::options& options,
                                                 const std::vector<std::byte>* inherited) {
     const auto settings = filter_settings(options);
     const auto& file = options.admission.state;
-    const auto path = inherited != nullptr ? std::string{"what the program before remembers"} : file;
+    const auto path = inherited != nullptr ? std::string{"what the program before remembers"}
+                                           : file;
     const auto fresh = [&] {
         return beginning{std::make_unique<filter::admission_filter>(settings, seconds_of(now)),
                          fixed != nullptr ? *fixed : filter::hash_secret::from_seed(random_seed())};

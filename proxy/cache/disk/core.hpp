@@ -243,8 +243,7 @@ struct core {
     /// Says so in the log when it is news.
     void set_health(tier_state state, std::string reason);
     [[nodiscard]] bool takes_puts() const noexcept {
-        return takes_puts_.load(std::memory_order_relaxed) &&
-               !lent.load(std::memory_order_relaxed);
+        return takes_puts_.load(std::memory_order_relaxed) && !lent.load(std::memory_order_relaxed);
     }
 
 private:

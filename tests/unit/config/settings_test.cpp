@@ -256,8 +256,16 @@ TEST_SUITE("config/settings") {
         CHECK(connections == 5000);
         CHECK(per_client == 50);
         CHECK(rate == 1000);
-        const auto& [c_head, c_idle, c_body, o_connect, o_upload, o_head, o_body, tunnel, drain, hand_over] =
-            wanted.timeouts;
+        const auto& [c_head,
+                     c_idle,
+                     c_body,
+                     o_connect,
+                     o_upload,
+                     o_head,
+                     o_body,
+                     tunnel,
+                     drain,
+                     hand_over] = wanted.timeouts;
         CHECK(c_head == 1s);
         CHECK(c_idle == 2s);
         CHECK(c_body == 3s);

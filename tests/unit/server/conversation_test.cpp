@@ -1,5 +1,4 @@
 #include "proxy/server/conversation.hpp"
-
 #include "proxy/server/given_sockets.hpp"
 #include "proxy/server/successor.hpp"
 #include "tests/support/waiting.hpp"
@@ -157,7 +156,8 @@ TEST_SUITE("server/conversation") {
         const auto at = bound_address(first.get());
         REQUIRE(at);
         all.push_back({std::move(first), "127.0.0.1:0", false});
-        all.push_back({listening(), "127.0.0.1:0", false});  // of the next listener, with a port of its own
+        all.push_back(
+            {listening(), "127.0.0.1:0", false});  // of the next listener, with a port of its own
         all.push_back({listening(), "127.0.0.1:0", true});
         all.push_back({listening(), "127.0.0.2:0", false});
         given_sockets given{std::move(all)};
@@ -180,9 +180,8 @@ TEST_SUITE("server/successor") {
         [[nodiscard]] estate all() {
             return {.pseudonym = "p",
                     .sockets = {},
-                    .tell_purges_to = [this](const std::shared_ptr<conversation>& to) {
-                        told += to ? 1 : -1;
-                    },
+                    .tell_purges_to =
+                        [this](const std::shared_ptr<conversation>& to) { told += to ? 1 : -1; },
                     .lend_store = [](std::chrono::milliseconds) { return std::string{}; },
                     .take_store_back = [this] { return ++taken_back > 0; },
                     .keep_purges = [](const std::function<void()>& kept) { kept(); },
@@ -197,7 +196,8 @@ TEST_SUITE("server/successor") {
 
     TEST_CASE("a program that says nothing is ended when its time is over") {
         heir h;
-        successor next{{"sleep", "1000"}, h.all(), nothing, {.prepared = std::chrono::milliseconds{20}}};
+        successor next{
+            {"sleep", "1000"}, h.all(), nothing, {.prepared = std::chrono::milliseconds{20}}};
         CHECK(eventually([&] { return !next.is_under_way(); }));
         CHECK_FALSE(h.served);
         CHECK_FALSE(next.serves());
