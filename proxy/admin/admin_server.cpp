@@ -217,7 +217,8 @@ public:
         return bound;
     }
 
-    boost::system::result<config::endpoint> listen(const config::endpoint& where, descriptor given) {
+    boost::system::result<config::endpoint> listen(const config::endpoint& where,
+                                                   descriptor given) {
         error_code error;
         const auto address = asio::ip::make_address(where.host, error);
         if (error) {
@@ -717,7 +718,7 @@ private:
     net::side_thread desk_{"admin work"};  // where handlers run
     std::optional<tcp::acceptor> acceptor_;
     std::optional<unix_stream::acceptor> unix_acceptor_;
-    std::optional<admin_socket> socket_;  // its file
+    std::optional<admin_socket> socket_;     // its file
     descriptor listening_, unix_listening_;  // copies: the acceptors are their thread's
 };
 

@@ -111,8 +111,10 @@ constexpr metric own_rows[] = {
           [](in from) { return from.process.resident_bytes; }),
     plain("reprise_heap_bytes",
           "process.heap_bytes",
-          "In use on the heap: all that is stored, connections, indexes; not the filters' arrays, which "
-          "have figures of their own. What is resident beside these and the program is free or stacks.",
+          "In use on the heap: all that is stored, connections, indexes; not the filters' arrays, "
+          "which "
+          "have figures of their own. What is resident beside these and the program is free or "
+          "stacks.",
           [](in from) { return from.process.heap_bytes; }),
     plain("reprise_program_bytes",
           "process.program_bytes",

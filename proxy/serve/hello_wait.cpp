@@ -104,10 +104,9 @@ void hello_wait::read(error_code over) {
 
 void hello_wait::settle_later() {
     request_->stream.patience().clear();
-    asio::co_spawn(
-        request_->w.io, settle(), [this](const std::exception_ptr& broken, ended how) {
-            settled(broken, how);
-        });
+    asio::co_spawn(request_->w.io, settle(), [this](const std::exception_ptr& broken, ended how) {
+        settled(broken, how);
+    });
 }
 
 void hello_wait::settled(const std::exception_ptr& broken, ended how) {
@@ -202,8 +201,7 @@ awaitable<ended> hello_wait::open(net::tls_identity_ptr identity, bool new_leaf)
     book.reason = "opened";
     client.go_on_over(std::move(*secured));
     request_->client.inside = std::make_shared<const opened_host>(
-        opened_host{
-            host, target.port, w.common.tunnels.note_opened(host, new_leaf), book.user});
+        opened_host{host, target.port, w.common.tunnels.note_opened(host, new_leaf), book.user});
     request_->client.opened = steady_now();
     client.reply_is_whole();
     co_return client.failed() ? ended::gone : ended::keep;

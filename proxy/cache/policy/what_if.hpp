@@ -85,16 +85,16 @@ struct what_if_advice {
 };
 
 struct what_if_report {
-    std::chrono::seconds span{0};   ///< covered, at most an hour
-    std::uint64_t requests = 0;     ///< sampled
-    std::uint64_t dropped = 0;      ///< beside these: of the sample, but another thread was at it
-    double sample = 0;              ///< the share of keys in it
-    std::uint64_t keys = 0;         ///< held in ghosts now
-    std::uint64_t memory_bytes = 0; ///< of the ghosts, what the policies take included
-    double lost_to_admission = 0;   ///< of requests: misses here that storing everything would
-                                    ///< have made hits
-    double won_by_admission = 0;    ///< and the reverse
-    std::vector<what_if_row> rows;  ///< empty while nothing was sampled
+    std::chrono::seconds span{0};    ///< covered, at most an hour
+    std::uint64_t requests = 0;      ///< sampled
+    std::uint64_t dropped = 0;       ///< beside these: of the sample, but another thread was at it
+    double sample = 0;               ///< the share of keys in it
+    std::uint64_t keys = 0;          ///< held in ghosts now
+    std::uint64_t memory_bytes = 0;  ///< of the ghosts, what the policies take included
+    double lost_to_admission = 0;    ///< of requests: misses here that storing everything would
+                                     ///< have made hits
+    double won_by_admission = 0;     ///< and the reverse
+    std::vector<what_if_row> rows;   ///< empty while nothing was sampled
     std::optional<what_if_advice> advice;
     std::string text;  ///< the advice, or why there is none, in a sentence
 };
@@ -160,7 +160,7 @@ private:
     std::vector<std::unique_ptr<ghost>> ghosts_;
     std::size_t in_force_ = 0, always_ = 0;
     std::unordered_map<filter::key_hash, std::unique_ptr<slot>> slots_;
-    std::vector<minute> minutes_;  // a ring
+    std::vector<minute> minutes_;            // a ring
     std::atomic<std::uint64_t> dropped_{0};  // and not yet in a minute
     steady_time begun_;
     std::optional<admission_variant> leaning_;  // the advice given last

@@ -70,7 +70,8 @@ what_if_report what_if::made_report(steady_time now) const {
     out.sample = sample();
     out.keys = slots_.size();
     // A key's slot and its node in the table, with what the heap adds to each.
-    constexpr auto per_key = sizeof(slot) + sizeof(decltype(slots_)::value_type) + 4 * sizeof(void*);
+    constexpr auto per_key = sizeof(slot) + sizeof(decltype(slots_)::value_type) +
+                             4 * sizeof(void*);
     out.memory_bytes = slots_.size() * per_key + slots_.bucket_count() * sizeof(void*) +
                        minutes_.size() * sizeof(minute) + requests_->memory();
     for (const auto& one : ghosts_) {
