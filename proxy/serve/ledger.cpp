@@ -28,6 +28,7 @@ ledger::ledger(ledger&& from) noexcept
       status{from.status},
       reason{from.reason},
       error{std::move(from.error)},
+      user{std::move(from.user)},
       origin{std::move(from.origin)},
       peer{std::move(from.peer)},
       origin_time{from.origin_time},

@@ -111,6 +111,19 @@ TEST_SUITE("scenario/users") {
                   .ask("CONNECT 127.0.0.1:22 HTTP/1.1\r\nHost: 127.0.0.1:22\r\n" +
                        basic("ann:secret") + "\r\n")
                   .status == 403);  // the port, then
+
+        auto open = u.settings;
+        open["access"]["connect_ports"] = json::array({u.w.origin.port()});
+        u.w.proxy.reload(open);
+        const auto there = "127.0.0.1:" + std::to_string(u.w.origin.port());
+        {
+            auto through = u.w.proxy.connect();
+            CHECK(through
+                      .ask("CONNECT " + there + " HTTP/1.1\r\nHost: " + there + "\r\n" +
+                           basic("ann:secret") + "\r\n")
+                      .status == 200);
+        }
+        CHECK(u.w.proxy.logged(there).at("user") == "ann");  // a tunnel's line, too
         CHECK(u.w.ask("PURGE", "/a").status == 407);
     }
 
