@@ -404,6 +404,30 @@ TEST_SUITE("scenario/hand_over") {
         ::close(bound);
     }
 
+    TEST_CASE("the admin's Unix socket goes over too, and its file with it") {
+        upgrade_world w{false};
+        const auto socket = w.directory.file("admin.sock");
+        w.settings["admin"]["socket"] = socket;
+        w.proxy.emplace(w.settings, start_options{.program = w.program.path()});
+        const auto version = [&] {
+            const auto told = run_reprise({"status", "--json", "--socket", socket});
+            return told.exit_status == 0 ? json::parse(told.output).at("version").get<std::string>()
+                                         : told.output;
+        };
+        const auto before = version();
+        w.program.put_version("0.1.1");
+        REQUIRE(w.proxy->upgrade());
+        CHECK(before == "0.1.0");
+        CHECK(version() == "0.1.1");
+        CHECK(w.proxy->have_others_ended());
+        CHECK(version() == "0.1.1");
+        w.program.put_script("exit 1");
+        CHECK_FALSE(w.proxy->upgrade());
+        CHECK(version() == "0.1.1");
+        w.proxy.reset();
+        CHECK(!fs::exists(socket));
+    }
+
     TEST_CASE("a service manager is told who it is now, and the numbers' file says it too") {
         temp_dir directory;
         const auto path = directory.file("notify");
