@@ -19,3 +19,4 @@ install(CODE "
 install(FILES ${CMAKE_BINARY_DIR}/reprise.service DESTINATION ${REPRISE_UNIT_DIR})
 install(FILES LICENSE README.md config/example.json config/REFERENCE.md
         DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY config/guides DESTINATION ${CMAKE_INSTALL_DOCDIR})
