@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # What the tests of opened tunnels (intercept) share. The origin is nginx with TLS, which logs what it
 # is asked; the certificate that it shows is of an authority that the proxy alone knows. Clients are
-# told of root.pem and nothing else, by the setting that README names for each.
+# told of root.pem and nothing else, by what the guide names for each (config/guides/https.md).
 #
 # One nginx stands for three hosts, all of them on 127.0.0.1:
 #   files.test         listed and opened; its own certificate is what only the proxy takes
