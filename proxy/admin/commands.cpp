@@ -72,6 +72,7 @@ struct commands::what_was_said {
     std::string socket;
     bool as_json = false;
     bool watch = false;
+    bool alive = false;
     unsigned times = 0;
     std::string url, method = "GET", prefix, origin;
     std::vector<std::string> fields, tags;
@@ -79,6 +80,7 @@ struct commands::what_was_said {
     bool soft = false;
 
     [[nodiscard]] int show_status(const admin_door& at) const;
+    [[nodiscard]] int show_life(const admin_door& at) const;
     [[nodiscard]] int watch_status(const admin_door& at) const;
     [[nodiscard]] int explain_url(const admin_door& at) const;
     [[nodiscard]] int purge_stored(const admin_door& at) const;
@@ -105,7 +107,10 @@ commands::commands(CLI::App& app) : said_{std::make_unique<what_was_said>()} {
         return one;
     };
     to.status = add("status", "say whether a running proxy is well, and what it saves");
-    to.status->add_flag("--watch", to.watch, "again every 2 seconds, until Ctrl-C");
+    auto* watch = to.status->add_flag("--watch", to.watch, "again every 2 seconds, until Ctrl-C");
+    to.status
+        ->add_flag("--alive", to.alive, "only whether it serves, as a health check asks: 0 or 3")
+        ->excludes(watch);
     to.status->add_option("--times", to.times, "with --watch: so often, and no more");
     to.explain = add("explain", "say what a request would get from a running proxy, and why");
     to.explain->add_option("URL", to.url, "absolute; for CONNECT host:port")->required();
@@ -145,6 +150,9 @@ int commands::run(const config::options& settings, bool named) const {
                      "admin.address are both off\n";
         return no_answer;
     }
+    if (said.alive) {
+        return said.show_life(*at);
+    }
     if (said.status->parsed()) {
         return said.watch ? said.watch_status(*at) : said.show_status(*at);
     }
@@ -165,6 +173,18 @@ int commands::what_was_said::show_status(const admin_door& at) const {
     const auto stats = json::parse(std::get<admin_told>(answer).body, nullptr, false);
     well = !stats.is_discarded() && says_well(stats);
     return shown == done && !well ? no : shown;
+}
+
+// A lost sibling or a failing origin is no reason to start a proxy anew, so nothing is said of them.
+int commands::what_was_said::show_life(const admin_door& at) const {
+    const auto answer = ask(at, verb::get, "/healthz");
+    if (const auto* failed = std::get_if<not_reached>(&answer)) {
+        return say_not_reached(*failed);
+    }
+    const auto& told = std::get<admin_told>(answer);
+    std::cout << for_terminal(told.body.substr(0, told.body.find_last_not_of('\n') + 1))
+              << std::endl;
+    return told.status == 200 ? done : no_answer;
 }
 
 // On a terminal each look takes the place of the one before; elsewhere it is a line. A proxy that is

@@ -155,11 +155,12 @@ std::vector<history::sample> history::last_day(steady_time now, const tally& cou
 
 tally history::within(std::chrono::seconds span, steady_time now, const tally& counted) const {
     // The youngest reading that is old enough; failing that, the oldest there is.
+    const auto& kept = span <= fine_span ? fine_ : coarse_;
     std::size_t steps = 0;
-    while (steps + 1 < fine_.kept && fine_.back(steps).at > now - span) {
+    while (steps + 1 < kept.kept && kept.back(steps).at > now - span) {
         ++steps;
     }
-    return counted - fine_.back(steps).counted;
+    return counted - kept.back(steps).counted;
 }
 
 std::string history_json(const history& from, steady_time now, const tally& counted) {

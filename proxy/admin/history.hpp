@@ -58,8 +58,8 @@ public:
     [[nodiscard]] std::vector<sample> last_hour(steady_time now, const tally& counted) const;
     [[nodiscard]] std::vector<sample> last_day(steady_time now, const tally& counted) const;
 
-    /// In the last `span`, an hour at most, or since the start where that is less long ago; up to
-    /// one step more.
+    /// In the last `span`, a day at most, or since the start where that is less long ago; up to
+    /// one step more: a coarse one, where `span` is more than an hour.
     [[nodiscard]] tally within(std::chrono::seconds span,
                                steady_time now,
                                const tally& counted) const;

@@ -59,7 +59,7 @@ struct stats_inputs {
     std::size_t threads = 0;
     totals counts;
     window_figures since_start, last_minute, last_ten_minutes;
-    tally within_a_minute;
+    tally within_a_minute, within_a_day;
     cache::store_figures store;
     std::optional<cache::disk::tier_figures> disk;  ///< none: there is no store on disk
     std::optional<peer::peer_report> peers;         ///< none: there are no peers

@@ -338,6 +338,9 @@ nlohmann::ordered_json summary_json(const stats_inputs& inputs) {
     out["requests"] = in_short.requests;
     out["hit_ratio"] = known_or_null(in_short.hit_ratio);
     out["byte_hit_ratio"] = known_or_null(in_short.byte_hit_ratio);
+    out["last_day"] = {{"requests", inputs.within_a_day.requests},
+                       {"hits", inputs.within_a_day.hits},
+                       {"bytes_spared", inputs.within_a_day.body_bytes_from_store}};
     out["spared"] = {{"requests", in_short.hits},
                      {"bytes", in_short.bytes_spared},
                      {"requests_by_siblings", in_short.sibling_hits},

@@ -199,6 +199,12 @@ std::string status_page(const json& stats, std::size_t width) {
                         text_of(member(one, "value")),
                         text_of(member(one, "more"))});
     }
+    if (const auto& day = member(in_short, "last_day"); day.is_object()) {
+        rows.push_back({"In the last day",
+                        bytes_in_words(count_of(member(day, "bytes_spared"))),
+                        "spared the origins in " + grouped(count_of(member(day, "hits"))) + " of " +
+                            grouped(count_of(member(day, "requests"))) + " requests"});
+    }
     append_table(out, rows);
     const auto& siblings = member(in_short, "siblings");
     if (siblings.is_object() && !siblings.empty()) {

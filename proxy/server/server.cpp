@@ -578,6 +578,7 @@ admin::stats_inputs server::stats() {
     in.last_minute = windows_.last(std::chrono::minutes{1}, now, in.counts);
     in.last_ten_minutes = windows_.last(std::chrono::minutes{10}, now, in.counts);
     in.within_a_minute = history_.within(std::chrono::minutes{1}, now, tally_now());
+    in.within_a_day = history_.within(std::chrono::hours{24}, now, tally_now());
     in.store = common_.store.memory().figures();
     if (const auto* disk = common_.store.disk()) {
         in.disk = disk->figures();

@@ -51,6 +51,10 @@ TEST_SUITE("scenario/commands") {
         CHECK(has(page.output, "All is well."));
         CHECK(has(page.output, "it answered 2 requests, 50 % of them from what is stored here"));
         CHECK(has(page.output, "Answered from the store  50 %"));
+        CHECK(has(page.output, "spared the origins in 1 of 2 requests"));
+        const auto life = s.run({"status", "--alive"});
+        CHECK(life.exit_status == 0);
+        CHECK(has(life.output, "ok"));
         const auto raw = s.run({"status", "--json"});
         CHECK(json::parse(raw.output).at("summary").at("requests") == 2);
         const auto lines = s.run({"status", "--watch", "--times", "2"});
@@ -108,6 +112,8 @@ TEST_SUITE("scenario/commands") {
         const auto absent = run_reprise({"status", "--socket", place.file("absent")});
         CHECK(absent.exit_status == 3);
         CHECK(has(absent.errors, "absent: nobody listens there"));
+        CHECK(run_reprise({"status", "--alive", "--socket", place.file("absent")}).exit_status ==
+              3);
         const auto off = place.write("off", R"({"admin": {"address": "off", "socket": "off"}})");
         CHECK(run_reprise({"status", "--config", off}).exit_status == 3);
     }

@@ -93,6 +93,18 @@ TEST_SUITE("admin/history") {
         CHECK(kept.within(std::chrono::hours{1}, now, requests(1000)).requests == 1000);
     }
 
+    TEST_CASE("within a day counts what came since yesterday, and five minutes more at most") {
+        history kept{begun_at};
+        auto now = begun_at;
+        for (std::uint64_t second = 1; second <= 100'000; ++second) {
+            now += seconds{1};
+            kept.tick(now, requests(second));
+        }
+        const auto day = kept.within(std::chrono::hours{24}, now, requests(100'000)).requests;
+        CHECK(day >= 86'400);
+        CHECK(day <= 86'700);
+    }
+
     TEST_CASE("a tally tells what an origin did from what its asker did") {
         totals counts;
         const auto fail = [&](failure_code code) {

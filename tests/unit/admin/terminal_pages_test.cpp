@@ -31,6 +31,18 @@ bool has(const std::string& page, std::string_view text) {
 }  // namespace
 
 TEST_SUITE("admin/terminal_pages") {
+    TEST_CASE("the status says what the last day saved, where the proxy tells it") {
+        auto told = json::parse(unwell);
+        CHECK(!has(status_page(told), "last day"));
+        told["summary"]["last_day"] = json::parse(
+            R"({"requests": 12345, "hits": 8000, "bytes_spared": 3145728})");
+        const auto page = status_page(told);
+        CAPTURE(page);
+        CHECK(has(
+            page,
+            "In the last day          3.0 MiB  spared the origins in 8,000 of 12,345 requests"));
+    }
+
     TEST_CASE("the status says first whether it is well, then what it saves") {
         CHECK(status_page(json::parse(unwell)) ==
               "One thing is not well.\n"
