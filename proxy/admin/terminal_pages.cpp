@@ -254,7 +254,9 @@ std::string explanation_page(const json& told) {
         rows.push_back({"fetched", "just now, for somebody else"});
     }
     if (is_true(member(told, "known_uncacheable"))) {
-        rows.push_back({"known", "as not to be stored"});
+        rows.push_back(
+            {"known",
+             "not to be stored, when it came last; its line in the access log has the reason"});
     }
     if (const auto& admission = member(told, "admission"); admission.is_object()) {
         const auto seen = count_of(member(admission, "seen_before"));

@@ -43,6 +43,15 @@ TEST_SUITE("admin/terminal_pages") {
             "In the last day          3.0 MiB  spared the origins in 8,000 of 12,345 requests"));
     }
 
+    TEST_CASE("an explanation says where the reason stands that something was not stored") {
+        const auto page = explanation_page(json::parse(
+            R"({"method": "GET", "url": "http://a.test/", "known_uncacheable": true})"));
+        CAPTURE(page);
+        CHECK(
+            has(page,
+                "not to be stored, when it came last; its line in the access log has the reason"));
+    }
+
     TEST_CASE("the status says first whether it is well, then what it saves") {
         CHECK(status_page(json::parse(unwell)) ==
               "One thing is not well.\n"
