@@ -247,7 +247,7 @@ TEST_SUITE("scenario/admission") {
         directory.write("admission", damaged);
 
         const proxy_process after{settings};
-        CHECK(eventually([&] { return after.errors().find(state) != std::string::npos; }));
+        CHECK(after.says(state));
         CHECK(cache_status_of(after.get(origin.url("/seen"))).detail == "first-request");
     }
 

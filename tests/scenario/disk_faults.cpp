@@ -341,8 +341,7 @@ TEST_SUITE("scenario/disk_faults") {
         damage("store.copy");
         w.proxy.emplace(w.settings, w.faults.environment());
         CHECK(w.state() == "off");
-        CHECK(
-            eventually([&] { return w.proxy->errors().find("turned off") != std::string::npos; }));
+        CHECK(w.proxy->says("turned off"));
         CHECK_FALSE(is_hit(w.get(1, large)));
         CHECK_FALSE(is_hit(w.get(2, small)));
         CHECK(is_hit(w.get(2, small)));  // memory

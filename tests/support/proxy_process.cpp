@@ -2,6 +2,7 @@
 
 #include "tests/support/complaint.hpp"
 #include "tests/support/under_test.hpp"
+#include "tests/support/waiting.hpp"
 
 #include <cerrno>
 #include <csignal>
@@ -343,6 +344,10 @@ std::string proxy_process::output() const {
 }
 std::string proxy_process::errors() const {
     return read_file(directory_.file("err"));
+}
+
+bool proxy_process::says(std::string_view text) const {
+    return eventually([&] { return errors().find(text) != std::string::npos; });
 }
 
 bool proxy_process::has_sanitizer_report() const {

@@ -96,6 +96,9 @@ public:
 
     [[nodiscard]] std::string output() const;  ///< standard output: the access log
     [[nodiscard]] std::string errors() const;  ///< standard error
+    /// Standard error has this text, or comes to have it: what the program does is often seen before
+    /// what it says of it.
+    [[nodiscard]] bool says(std::string_view text) const;
     /// A sanitizer said something.
     [[nodiscard]] bool has_sanitizer_report() const;
     /// The access log's lines; one that is not JSON is complained of.
