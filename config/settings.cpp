@@ -206,6 +206,15 @@ object_table<access_options> access_table() {
               "told otherwise (apt, as from apt-cacher-ng): it means https://host/path, fetched "
               "over TLS and stored as that. The way from client to proxy is in the clear then. "
               "Written as in allow_destinations."),
+        value("block_lists",
+              &access_options::block_lists,
+              list_of(path_kind(), 0, 32),
+              live,
+              "Files of hosts that forward listeners refuse, by whatever method and in opened tunnels "
+              "too: a domain a line, or lines as in a hosts file (0.0.0.0 ads.example). Each means that "
+              "host and all below it; \"*.\" or \".\" may stand before it. 5,000,000 names in all, at "
+              "8.25 bytes each; read at the start and on a reload, beside the traffic. A line that can't "
+              "be read ends the start, and at a reload leaves the lists that were there."),
         value("users_file",
               &access_options::users_file,
               path_or_off(),

@@ -35,6 +35,7 @@ enum class failure_code : std::uint8_t {
     purge_refused,        ///< access.purge_clients
     port_refused,         ///< access.connect_ports, access.request_ports
     destination_refused,  ///< the destination guard; access.allow_destinations
+    host_blocked,         ///< access.block_lists
     too_many_connections,
     misdirected_request,  ///< 421: another host's, in a tunnel that was opened for one
     loop_detected,        ///< 508

@@ -46,6 +46,11 @@ std::optional<decision> decide(const request& asked,
             failure{failure_code::destination_refused,
                     std::string{asked.target.host} + " is in access.deny_destinations"}});
     }
+    if (!asked.accelerator && now.blocked && now.blocked->holds(asked.target.host)) {
+        return as(answers::refused{
+            failure{failure_code::host_blocked,
+                    std::string{asked.target.host} + " is in access.block_lists"}});
+    }
     if (asked.head->method == verb::connect) {
         if (auto refused = judge_tunnel(now, asked, pseudonym)) {
             return as(answers::refused{std::move(*refused)});

@@ -4,6 +4,7 @@
 #include "proxy/admin/admin_gate.hpp"
 #include "proxy/admin/admin_socket.hpp"
 #include "proxy/cache/disk/examine.hpp"
+#include "proxy/net/block_list.hpp"
 #include "proxy/net/leaf_authority.hpp"
 #include "proxy/net/listening.hpp"
 #include "proxy/net/resolver.hpp"
@@ -135,6 +136,7 @@ public:
         look_at_secret(options);
         look_at_credentials(options.peers);
         look_at_users(options);
+        look_at_block_lists(options.access);
         look_at_trust(options.origins);
         look_at_authority(options.intercept);
         return std::move(found_);
@@ -331,6 +333,12 @@ private:
                     "without \"tls\", or access.plaintext_passwords",
                     weight::harms);
             }
+        }
+    }
+
+    void look_at_block_lists(const config::access_options& access) {
+        for (auto& mistake : net::block_list::read(access).mistakes) {
+            found_.push_back({{"", "", std::move(mistake)}, weight::ends_start});  // names the line
         }
     }
 

@@ -63,16 +63,27 @@ url_freshness made_of(const config::freshness_rule& rule, const http::freshness_
     return out;
 }
 
-net::user_list_ptr read_users(const config::access_options& access) {
-    auto read = net::user_list::read(access);
+// Throws, where there are any.
+void refuse_mistakes(const std::vector<std::string>& mistakes) {
     std::string all;
-    for (const auto& one : read.mistakes) {
+    for (const auto& one : mistakes) {
         all.append(all.empty() ? "" : "\n").append(one);
     }
     if (!all.empty()) {
         throw std::runtime_error{all};
     }
+}
+
+net::user_list_ptr read_users(const config::access_options& access) {
+    auto read = net::user_list::read(access);
+    refuse_mistakes(read.mistakes);
     return std::move(read.users);
+}
+
+net::block_list_ptr read_blocked(const config::access_options& access) {
+    auto read = net::block_list::read(access);
+    refuse_mistakes(read.mistakes);
+    return std::move(read.list);
 }
 
 }  // namespace
@@ -96,6 +107,7 @@ other_files read_other_files(const config::options& options) {
     files.trust = net::tls_trust::read(options.origins);
     files.leaves = read_authority(options.intercept);
     files.users = read_users(options.access);
+    files.blocked = read_blocked(options.access);
     return files;
 }
 
@@ -110,6 +122,7 @@ settings_ptr make_settings(config::options options, other_files files) {
     next->trust = std::move(files.trust);
     next->leaves = std::move(files.leaves);
     next->users = std::move(files.users);
+    next->blocked = std::move(files.blocked);
     next->guard = net::make_guard(options.access);
     next->request_limits.bytes = options.limits.head_size;
     next->request_limits.fields = options.limits.fields;

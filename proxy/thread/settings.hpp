@@ -9,6 +9,7 @@
 #include "proxy/http/freshness.hpp"
 #include "proxy/http/message_head.hpp"
 #include "proxy/http/storability.hpp"
+#include "proxy/net/block_list.hpp"
 #include "proxy/net/guard.hpp"
 #include "proxy/net/leaf_store.hpp"
 #include "proxy/net/tls_context.hpp"
@@ -42,6 +43,7 @@ struct settings {
     net::tls_trust_ptr trust;
     std::shared_ptr<net::leaf_store> leaves;  ///< of hosts whose tunnels are opened; null: of none
     net::user_list_ptr users;                 ///< null: nobody is asked who he is
+    net::block_list_ptr blocked;              ///< null: no host is
 };
 using settings_ptr = std::shared_ptr<const settings>;
 
@@ -51,6 +53,7 @@ struct other_files {
     net::tls_trust_ptr trust;
     std::shared_ptr<net::leaf_store> leaves;
     net::user_list_ptr users;
+    net::block_list_ptr blocked;
 };
 /// @throws std::runtime_error naming the setting and the file: nothing of `options` may be used
 [[nodiscard]] other_files read_other_files(const config::options& options);

@@ -96,6 +96,15 @@ TEST_SUITE("scenario/check_config") {
                  into["access"]["tokens_file"] = path;
              },
              false},
+            {"access.block_lists[0]",
+             [](json& into, const temp_dir& at) {
+                 into["access"]["block_lists"] = {at.file("absent")};
+             }},
+            {"access.block_lists[1]",
+             [](json& into, const temp_dir& at) {
+                 into["access"]["block_lists"] = {at.write("good", "ads.example\n"),
+                                                  at.write("bad", "ads.example\n*\n")};
+             }},
             {"log.access",
              [](json& into, const temp_dir& at) { into["log"]["access"] = at.file("none/log"); }},
             {"log.access",

@@ -279,6 +279,16 @@ TEST_SUITE("scenario/intercept") {
         CHECK(w.figure("opened") == 0);
     }
 
+    TEST_CASE("a host that is listed from a reload on is refused inside a tunnel that is open") {
+        opened_world w;
+        w.origin.on("/a", ok(std::string{cacheable}, "hello"));
+        const auto one = w.enter("a.test");
+        CHECK(one->ask(w.get("a.test", "/a")).status == 200);
+        w.settings["access"]["block_lists"] = {w.files.write("listed", "a.test\n")};
+        w.proxy->reload(w.settings);
+        CHECK(one->ask(w.get("a.test", "/a")).status == 403);
+    }
+
     TEST_CASE("a websocket passes inside an opened tunnel") {
         opened_world w;
         w.origin.on("/ws", [](origin_request&, origin_connection& connection) {

@@ -24,6 +24,7 @@ TEST_CASE("a failure ends its request as refused, as the client's error, or as o
                             failure_code::purge_refused,
                             failure_code::port_refused,
                             failure_code::destination_refused,
+                            failure_code::host_blocked,
                             failure_code::too_many_connections,
                             failure_code::client_share_used,
                             failure_code::loop_detected,

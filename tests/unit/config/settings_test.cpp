@@ -220,6 +220,7 @@ TEST_SUITE("config/settings") {
                      allowed,
                      denied,
                      prefixed,
+                     block_lists,
                      users_file,
                      tokens_file,
                      plaintext_passwords] = wanted.access;
@@ -236,6 +237,7 @@ TEST_SUITE("config/settings") {
         const auto& [log_access, format, sample, level, query_values] = wanted.log;
         CHECK(format == log_format::squid);
         CHECK(sample == 10);
+        CHECK(block_lists == std::vector<std::string>{"/etc/reprise/blocked"});
         CHECK(users_file == "/etc/reprise/users");
         CHECK(tokens_file == "/etc/reprise/tokens");
         CHECK(plaintext_passwords);

@@ -153,6 +153,25 @@ TEST_CASE("a denied host is refused before anything is looked up, by whatever me
     }
 }
 
+TEST_CASE("a listed host is refused before anything is looked up, and what is below it") {
+    std::vector<net::host_key> names;
+    REQUIRE(net::read_block_line("a.example", names).empty());
+    net::block_list::maker maker;
+    REQUIRE(maker.add(names.front()));
+    auto now = settings_with({});
+    now.blocked = std::move(maker).make();
+    for (const auto* line : {"GET http://A.example./",
+                             "POST http://a.example/",
+                             "PURGE http://www.a.example/",
+                             "CONNECT www.a.example:443"}) {
+        CAPTURE(line);
+        CHECK(refusal_in(decided(line, "Host: a.example\r\n", now)) == failure_code::host_blocked);
+    }
+    CHECK(!decided("GET http://example/", "Host: example\r\n", now));
+    const auto as_origin = take("GET /", "Host: a.example\r\n", accelerator);
+    CHECK(!decide(as_origin->read, now, "me"));
+}
+
 TEST_CASE("what is stored and fresh answers, though its origin could not be asked") {
     CHECK(is<answers::stored>(by_store("", whole())));
     CHECK(is<answers::stored>(by_store(only_if_cached, whole())));
