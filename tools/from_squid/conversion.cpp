@@ -436,6 +436,18 @@ const std::map<std::string_view, handler>& directives() {
 
 // ---- what makes sense together ----
 
+ordered_json port_settings(const port_set& ports) {
+    auto out = ordered_json::array();
+    for (const auto& each : ports) {
+        if (each.first == each.last) {
+            out.push_back(each.first);
+        } else {
+            out.push_back(config::to_string(each));
+        }
+    }
+    return out;
+}
+
 // Whether whoever is served must show a password.
 bool convert_access(draft& into, const statements& rules, const std::string& users_file) {
     const bool has_users = !users_file.empty() && has_setting("access.users_file");
@@ -455,35 +467,11 @@ bool convert_access(draft& into, const statements& rules, const std::string& use
     if (!found.purge_clients.empty()) {
         access["purge_clients"] = as_settings(found.purge_clients);
     }
-    constexpr std::uint16_t most_single = 200;
     if (found.connect_bounded) {
-        auto ports = ordered_json::array();
-        for (const auto& each : found.connect_ports) {
-            if (each.last - each.first >= most_single || ports.size() + most_single > 1'000) {
-                into.told.push_back({fate::left_out,
-                                     {},
-                                     "",
-                                     "CONNECT to the ports " + config::to_string(each) +
-                                         ": too many to be named one by one",
-                                     "access.connect_ports"});
-                continue;
-            }
-            for (unsigned port = each.first; port <= each.last; ++port) {
-                ports.push_back(port);
-            }
-        }
-        access["connect_ports"] = ports;
+        access["connect_ports"] = port_settings(found.connect_ports);
     }
     if (found.ports_bounded) {
-        auto ports = ordered_json::array();
-        for (const auto& each : found.request_ports) {
-            if (each.first == each.last) {
-                ports.push_back(each.first);
-            } else {
-                ports.push_back(config::to_string(each));
-            }
-        }
-        access["request_ports"] = ports;
+        access["request_ports"] = port_settings(found.request_ports);
     } else {
         into.told.push_back(
             {fate::approximated,

@@ -224,6 +224,14 @@ TEST_SUITE("from_squid/conversion") {
         CHECK(r.options.access.clients.empty() != asks);
     }
 
+    TEST_CASE("ports of CONNECT stay ranges, however wide") {
+        const auto r = settings_of("acl ssl port 443 8000-8100 49152-65535\n"
+                                   "http_access deny CONNECT !ssl\nhttp_access allow all\n");
+        CHECK(r.options.access.connect_ports ==
+              std::vector<config::port_range>{{443, 443}, {8000, 8100}, {49152, 65535}});
+        CHECK_FALSE(r.says(fate::left_out, "CONNECT"));
+    }
+
     TEST_CASE("what a line holds ends no comment and no string") {
         const auto r = settings_of(
             "fancy \x01\"*/ } \xff\nvisible_hostname a\"b\naccess_log \"/a\\\"b\"\n");
