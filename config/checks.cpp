@@ -180,6 +180,18 @@ void check_options(const options& into, const given& members, const place& here)
              "listeners[" + index + ']',
              here.member("listeners").element(i).member("address"));
     }
+    if (members.is_sound("listeners") && members.is_sound("access") &&
+        into.access.trusted_fronts.empty()) {
+        for (std::size_t i = 0; i < into.listeners.size(); ++i) {
+            if (into.listeners[i].proxy_protocol) {
+                here.member("listeners")
+                    .element(i)
+                    .member("proxy_protocol")
+                    .wrong("nobody could connect: write the load balancers' networks into "
+                           "access.trusted_fronts");
+            }
+        }
+    }
     if (members.is_sound("listeners")) {
         const auto any_listener = [&into](auto is) {
             return std::any_of(into.listeners.begin(), into.listeners.end(), is);

@@ -67,13 +67,14 @@ struct listener {
     std::string upstream;  ///< accelerator: "http://host:port" or https, normalised, no path
     std::optional<admission_choice> admission;  ///< overrides admission.policy and its rules
     std::optional<tls_options> tls;             ///< none: plain HTTP
+    bool proxy_protocol = false;                ///< a PROXY header comes before all else
     bool operator==(const listener&) const = default;
 };
 
 enum class socket_users { owner, group };
 struct admin_options {
     std::optional<endpoint> address = endpoint{"127.0.0.1", 3180};  ///< none: "off"
-    std::string socket = "auto";  ///< a path, "auto" or "off"
+    std::string socket = "auto";                                    ///< a path, "auto" or "off"
     socket_users socket_for = socket_users::owner;
     std::string token_file;  ///< empty: whatever changes something is refused
     std::vector<std::string>
@@ -138,6 +139,7 @@ struct access_options {
     std::vector<network> clients = private_networks();
     std::vector<network> purge_clients;  ///< may send PURGE; access.clients holds as well
     std::vector<network> fronts;  ///< speak for many clients: no share of one client bounds them
+    std::vector<network> trusted_fronts;  ///< may say whose connections they pass on
     std::vector<port_range> connect_ports{{443, 443}};
     std::vector<port_range> request_ports{{80, 80}, {443, 443}, {1024, 65535}};
     std::vector<destination> allow_destinations;
@@ -186,7 +188,7 @@ struct timeout_options {
         60'000};  ///< from the request sent, body and all, to the response's head
     milliseconds origin_body{60'000};  ///< between two pieces of a response's body
     milliseconds tunnel_idle{300'000};
-    milliseconds drain{10'000};  ///< after SIGTERM
+    milliseconds drain{10'000};       ///< after SIGTERM
     milliseconds hand_over{600'000};  ///< after SIGUSR2
     bool operator==(const timeout_options&) const = default;
 };

@@ -59,6 +59,15 @@ object_table<listener> listener_table() {
                                        "TLS (1.2 or later) towards clients; siblings reach it by "
                                        "an https url, browsers as an HTTPS proxy. Both files "
                                        "are read anew on a reload.")),
+            value(
+                "proxy_protocol",
+                &listener::proxy_protocol,
+                yes_or_no(),
+                restart,
+                "Whether each connection begins with a PROXY header of version 2, by which a load "
+                "balancer says whose it is: that address is the client's then, for "
+                "access.clients, limits and log. From access.trusted_fronts alone; all others are "
+                "closed, and so is what has no such header within timeouts.client_head."),
         },
         {},
         check_listener};
@@ -177,6 +186,13 @@ object_table<access_options> access_table() {
               "The networks whose addresses speak for many clients each (load balancers, address "
               "translation): limits.connections_per_client and origins.connections_per_client do "
               "not bound them. Peers are such without being named."),
+        value("trusted_fronts",
+              &access_options::trusted_fronts,
+              list_of(network_kind(), 0, 10'000),
+              live,
+              "The networks of the load balancers that may connect to listeners with "
+              "proxy_protocol. What they say of a client's address is believed: whoever can send "
+              "from there can be any client. Their own addresses are such as speak for many."),
         value("connect_ports",
               &access_options::connect_ports,
               list_of(ports(), 0, 1'000),
@@ -210,19 +226,24 @@ object_table<access_options> access_table() {
               &access_options::block_lists,
               list_of(path_kind(), 0, 32),
               live,
-              "Files of hosts that forward listeners refuse, by whatever method and in opened tunnels "
-              "too: a domain a line, or lines as in a hosts file (0.0.0.0 ads.example). Each means that "
-              "host and all below it; \"*.\" or \".\" may stand before it. 5,000,000 names in all, at "
-              "8.25 bytes each; read at the start and on a reload, beside the traffic. A line that can't "
+              "Files of hosts that forward listeners refuse, by whatever method and in opened "
+              "tunnels "
+              "too: a domain a line, or lines as in a hosts file (0.0.0.0 ads.example). Each means "
+              "that "
+              "host and all below it; \"*.\" or \".\" may stand before it. 5,000,000 names in all, "
+              "at "
+              "8.25 bytes each; read at the start and on a reload, beside the traffic. A line that "
+              "can't "
               "be read ends the start, and at a reload leaves the lists that were there."),
-        value("users_file",
-              &access_options::users_file,
-              path_or_off(),
-              live,
-              "Who may use forward listeners, by name and password (Proxy-Authorization: Basic): "
-              "lines as htpasswd(1) writes them with -B (bcrypt), or with yescrypt or SHA-512 of "
-              "crypt(5). With this or tokens_file everybody else gets 407, but siblings. Read at the "
-              "start and on a reload; nobody else should be able to read it."),
+        value(
+            "users_file",
+            &access_options::users_file,
+            path_or_off(),
+            live,
+            "Who may use forward listeners, by name and password (Proxy-Authorization: Basic): "
+            "lines as htpasswd(1) writes them with -B (bcrypt), or with yescrypt or SHA-512 of "
+            "crypt(5). With this or tokens_file everybody else gets 407, but siblings. Read at the "
+            "start and on a reload; nobody else should be able to read it."),
         value("tokens_file",
               &access_options::tokens_file,
               path_or_off(),

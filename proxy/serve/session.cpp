@@ -4,6 +4,7 @@
 #include "proxy/base/recycled.hpp"
 #include "proxy/base/seldom.hpp"
 #include "proxy/net/access.hpp"
+#include "proxy/net/proxy_header_wait.hpp"
 #include "proxy/net/tls.hpp"
 #include "proxy/serve/interception.hpp"
 #include "proxy/serve/own_reply.hpp"
@@ -445,18 +446,53 @@ awaitable<void> begin_tls(thread::worker& w,
     }
     session::begin(w, std::move(*secured), listener, client, std::move(place));
 }
+
+// A front says whose connection it is before anything else of it, TLS's first byte included.
+awaitable<void> begin_fronted(thread::worker& w,
+                              tcp_socket socket,
+                              std::size_t listener,
+                              tcp::endpoint front) {
+    const auto current = w.current;
+    const auto at = net::canonical(front.address());
+    connection_slot place{w, at};
+    if (!place || !net::is_in(current->options.access.trusted_fronts, at)) {
+        w.counts.client_refused.add();
+        co_return;
+    }
+    const auto until = steady_now() + current->options.timeouts.client_head;
+    const auto said = co_await net::take_proxy_header(socket, w.timer, until);
+    if (!said) {
+        w.counts.client_refused.add();
+        log::debug(
+            front.address().to_string(), " on listeners[", listener, "]: ", said.error().detail);
+        co_return;
+    }
+    const auto client = said->client.value_or(front);
+    place = {};  // the client's own is another
+    if (const auto identity = current->identities[listener]) {
+        co_await begin_tls(w, std::move(socket), listener, client, identity);
+    } else {
+        session::begin(w, std::move(socket), listener, client);
+    }
+}
+
+void begin_apart(thread::worker& w, awaitable<void> beginning) {
+    asio::co_spawn(w.io, std::move(beginning), [](const std::exception_ptr& broken) {
+        if (broken) {
+            note_broken(broken);
+        }
+    });
+}
 }  // namespace
 
 void serve_client(thread::worker& w, net::accepted client, std::size_t listener) {
     w.counts.client_accepted.add();
+    if (w.current->options.listeners[listener].proxy_protocol) {
+        begin_apart(w, begin_fronted(w, std::move(client.socket), listener, client.from));
+        return;
+    }
     if (const auto& identity = w.current->identities[listener]) {
-        asio::co_spawn(w.io,
-                       begin_tls(w, std::move(client.socket), listener, client.from, identity),
-                       [](const std::exception_ptr& broken) {
-                           if (broken) {
-                               note_broken(broken);
-                           }
-                       });
+        begin_apart(w, begin_tls(w, std::move(client.socket), listener, client.from, identity));
         return;
     }
     session::begin(w, std::move(client.socket), listener, client.from);

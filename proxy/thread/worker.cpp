@@ -165,7 +165,8 @@ void worker::adopt(settings_ptr next) {
 }
 
 bool worker::speaks_for_many(const net::address_bytes& client) const {
-    return net::is_in(current->options.access.fronts, client) ||
+    const auto& access = current->options.access;
+    return net::is_in(access.fronts, client) || net::is_in(access.trusted_fronts, client) ||
            (peers && peers->book->is_peer(net::to_address(client)));
 }
 

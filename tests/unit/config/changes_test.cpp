@@ -32,7 +32,7 @@ TEST_SUITE("config/changes") {
             "collapsing": {"window": "1MiB", "finish": "1MiB"},
             "admission": {"policy": "always", "probation": "5%", "rules": [{"url": "*", "policy": "never"}]},
             "access": {"clients": [], "purge_clients": ["::1"], "connect_ports": [], "request_ports": [],
-                       "allow_destinations": ["a"], "deny_destinations": ["b"], "block_lists": ["/b"], "users_file": "/u", "tokens_file": "/t",
+                       "allow_destinations": ["a"], "deny_destinations": ["b"], "block_lists": ["/b"], "trusted_fronts": ["::1"], "users_file": "/u", "tokens_file": "/t",
                        "plaintext_passwords": true},
             "log": {"access": "off", "level": "debug", "query_values": true},
             "limits": {"fields": 10}, "timeouts": {"drain": "1s"}, "origins": {"idle": 1},

@@ -71,13 +71,14 @@ TEST_SUITE("config/settings") {
     TEST_CASE("listeners and admin are read") {
         const auto wanted = every_setting();
         REQUIRE(wanted.listeners.size() == 2);
-        CHECK(wanted.listeners[0] == listener{{"127.0.0.2", 3129}, {}, "", {}, {}});
-        const auto& [address, mode, upstream, admission, tls] = wanted.listeners[1];
+        CHECK(wanted.listeners[0] == listener{{"127.0.0.2", 3129}, {}, "", {}, {}, true});
+        const auto& [address, mode, upstream, admission, tls, fronted] = wanted.listeners[1];
         CHECK(address == endpoint{"::1", 8080});
         CHECK(mode == listener_mode::accelerator);
         CHECK(upstream == "http://origin.example:8000");
         CHECK(admission == admission_choice{admission_policy::nth_hit, 5});
         CHECK(tls == tls_options{"/etc/reprise/cert.pem", "/etc/reprise/key.pem"});
+        CHECK_FALSE(fronted);
 
         const auto& [admin_address, socket, socket_for, token_file, host_names, monitors] =
             wanted.admin;
@@ -215,6 +216,7 @@ TEST_SUITE("config/settings") {
         const auto& [clients,
                      purgers,
                      fronts,
+                     trusted_fronts,
                      connect_ports,
                      request_ports,
                      allowed,
@@ -227,6 +229,7 @@ TEST_SUITE("config/settings") {
         CHECK(clients == std::vector{net("192.0.2.0/24")});
         CHECK(purgers == std::vector{net("192.0.2.7/32")});
         CHECK(fronts == std::vector{net("192.0.2.8/32")});
+        CHECK(trusted_fronts == std::vector{net("192.0.2.9/32")});
         CHECK(connect_ports == std::vector<port_range>{{443, 443}, {8400, 8443}});
         CHECK(request_ports == std::vector<port_range>{{80, 80}, {8000, 8999}});
         CHECK(allowed ==

@@ -1,0 +1,103 @@
+// Load balancers that say whose connections they pass on: the PROXY protocol.
+
+#include "tests/scenario/world.hpp"
+#include "tests/support/certificates.hpp"
+#include "tests/support/proxy_headers.hpp"
+#include "tests/support/tls_client.hpp"
+
+#include <sys/stat.h>
+
+TEST_SUITE("scenario/fronts") {
+
+    using namespace reprise::tests;
+
+    namespace {
+
+    json fronted(const json& trusted = json::array({"127.0.0.0/8"})) {
+        auto settings = storing_settings();
+        settings["listeners"][0]["proxy_protocol"] = true;
+        settings["access"]["trusted_fronts"] = trusted;
+        settings["access"]["clients"] = json::array({"10.0.0.0/8"});
+        return settings;
+    }
+
+    const std::string inside{"\x0a\x01\x02\x03", 4}, outside{"\xc6\x33\x64\x07", 4};
+
+    }  // namespace
+
+    TEST_CASE("who is served, and who the log names, is the client and not its front") {
+        world w{fronted()};
+        w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
+        auto to = w.proxy.connect(proxied_from(inside));
+        CHECK(to.ask(w.request("/a")).status == 200);
+        CHECK(to.ask(w.request("/a")).body == "hello");  // the header comes once
+        CHECK(w.proxy.logged("/a").at("client") == "10.1.2.3:4321");
+        auto other = w.proxy.connect(proxied_from(outside));
+        CHECK(other.ask(w.request("/a")).status == 403);
+        // The front itself (LOCAL) is nobody of access.clients.
+        auto own = w.proxy.connect(proxy_header(0x20, 0x00, ""));
+        CHECK(own.ask(w.request("/a")).status == 403);
+    }
+
+    TEST_CASE("a header in pieces is waited for, and what follows at once is its request") {
+        world w{fronted()};
+        w.origin.on("/a", ok("", "hello"));
+        const auto header = proxied_from(inside);
+        auto to = w.proxy.connect(header.substr(0, 7));
+        to.send(header.substr(7, 12));
+        CHECK(to.ask(header.substr(19) + w.request("/a")).status == 200);
+        auto at_once = w.proxy.connect();
+        CHECK(at_once.ask(header + w.request("/a")).status == 200);
+    }
+
+    TEST_CASE("the header comes before TLS's first byte") {
+        const temp_dir at;
+        const auto made = self_signed("DNS:proxy.test");
+        auto settings = fronted();
+        const auto key = at.write("key", made.key);
+        REQUIRE(::chmod(key.c_str(), 0600) == 0);
+        settings["listeners"][0]["tls"] = {
+            {"certificate", at.write("certificate", made.certificate)}, {"key", key}};
+        world w{settings};
+        w.origin.on("/a", ok("", "hello"));
+        auto bare = stream::connect(w.proxy.port());
+        bare.send(proxied_from(inside));
+        tls_peer::wishes wanted;
+        wanted.trusted = made.certificate;
+        wanted.host = "proxy.test";
+        tls_client to{std::move(bare), wanted};
+        CHECK(to.ask(w.request("/a")).status == 200);
+        CHECK(w.proxy.logged("/a").at("client") == "10.1.2.3:4321");
+    }
+
+    TEST_CASE("what is no header, and a front that is not trusted, is closed without an answer") {
+        {
+            world w{fronted()};
+            auto to = w.proxy.connect(w.request("/a"));
+            CHECK(to.is_closed_by_proxy());
+            auto words = w.proxy.connect("PROXY TCP4 10.1.2.3 10.0.0.1 4321 3128\r\n");
+            CHECK(words.is_closed_by_proxy());
+            CHECK(w.origin.count("/a") == 0);
+        }
+        world w{fronted(json::array({"192.0.2.0/24"}))};
+        auto to = w.proxy.connect(proxied_from(inside));
+        CHECK(to.is_closed_by_proxy());
+    }
+
+    TEST_CASE("a front that says nothing is closed when a head would have been due") {
+        auto settings = fronted();
+        settings["timeouts"]["client_head"] = "200ms";
+        world w{settings};
+        auto to = w.proxy.connect("\r\n\r\n");
+        CHECK(to.is_closed_by_proxy());
+    }
+
+    TEST_CASE("proxy_protocol without a trusted front is a mistake of the settings") {
+        const temp_dir at;
+        auto settings = fronted(json::array());
+        const auto checked = run_reprise({"check", at.write("settings", settings.dump())});
+        CHECK(checked.exit_status == 1);
+        CHECK(checked.errors.find("listeners[0].proxy_protocol: nobody could connect") !=
+              std::string::npos);
+    }
+}
