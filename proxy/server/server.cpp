@@ -20,8 +20,10 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <iterator>
 #include <pthread.h>
 #include <stdexcept>
+#include <utility>
 
 // Builds everything that settings ask for, starts the threads, and ends them in an order in which
 // nothing outlives what it uses.
@@ -356,7 +358,7 @@ void server::start_admin(const config::admin_options& options, given_sockets& gi
 void server::publish(thread::settings_ptr next) {
     {
         const std::lock_guard lock{settings_guard_};
-        settings_ = next;
+        former_.push_back(std::exchange(settings_, next));
     }
     for (auto& one : workers_) {
         asio::post(one->w.io, [own = one.get(), next] { own->w.adopt(next); });
@@ -476,6 +478,16 @@ void server::return_memory(steady_time now) {
     }
 }
 
+// A trust store and a thousand rules take a millisecond to free: no client is to wait for that.
+void server::free_former_settings() {
+    std::vector<thread::settings_ptr> unused;
+    const std::lock_guard lock{settings_guard_};
+    const auto first = std::partition(
+        former_.begin(), former_.end(), [](const auto& one) { return one.use_count() > 1; });
+    unused.assign(std::make_move_iterator(first), std::make_move_iterator(former_.end()));
+    former_.erase(first, former_.end());
+}
+
 void server::housekeep() {
     if (!running_) {
         return;  // it stops: what is to be saved is saved there
@@ -483,6 +495,7 @@ void server::housekeep() {
     const auto now = steady_now();
     common_.store.memory().tick(now);
     return_memory(now);
+    free_former_settings();
     // A reload may hang in a file; signals, and what else this thread does, must not wait for it.
     if (const std::unique_lock turn{turn_guard_, std::try_to_lock}) {
         common_.admission.housekeep(eviction_age(), resident_now());

@@ -101,6 +101,7 @@ private:
     void save_aside();
     [[nodiscard]] std::optional<std::chrono::seconds> eviction_age() const;
     void publish(thread::settings_ptr next);
+    void free_former_settings();
     std::vector<std::string> take_over(config::options next);
     [[nodiscard]] bool wait_for_workers();
     void resize_memory(std::uint64_t bytes);
@@ -112,8 +113,10 @@ private:
     std::string version_;
     std::function<std::vector<std::string>()> reload_;
     std::mutex turn_guard_;      // held, for long, while settings are taken over
-    std::mutex settings_guard_;  // guards the pointer alone
+    std::mutex settings_guard_;  // guards the pointers alone
     thread::settings_ptr settings_;
+    std::vector<thread::settings_ptr>
+        former_;  // until nobody else has them: no loop is to free one
     std::mutex book_guard_;
     peer::peering::book_ptr book_;  // null: start() has not come so far, or nobody is a peer
     thread::common_state common_;
