@@ -8,28 +8,20 @@
 # does not have (intercepted connections, helper programs, disks) is taken out before both read it.
 # shellcheck source=harness.sh
 . "$(dirname "$0")/harness.sh"
-PATH=$PATH:/usr/sbin:/sbin
-needs curl squid
+# shellcheck source=squid_process.sh
+. "$(dirname "$0")/squid_process.sh"
 converter=$BUILD/tools/from_squid/reprise-from-squid
 needs "$converter"
 confs=$SOURCE/tests/data/squid_conf
 
-squid_dir=$work/squid
-mkdir "$squid_dir"
-unprivileged=()
-if ((EUID == 0)); then # Squid does not run as root
-    chmod 711 "$work"
-    chown 65534:65534 "$squid_dir"
-    unprivileged=(--reuid=65534 --regid=65534 --clear-groups)
-fi
 
 start_origin pages
 pages=$port
-hosts_file=$squid_dir/hosts
+squid_hosts=$squid_dir/hosts
 for host in www.site.test sub.blocked.test blocked.test bad.test deep.worse.test registry.test; do
     echo "127.0.0.1 $host"
-done >"$hosts_file"
-chmod 644 "$hosts_file"
+done >"$squid_hosts"
+chmod 644 "$squid_hosts"
 
 # The clients: this machine, the network 10/8 of the configurations, 192.168/16, and somebody else.
 clients=(here=127.0.0.1 ten=127.0.10.5 home=127.0.192.5 stranger=127.0.99.1)
@@ -54,49 +46,17 @@ on_loopback() {
         -e '/^(auth_param|external_acl_type|url_rewrite|redirect_program|icap_|icp_port|icp_access)/d' \
         -e '/proxy_auth|members|sibling.test|^workers|^dns_nameservers|^max_filedescriptors/d' \
         "$confs/$1.conf"
-    cat <<END
-visible_hostname squid.invalid
-access_log stdio:$squid_dir/access.log squid
-cache_log $work/squid_cache.log
-cache_store_log none
-pid_filename $squid_dir/squid.pid
-coredump_dir $squid_dir
-netdb_filename none
-pinger_enable off
-icp_port 0
-dns_nameservers 127.0.0.1
-hosts_file $hosts_file
-max_filedescriptors 1024
-shutdown_lifetime 0 seconds
-END
 }
 
-# start_squid CONF: $squid is its address.
-start_squid() {
-    local spare
-    for _ in 1 2 3 4 5; do
-        rm -f "$work/spare.port" "$squid_dir/squid.pid"
-        start_origin spare
-        spare=$port
-        kill "$pid"
-        wait "$pid" || true
-        squid=127.0.0.1:$spare
-        on_loopback "$1" | sed "s/:PORT/:$spare/" >"$squid_dir/squid.conf"
-        start squid setpriv "${unprivileged[@]}" --pdeathsig KILL squid -N -f "$squid_dir/squid.conf"
-        squid_pid=$pid
-        while kill -0 "$squid_pid" 2>/dev/null; do
-            # Any answer: most of them deny the cache manager, or have no such page.
-            curl -sS --max-time 5 -o /dev/null "http://$squid/" 2>>"$work/ready.log" && return
-            sleep 0.05
-        done
-    done
-    fail "Squid does not start with $1"
+# for_squid CONF PORT
+for_squid() {
+    on_loopback "$1" | sed "s/:PORT/:$2/"
 }
 
 # start_converted CONF: $proxy is its address, $work/CONF.json its settings.
 start_converted() {
     local settings=$work/$1.json
-    on_loopback "$1" | sed "s/:PORT/:3128/" >"$work/$1.conf"
+    { for_squid "$1" 3128 && squid_settings "$1"; } >"$work/$1.conf"
     "$converter" "$work/$1.conf" --output "$settings" 2>"$work/$1.told"
     # Where the test is: ports that the system picks, names and an origin on loopback.
     sed -i -E -e 's#"address":"127.0.0.1:3128"#"address":"127.0.0.1:0"#' \
@@ -179,7 +139,7 @@ cp "$work/names.port.new" "$work/names.port"
 cp "$confs/office.banned" "$squid_dir/"
 
 for conf in distribution office packages child accelerator cluster private egress school old; do
-    start_squid "$conf"
+    start_squid "$conf" for_squid "$conf"
     start_converted "$conf"
     for client in "${clients[@]}"; do
         name=${client%=*}
@@ -208,6 +168,5 @@ for conf in distribution office packages child accelerator cluster private egres
     fi
     echo "ok: $conf: $compared requests compared so far"
     stop_proxy >/dev/null
-    kill "$squid_pid"
-    wait "$squid_pid" || true
+    stop_squid
 done

@@ -7,17 +7,10 @@
 # shellcheck source=harness.sh
 . "$(dirname "$0")/harness.sh"
 : "${DIGEST:?names reprise-digest}"
-PATH=$PATH:/usr/sbin:/sbin
-needs curl squid shuf
+# shellcheck source=squid_process.sh
+. "$(dirname "$0")/squid_process.sh"
+needs shuf
 
-squid_dir=$work/squid
-mkdir "$squid_dir"
-unprivileged=()
-if ((EUID == 0)); then # Squid does not run as root
-    chmod 711 "$work"
-    chown 65534:65534 "$squid_dir"
-    unprivileged=(--reuid=65534 --regid=65534 --clear-groups)
-fi
 
 # urls FIRST LAST: of objects of so many bytes.
 urls() {
@@ -69,19 +62,10 @@ as_predicted() {
     }' || fail "$1"
 }
 
-# start_squid: with Reprise, where it is now, as its sibling; $squid is its address.
-start_squid() {
-    for _ in 1 2 3 4 5; do
-        # Squid wants to be told its port. The one that the system gave to a program that has ended
-        # is free, as a rule.
-        rm -f "$work/spare.port"
-        start_origin spare
-        kill "$pid"
-        wait "$pid" || true
-        squid=127.0.0.1:$port
-        cat >"$squid_dir/squid.conf" <<END
-http_port $squid
-visible_hostname squid.invalid
+# sibling_settings PORT: with Reprise, where it is now, as its sibling.
+sibling_settings() {
+    cat <<END
+http_port 127.0.0.1:$1
 http_access allow localhost
 http_access deny all
 cache_peer ${proxy%:*} sibling ${proxy##*:} 0 name=reprise no-query proxy-only
@@ -91,37 +75,7 @@ cache_dir ufs $squid_dir/cache 200 4 16
 cache_mem 32 MB
 digest_rebuild_period 2 seconds
 digest_rewrite_period 1 second
-access_log stdio:$squid_dir/access.log squid
-cache_log $work/squid_cache.log
-cache_store_log none
-pid_filename $squid_dir/squid.pid
-coredump_dir $squid_dir
-netdb_filename none
-pinger_enable off
-icp_port 0
-dns_nameservers 127.0.0.1
-hosts_file none
-max_filedescriptors 1024
-shutdown_lifetime 0 seconds
 END
-        if [[ ! -d $squid_dir/cache ]]; then
-            setpriv "${unprivileged[@]}" --pdeathsig KILL \
-                squid -N -z -f "$squid_dir/squid.conf" >>"$work/squid.log" 2>&1
-        fi
-        start squid setpriv "${unprivileged[@]}" --pdeathsig KILL squid -N -f "$squid_dir/squid.conf"
-        squid_pid=$pid
-        while kill -0 "$squid_pid" 2>/dev/null; do
-            curl -sS --max-time 5 -o /dev/null "http://$squid/squid-internal-mgr/info" \
-                2>>"$work/digests.log" && return
-            sleep 0.05
-        done
-        echo "Squid did not start with port $port"
-    done
-    fail "Squid does not start"
-}
-stop_squid() {
-    kill -TERM "$squid_pid"
-    wait "$squid_pid" || true
 }
 # squid_has WHAT: a figure of Reprise's digest as Squid's cache manager tells it.
 squid_has() {
@@ -133,7 +87,7 @@ squid_uses_digest() {
 }
 # squid_logged PATTERN: how many lines of Squid's access log match.
 squid_logged() {
-    grep -cE -- "$1" "$squid_dir/access.log" || true
+    grep -cE -- "$1" "$squid_dir/squid.log" || true
 }
 # log_is_written: every line that was handed to Reprise's access log stands in it.
 log_is_written() {
@@ -174,13 +128,13 @@ meet_squid() {
 }
 # introduce: Squid is started, and has taken the digest that ours.* tells of.
 introduce() {
-    start_squid
+    start_squid squid sibling_settings
     meet_squid
     # Something that it does not have: then it looks for peers' digests.
     curl -sS --max-time 10 -x "http://$squid" -o /dev/null "http://$pages/hello?$squid"
     within 20 "Squid uses the digest" squid_uses_digest
     check "Squid has every bit of it, as it was sent" "$(told ours 'bits on' | cut -d' ' -f1)" "$(squid_has on)"
-    : >"$squid_dir/access.log"
+    : >"$squid_dir/squid.log"
 }
 
 start_origin pages --delay-ms 20

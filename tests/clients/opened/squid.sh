@@ -3,62 +3,14 @@
 # and stored on the way.
 # shellcheck source=lab.sh
 . "$(dirname "$0")/lab.sh"
-needs squid
+# shellcheck source=../squid_process.sh
+. "$(dirname "$0")/../squid_process.sh"
 
-squid_dir=$work/squid
-mkdir "$squid_dir"
-unprivileged=()
-if ((EUID == 0)); then # Squid does not run as root
-    chmod 711 "$work"
-    chown 65534:65534 "$squid_dir"
-    unprivileged=(--reuid=65534 --regid=65534 --clear-groups)
-fi
 printf 'a page of files.test\n' >"$site/page"
 
-# start_squid NAME LINE...: one with these lines, in which @ is the port that it listens on; its address
-# in $squid, its process in $squid_pid.
-start_squid() {
-    local spare
-    for _ in 1 2 3 4 5; do
-        # Squid wants to be told its port. The one that the system gave to a program that has ended
-        # is free, as a rule.
-        rm -f "$work/spare.port"
-        start_origin spare
-        spare=$port
-        kill "$pid"
-        wait "$pid" || true
-        squid=127.0.0.1:$spare
-        {
-            printf '%s\n' "${@:2}" | sed "s/@/$spare/"
-            cat <<END
-visible_hostname $1.invalid
-http_access allow all
-cache deny all
-access_log stdio:$squid_dir/$1.log squid
-cache_log $squid_dir/$1.cache.log
-cache_store_log none
-pid_filename $squid_dir/$1.pid
-coredump_dir $squid_dir
-netdb_filename none
-pinger_enable off
-icp_port 0
-dns_nameservers 127.0.0.1
-hosts_file $hosts_file
-max_filedescriptors 1024
-shutdown_lifetime 0 seconds
-END
-        } >"$squid_dir/$1.conf"
-        start "$1" setpriv "${unprivileged[@]}" --pdeathsig KILL squid -N -f "$squid_dir/$1.conf"
-        squid_pid=$pid
-        while kill -0 "$squid_pid" 2>/dev/null; do
-            if (exec 3<>"/dev/tcp/127.0.0.1/$spare") 2>/dev/null; then
-                return
-            fi
-            sleep 0.05
-        done
-        echo "Squid did not start with port $spare"
-    done
-    fail "Squid does not start"
+# open_settings LINE... PORT: these lines, in which @ is the port; everybody may ask, and nothing is stored.
+open_settings() {
+    printf '%s\n' "${@:1:$#-1}" 'http_access allow all' 'cache deny all' | sed "s/@/${!#}/"
 }
 # through PROXY URL [OPTION...]: the status; the body in $work/body.
 through() {
@@ -66,6 +18,7 @@ through() {
 }
 
 make_authorities
+squid_hosts=$hosts_file
 leaf origins squid.test
 leaf origins proxy.test
 chmod 644 "$work/squid.test.key" "$work/origins.pem" # Squid's user reads them
@@ -76,7 +29,7 @@ start_origin pages
 pages=127.0.0.1:$port
 
 # A parent: the only way out.
-start_squid parent "https_port 127.0.0.1:@ tls-cert=$work/squid.test.pem tls-key=$work/squid.test.key"
+start_squid parent open_settings "https_port 127.0.0.1:@ tls-cert=$work/squid.test.pem tls-key=$work/squid.test.key"
 access='"https_prefix": ["files.test"]'
 start_proxy '"origins": { "ca_file": "'"$work"'/origins.pem" }, "peering": { "never_direct": true },
     "peers": [{ "name": "squid", "url": "https://squid.test:'"${squid#*:}"'", "kind": "parent", "protocol": "squid" }]' \
@@ -90,8 +43,7 @@ for number in 1 2; do
 done
 check "is what the origin has" "a page of files.test" "$(<"$work/body")"
 check "nothing but CONNECT says where to" 0 "$(grep -c 'GET .*files.test' "$squid_dir/parent.log" || true)"
-kill "$squid_pid"
-wait "$squid_pid" || true
+stop_squid
 stop_site
 check "and is stored: Squid and the origin are gone" 200 "$(through "$proxy" "http://HTTPS///$files/page")"
 stop_proxy
@@ -102,7 +54,7 @@ start_site
 listener='"tls": { "certificate": "'"$work"'/proxy.test.pem", "key": "'"$work"'/proxy.test.key" }'
 access=""
 start_proxy '' "$site_port"
-start_squid child "http_port 127.0.0.1:@" \
+start_squid child open_settings "http_port 127.0.0.1:@" \
     "cache_peer proxy.test parent ${proxy##*:} 0 no-query no-digest no-netdb-exchange default tls tls-cafile=$work/origins.pem" \
     "never_direct allow all"
 for number in 1 2 3; do
