@@ -34,9 +34,11 @@ cache::stored_ptr freshening::made_of(const cache::stored_response& stored,
     if (!merged) {
         return nullptr;
     }
-    // Like the permission to store, a rule is asked about the response alone (see put).
-    const auto rules = http::is_personal({}, *merged) ? order_.freshness().for_one_client()
-                                                      : order_.freshness();
+    // What has the answer kept for longer than it says asks whose request it is an answer to, too;
+    // the permission to store it was given before (see put).
+    const auto rules = http::is_personal(order_.request->head.fields, *merged)
+                           ? order_.freshness().for_one_client()
+                           : order_.freshness();
     const auto directives = http::without(
         http::read_governing_directives(*merged, order_.now_settings->options.targeted),
         rules.set_aside);

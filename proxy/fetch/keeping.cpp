@@ -505,7 +505,9 @@ void keeping::store_part(cache::response_draft added) {
     const cache::combining_rules rules{now.options.memory.max_object,
                                        now.response_limits.bytes,
                                        now.response_limits.fields,
-                                       order_.freshness(),
+                                       http::is_personal(order_.request->head.fields, {})
+                                           ? order_.freshness().for_one_client()
+                                           : order_.freshness(),
                                        now.options.targeted};
     const auto bytes = added.parts->bytes();
     const auto alone = cache::stored_response::make(added);

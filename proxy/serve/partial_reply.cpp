@@ -79,11 +79,13 @@ awaitable<ended_or_next> partial_reply::send_other(cache::fetch_reader& other,
 // RFC 9111 3.4: the reply's fields are those of both, the newer's first.
 cache::stored_ptr partial_reply::updated_by(const cache::fetched_head& head) const {
     const auto& now = *x_.settings;
-    const cache::combining_rules rules{now.options.memory.max_object,
-                                       now.response_limits.bytes,
-                                       now.response_limits.fields,
-                                       thread::freshness_for(now, x_.asked.url),
-                                       now.options.targeted};
+    const auto& freshness = thread::freshness_for(now, x_.asked.url);
+    const cache::combining_rules rules{
+        now.options.memory.max_object,
+        now.response_limits.bytes,
+        now.response_limits.fields,
+        http::is_personal(x_.asked.head->fields, {}) ? freshness.for_one_client() : freshness,
+        now.options.targeted};
     const auto both = cache::updated_by(*kept_, lines_of(head), head.freshness, rules);
     return both ? cache::stored_response::make(*both) : kept_;
 }

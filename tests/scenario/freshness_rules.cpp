@@ -78,6 +78,26 @@ TEST_SUITE("scenario/freshness_rules") {
         CHECK(w.origin.count("/a") == 2);
     }
 
+    TEST_CASE("a 304 to one client's request raises nothing for others") {
+        world w{under(R"([ { "url": "*", "at_least": "1h",
+                             "override": ["max-age", "must-revalidate", "private"] } ])")};
+        for (const std::string mine : {"Authorization: Basic eDp5\r\n", "Cookie: a=b\r\n"}) {
+            CAPTURE(mine);
+            const std::string path = mine.starts_with('C') ? "/cookie" : "/user";
+            w.origin.on(path, [](origin_request& request, origin_connection& to) {
+                const std::string own =
+                    "ETag: \"1\"\r\nCache-Control: max-age=0, must-revalidate\r\n";
+                to.send(request.has("If-None-Match") ? raw_head("304 Not Modified", own)
+                                                     : ok(own, "hello"));
+            });
+            for (unsigned i = 0; i < 3; ++i) {
+                CHECK(w.get(path, mine).body == "hello");
+            }
+            CHECK(w.origin.count(path) == 3);
+            CHECK_FALSE(is_hit(w.get(path)));
+        }
+    }
+
     TEST_CASE("a reload is obeyed or ignored as the rule says") {
         world w{under(R"([ { "url": "*/ignored", "reload": "ignore" } ])")};
         for (const std::string path : {"/ignored", "/obeyed"}) {
