@@ -234,11 +234,14 @@ int serve(const config::options& options,
         });
     };
     keep_house();
+    bool told_to_end = false;
     const auto succeeded = [&](pid_t by) {
-        boost::asio::post(io, [&io, &signals, by] {
+        boost::asio::post(io, [&io, &signals, &told_to_end, by] {
             log::info("upgrade: process ", by, " serves; draining");
             server::tell_service_manager("MAINPID=" + std::to_string(by));
-            signals.cancel();  // one that comes now is for the end, which waits for them anew
+            if (!told_to_end) {
+                signals.cancel();  // one that comes now is for the end, which waits for them anew
+            }
             io.stop();
         });
     };
@@ -248,6 +251,7 @@ int serve(const config::options& options,
                 return;
             }
             if (number == SIGTERM || number == SIGINT) {
+                told_to_end = true;
                 log::info("draining");
                 server::tell_service_manager("STOPPING=1");
                 io.stop();
@@ -282,6 +286,7 @@ int serve(const config::options& options,
                 proxy.tell_purges_to(nullptr);
                 log::info("upgrade: the program before this one has ended");
             });
+            proxy.own_admin_socket();
         }
     });
     ::pthread_sigmask(SIG_UNBLOCK, &ours, nullptr);

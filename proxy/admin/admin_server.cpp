@@ -255,13 +255,21 @@ public:
     descriptor listening() const { return copy_of(listening_); }
     descriptor socket_listening() const { return copy_of(unix_listening_); }
 
+    void own_socket(std::string path) {
+        if (socket_) {
+            (void)socket_->own(std::move(path));  // one without a file has none to remove
+        }
+    }
+
+    // The file is given up here, and not by the loop, which may end before it comes to that. None but
+    // this thread, stop()'s too, has to do with it.
     void leave() {
         listening_ = {};
         unix_listening_ = {};
+        if (socket_) {
+            socket_->leave_file();
+        }
         box_->post([this] {
-            if (socket_) {
-                socket_->leave_file();
-            }
             stop_accepting(acceptor_);
             stop_accepting(unix_acceptor_);
         });
@@ -742,6 +750,10 @@ descriptor admin_server::listening() const {
 
 descriptor admin_server::socket_listening() const {
     return state_->socket_listening();
+}
+
+void admin_server::own_socket(std::string path) {
+    state_->own_socket(std::move(path));
 }
 
 void admin_server::leave() {

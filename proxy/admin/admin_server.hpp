@@ -143,6 +143,8 @@ public:
     /// none: there is none. Whoever calls start and stop.
     [[nodiscard]] descriptor listening() const;
     [[nodiscard]] descriptor socket_listening() const;
+    /// The Unix socket was another process's, and its file is this one's from now on.
+    void own_socket(std::string path);
     /// Another process accepts from now on; connections that are there are served.
     void leave();
 

@@ -104,10 +104,8 @@ boost::system::result<admin_socket> admin_socket::listen(std::string path,
     return made;
 }
 
-admin_socket admin_socket::adopt(std::string path, descriptor listening) {
-    admin_socket made{{}, listening.release()};
-    (void)made.own(std::move(path));  // one without a file has none to remove
-    return made;
+admin_socket admin_socket::adopt(descriptor listening) {
+    return {{}, listening.release()};
 }
 
 bool admin_socket::own(std::string path) {

@@ -30,8 +30,8 @@ public:
     /// Blocks on the file system. Errors: those of why_not_bind, and of the system.
     [[nodiscard]] static boost::system::result<admin_socket> listen(std::string path,
                                                                     config::socket_users who);
-    /// One that listens at `path` already: another process made it, and its file is ours from now on.
-    [[nodiscard]] static admin_socket adopt(std::string path, descriptor listening);
+    /// One that listens already: another process made it, and its file is that process's until own().
+    [[nodiscard]] static admin_socket adopt(descriptor listening);
     admin_socket(admin_socket&& other) noexcept;
     admin_socket& operator=(admin_socket&&) = delete;
     /// Closes it, where nobody took it, and removes the file, unless another one has its name now.
@@ -39,13 +39,12 @@ public:
 
     /// The descriptor is the caller's from now on, the file stays ours.
     [[nodiscard]] int take_descriptor() noexcept;
+    /// The file there is ours from now on, to be removed. False: there is none.
+    [[nodiscard]] bool own(std::string path);
     /// The file is another process's from now on.
     void leave_file() noexcept { path_.clear(); }
 
 private:
-    /// The file there is ours. False: there is none.
-    [[nodiscard]] bool own(std::string path);
-
     admin_socket(std::string path, int descriptor) : path_{std::move(path)}, fd_{descriptor} {}
 
     std::string path_;  ///< empty: moved from

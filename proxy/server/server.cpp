@@ -318,6 +318,13 @@ void server::start(given_sockets given) {
     }
 }
 
+void server::own_admin_socket() {
+    const auto held = current();
+    if (const auto path = admin_socket_path(held->options.admin); !path.empty()) {
+        admin_->own_socket(path);
+    }
+}
+
 void server::start_admin(const config::admin_options& options, given_sockets& given) {
     admin::admin_places places;
     if (options.address) {
@@ -329,7 +336,7 @@ void server::start_admin(const config::admin_options& options, given_sockets& gi
     const auto path = admin_socket_path(options);
     if (!path.empty()) {
         if (auto listening = given.take(path)) {
-            places.socket.emplace(admin::admin_socket::adopt(path, std::move(listening)));
+            places.socket.emplace(admin::admin_socket::adopt(std::move(listening)));
         } else {
             auto bound = admin::admin_socket::listen(path, options.socket_for);
             if (!bound) {

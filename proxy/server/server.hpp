@@ -47,6 +47,8 @@ public:
 
     /// What is purged is told there too, and the other way round; null: nobody is told any more.
     void tell_purges_to(std::shared_ptr<conversation> other);
+    /// The program before this one, whose the admin's Unix socket was, accepts no more.
+    void own_admin_socket();
     /// Waits until the store's index is loaded, or `most` has passed. Before start().
     void wait_for_store(std::chrono::milliseconds most) const;
 

@@ -203,6 +203,7 @@ std::string successor::end_it() {
 void successor::give_up(const std::string& why) {
     // What it said of itself is in the log already, since it has our standard error.
     log::error("upgrade: ", why, end_it(), "; this program goes on");
+    estate_.sockets.clear();  // or clients would wait in them when this program's own are closed
     if (lent_) {
         const auto until = steady_now() + patience_.end;
         bool back = estate_.take_store_back();

@@ -422,6 +422,14 @@ TEST_SUITE("scenario/hand_over") {
         w.program.put_script("exit 1");
         CHECK_FALSE(w.proxy->upgrade());
         CHECK(version() == "0.1.1");
+        // One that has the socket in its hands already: the file stays whose it is.
+        w.program.put_version("0.1.2");
+        auto other = w.settings;
+        other["admin"]["address"] = "127.0.0.1:" + std::to_string(w.origin.port());
+        other["listeners"][0]["address"] = "127.0.0.1:" + std::to_string(w.proxy->port());
+        w.proxy->rewrite_settings_text(other.dump());
+        CHECK_FALSE(w.proxy->upgrade());
+        CHECK(version() == "0.1.1");
         w.proxy.reset();
         CHECK(!fs::exists(socket));
     }

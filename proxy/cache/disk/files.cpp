@@ -197,7 +197,6 @@ public:
         const descriptor directory{fd};
         return of(::fsync(fd));
     }
-
 };
 
 }  // namespace

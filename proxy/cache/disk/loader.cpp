@@ -40,7 +40,11 @@ void loader::stop() {
 }
 
 // A store that was made smaller has segments too many: they go before new ones come.
+// Not while the program before this one may have to go on with them.
 void loader::remove_surplus() {
+    if (core_->lender) {
+        return;
+    }
     const auto names = core_->files->list(core_->settings.path);
     if (!names) {
         return;

@@ -235,6 +235,9 @@ tier::~tier() {
 }
 
 std::string tier::lend(std::chrono::milliseconds most) {
+    if (is_lent() && !take_back()) {
+        return "another program has it, and does not give it back";
+    }
     const auto& directory = core_->settings.path;
     auto readers = core_->files->open(directory + "/readers", open_mode::make);
     if (!readers) {
@@ -427,6 +430,9 @@ bool tier::drop(const filter::key_hash& key, const stored_response& outdated) {
     const auto id = outdated.disk_record.load(relaxed);
     if (id == 0 || off_) {
         return true;
+    }
+    if (core_->lent) {
+        return false;  // nothing is taken out by the writer meanwhile: the caller invalidates
     }
     const auto discriminator = outdated.vary().empty()
                                    ? 0

@@ -221,6 +221,8 @@ std::string writer::lend(std::chrono::milliseconds most) {
     if (!all_loaded_) {
         return "its index is still being loaded";
     }
+    // A ban that came before whoever has the store next was told of bans is in the journal that it reads.
+    (void)noted_.add(bans_note{});
     lending_ = lending::asked;
     wake_.notify_one();
     lent_or_not_.wait_for(lock, most, [this] { return lending_ != lending::asked; });
