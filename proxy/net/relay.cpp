@@ -92,7 +92,7 @@ void relaying::direction::resume(error_code over) noexcept {
 
 relaying::direction::step relaying::direction::go_on() {
     for (unsigned rounds = 0;;) {
-        const auto next = !rest_.empty() ? move_rest()
+        const auto next = !rest_.empty() ? move_rest(rounds)
                           : from_ended_  ? say_end()
                                          : read_once(rounds);
         if (next != step::goes_on) {
@@ -101,8 +101,9 @@ relaying::direction::step relaying::direction::go_on() {
     }
 }
 
-// Piece by piece, so that a slow receiver counts as progress.
-relaying::direction::step relaying::direction::move_rest() {
+// Piece by piece, so that a slow receiver counts as progress; and no more of them than blocks, for one that
+// makes room as fast as it is filled would have the loop for itself.
+relaying::direction::step relaying::direction::move_rest(unsigned& rounds) {
     error_code error;
     const auto left = std::string_view{rest_}.substr(taken_);
     const auto taken = to_.try_write(asio::buffer(left), error);
@@ -112,7 +113,14 @@ relaying::direction::step relaying::direction::move_rest() {
     moved += taken;
     taken_ += taken;
     if (taken_ < rest_.size()) {
-        return taken > 0 ? step::goes_on : wait_for_room();
+        if (taken == 0) {
+            return wait_for_room();
+        }
+        if (++rounds < most_rounds) {
+            return step::goes_on;
+        }
+        readable_.start_at_once();
+        return step::waits;
     }
     std::string{}.swap(rest_);
     taken_ = 0;
@@ -147,7 +155,7 @@ relaying::direction::step relaying::direction::read_once(unsigned& rounds) {
         moved += taken;
         if (taken < count) {
             rest_.assign(scratch().data() + taken, count - taken);
-            rounds = 0;
+            ++rounds;
             return step::goes_on;
         }
         if (++rounds < most_rounds) {

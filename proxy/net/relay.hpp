@@ -73,7 +73,7 @@ private:
 
     private:
         enum class step : std::uint8_t { goes_on, waits, broken, over };
-        [[nodiscard]] step move_rest();
+        [[nodiscard]] step move_rest(unsigned& rounds);
         [[nodiscard]] step say_end();
         [[nodiscard]] step read_once(unsigned& rounds);
         [[nodiscard]] step wait_for_room();
