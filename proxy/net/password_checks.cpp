@@ -25,6 +25,15 @@ void give_way() noexcept {
     (void)done;
 }
 
+// Of IPv6 the network of 64 bits, which is what one client has: it could take another address for each try.
+address_bytes place_of(address_bytes address) {
+    constexpr address_bytes mapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+    if (!std::equal(mapped.begin(), mapped.begin() + 12, address.begin())) {
+        std::fill(address.begin() + 8, address.end(), std::uint8_t{0});
+    }
+    return address;
+}
+
 }  // namespace
 
 bool try_limits::may_try(const address_bytes& who, steady_time now) const {
@@ -34,8 +43,7 @@ bool try_limits::may_try(const address_bytes& who, steady_time now) const {
 
 void try_limits::note(const address_bytes& who, bool right, steady_time now) {
     if (right) {
-        by_address_.erase(who);
-        return;
+        return;  // or one's own password would wash away the wrong ones for another's name
     }
     if (!by_address_.contains(who)) {
         make_room(now);
@@ -66,6 +74,7 @@ void try_limits::make_room(steady_time now) {
 }
 
 bool password_checks::begin(order one, call told, steady_time now) {
+    one.from = place_of(one.from);
     std::unique_lock lock{guard_};
     if (finished_) {
         return false;
@@ -115,16 +124,29 @@ void password_checks::carry_out(const login_hash& which) {
         one = &under_way_.at(which);  // its place is its own until it is taken out, below
     }
     const auto& of = one->of;
-    const bool right = of.users->has_password(of.name, of.password);
-    auto whose = right ? std::make_shared<const std::string>(of.name) : user_name{};
+    user_name whose;
+    bool tried = false;
+    try {
+        if (of.users->has_password(of.name, of.password)) {
+            whose = std::make_shared<const std::string>(of.name);
+        }
+        tried = true;
+    } catch (const std::bad_alloc&) {
+        // Neither right nor wrong; whoever asks is refused this once.
+    }
     const auto now = steady_now();
     std::vector<call> all;
     {
         const std::lock_guard lock{guard_};
         auto done = under_way_.extract(which);
-        limits_.note(done.mapped().of.from, right, now);
-        if (right) {
-            known_.note(which, done.mapped().of.users->generation(), whose, now);
+        try {
+            if (whose) {
+                known_.note(which, done.mapped().of.users->generation(), whose, now);
+            } else if (tried) {
+                limits_.note(done.mapped().of.from, false, now);
+            }
+        } catch (const std::bad_alloc&) {
+            // Then it is tried again the next time.
         }
         all = std::move(done.mapped().told);
         asking_ -= all.size();
@@ -132,7 +154,11 @@ void password_checks::carry_out(const login_hash& which) {
         OPENSSL_cleanse(password.data(), password.size());
     }
     for (const auto& told : all) {
-        told(whose);
+        try {
+            told(whose);
+        } catch (const std::bad_alloc&) {
+            // Whoever waits has a deadline.
+        }
     }
 }
 

@@ -147,8 +147,14 @@ std::string content_of(const std::string& path, std::string& why) {
     std::string text(static_cast<std::size_t>(facts.st_size), '\0');
     file.read(text.data(), static_cast<std::streamsize>(text.size()));
     text.resize(static_cast<std::size_t>(file.gcount()));
-    if (!file.is_open() || file.bad()) {
+    struct stat after {};
+    if (!file.is_open() || file.bad() || ::stat(path.c_str(), &after) != 0) {
         why = "cannot be read";
+    } else if (after.st_size != facts.st_size || after.st_ino != facts.st_ino ||
+               after.st_mtim.tv_sec != facts.st_mtim.tv_sec ||
+               after.st_mtim.tv_nsec != facts.st_mtim.tv_nsec) {
+        // The beginning of a token would be one.
+        why = "was written while it was read; put a whole one in its place, by its name";
     }
     return text;
 }
@@ -289,7 +295,14 @@ user_list::user_list(password_hashes passwords, token_owners tokens)
           return ++last;
       }()},
       passwords_{std::move(passwords)},
-      tokens_{std::move(tokens)} {}
+      tokens_{std::move(tokens)} {
+    for (const auto& [name, hash] : passwords_) {
+        names_.insert(name);
+    }
+    for (const auto& [digest, owner] : tokens_) {
+        names_.insert(owner);
+    }
+}
 
 bool user_list::has_password(const std::string& name, const std::string& password) const {
     if (passwords_.empty()) {

@@ -17,6 +17,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace reprise::proxy::net {
@@ -63,6 +64,8 @@ public:
     /// Whether `password` is the name's. Takes as long where there is no such name. For a thread that
     /// may take a second and 64 MiB.
     [[nodiscard]] bool has_password(const std::string& name, const std::string& password) const;
+    /// Whether somebody has this name, by password or token. O(1).
+    [[nodiscard]] bool knows(const std::string& name) const { return names_.contains(name); }
     /// Whose token it is; empty: nobody's.
     [[nodiscard]] std::string_view owner_of(std::string_view token) const;
 
@@ -70,6 +73,7 @@ private:
     std::uint64_t generation_;
     password_hashes passwords_;
     token_owners tokens_;
+    std::unordered_set<std::string> names_;
 };
 using user_list_ptr = std::shared_ptr<const user_list>;
 

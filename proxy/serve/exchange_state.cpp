@@ -27,11 +27,15 @@ bool exchange_state::is_squids_question() const noexcept {
            w.peers->book->is_peer(client.ip(), true);
 }
 
+bool exchange_state::is_unseen() const {
+    return stream.socket().is_encrypted() ||
+           (client.ip().is_loopback() && !listener().proxy_protocol);
+}
+
 void exchange_state::read_request() {
-    const bool unseen = stream.socket().is_encrypted() || client.ip().is_loopback();
     asked_ = serve::read_request(
         memory.head,
-        {listener(), settings->options.access, unseen, client.inside.get()},
+        {listener(), settings->options.access, is_unseen(), client.inside.get()},
         w.common.admission.secret(),
         memory.url);
     ignore_reload(asked_, *settings);

@@ -48,6 +48,9 @@ struct exchange_state {
     /// A Squid asks with only-if-cached: told 504 it asks the origin itself, any other refusal it
     /// hands on to its client.
     [[nodiscard]] bool is_squids_question() const noexcept;
+    /// What the client sends is seen by nobody between: by TLS, or from this machine (which a front's
+    /// word for it does not show).
+    [[nodiscard]] bool is_unseen() const;
     /// Until then nothing is known of `asked` but its head, which loses its hop-by-hop fields.
     void read_request();
     /// The bytes of the head leave the client's input, which is free for the body or the next

@@ -34,13 +34,17 @@ std::optional<answer> identify(exchange_state& x) {
     }
     if (x.client.inside) {
         x.book.user = x.client.inside->user;
-        return std::nullopt;
+        if (x.book.user && users->knows(*x.book.user)) {
+            return std::nullopt;
+        }
+        x.out.keeps = false;  // the next CONNECT is asked who it is
+        return refuse(failure_code::user_unknown,
+                      "the users have changed since the tunnel was opened");
     }
     if (x.asked.accelerator || (x.w.peers && x.w.peers->book->is_peer(x.client.ip()))) {
         return std::nullopt;
     }
-    const bool unseen = x.stream.socket().is_encrypted() || x.client.ip().is_loopback();
-    if (!unseen && !x.settings->options.access.plaintext_passwords) {
+    if (!x.is_unseen() && !x.settings->options.access.plaintext_passwords) {
         return refuse(failure_code::user_in_clear);
     }
     const auto said = x.asked.login;

@@ -27,9 +27,7 @@ login_hash of(std::string_view text) {
 }
 
 address_bytes address(std::uint8_t last) {
-    address_bytes out{};
-    out[15] = last;
-    return out;
+    return reprise::proxy::net::canonical(boost::asio::ip::address_v4{{192, 0, 2, last}});
 }
 
 password_checks::order order_for(const user_list_ptr& users,
@@ -188,10 +186,13 @@ TEST_SUITE("net/password_checks") {
         }
         CHECK_FALSE(limits.may_try(who, now + 59s));
         CHECK(limits.may_try(who, now + 60s));
-        limits.note(who, false, now + 11min);  // long ago: begun anew
-        CHECK(limits.may_try(who, now + 11min));
-        limits.note(who, true, now + 11min);
-        CHECK(limits.may_try(who, now + 11min));
+        limits.note(who, true, now + 60s);  // one's own, behind wrong ones for somebody else's name
+        limits.note(who, false, now + 60s);
+        CHECK_FALSE(limits.may_try(who, now + 119s));
+        limits.note(who, false, now + 12min);  // long ago: begun anew
+        CHECK(limits.may_try(who, now + 12min));
+        limits.note(who, true, now + 12min);
+        CHECK(limits.may_try(who, now + 12min));
     }
 
     TEST_CASE("what is under way at the end is waited for, and nothing begins after it") {
