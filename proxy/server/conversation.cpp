@@ -272,12 +272,16 @@ void conversation::tell(const thread::purge_order& order) {
             return;
         }
         number = ++last_number_;
-        told_.insert(number);
+        const bool is_full = bytes.size() > largest_order ||
+                             waiting_.size() + bytes.size() / handover_piece >= most_waiting;
+        // One that nobody will say to have heard holds back all that come after it: the first is enough.
+        if ((!over_ && !is_full) || !std::exchange(lost_one_, true)) {
+            told_.insert(number);
+        }
         if (over_) {
             return;
         }
-        if (bytes.size() > largest_order ||
-            waiting_.size() + bytes.size() / handover_piece >= most_waiting) {
+        if (is_full) {
             if (!std::exchange(said_that_it_is_full_, true)) {
                 log::error("upgrade: the other program does not answer: it is not told of purges");
             }

@@ -663,8 +663,18 @@ bool server::stop(const std::function<bool()>& hurry) {
         return true;
     }
     running_ = false;
+    bool at_rest = true;
+    const auto give_up_on = [&at_rest](endings& some, steady_time until, auto also) {
+        for (const auto& what : some.wait(until)) {
+            log::error("stopping: not waited for any longer: ", what);
+            also(what);
+            at_rest = false;
+        }
+    };
     if (successor_ && !successor_->serves()) {
-        successor_->abandon();
+        endings upgrade;  // which may be at the disk
+        upgrade.begin("an upgrade", [this] { successor_->abandon(); });
+        give_up_on(upgrade, steady_now() + files_patience, [](const std::string&) {});
     }
     const bool succeeded = successor_ && successor_->serves();
     common_.succeeded.store(succeeded, std::memory_order_relaxed);
@@ -698,7 +708,6 @@ bool server::stop(const std::function<bool()>& hurry) {
     for (auto& one : workers_) {
         asio::post(one->w.io, [own = one.get()] { own->w.abort(); });
     }
-    bool at_rest = true;
     const auto last = steady_now() + workers_patience;
     for (auto& one : workers_) {
         if (!one->thread.joinable()) {
@@ -732,18 +741,17 @@ bool server::stop(const std::function<bool()>& hurry) {
         }
     });
     ends.begin("log.access", [this] { common_.access.stop(); });
-    for (const auto& what : ends.wait(std::max(until, steady_now() + files_patience))) {
-        log::error("stopping: not waited for any longer: ", what);
-        if (auto* disk = common_.store.disk(); disk != nullptr && what == "disk.path") {
-            const auto left = disk->figures();
-            log::error("disk: not written: at least ",
-                       left.queued_bytes,
-                       " bytes of responses and ",
-                       left.queued_purges,
-                       " purges; what these met may be back");
-        }
-        at_rest = false;
-    }
+    give_up_on(
+        ends, std::max(until, steady_now() + files_patience), [this](const std::string& what) {
+            if (auto* disk = common_.store.disk(); disk != nullptr && what == "disk.path") {
+                const auto left = disk->figures();
+                log::error("disk: not written: at least ",
+                           left.queued_bytes,
+                           " bytes of responses and ",
+                           left.queued_purges,
+                           " purges; what these met may be back");
+            }
+        });
     return at_rest;
 }
 
