@@ -22,10 +22,11 @@ echo "<a href=\"../../$wheel#sha256=$(sha256sum <"$site/$wheel" | cut -d' ' -f1)
 # shellcheck disable=SC2034  # lab.sh's
 given=("data=$work/data")
 
-# It reads no settings of the machine's, looks for no pip that is newer, and tries again once and soon.
+# It reads no settings of the machine's, looks for no pip that is newer, and tries again: at once, which
+# is before every loop of the proxy knows of a refusal that is under way, and half a second later.
 download() {
     PIP_CERT=$trusted PIP_CONFIG_FILE=/dev/null PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore \
-        pip install -q --no-compile --retries 1 --target got --index-url "https://$authority/simple/" \
+        pip install -q --no-compile --retries 2 --target got --index-url "https://$authority/simple/" \
         reprise-sample
 }
 compare() {

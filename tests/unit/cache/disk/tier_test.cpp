@@ -554,6 +554,9 @@ TEST_SUITE("cache/disk/tier") {
     TEST_CASE("of a large object that was replaced nothing is carried, however often it is used") {
         store s{std::make_shared<memory_files>(), smallest_store};
         s.settings.write_queue = 128u << 10;
+        // A put that the queue refuses half-way leaves dead bytes in the segment: of what is live
+        // the large object may be more than a quarter.
+        s.settings.carry = 0.5;
         s.open_and_load();
         const std::string url = "http://hot/large";
         unsigned next = 0;
