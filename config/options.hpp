@@ -139,7 +139,7 @@ struct access_options {
     std::vector<network> clients = private_networks();
     std::vector<network> purge_clients;  ///< may send PURGE; access.clients holds as well
     std::vector<network> fronts;  ///< speak for many clients: no share of one client bounds them
-    std::vector<network> trusted_fronts;  ///< may say whose connections they pass on
+    std::vector<network> trusted_fronts;  ///< may say whose connections and requests they pass on
     std::vector<port_range> connect_ports{{443, 443}};
     std::vector<port_range> request_ports{{80, 80}, {443, 443}, {1024, 65535}};
     std::vector<destination> allow_destinations;

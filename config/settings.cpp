@@ -186,13 +186,17 @@ object_table<access_options> access_table() {
               "The networks whose addresses speak for many clients each (load balancers, address "
               "translation): limits.connections_per_client and origins.connections_per_client do "
               "not bound them. Peers are such without being named."),
-        value("trusted_fronts",
-              &access_options::trusted_fronts,
-              list_of(network_kind(), 0, 10'000),
-              live,
-              "The networks of the load balancers that may connect to listeners with "
-              "proxy_protocol. What they say of a client's address is believed: whoever can send "
-              "from there can be any client. Their own addresses are such as speak for many."),
+        value(
+            "trusted_fronts",
+            &access_options::trusted_fronts,
+            list_of(network_kind(), 0, 10'000),
+            live,
+            "The networks of the load balancers and proxies that say whose requests they pass on, "
+            "and are believed: by a PROXY header at listeners with proxy_protocol, to which nobody "
+            "else may connect, and by X-Forwarded-For with each request. The client is that "
+            "field's last address that is none of theirs. Whoever can send from there can be any "
+            "client: name none that passes that field on as clients wrote it. Their own addresses "
+            "are such as speak for many."),
         value("connect_ports",
               &access_options::connect_ports,
               list_of(ports(), 0, 1'000),

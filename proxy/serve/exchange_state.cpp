@@ -29,7 +29,7 @@ bool exchange_state::is_squids_question() const noexcept {
 
 bool exchange_state::is_unseen() const {
     return stream.socket().is_encrypted() ||
-           (client.ip().is_loopback() && !listener().proxy_protocol);
+           (client.ip().is_loopback() && !client.fronted && !listener().proxy_protocol);
 }
 
 void exchange_state::read_request() {

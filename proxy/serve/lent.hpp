@@ -31,13 +31,17 @@ struct opened_host {
     net::user_name user{};                    ///< whose CONNECT it was; null: nobody was asked
 };
 
-/// Whose requests they are. Known when the connection is accepted.
+/// Whose requests they are. Known when the connection is accepted; on one of a trusted front for each
+/// request anew, but for those of an opened tunnel, which are its CONNECT's client's.
 struct client_identity {
     std::size_t listener = 0;  ///< that it came by: its place in the settings
     std::string address;       ///< numeric
     net::address_bytes at{};   ///< the same
-    std::uint16_t port = 0;
-    bool refused = false;                         ///< by access.clients
+    std::uint16_t port = 0;    ///< 0: a front did not say
+    bool refused = false;      ///< by access.clients
+    /// The connection is a front's of access.trusted_fronts, or was when it began: whoever asks, it is
+    /// not this machine.
+    bool fronted = false;
     std::shared_ptr<const opened_host> inside{};  ///< null: no tunnel was opened
     steady_time opened{};  ///< when that was; none once something is asked there
 

@@ -64,9 +64,8 @@ session::session(thread::worker& w,
       place_among_clients_{std::move(place)},
       for_bytes_{w.io, *this} {
     client_.listener = listener;
-    client_.at = net::canonical(client.address());
-    client_.address = client_.ip().to_string();
-    client_.port = client.port();
+    connected_ = {net::canonical(client.address()), client.port()};
+    name_client(connected_);
     insert_before(w.connections);  // nothing throws after this
     w.counts.client_open.add();
 }
@@ -112,6 +111,41 @@ void session::put_space_away() {
     space_.reset();
 }
 
+void session::name_client(const net::forwarded_client& who) {
+    client_.at = who.at;
+    client_.port = who.port;
+    client_.address = client_.ip().to_string();
+}
+
+// Whatever is answered to what is no request is answered to the front.
+void session::name_connected() {
+    if (!client_.inside && (client_.at != connected_.at || client_.port != connected_.port)) {
+        name_client(connected_);
+    }
+}
+
+// What is asked in an opened tunnel was written by the client alone: its front could not see it.
+void session::name_forwarded() {
+    if (client_.inside) {
+        return;
+    }
+    const auto& access = w_.current->options.access;
+    net::forwarded_path path{access.trusted_fronts, connected_};
+    if (net::is_in(access.trusted_fronts, connected_.at)) {
+        const auto& fields = space().memory.head.fields;
+        for (auto line = fields.rbegin(); line != fields.rend(); ++line) {
+            if (http::iequals(line->name, "X-Forwarded-For") && !path.follow(line->value)) {
+                break;
+            }
+        }
+    }
+    name_client(path.client());
+    client_.refused = !net::is_in(access.clients, client_.at);
+    if (client_.refused) {
+        w_.counts.client_refused.add();
+    }
+}
+
 // Looks for a whole head at the front of the input; arms the deadline of what is waited for when
 // there is none yet.
 session::head_state session::look_for_head() {
@@ -119,6 +153,9 @@ session::head_state session::look_for_head() {
     const auto& current = *w_.current;
     const auto& timeouts = current.options.timeouts;
     idle_ = client.input().empty();
+    if (client_.fronted) [[unlikely]] {
+        name_connected();
+    }
     if (idle_) {
         resume_ = 0;
         head_begun_ = false;
@@ -198,7 +235,9 @@ awaitable<void> session::end(bool lingers) {
 
 session::next session::take_place() {
     const auto current = w_.current;
-    client_.refused = !net::client_allowed(current->options.access.clients, client_.ip());
+    const auto& access = current->options.access;
+    client_.fronted = net::is_in(access.trusted_fronts, connected_.at);
+    client_.refused = !client_.fronted && !net::is_in(access.clients, connected_.at);
     if (!place_among_clients_) {
         place_among_clients_ = connection_slot{w_, client_.at};
     }
@@ -261,6 +300,9 @@ session::next session::take_requests() {
         case head_state::whole: break;
         }
         first_ = false;
+        if (client_.fronted) [[unlikely]] {
+            name_forwarded();
+        }
         if (client_.opened != steady_time{}) [[unlikely]] {
             note_asking(w_, client_);
         }

@@ -2,6 +2,7 @@
 // One client connection: read a head, exchange, again; in the order in which requests come.
 
 #include "proxy/net/accepted.hpp"
+#include "proxy/net/forwarded_for.hpp"
 #include "proxy/net/read_wait.hpp"
 #include "proxy/serve/exchange_space.hpp"
 #include "proxy/serve/http1_connection.hpp"
@@ -77,6 +78,9 @@ private:
     // may have to wait until the last answer has arrived.
     enum class next : std::uint8_t { bytes, turn, answer, sequel, linger, end };
     [[nodiscard]] next take_place();
+    void name_client(const net::forwarded_client& who);
+    void name_connected();
+    void name_forwarded();
     [[nodiscard]] next take_bytes(error_code over);
     [[nodiscard]] next take_requests();
     [[nodiscard]] next after(ended how);
@@ -99,6 +103,8 @@ private:
     thread::worker& w_;
     http1_connection connection_;
     client_identity client_;
+    net::forwarded_client
+        connected_;             // whom the connection is of: client_ is another behind a front
     exchange_space_ptr space_;  // null while nothing is asked
     std::unique_ptr<sequel> becomes_;  // behind its last request
     connection_slot place_among_clients_;

@@ -1,4 +1,5 @@
-// Load balancers that say whose connections they pass on: the PROXY protocol.
+// Load balancers and proxies that say whose connections they pass on (the PROXY protocol), and whose
+// requests (X-Forwarded-For).
 
 #include "tests/scenario/world.hpp"
 #include "tests/support/certificates.hpp"
@@ -18,6 +19,13 @@ TEST_SUITE("scenario/fronts") {
         settings["listeners"][0]["proxy_protocol"] = true;
         settings["access"]["trusted_fronts"] = trusted;
         settings["access"]["clients"] = json::array({"10.0.0.0/8"});
+        return settings;
+    }
+
+    // Serves 10.0.0.0/8 alone; its fronts say by request whom they ask for.
+    json fronted_by_field() {
+        auto settings = fronted();
+        settings["listeners"][0].erase("proxy_protocol");
         return settings;
     }
 
@@ -99,5 +107,88 @@ TEST_SUITE("scenario/fronts") {
         CHECK(checked.exit_status == 1);
         CHECK(checked.errors.find("listeners[0].proxy_protocol: nobody could connect") !=
               std::string::npos);
+    }
+
+    TEST_CASE("X-Forwarded-For says of each request of a connection whose it is") {
+        auto settings = fronted_by_field();
+        settings["forwarding"] = {{"client_address", "forwarded"}};
+        world w{settings};
+        w.origin.on("/a", ok("", "hello"));
+        w.origin.on("/b", ok("", "hello"));
+        auto to = w.proxy.connect();
+        CHECK(to.ask(w.request("/a", "X-Forwarded-For: 10.1.2.3:99\r\n")).status == 200);
+        CHECK(to.ask(w.request("/b", "X-Forwarded-For: 10.4.5.6\r\n")).status == 200);
+        CHECK(w.proxy.logged("/a").at("client") == "10.1.2.3:99");
+        CHECK(w.proxy.logged("/b").at("client") == "10.4.5.6:0");
+        CHECK(w.origin.requests("/b").at(0).get("Forwarded") == "for=10.4.5.6");
+        // Who is not served, and the front itself, which is nobody of access.clients. Such an answer
+        // ends the connection.
+        CHECK(to.ask(w.request("/a", "X-Forwarded-For: 198.51.100.7\r\n")).status == 403);
+        for (const std::string field : {"", "X-Forwarded-For: 10.1.2.3, unknown\r\n"}) {
+            CHECK(w.get("/a", field).status == 403);
+        }
+    }
+
+    TEST_CASE("the client is the last that is no front, in the last line of the field") {
+        world w{fronted_by_field()};
+        w.origin.on("/a", ok("", "hello"));
+        CHECK(w.get("/a", "X-Forwarded-For: 10.1.2.3, 198.51.100.7, 127.0.0.2\r\n").status == 403);
+        CHECK(
+            w.get("/a", "X-Forwarded-For: 10.1.2.3\r\nX-Forwarded-For: 198.51.100.7\r\n").status ==
+            403);
+        CHECK(
+            w.get("/a", "X-Forwarded-For: 198.51.100.7\r\nX-Forwarded-For: 10.1.2.3, 127.0.0.2\r\n")
+                .status == 200);
+    }
+
+    TEST_CASE("behind a PROXY header the field counts where that names a front") {
+        world w{fronted(json::array({"127.0.0.0/8", "198.51.100.7/32"}))};
+        w.origin.on("/a", ok("", "hello"));
+        auto by_front = w.proxy.connect(proxied_from(outside));
+        CHECK(by_front.ask(w.request("/a", "X-Forwarded-For: 10.9.9.9\r\n")).status == 200);
+        CHECK(w.proxy.logged("/a").at("client") == "10.9.9.9:0");
+        auto by_client = w.proxy.connect(proxied_from(inside));
+        CHECK(by_client.ask(w.request("/a", "X-Forwarded-For: 198.51.100.9\r\n")).status == 200);
+    }
+
+    TEST_CASE("who is no trusted front is who he is, whatever the field says") {
+        auto settings = storing_settings();
+        settings["access"]["trusted_fronts"] = json::array({"192.0.2.0/24"});
+        world w{settings};
+        w.origin.on("/a", ok("", "hello"));
+        CHECK(w.get("/a", "X-Forwarded-For: 198.51.100.7\r\n").status == 200);
+        const std::string client = w.proxy.logged("/a").at("client");
+        CHECK(client.substr(0, 10) == "127.0.0.1:");
+    }
+
+    TEST_CASE("nothing that came by a front counts as this machine's") {
+        auto settings = storing_settings();
+        settings["access"]["trusted_fronts"] = json::array({"127.0.0.0/8"});
+        world w{settings};
+        const auto https = "GET https" + w.origin.url("/a").substr(4) + " HTTP/1.1\r\nHost: x\r\n";
+        for (const std::string field : {"", "X-Forwarded-For: 127.0.0.1\r\n"}) {
+            auto to = w.proxy.connect();
+            CHECK(to.ask(https + field + "\r\n").status == 501);
+        }
+        w.proxy.reload(storing_settings());
+        auto to = w.proxy.connect();
+        CHECK(to.ask(https + "\r\n").status != 501);  // from this machine it would be asked for
+    }
+
+    TEST_CASE("a request that can't be read is the front's, not the client's before") {
+        world w{fronted_by_field()};
+        w.origin.on("/a", ok("", "hello"));
+        auto to = w.proxy.connect();
+        CHECK(to.ask(w.request("/a", "X-Forwarded-For: 10.1.2.3\r\n")).status == 200);
+        CHECK(to.ask("GET\r\n\r\n").status == 400);
+        CHECK(eventually([&] {
+            for (const auto& line : w.proxy.access_log()) {
+                const std::string client = line.at("client");
+                if (line.at("status") == 400) {
+                    return client.substr(0, 10) == "127.0.0.1:";
+                }
+            }
+            return false;
+        }));
     }
 }
