@@ -2,6 +2,8 @@
 
 #include "proxy/admin/admin_answers.hpp"
 #include "proxy/admin/admin_pages.hpp"
+#include "proxy/admin/mailbox.hpp"
+#include "proxy/admin/visitors.hpp"
 #include "proxy/base/clock.hpp"
 #include "proxy/base/log.hpp"
 #include "proxy/base/seldom.hpp"
@@ -11,7 +13,6 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
-#include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
@@ -29,8 +30,6 @@
 #include <csignal>
 #include <exception>
 #include <fcntl.h>
-#include <list>
-#include <mutex>
 #include <optional>
 #include <pthread.h>
 #include <thread>
@@ -49,7 +48,7 @@ namespace beast = boost::beast;
 namespace beast_http = boost::beast::http;
 using asio::ip::tcp;
 using unix_stream = asio::local::stream_protocol;
-using any_stream = asio::generic::stream_protocol;
+using any_stream = visitor::protocol;
 using client_stream = beast::basic_stream<any_stream>;
 using boost::system::error_code;
 
@@ -84,12 +83,6 @@ asio::ip::address address_of(const tcp::endpoint& peer) {
     return from;
 }
 
-// Who comes, and by which way in.
-struct caller {
-    asio::ip::address from;  // unspecified: by the Unix socket, all of whose clients count as one
-    arrival how;
-};
-
 // None: gone already.
 std::optional<caller> caller_at(const tcp::socket& socket) {
     error_code error;
@@ -106,28 +99,6 @@ std::optional<caller> caller_at(const unix_stream::socket& /*socket*/) {
     return caller{{}, {.local = {}, .from_here = true, .by_socket = true}};
 }
 
-// The way to the sockets' thread for callers that may outlive it.
-class mailbox {
-public:
-    explicit mailbox(asio::io_context& to) : to_{&to} {}
-    /// Any thread. After close() nothing is done.
-    template <class Work>
-    void post(Work work) {
-        const std::lock_guard lock{guard_};
-        if (to_ != nullptr) {
-            asio::post(*to_, std::move(work));
-        }
-    }
-    void close() noexcept {
-        const std::lock_guard lock{guard_};
-        to_ = nullptr;
-    }
-
-private:
-    std::mutex guard_;
-    asio::io_context* to_;
-};
-
 // A request as a handler sees it, for as long as that takes.
 struct owned_request {
     beast_http::verb method;
@@ -141,6 +112,15 @@ struct awaited_answer {
     asio::steady_timer timer;
     std::optional<admin_response> answer;
     bool happened = false;  // what the answer was to wait for
+};
+
+// One more of what is bounded, for as long as this is there.
+struct counted {
+    explicit counted(std::atomic<std::size_t>& of) : count{of} { ++count; }
+    ~counted() { --count; }
+    counted(const counted&) = delete;
+    counted& operator=(const counted&) = delete;
+    std::atomic<std::size_t>& count;
 };
 
 // The status for what could not be read as a request; 0 when there is nobody to tell.
@@ -387,84 +367,12 @@ private:
             if (!who) {
                 continue;
             }
-            if (!make_room(who->from)) {
+            if (!visitors_.make_room(who->from, of_client_)) {
                 turn_away(socket);
                 continue;
             }
-            visitors_.emplace_front(any_stream::socket{std::move(socket)}, *who);
-            spawn("a connection", serve(place{visitors_, visitors_.begin()}));
+            spawn("a connection", serve(visitors_.come_in(std::move(socket), *who)));
         }
-    }
-
-    // What a connection does just now, and since when.
-    enum class stage : std::uint8_t { reading, answering, sending, leaving };
-    struct visitor {
-        visitor(any_stream::socket socket, const caller& one)
-            : stream{std::move(socket)},
-              from{one.from},
-              how{one.how} {}
-        void begin(stage next) {
-            at = next;
-            since = steady_now();
-        }
-        client_stream stream;
-        const asio::ip::address from;
-        const arrival how;
-        stage at = stage::reading;
-        steady_time since = steady_now();
-        bool sent_away = false;  // it has made room; its coroutine ends soon
-    };
-    // A visitor's, for as long as its coroutine lasts.
-    class place {
-    public:
-        place(std::list<visitor>& in, std::list<visitor>::iterator at) : in_{&in}, at_{at} {}
-        place(place&& other) noexcept : in_{std::exchange(other.in_, nullptr)}, at_{other.at_} {}
-        place& operator=(place&&) = delete;
-        ~place() {
-            if (in_ != nullptr) {
-                in_->erase(at_);
-            }
-        }
-        visitor* operator->() const { return &*at_; }
-        visitor& operator*() const { return *at_; }
-
-    private:
-        std::list<visitor>* in_;
-        std::list<visitor>::iterator at_;
-    };
-
-    // True when one more from there may come. The connection that has waited longest for its client
-    // goes for it; one that waits for us never does.
-    bool make_room(const asio::ip::address& from) {
-        std::size_t all = 0, own = 0;
-        for (const auto& one : visitors_) {
-            all += one.sent_away ? 0 : 1;
-            own += !one.sent_away && one.from == from ? 1 : 0;
-        }
-        const bool own_full = own >= of_client_;
-        if (!own_full && all < limits_.connections) {
-            return true;
-        }
-        // Leaving needs nobody; a half-sent answer is a greater loss than a half-read request.
-        const auto worth = [](const visitor& one) {
-            return one.at == stage::leaving ? 0 : one.at == stage::reading ? 1 : 2;
-        };
-        visitor* least = nullptr;
-        for (auto& one : visitors_) {
-            if (one.sent_away || one.at == stage::answering || (own_full && one.from != from)) {
-                continue;
-            }
-            if (least == nullptr ||
-                std::pair{worth(one), one.since} < std::pair{worth(*least), least->since}) {
-                least = &one;
-            }
-        }
-        if (least == nullptr) {
-            return false;
-        }
-        least->sent_away = true;
-        least->stream.close();
-        return true;
     }
 
     // One attempt at saying why, without waiting for it.
@@ -478,7 +386,7 @@ private:
         socket.write_some(asio::buffer(busy), ignored);
     }
 
-    asio::awaitable<void> serve(place own) {
+    asio::awaitable<void> serve(visitors::place own) {
         auto& stream = own->stream;
         beast::flat_buffer buffer{limits_.head_bytes + limits_.body_bytes};
         bool more = true;
@@ -490,7 +398,7 @@ private:
             co_return;
         }
         // A FIN, and what was on its way to us is read: else the reset would overtake the answer.
-        own->begin(stage::leaving);
+        own->begin(visitor::stage::leaving);
         error_code error;
         stream.socket().shutdown(any_stream::socket::shutdown_send, error);
         stream.expires_after(drained_for);
@@ -504,7 +412,7 @@ private:
     asio::awaitable<bool> serve_one(visitor& own, beast::flat_buffer& buffer, bool first) {
         auto& stream = own.stream;
         error_code error;
-        own.begin(stage::reading);
+        own.begin(visitor::stage::reading);
         if (buffer.size() == 0) {
             stream.expires_after(first ? limits_.request : limits_.idle);
             const auto room = buffer.prepare(4096);
@@ -527,7 +435,7 @@ private:
             co_return false;
         }
         auto request = parser.release();
-        own.begin(stage::answering);
+        own.begin(visitor::stage::answering);
         stream.expires_never();
         auto [response, body] = co_await answer(request, own.how);
         response.version(request.version());
@@ -536,7 +444,7 @@ private:
                           request.count(beast_http::field::upgrade) != 0;
         const bool keep = request.keep_alive() && !last;
         const bool head = request.method() == beast_http::verb::head;
-        own.begin(stage::sending);
+        own.begin(visitor::stage::sending);
         stream.expires_after(limits_.request);
         if (body && !head) {
             co_await send_as_it_comes(stream, response, *body);
@@ -602,7 +510,6 @@ private:
             late.body = "busy: what was asked before takes long; nothing was done\n";
             co_return late;
         }
-        ++calls_;
         const auto slot = std::make_shared<awaited_answer>(*io_);
         post_call(route, std::move(asked), slot);
         const auto most = patient ? limits_.request : std::min(limits_.request, meanwhile_after);
@@ -634,7 +541,8 @@ private:
     void post_call(const admin_route& route,
                    std::shared_ptr<const owned_request> asked,
                    const std::weak_ptr<awaited_answer>& slot) {
-        desk_.post([this, &route, asked = std::move(asked), slot, box = box_] {
+        const auto one = std::make_shared<counted>(calls_);  // while it waits, or is being made
+        desk_.post([this, &route, asked = std::move(asked), slot, box = box_, one] {
             if (stopping_) {
                 return;
             }
@@ -650,8 +558,7 @@ private:
                         });
                     });
                 }
-                box->post([this, slot, told = std::move(told)]() mutable {
-                    --calls_;
+                box->post([slot, told = std::move(told)]() mutable {
                     if (const auto waiting = slot.lock()) {
                         waiting->answer = std::move(told);
                         waiting->timer.cancel();
@@ -662,14 +569,6 @@ private:
             }
         });
     }
-
-    struct counted {
-        explicit counted(std::size_t& of) : count{of} { ++count; }
-        ~counted() { --count; }
-        counted(const counted&) = delete;
-        counted& operator=(const counted&) = delete;
-        std::size_t& count;
-    };
 
     // True when all of it was written.
     static asio::awaitable<bool> send(client_stream& stream,
@@ -714,8 +613,8 @@ private:
     const admin_limits limits_;
     admin_answers answers_;
     unsigned of_client_ = 0;
-    std::size_t calls_ = 0, waits_ = 0;
-    std::list<visitor> visitors_;
+    std::atomic<std::size_t> calls_{0}, waits_{0};
+    visitors visitors_{limits_.connections};
     // One for a connection, others for what its handler opens.
     net::spare_descriptors spare_{16};
     log::seldom cannot_accept_;
