@@ -2,7 +2,6 @@
 
 #include "config/changes.hpp"
 #include "proxy/admin/live_view.hpp"
-#include "proxy/base/heap_use.hpp"
 #include "proxy/base/log.hpp"
 #include "proxy/base/seldom.hpp"
 #include "proxy/net/listening.hpp"
@@ -293,7 +292,7 @@ void server::start(given_sockets given) {
             home.io, home.timer, home.names, home.origins, options, std::move(publish));
     }
     start_admin(options.admin, given);
-    return_memory(steady_now());  // it is as large as this before anybody has come
+    memory_upkeep_.look(steady_now());  // it is as large as this before anybody has come
     running_ = true;  // from here on stop() ends what has begun, should the next not begin
     for (auto& one : workers_) {
         one->thread = std::thread{[own = one.get()] {
@@ -429,7 +428,7 @@ std::vector<std::string> server::take_over(config::options next) {
                    "; the log stays where it was");
         next.log.access = before.log.access;
     }
-    resize_memory(next.memory.size);
+    resize(common_.store.memory(), next.memory.size);
     common_.store.set_largest_in_memory(next.memory.max_object);
     common_.admission.adopt(next);
     common_.store.memory().set_probation(common_.admission.probation());
@@ -451,40 +450,6 @@ std::vector<std::string> server::take_over(config::options next) {
     return wants_restart;
 }
 
-// A much smaller store gives its memory back as it shrinks: in one piece that would hold the heap's lock
-// for 0.15 ms per MiB and more, and all loops that want memory meanwhile.
-void server::resize_memory(std::uint64_t bytes) {
-    auto& memory = common_.store.memory();
-    const auto held = memory.figures();
-    steps_of_return steps;
-    for (auto left = held.bytes + held.overhead; left > bytes + steps.next();) {
-        left -= steps.next();
-        memory.set_capacity(left);
-        const auto from = steady_now();
-        give_memory_back();
-        steps.note(steady_now() - from);
-    }
-    memory.set_capacity(bytes);
-}
-
-void server::return_memory(steady_time now) {
-    if (now < next_look_) {
-        return;
-    }
-    next_look_ = now + std::chrono::seconds{5};
-    const auto look = [] {
-        return memory_return::look{.resident = resident_bytes(), .in_use = heap::in_use()};
-    };
-    if (const auto before = look(); memory_return_.is_due(before, now)) {
-        give_memory_back();
-        const auto after = look();
-        memory_return_.note_done(after);
-        if (after.resident < before.resident) {
-            log::debug("memory given back: ", (before.resident - after.resident) >> 20, " MiB");
-        }
-    }
-}
-
 // A trust store and a thousand rules take a millisecond to free: no client is to wait for that.
 void server::free_former_settings() {
     std::vector<thread::settings_ptr> unused;
@@ -501,7 +466,7 @@ void server::housekeep() {
     }
     const auto now = steady_now();
     common_.store.memory().tick(now);
-    return_memory(now);
+    memory_upkeep_.look(now);
     free_former_settings();
     // A reload may hang in a file; signals, and what else this thread does, must not wait for it.
     if (const std::unique_lock turn{turn_guard_, std::try_to_lock}) {

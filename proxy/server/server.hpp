@@ -10,10 +10,10 @@
 #include "proxy/admin/admin_server.hpp"
 #include "proxy/admin/history.hpp"
 #include "proxy/admin/windows.hpp"
-#include "proxy/base/memory_return.hpp"
 #include "proxy/net/side_thread.hpp"
 #include "proxy/server/conversation.hpp"
 #include "proxy/server/given_sockets.hpp"
+#include "proxy/server/memory_upkeep.hpp"
 #include "proxy/server/successor.hpp"
 #include "proxy/thread/worker.hpp"
 
@@ -106,8 +106,6 @@ private:
     void free_former_settings();
     std::vector<std::string> take_over(config::options next);
     [[nodiscard]] bool wait_for_workers();
-    void resize_memory(std::uint64_t bytes);
-    void return_memory(steady_time now);
     void bind(std::size_t index, given_sockets& given);
     [[nodiscard]] std::vector<given_socket> copy_sockets();
     [[nodiscard]] conversation::carry_out purges_of_other();
@@ -132,8 +130,7 @@ private:
     steady_time next_save_;
     steady_time next_expiry_look_;
     steady_time next_guard_;
-    steady_time next_look_{};  // at the process's memory
-    memory_return memory_return_;
+    memory_upkeep memory_upkeep_;
     std::atomic<bool> saving_{false};
     net::side_thread aside_{"settings"};  // what waits for files
     bool running_ = false;
