@@ -157,9 +157,12 @@ void loader::run() {
     says_ = {};
     const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(steady_now() - begun);
     core_->loaded_in_ms.store(took.count());
-    core_->loading.store(false);
+    // The writer knows before anybody reads that the store is ready: from then on it can be lent.
     if (!stopping_) {
         writer_.loaded(std::move(loaded));
+    }
+    core_->loading.store(false);
+    if (!stopping_) {
         log::info("disk: ",
                   core_->settings.path,
                   ": ",
