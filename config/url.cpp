@@ -227,7 +227,7 @@ parsed<std::string> parse_url_pattern(std::string_view text) {
     if (scheme_end == text.npos) {
         // "*.iso" and "*" begin anywhere; "deb.example.org/*" would never match.
         if (text.front() != '*') {
-            return refusal{"begin the pattern with http:// or with *"};
+            return refusal{"begin the pattern with http://, https:// or *"};
         }
         if (reads_as_hosts(text)) {
             const std::string written{text};
@@ -261,7 +261,12 @@ parsed<std::string> parse_url_pattern(std::string_view text) {
     if (const auto why = why_no_authority(authority); !why.empty()) {
         return refusal{std::string{why}};
     }
-    if (path.starts_with('?') || (path.empty() && !authority.ends_with('*'))) {
+    if (path.empty() && !authority.ends_with('*')) {
+        const std::string written = scheme + "://" + authority;
+        return refusal{"a pattern is for the whole URL: write " + written +
+                       "/* for all of the host, or " + written + "/ for its first page alone"};
+    }
+    if (path.starts_with('?')) {
         path.insert(path.begin(), '/');
     }
     return scheme + "://" + authority + path;

@@ -19,9 +19,9 @@ namespace reprise::config {
 /// written, since proxies have no default one.
 [[nodiscard]] parsed<std::string> parse_peer_url(std::string_view text);
 
-/// A URL in which * stands for any run of characters. Scheme and host are put in lower case, a
-/// default port is dropped and an empty path becomes "/", so that the pattern is spelt as the
-/// URLs it is compared with. One that none of them can match is refused.
+/// A URL in which * stands for any run of characters. Scheme and host are put in lower case and a
+/// default port is dropped, so that the pattern is spelt as the URLs it is compared with. One that
+/// none of them can match is refused, and one that is a host alone: it would be for one page.
 [[nodiscard]] parsed<std::string> parse_url_pattern(std::string_view text);
 
 /// Whether all of `first` and `second`, one behind the other, is what a pattern says. Given another

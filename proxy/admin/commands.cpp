@@ -43,6 +43,25 @@ std::string percent_encoded(std::string_view text) {
     return out;
 }
 
+// Mistakes of the hand, told before anybody is asked.
+std::string why_no_url(const std::string& text) {
+    return text.find("://") != std::string::npos
+               ? ""
+               : "URL must begin with http:// or https://: '" + text + "'";
+}
+
+std::string why_no_field(const std::string& text) {
+    const auto colon = text.find(':');
+    return colon != std::string::npos && colon > 0
+               ? ""
+               : "--header is \"Name: value\", and '" + text + "' has no colon behind a name";
+}
+
+int say_wrong(const std::string& why) {
+    std::cerr << "reprise: " << for_terminal(why) << '\n';
+    return commands::wrong_usage;
+}
+
 // A terminal's columns; 80 where there is none, or it does not say.
 std::size_t width_of_terminal() {
     winsize size{};
@@ -230,6 +249,14 @@ int commands::what_was_said::watch_status(const admin_door& at) const {
 }
 
 int commands::what_was_said::explain_url(const admin_door& at) const {
+    if (const auto why = why_no_url(url); !why.empty() && method != "CONNECT") {
+        return say_wrong(why + "; of a tunnel: --method CONNECT host:port");
+    }
+    for (const auto& field : fields) {
+        if (const auto why = why_no_field(field); !why.empty()) {
+            return say_wrong(why);
+        }
+    }
     auto target = "/explain?url=" + percent_encoded(url) + "&method=" + percent_encoded(method) +
                   "&listener=" + std::to_string(listener);
     for (const auto& field : fields) {
@@ -245,6 +272,11 @@ int commands::what_was_said::explain_url(const admin_door& at) const {
 
 int commands::what_was_said::purge_stored(const admin_door& at) const {
     std::string target;
+    for (const auto& text : {url, prefix, origin}) {
+        if (const auto why = text.empty() ? "" : why_no_url(text); !why.empty()) {
+            return say_wrong(why);
+        }
+    }
     if (!url.empty()) {
         target = "/purge?url=" + percent_encoded(url);
     } else if (!prefix.empty()) {

@@ -149,6 +149,74 @@ void append_stored(std::vector<table_row>& rows, const json& told) {
     }
 }
 
+std::string times_asked(const json& admission) {
+    const auto seen = count_of(member(admission, "seen_before"));
+    const auto most = count_of(member(admission, "counts_to"));
+    if (seen == 0) {
+        return "not asked for before";
+    }
+    if (most == 1) {
+        return "asked for before";
+    }
+    return "asked for " + std::string{most > 0 && seen >= most ? "at least " : ""} +
+           (seen == 1 ? "once" : grouped(seen) + " times") + " before";
+}
+
+// Whether its answer may be stored, and if so, whether admission lets it in. Of what may not be
+// stored admission is not asked.
+void append_storing(std::vector<table_row>& rows, const json& told) {
+    const auto& storing = member(told, "storing");
+    if (storing.is_object()) {
+        const auto why = text_of(member(storing, "says")) + " (" +
+                         text_of(member(storing, "reason")) + ", " +
+                         text_of(member(storing, "section")) + ")";
+        const bool last = text_of(member(storing, "from")) == "last-answer";
+        if (!member(storing, "may").is_null()) {
+            rows.push_back({"storing", (last ? "its last answer was not stored: " : "no: ") + why});
+            return;
+        }
+        rows.push_back({"storing", "only if the origin allows it; else: " + why});
+    }
+    const auto& admission = member(told, "admission");
+    if (!admission.is_object()) {
+        return;
+    }
+    auto text = text_of(member(admission, "policy")) + ": " + times_asked(admission) +
+                (is_true(member(admission, "admits")) ? ", would be stored now"
+                                                      : ", would not be stored yet");
+    if (const auto rule = text_of(member(admission, {"rule", "url"})); !rule.empty()) {
+        text += ", by the rule " + rule;
+    }
+    rows.push_back({"admission", text});
+}
+
+// The freshness rule in force; or that of those there are none is, and which of them nearly were.
+void append_rules(std::vector<table_row>& rows, const json& told) {
+    if (const auto& rule = member(told, "freshness_rule"); rule.is_object()) {
+        auto text = text_of(member(rule, "name")) + ", " + text_of(member(rule, "url"));
+        if (const auto least = count_of(member(rule, "at_least")); least > 0) {
+            text += "; fresh for at least " + grouped(least) + " s";
+        }
+        if (const auto& most = member(rule, "at_most"); !most.is_null()) {
+            text += "; for at most " + grouped(count_of(most)) + " s";
+        }
+        std::string aside;
+        for (const auto& one : member(rule, "overrides")) {
+            aside.append(aside.empty() ? "" : ", ").append(text_of(one));
+        }
+        text += aside.empty() ? "" : "; overrides the origin's " + aside;
+        text += is_true(member(rule, "ignores_reload")) ? "; a client's reload is a hit too" : "";
+        rows.push_back({"freshness rule", text});
+    } else if (const auto count = count_of(member(told, {"rules", "freshness"})); count > 0) {
+        rows.push_back({"freshness rule", "none of " + grouped(count) + " is for this URL"});
+    }
+    for (const auto& one : member(told, {"rules", "near"})) {
+        rows.push_back({"not for it",
+                        text_of(member(one, "rule")) + ", " + text_of(member(one, "url")) + ": " +
+                            text_of(member(one, "but"))});
+    }
+}
+
 std::string verdict_in_words(const json& verdict) {
     auto text = text_of(member(verdict, "ruling")) + ", by " + text_of(member(verdict, "rule"));
     if (const auto section = text_of(member(verdict, "section")); !section.empty()) {
@@ -253,38 +321,26 @@ std::string explanation_page(const json& told) {
     if (is_true(member(told, "fetch_under_way"))) {
         rows.push_back({"fetched", "just now, for somebody else"});
     }
-    if (is_true(member(told, "known_uncacheable"))) {
-        rows.push_back(
-            {"known",
-             "not to be stored, when it came last; its line in the access log has the reason"});
-    }
-    if (const auto& admission = member(told, "admission"); admission.is_object()) {
-        const auto seen = count_of(member(admission, "seen_before"));
-        auto text = text_of(member(admission, "policy")) + ": " +
-                    (seen == 0   ? "not asked for before"
-                     : seen == 1 ? "asked for once before"
-                                 : "asked for " + grouped(seen) + " times before") +
-                    (is_true(member(admission, "admits")) ? ", would be stored now"
-                                                          : ", would not be stored yet");
-        if (const auto rule = text_of(member(admission, {"rule", "url"})); !rule.empty()) {
-            text += ", by the rule " + rule;
-        }
-        rows.push_back({"admission", text});
-    }
+    append_storing(rows, told);
+    append_rules(rows, told);
     if (const auto& siblings = member(told, "siblings"); siblings.is_object()) {
         std::string names;
         for (const auto& one : member(siblings, "claims")) {
             names.append(names.empty() ? "" : ", ").append(text_of(one));
         }
         rows.push_back({"siblings",
-                        (names.empty() ? "none claims it: " : names + ": ") +
-                            text_of(member(siblings, "note"))});
+                        (names.empty() ? "no digest says that one has it"
+                                       : "by their digests these may have it: " + names) +
+                            " (" + text_of(member(siblings, "note")) + ")"});
     }
     if (const auto& opened = member(told, "opened"); opened.is_object()) {
         rows.push_back({"intercepted",
                         is_true(member(opened, "would"))
                             ? "yes, by " + text_of(member(opened, "by"))
                             : "no: " + text_of(member(opened, "why"))});
+    }
+    for (const auto& one : member(told, "assumes")) {
+        rows.push_back({"if", text_of(one)});
     }
     append_table(out, rows);
     return out;

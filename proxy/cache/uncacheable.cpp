@@ -6,6 +6,10 @@ namespace {
 
 constexpr unsigned time_bits = 24;
 constexpr std::uint64_t time_mask = (std::uint64_t{1} << time_bits) - 1;
+constexpr unsigned why_bits = 4;
+constexpr std::uint64_t why_mask = (std::uint64_t{1} << why_bits) - 1;
+constexpr std::uint64_t below_tag = (std::uint64_t{1} << (why_bits + time_bits)) - 1;
+static_assert(static_cast<std::uint64_t>(http::storability::useless) <= why_mask);
 
 std::uint64_t second_of(steady_time at) noexcept {
     const auto since = std::chrono::duration_cast<std::chrono::seconds>(at.time_since_epoch());
@@ -13,7 +17,7 @@ std::uint64_t second_of(steady_time at) noexcept {
 }
 
 std::uint64_t tag_of(const filter::key_hash& key) noexcept {
-    return key.high & ~time_mask;
+    return key.high & ~below_tag;
 }
 
 }  // namespace
@@ -50,27 +54,33 @@ uncacheable_keys::uncacheable_keys()
     : slots_{std::make_unique<std::atomic<std::uint64_t>[]>(slot_count)} {}
 
 void uncacheable_keys::note(const filter::key_hash& key,
+                            http::storability why,
                             steady_time now,
                             std::chrono::seconds for_long) noexcept {
-    slots_[key.low % slot_count].store(tag_of(key) | second_of(now + for_long),
+    const auto reason = static_cast<std::uint64_t>(why) << time_bits;
+    slots_[key.low % slot_count].store(tag_of(key) | reason | second_of(now + for_long),
                                        std::memory_order_relaxed);
 }
 
 void uncacheable_keys::forget(const filter::key_hash& key) noexcept {
     auto& slot = slots_[key.low % slot_count];
-    if ((slot.load(std::memory_order_relaxed) & ~time_mask) == tag_of(key)) {
+    if ((slot.load(std::memory_order_relaxed) & ~below_tag) == tag_of(key)) {
         slot.store(0, std::memory_order_relaxed);
     }
 }
 
-bool uncacheable_keys::has(const filter::key_hash& key, steady_time now) const noexcept {
+std::optional<http::storability> uncacheable_keys::why(const filter::key_hash& key,
+                                                       steady_time now) const noexcept {
     const auto word = slots_[key.low % slot_count].load(std::memory_order_relaxed);
-    if (word == 0 || (word & ~time_mask) != tag_of(key)) {
-        return false;
+    if (word == 0 || (word & ~below_tag) != tag_of(key)) {
+        return std::nullopt;
     }
     // The second wraps after 194 days: what lies less than half a turn ahead is still to come.
     const auto left = ((word & time_mask) - second_of(now)) & time_mask;
-    return left != 0 && left <= time_mask / 2;
+    if (left == 0 || left > time_mask / 2) {
+        return std::nullopt;
+    }
+    return static_cast<http::storability>(word >> time_bits & why_mask);
 }
 
 }  // namespace reprise::proxy::cache

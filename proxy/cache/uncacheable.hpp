@@ -4,9 +4,9 @@
 // released to a fetch of its own. Knowing it beforehand spares them the wait. What is remembered is
 // a hint and nothing else: a request that goes alone may still store what it gets.
 //
-// A table of fixed size, one atomic word per slot: 40 bits of the key's hash, 24 bits of the second
-// until which it holds. Two keys in one slot displace each other; a stranger that shares slot and
-// tag (about one in 2^40) goes alone for nothing.
+// A table of fixed size, one atomic word per slot: 36 bits of the key's hash, 4 of why, 24 of the
+// second until which it holds. Two keys in one slot displace each other; a stranger that shares slot
+// and tag (about one in 2^36) goes alone for nothing.
 
 #include "filter/key_hash.hpp"
 #include "proxy/base/clock.hpp"
@@ -16,6 +16,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 namespace reprise::proxy::cache {
 
@@ -33,11 +34,19 @@ class uncacheable_keys {
 public:
     uncacheable_keys();
 
-    /// The key's last response could not be stored; holds for `for_long`, at most 97 days.
-    void note(const filter::key_hash& key, steady_time now, std::chrono::seconds for_long) noexcept;
+    /// The key's last response could not be stored, and why; holds for `for_long`, at most 97 days.
+    void note(const filter::key_hash& key,
+              http::storability why,
+              steady_time now,
+              std::chrono::seconds for_long) noexcept;
     /// It could be after all.
     void forget(const filter::key_hash& key) noexcept;
-    [[nodiscard]] bool has(const filter::key_hash& key, steady_time now) const noexcept;
+    [[nodiscard]] bool has(const filter::key_hash& key, steady_time now) const noexcept {
+        return why(key, now).has_value();
+    }
+    /// What was noted; none: nothing, or it holds no longer.
+    [[nodiscard]] std::optional<http::storability> why(const filter::key_hash& key,
+                                                       steady_time now) const noexcept;
 
 private:
     static constexpr std::size_t slot_count = std::size_t{1} << 16;

@@ -173,7 +173,7 @@ void keeping::note_verdict(cache::fetched_head& head, const received& came, bool
     if (order_.listed && storable) {
         w_.common.uncacheable.forget(order_.key);
     } else if (order_.listed && cache::speaks_for_next(head.verdict, status)) {
-        w_.common.uncacheable.note(order_.key, steady_now(), uncacheable_for);
+        w_.common.uncacheable.note(order_.key, head.verdict, steady_now(), uncacheable_for);
     }
     const auto behind = order_.behind();
     const auto stored = behind ? behind : order_.validating();

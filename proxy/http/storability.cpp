@@ -152,6 +152,51 @@ bool is_understood(unsigned status) noexcept {
     }
 }
 
+std::string_view in_words(storability verdict) noexcept {
+    switch (verdict) {
+    case storability::storable: return "it may be stored";
+    case storability::method: return "answers to this method are not stored";
+    case storability::no_store_request: return "the client said no-store";
+    case storability::partial: return "it was a part, and nothing says of what";
+    case storability::status: return "answers of this status are not stored";
+    case storability::must_understand:
+        return "the origin said must-understand, and this cache knows no rules for the status";
+    case storability::no_store: return "the origin said no-store";
+    case storability::private_response: return "the origin said private";
+    case storability::authorization:
+        return "the request has Authorization, and the origin did not allow sharing the answer";
+    case storability::vary_any: return "the origin said Vary: *, or more names than are kept";
+    case storability::set_cookie:
+        return "it has Set-Cookie, and no lifetime that lets it be shared";
+    case storability::cookie:
+        return "the request has Cookie, and the origin did not allow sharing the answer";
+    case storability::no_lifetime:
+        return "the origin did not say how long it is good, and its status allows no guess";
+    case storability::useless: return "it is never fresh, and has no validator to ask with";
+    }
+    return "answers of this status are not stored";
+}
+
+std::string_view section_of(storability verdict) noexcept {
+    switch (verdict) {
+    case storability::no_store_request: return "RFC 9111 5.2.1.5";
+    case storability::must_understand: return "RFC 9111 5.2.2.3";
+    case storability::no_store: return "RFC 9111 5.2.2.5";
+    case storability::private_response: return "RFC 9111 5.2.2.7";
+    case storability::authorization: return "RFC 9111 3.5";
+    case storability::vary_any: return "RFC 9111 4.1";
+    case storability::set_cookie:
+    case storability::cookie: return "RFC 9111 7.3";
+    case storability::storable:
+    case storability::method:
+    case storability::partial:
+    case storability::status:
+    case storability::no_lifetime:
+    case storability::useless: break;
+    }
+    return "RFC 9111 3";
+}
+
 storability judge_storable(std::string_view method,
                            unsigned status,
                            field_list request,

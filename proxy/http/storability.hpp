@@ -36,6 +36,10 @@ enum class storability : std::uint8_t {
 
 /// A reason as Cache-Status' `detail` has it: "no-store", "private", "vary-any"...
 [[nodiscard]] std::string_view to_string(storability verdict) noexcept;
+/// It as a clause for people, without a full stop: "the origin said no-store".
+[[nodiscard]] std::string_view in_words(storability verdict) noexcept;
+/// "RFC 9111 5.2.2.5"
+[[nodiscard]] std::string_view section_of(storability verdict) noexcept;
 
 /// What an operator may forbid beyond the RFC.
 struct storing_rules {

@@ -1,7 +1,6 @@
 #include "proxy/serve/explain.hpp"
 
 #include "proxy/cache/verdict.hpp"
-#include "proxy/http/date.hpp"
 #include "proxy/http/forwarding.hpp"
 #include "proxy/http/query.hpp"
 #include "proxy/net/address.hpp"
@@ -11,12 +10,12 @@
 #include "proxy/serve/interception.hpp"
 #include "proxy/serve/purge.hpp"
 #include "proxy/serve/request.hpp"
+#include "proxy/serve/what_is_known.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <charconv>
-#include <cstdio>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -88,136 +87,6 @@ std::optional<asked_for> head_of(std::string_view query, std::size_t listeners, 
         out.head.append("Host: ").append(url, host, end - host).append("\r\n");
     }
     out.head.append(lines).append("\r\n");
-    return out;
-}
-
-std::string date_of(wall_time when) {
-    const auto text = http::format_date(when);
-    return {text.data(), text.size()};
-}
-
-std::string hash_text(const filter::key_hash& key) {
-    char digits[33];
-    std::snprintf(digits,
-                  sizeof digits,
-                  "%016llx%016llx",
-                  static_cast<unsigned long long>(key.high),
-                  static_cast<unsigned long long>(key.low));
-    return digits;
-}
-
-json directives_of(const http::response_directives& from) {
-    json out = json::array();
-    const auto flag = [&](bool is, const char* name) {
-        if (is) {
-            out.push_back(name);
-        }
-    };
-    const auto time = [&](const std::optional<http::seconds>& value, const char* name) {
-        if (value) {
-            out.push_back(name + ("=" + std::to_string(value->count())));
-        }
-    };
-    time(from.max_age, "max-age");
-    time(from.s_maxage, "s-maxage");
-    time(from.stale_while_revalidate, "stale-while-revalidate");
-    time(from.stale_if_error, "stale-if-error");
-    flag(from.no_store, "no-store");
-    flag(from.no_cache, "no-cache");
-    flag(from.private_, "private");
-    flag(from.public_, "public");
-    flag(from.must_revalidate, "must-revalidate");
-    flag(from.proxy_revalidate, "proxy-revalidate");
-    flag(from.must_understand, "must-understand");
-    flag(from.immutable, "immutable");
-    return out;
-}
-
-json freshness_of(const http::freshness_facts& facts, wall_time now) {
-    const auto age = http::current_age(facts, now);
-    return {{"arrived", date_of(facts.response_time)},
-            {"initial_age", facts.initial_age.count()},
-            {"resident_time", (age - facts.initial_age).count()},
-            {"age", age.count()},
-            {"lifetime", facts.lifetime.count()},
-            {"lifetime_from", http::to_string(facts.source)},
-            {"ttl", (facts.lifetime - age).count()}};
-}
-
-json variant_of(const cache::stored_response& stored, http::field_list asked, wall_time now) {
-    json out;
-    out["status"] = stored.status();
-    out["selected"] = http::matches(stored.vary(), stored.selecting(), asked);
-    const auto names = stored.vary().names;
-    out["vary"] = names;
-    const bool secret = names.find("cookie") != std::string_view::npos ||
-                        names.find("authorization") != std::string_view::npos;
-    out["selecting"] = secret ? std::string_view{"(not shown)"} : stored.selecting();
-    out["directives"] = directives_of(stored.directives());
-    out["freshness"] = freshness_of(stored.freshness(), now);
-    out["purged_softly"] = stored.purged_softly();
-    out["tags"] = stored.tags().size();
-    out["memory_bytes"] = stored.footprint();
-    if (stored.parts()) {
-        out["body_bytes"] = stored.parts()->bytes();
-        out["complete_length"] = stored.parts()->knows_total() ? json(stored.parts()->total)
-                                                               : json();
-        auto& parts = out["parts"] = json::array();
-        for (const auto& part : stored.parts()->held) {
-            parts.push_back(std::to_string(part.first) + "-" + std::to_string(part.end() - 1));
-        }
-    } else {
-        out["body_bytes"] = stored.size();
-    }
-    return out;
-}
-
-json admission_of(const thread::common_state& common,
-                  const config::options& options,
-                  const config::listener& listener,
-                  const filter::key_hash& key,
-                  std::string_view url) {
-    const auto choice = cache::choice_for(options.admission, listener.admission, url);
-    const auto ruling = common.admission.peek(key, choice);
-    json out{{"policy", to_string(ruling.policy)},
-             {"seen_before", ruling.seen_before},
-             {"admits", ruling.admitted},
-             {"rule", nullptr}};
-    if (ruling.rule < options.admission.rules.size()) {
-        out["rule"] = {{"index", ruling.rule}, {"url", options.admission.rules[ruling.rule].url}};
-    }
-    return out;
-}
-
-// The rule that a response to this request would come under if it came now.
-json freshness_rule_of(const thread::settings& now, std::string_view url) {
-    const auto* rule = thread::freshness_rule_for(now, url);
-    if (rule == nullptr) {
-        return nullptr;
-    }
-    const auto index = static_cast<std::size_t>(rule - now.freshness_rules.data());
-    json out{{"index", index},
-             {"url", rule->url},
-             {"at_least", rule->rules.at_least.count()},
-             {"at_most", nullptr},
-             {"ignores_reload", rule->ignores_reload},
-             {"overrides", json::array()}};
-    if (rule->rules.at_most) {
-        out["at_most"] = rule->rules.at_most->count();
-    }
-    const auto& aside = rule->rules.set_aside;
-    const std::pair<bool, const char*> named[]{{aside.expires, "expires"},
-                                               {aside.max_age, "max-age"},
-                                               {aside.s_maxage, "s-maxage"},
-                                               {aside.no_store, "no-store"},
-                                               {aside.no_cache, "no-cache"},
-                                               {aside.private_, "private"},
-                                               {aside.must_revalidate, "must-revalidate"}};
-    for (const auto& [is, name] : named) {
-        if (is) {
-            out["overrides"].push_back(name);
-        }
-    }
     return out;
 }
 
@@ -406,48 +275,14 @@ json opening_of(const thread::settings& now,
             {"by", std::move(entry)}};
 }
 
-// Whose digests name it, of those who might be asked, and what there is to say of that.
-json siblings_of(const thread::common_state& common,
-                 const peer::peer_book* book,
-                 const request& asked) {
-    const auto nobody = [](const char* why) {
-        return json{{"claims", json::array()}, {"note", why}};
-    };
-    if (common.peers == nullptr || book == nullptr) {
-        return nobody("there are no siblings");
+// What an answer would be refused for that nobody knows here: who asks.
+json assumed_of(const config::options& options) {
+    auto out = json::array();
+    if (options.access.wants_users()) {
+        out.push_back("the client says who it is, by a password or token that holds (else 407)");
     }
-    if (asked.accelerator) {
-        return nobody("accelerators' objects are their own");
-    }
-    const bool secure = asked.target.secure;
-    if (secure && !common.peers->secret().has_file()) {
-        return nobody("https URLs are asked of siblings under digest.secret_file alone");
-    }
-    return {{"claims", common.peers->siblings_with(asked.url, book->asked_for(secure))},
-            {"note",
-             secure ? "of the digests of those behind TLS; one that asking has not paid for may be "
-                      "left out"
-                    : "of their digests; one that asking has not paid for may be left out"}};
-}
-
-// What is known of the key: here, on its way, and at siblings.
-void add_what_is_known(json& out,
-                       const thread::common_state& common,
-                       const thread::settings& now_settings,
-                       const config::listener& listener,
-                       const peer::peer_book* book,
-                       const request& asked,
-                       wall_time now) {
-    out["key"] = {{"text", asked.url}, {"hash", hash_text(asked.key)}};
-    auto& stored = out["stored"] = json::array();
-    for (const auto& one : common.store.variants(asked.key, asked.url)) {
-        stored.push_back(variant_of(*one, asked.head->fields, now));
-    }
-    out["fetch_under_way"] = common.fetches.has(asked.key, asked.url);
-    out["known_uncacheable"] = common.uncacheable.has(asked.key, steady_now());
-    out["admission"] = admission_of(common, now_settings.options, listener, asked.key, asked.url);
-    out["freshness_rule"] = freshness_rule_of(now_settings, asked.url);
-    out["siblings"] = siblings_of(common, book, asked);
+    out.push_back("the client's address is in access.clients (else 403)");
+    return out;
 }
 
 }  // namespace
@@ -466,6 +301,7 @@ explanation explain(const thread::common_state& common,
     const auto& listener = options.listeners[described->listener];
     json out;
     out["listener"] = described->listener;
+    out["assumes"] = assumed_of(options);
     http::request_head head;
     const auto parsed = http::parse_request_head(
         described->head, head, now_settings.request_limits);

@@ -25,8 +25,14 @@ struct explanation {
 ///
 ///     key        the primary key's text and its hash
 ///     stored     every variant: selecting fields, each term of its age and lifetime, parts
-///     admission  times seen, the policy and rule in force, whether this request would admit it
+///     storing    what is known of whether its answer may be stored before it is there: by the
+///                request itself, or since its last answer lately might not; null: nothing
+///     admission  times seen (`counts_to` at most are told from one another), the policy and rule in
+///                force, whether this request would admit it
+///     rules      how many freshness and admission rules there are, and those `near`: they would be
+///                for this URL if its port or scheme were theirs
 ///     siblings   whose digests claim it, of those who might be asked for it
+///     assumes    what it takes the client for, where settings could refuse him: sentences
 ///     on_disk    whether the disk has something for this URL (a flag in memory: nothing is read).
 ///                Where memory has nothing for the request it is read first: the ruling is "disk"
 ///     verdict    what becomes of the request: `ruling`, the `rule` and `section` that decided, and

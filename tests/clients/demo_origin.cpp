@@ -5,6 +5,7 @@
 //
 //   /hello         a greeting that is fresh for --max-age seconds, with an ETag
 //   /never         the same, with no-store
+//   /silent        a greeting with no word on how long it is good
 //   /bytes/N       N bytes
 //   any, POST/PUT  answers with the body's length and SHA-256
 //   --root DIR     GET and HEAD serve the folder's files instead
@@ -170,12 +171,16 @@ made_answer serve_page(const origin_request& asked, const site_options& site) {
     if (path == "/never") {
         return plain("200 OK", "Hello, and forget it.\n");
     }
+    if (path == "/silent") {
+        return {.fields = "Content-Type: text/plain\r\n",
+                .text = "Hello, for as long as you like.\n"};
+    }
     if (const auto count = number_in(path.substr(std::min(bytes.size(), path.size())));
         path.starts_with(bytes) && count) {
         return {.fields = lifetime + "Content-Type: application/octet-stream\r\n",
                 .made_up = *count};
     }
-    return plain("404 Not Found", "Here are /hello, /never and /bytes/N.\n");
+    return plain("404 Not Found", "Here are /hello, /never, /silent and /bytes/N.\n");
 }
 
 // Length and SHA-256 of what came.

@@ -81,11 +81,74 @@ TEST_SUITE("scenario/commands") {
         CHECK(again.output == "nothing was stored of " + url + "\n");
         CHECK(s.run({"purge", "--prefix", s.w.origin.url("/")}).exit_status == 0);
         CHECK(s.run({"purge", "--tag", "t", "--origin", s.w.origin.url("")}).exit_status == 0);
-        const auto refused = s.run({"purge", "nonsense"});
-        CHECK(refused.exit_status == 1);
-        CHECK_FALSE(refused.errors.empty());
         CHECK(s.run({"purge"}).exit_status == 2);
         CHECK(s.run({"explain"}).exit_status == 2);
+    }
+
+    TEST_CASE("what a hand mistypes is told before anybody is asked, with what would be right") {
+        with_socket s;
+        for (const auto* command : {"explain", "purge"}) {
+            CAPTURE(command);
+            const auto told = s.run({command, "example.org/x"});
+            CHECK(told.exit_status == 2);
+            CHECK(has(told.errors, "URL must begin with http:// or https://: 'example.org/x'"));
+        }
+        const auto field = s.run({"explain", "http://a.example/", "--header", "Cookie=1"});
+        CHECK(field.exit_status == 2);
+        CHECK(has(field.errors, "--header is \"Name: value\", and 'Cookie=1' has no colon"));
+        CHECK(s.run({"explain", "--method", "CONNECT", "a.example:443"}).exit_status == 0);
+        CHECK(s.run({"purge", "--prefix", "a.example"}).exit_status == 2);
+    }
+
+    TEST_CASE("explain says why nothing was stored, and what of the request stands against it") {
+        with_socket s;
+        s.w.origin.on("/never", ok("Cache-Control: no-store\r\n", "hello"));
+        CHECK(s.w.get("/never").status == 200);
+        const auto last = s.run({"explain", s.w.origin.url("/never")});
+        CAPTURE(last.output);
+        CHECK(has(last.output,
+                  "its last answer was not stored: the origin said no-store (no-store, RFC 9111 "
+                  "5.2.2.5)"));
+        CHECK_FALSE(has(last.output, "would be stored"));
+        CHECK_FALSE(has(last.output, "not asked for before"));
+        const auto url = s.w.origin.url("/new");
+        const auto by_user = s.run({"explain", url, "--header", "Authorization: Basic eA=="});
+        CAPTURE(by_user.output);
+        CHECK(has(by_user.output,
+                  "only if the origin allows it; else: the request has Authorization"));
+        CHECK(has(by_user.output, "RFC 9111 3.5"));
+        const auto forbidden = s.run({"explain", url, "--header", "Cache-Control: no-store"});
+        CHECK(has(forbidden.output,
+                  "no: the client said no-store (no-store-request, RFC 9111 5.2.1.5)"));
+        CHECK(has(s.run({"explain", url}).output, "the client's address is in access.clients"));
+    }
+
+    TEST_CASE("explain names the rule in force, and a rule that lacks only the port") {
+        auto settings = storing_settings();
+        fake_origin origin;
+        const auto port = std::to_string(origin.port());
+        settings["freshness"]["rules"] = {{{"url", "http://127.0.0.1/*"}, {"at_least", "1h"}},
+                                          {{"url", "http://127.0.0.1:" + port + "/kept/*"},
+                                           {"at_least", "30d"},
+                                           {"override", {"no-store"}}}};
+        settings["access"]["allow_destinations"] = {"127.0.0.1:" + port};
+        with_socket s{settings};
+        origin.on("/kept/a", ok("Cache-Control: no-store\r\n", "hello"));
+        CHECK(s.w.proxy.get(origin.url("/kept/a")).status == 200);
+        const auto kept = s.run({"explain", origin.url("/kept/a")});
+        CAPTURE(kept.output);
+        CHECK(has(kept.output,
+                  "freshness.rules[1], http://127.0.0.1:" + port +
+                      "/kept/*; fresh for at least 2,592,000 s; overrides the "
+                      "origin's no-store"));
+        CHECK(has(kept.output, "(freshness.rules[1].at_least)"));
+        const auto other = s.run({"explain", origin.url("/other")});
+        CAPTURE(other.output);
+        CHECK(has(other.output, "none of 2 is for this URL"));
+        CHECK(has(other.output,
+                  "freshness.rules[0], http://127.0.0.1/*: it is for port 80, and "
+                  "this URL's is " +
+                      port));
     }
 
     TEST_CASE(

@@ -40,7 +40,8 @@ TEST_SUITE("scenario/freshness_rules") {
         CHECK(first.at("freshness_rule").at("index") == 0);
         CHECK(first.at("freshness_rule").at("url") == "*/first/*");
         CHECK(first.at("stored")[0].at("freshness").at("lifetime") == 3600);
-        CHECK(first.at("stored")[0].at("freshness").at("lifetime_from") == "heuristic");
+        CHECK(first.at("stored")[0].at("freshness").at("lifetime_from") ==
+              "freshness.rules[0].at_least");
         const auto capped = explained(w, "/capped/a");
         CHECK(capped.at("freshness_rule").at("at_most") == 10);
         CHECK(capped.at("stored")[0].at("freshness").at("lifetime") == 10);

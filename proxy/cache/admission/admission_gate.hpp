@@ -111,6 +111,9 @@ public:
     /// An admitted object left the store for room: tinylfu's measure for newcomers.
     void evicted(const filter::key_hash& key) noexcept;
 
+    /// How many sights are told from one another; more count as so many.
+    [[nodiscard]] unsigned counts_to() const noexcept { return layers_; }
+
     /// The share of memory for probation: as set, or more where "auto" was told so.
     [[nodiscard]] double probation() const noexcept { return probation_.load(relaxed); }
     /// New settings (SIGHUP): admission.probation, and whether any policy is "auto".

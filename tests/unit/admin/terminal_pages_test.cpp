@@ -43,13 +43,36 @@ TEST_SUITE("admin/terminal_pages") {
             "In the last day          3.0 MiB  spared the origins in 8,000 of 12,345 requests"));
     }
 
-    TEST_CASE("an explanation says where the reason stands that something was not stored") {
-        const auto page = explanation_page(json::parse(
-            R"({"method": "GET", "url": "http://a.test/", "known_uncacheable": true})"));
+    TEST_CASE("an explanation says that nothing is stored, and asks no admission of that") {
+        auto told = json::parse(R"({
+            "method": "GET", "url": "http://a.test/",
+            "storing": {"may": false, "from": "last-answer", "reason": "set-cookie",
+                        "section": "RFC 9111 7.3", "says": "it has Set-Cookie"},
+            "admission": {"policy": "second-hit", "seen_before": 0, "counts_to": 1,
+                          "admits": false}})");
+        const auto page = explanation_page(told);
         CAPTURE(page);
-        CHECK(
-            has(page,
-                "not to be stored, when it came last; its line in the access log has the reason"));
+        CHECK(has(page,
+                  "its last answer was not stored: it has Set-Cookie (set-cookie, RFC 9111 7.3)"));
+        CHECK_FALSE(has(page, "admission"));
+        told["storing"]["may"] = nullptr;
+        CHECK(has(explanation_page(told),
+                  "second-hit: not asked for before, would not be stored yet"));
+    }
+
+    TEST_CASE("how often a URL was asked for is said as far as it is counted") {
+        const auto said = [](unsigned seen, unsigned most) {
+            return explanation_page(json{{"admission",
+                                          {{"policy", "nth-hit"},
+                                           {"seen_before", seen},
+                                           {"counts_to", most},
+                                           {"admits", true}}}});
+        };
+        CHECK(has(said(0, 1), "nth-hit: not asked for before,"));
+        CHECK(has(said(1, 1), "nth-hit: asked for before,"));
+        CHECK(has(said(1, 3), "nth-hit: asked for once before,"));
+        CHECK(has(said(2, 3), "nth-hit: asked for 2 times before,"));
+        CHECK(has(said(3, 3), "nth-hit: asked for at least 3 times before,"));
     }
 
     TEST_CASE("the status says first whether it is well, then what it saves") {
@@ -84,8 +107,8 @@ TEST_SUITE("admin/terminal_pages") {
             "stored": [{"status": 200, "selected": true, "body_bytes": 5, "vary": "accept-language",
                         "selecting": "accept-language: da",
                         "freshness": {"age": 7, "lifetime": 60, "lifetime_from": "max-age", "ttl": 53}}],
-            "admission": {"policy": "second-hit", "seen_before": 1, "admits": true, "rule": null},
-            "siblings": {"claims": ["b"], "note": "of their digests"},
+            "admission": {"policy": "second-hit", "seen_before": 1, "counts_to": 1, "admits": true, "rule": null},
+            "siblings": {"claims": ["b"], "note": "those asked"},
             "verdict": {"ruling": "hit", "rule": "fresh", "section": "RFC 9111 4.2", "fwd": null,
                         "cache_status": "reprise; hit; ttl=53"}})");
         CHECK(
@@ -96,8 +119,8 @@ TEST_SUITE("admin/terminal_pages") {
             "stored, this one  200, 5 bytes, age 7 s, fresh for 60 s in all (max-age), 53 s of it "
             "left; by accept-language: accept-language: da\n"
             "on disk           something of this URL\n"
-            "admission         second-hit: asked for once before, would be stored now\n"
-            "siblings          b: of their digests\n");
+            "admission         second-hit: asked for before, would be stored now\n"
+            "siblings          by their digests these may have it: b (those asked)\n");
     }
 
     TEST_CASE("a purge says what went") {

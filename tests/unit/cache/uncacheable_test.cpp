@@ -17,7 +17,7 @@ const steady_time start{std::chrono::hours{1000}};
 TEST_CASE("a key is remembered for as long as was said, and no longer") {
     uncacheable_keys keys;
     CHECK_FALSE(keys.has(one, start));
-    keys.note(one, start, 120s);
+    keys.note(one, http::storability::no_store, start, 120s);
     CHECK(keys.has(one, start));
     CHECK(keys.has(one, start + 119s));
     CHECK_FALSE(keys.has(one, start + 120s));
@@ -53,7 +53,7 @@ TEST_CASE("an answer speaks for the next ones only where it says so itself") {
 
 TEST_CASE("a key that could be stored after all is forgotten") {
     uncacheable_keys keys;
-    keys.note(one, start, 120s);
+    keys.note(one, http::storability::no_store, start, 120s);
     keys.forget(same_slot);
     CHECK(keys.has(one, start));
     keys.forget(one);
@@ -62,17 +62,29 @@ TEST_CASE("a key that could be stored after all is forgotten") {
 
 TEST_CASE("two keys of one slot displace each other and are never taken for each other") {
     uncacheable_keys keys;
-    keys.note(one, start, 120s);
+    keys.note(one, http::storability::no_store, start, 120s);
     CHECK_FALSE(keys.has(same_slot, start));
-    keys.note(same_slot, start, 120s);
+    keys.note(same_slot, http::storability::set_cookie, start, 120s);
     CHECK(keys.has(same_slot, start));
     CHECK_FALSE(keys.has(one, start));
+}
+
+TEST_CASE("why it could not be stored is remembered with the key") {
+    using http::storability;
+    uncacheable_keys keys;
+    CHECK_FALSE(keys.why(one, start));
+    for (const auto why : {storability::no_store, storability::useless, storability::set_cookie}) {
+        keys.note(one, why, start, 120s);
+        CHECK(keys.why(one, start + 119s) == why);
+        CHECK_FALSE(keys.why(one, start + 120s));
+        CHECK_FALSE(keys.why(same_slot, start));
+    }
 }
 
 TEST_CASE("the time of a slot may wrap") {
     uncacheable_keys keys;
     const steady_time late{std::chrono::seconds{(1 << 24) - 5}};
-    keys.note(one, late, 10s);
+    keys.note(one, http::storability::no_store, late, 10s);
     CHECK(keys.has(one, late + 9s));
     CHECK_FALSE(keys.has(one, late + 10s));
 }

@@ -332,7 +332,7 @@ TEST_SUITE("config/load") {
         const auto wanted = good(R"({
             "listeners": [{"address": "[0:0::1]:3128", "mode": "accelerator",
                            "upstream": "HTTP://Origin.Example:80/"}],
-            "admission": {"rules": [{"url": "HTTP://Deb.Example.org:80", "policy": "always"}]},
+            "admission": {"rules": [{"url": "HTTP://Deb.Example.org:80/", "policy": "always"}]},
             "access": {"deny_destinations": ["Host.Example.:80"]}})");
         CHECK(wanted.listeners[0].address == endpoint{"::1", 3128});
         CHECK(wanted.listeners[0].upstream == "http://origin.example");

@@ -61,6 +61,17 @@ TEST_SUITE("config/url") {
         }
     }
 
+    TEST_CASE("a host alone is no pattern: nobody means its first page") {
+        for (const auto* text :
+             {"http://host", "https://Host:443", "http://host:8080", "*://host"}) {
+            CAPTURE(text);
+            CHECK(pattern(text).starts_with("refused: a pattern is for the whole URL: write "));
+        }
+        CHECK(pattern("https://Host:443") ==
+              "refused: a pattern is for the whole URL: write https://host/* for all of the host, "
+              "or https://host/ for its first page alone");
+    }
+
     TEST_CASE("a pattern is spelt as the URLs that it is compared with") {
         CHECK(pattern("http://Deb.Example.org/Pool/*") == "http://deb.example.org/Pool/*");
         CHECK(pattern("HTTP://host:80/a") == "http://host/a");
@@ -70,7 +81,7 @@ TEST_SUITE("config/url") {
         CHECK(pattern("http://host:*/a") == "http://host:*/a");
         CHECK(pattern("http://[::1]:8080/*") == "http://[::1]:8080/*");
         CHECK(pattern("http://host:443/a") == "http://host:443/a");
-        CHECK(pattern("http://host") == "http://host/");
+        CHECK(pattern("http://host/") == "http://host/");
         CHECK(pattern("http://host?q=*") == "http://host/?q=*");
         CHECK(pattern("http://host*") == "http://host*");
         CHECK(pattern("http*://*.Host/*") == "http*://*.host/*");
