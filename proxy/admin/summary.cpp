@@ -55,11 +55,11 @@ void look_at_peers(const peer::peer_report& peers, std::vector<std::string>& fou
                           (digest.state == follow_state::never &&
                            digest.trouble != peer::follow_trouble::none);
         if (lost) {
-            found.push_back("Sibling " + one.digest.name + " is lost: its digest can't be had (" +
-                            std::string{to_string(digest.trouble)} + ")" +
+            found.push_back("Sibling " + one.digest.name + " is lost: its digest can't be had" +
+                            in_words(digest, steady_now()) +
                             (digest.state == follow_state::failing
                                  ? "; the one before is used meanwhile."
-                                 : "; it is not asked."));
+                                 : "; no object is asked of it."));
         }
     }
     for (const auto& one : peers.parents) {

@@ -44,6 +44,20 @@ follow_trouble trouble_of(boost::system::error_code error) noexcept {
     return follow_trouble::malformed;
 }
 
+// What a sibling says beside a bad status, in one short line: text that would stand in a log as it is.
+std::string said_in(std::span<const std::byte> body) {
+    constexpr std::size_t most = 160;
+    std::string out;
+    for (const auto each : body) {
+        const auto c = static_cast<char>(each);
+        if (c < 0x20 || c > 0x7e || c == '<' || out.size() == most) {
+            break;
+        }
+        out.push_back(c);
+    }
+    return out.empty() ? out : ": " + out;
+}
+
 follow_trouble trouble_of(unsigned status) noexcept {
     switch (status) {
     case 401:
@@ -65,6 +79,22 @@ std::string_view to_string(follow_state state) noexcept {
     case follow_state::itself: return "itself";
     }
     return "?";
+}
+
+std::string in_words(const follow_figures& of, steady_time now) {
+    if (of.trouble == follow_trouble::none) {
+        return of.state == follow_state::never ? ": it was not asked for one yet" : "";
+    }
+    auto text = ": " + std::string{to_string(of.trouble)};
+    if (!of.detail.empty()) {
+        text += " (" + of.detail + ")";
+    }
+    if (of.next_at) {
+        const auto left = std::chrono::ceil<std::chrono::seconds>(*of.next_at - now).count();
+        text += "; it is asked for again in " + std::to_string(std::max<std::int64_t>(left, 0)) +
+                " s";
+    }
+    return text;
 }
 
 std::string_view to_string(follow_trouble trouble) noexcept {
@@ -124,6 +154,7 @@ void digest_follower::good(steady_time now, milliseconds wait) {
     figures_.trouble = follow_trouble::none;
     figures_.detail.clear();
     figures_.good_at = now;
+    figures_.next_at.reset();
     next_ = now + jittered(wait);
     if (!usable_ && (held_ || squid_)) {
         usable_ = true;
@@ -162,6 +193,7 @@ void digest_follower::failed(follow_trouble why, std::string detail, steady_time
     }
     ++failures_;
     next_ = now + jittered(std::max(plan_.refresh, std::min(wait, longest_wait)));
+    figures_.next_at = next_;
     look(now);
 }
 
@@ -214,7 +246,9 @@ void digest_follower::answered(const follow_answer& answer,
         return;
     }
     if (answer.status != 200) {
-        failed(trouble_of(answer.status), "status " + std::to_string(answer.status), now);
+        failed(trouble_of(answer.status),
+               "status " + std::to_string(answer.status) + said_in(answer.body),
+               now);
     } else if (answer.body.size() > plan_.most_bytes) {
         failed(follow_trouble::too_large, "", now);
     } else if (plan_.squid) {

@@ -88,7 +88,12 @@ struct follow_figures {
     std::uint64_t asked = 0, wholes = 0, deltas = 0, unchanged = 0, failed = 0;
     std::uint64_t whole_bytes = 0, delta_bytes = 0;
     std::optional<steady_time> good_at;
+    std::optional<steady_time> next_at;  ///< it is asked again; of a failure alone
 };
+
+/// Why the digest is not to be had and when it is asked for again: ": refused (status 403); it is
+/// asked for again in 8 s". Empty where nothing is wrong.
+[[nodiscard]] std::string in_words(const follow_figures& of, steady_time now);
 
 /// Threads   one. What is held is immutable and may be shared.
 class digest_follower {

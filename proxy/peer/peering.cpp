@@ -164,6 +164,7 @@ void peering::adopt(const config::options& options, parent_credentials credentia
     table_.set_hit_worth(options.peering.hit_worth);
     peers_ = options.peers;
     credentials_ = std::move(credentials);
+    refusals_told_.forget();
     const auto before = book_;
     discovery_->follow(options.peers, shares());
     if (book_ == before) {  // siblings and addresses are as they were; parents need not be
@@ -243,6 +244,7 @@ peer::resource_answer peering::answer(const http::request_head& request,
     who.is_reprise = book.is_peer(client, false);
     who.is_squid = book.is_peer(client, true);
     who.signing = checker_ != nullptr;
+    who.address = client.to_string();
     const auto which = peer::resource_at(request.target);
     const bool is_ours = which == peer::resource::digest || which == peer::resource::seen;
     if (checker_ && is_ours && who.is_reprise) {
@@ -274,6 +276,9 @@ peer::resource_answer peering::answer(const http::request_head& request,
                              .node = node_},
                             close,
                             now);
+    if (out.status == 403) {
+        refusals_told_.refused(who.address, peer::refusal_of(out.what, who));
+    }
     const auto how = static_cast<std::size_t>(out.what);
     answers_[how].fetch_add(1, relaxed);
     answer_bytes_[how].fetch_add(out.head.size() + (out.body ? out.body->size() : 0), relaxed);
@@ -358,6 +363,17 @@ std::optional<peer::any_digest> peering::digest_of(std::string_view name) const 
         }
     }
     return std::nullopt;
+}
+
+std::string peering::why_no_digest_of(std::string_view name, steady_time now) const {
+    if (fetcher_) {
+        for (const auto& one : fetcher_->figures()) {
+            if (one.name == name) {
+                return peer::in_words(one.digest, now);
+            }
+        }
+    }
+    return {};
 }
 
 std::optional<peer::any_digest> peering::squid_digest() const {

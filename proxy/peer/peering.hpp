@@ -24,6 +24,7 @@
 #include "proxy/peer/discovery.hpp"
 #include "proxy/peer/peer_book.hpp"
 #include "proxy/peer/peer_report.hpp"
+#include "proxy/peer/refusals_told.hpp"
 #include "proxy/peer/resource.hpp"
 #include "proxy/peer/secret.hpp"
 #include "proxy/peer/seen_source.hpp"
@@ -132,6 +133,9 @@ public:
                                                          filter::sibling_mask among);
     /// The digest last published (an empty name), or a sibling's as it is held. Any thread.
     [[nodiscard]] std::optional<peer::any_digest> digest_of(std::string_view name) const;
+    /// Why none is held of this sibling, to be appended: ": refused (status 403), ..."; empty: nobody
+    /// of that name is followed. Any thread.
+    [[nodiscard]] std::string why_no_digest_of(std::string_view name, steady_time now) const;
     /// Our own as Squids get it; none where they do not, or it is not there yet.
     [[nodiscard]] std::optional<peer::any_digest> squid_digest() const;
     [[nodiscard]] const peer::fleet_secret& secret() const noexcept { return secret_; }
@@ -170,6 +174,7 @@ private:
     std::array<std::atomic<std::uint64_t>, peer::answered_count> answers_{}, answer_bytes_{};
     std::atomic<std::uint64_t> misses_{0}, icp_messages_{0}, icp_bytes_{0};
 
+    peer::refusals_told refusals_told_;
     std::vector<std::string> namesakes_;  // housekeep's: warned of already
     std::mutex guard_;                    // guards stopping_
     std::condition_variable wake_;

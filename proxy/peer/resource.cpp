@@ -157,6 +157,20 @@ void add(std::string& head, std::string_view name, std::string_view value) {
 
 }  // namespace
 
+std::string refusal_of(answered what, const asker& who) {
+    if (what == answered::not_signed) {
+        return "the signature is " + std::string{to_string(who.signature)} +
+               ": digest.secret_file and the clocks must be the same";
+    }
+    if (what != answered::not_a_peer) {
+        return {};
+    }
+    if (who.is_reprise || who.is_squid) {
+        return who.address + " is a peer's, but asks for somebody else, or by the other protocol";
+    }
+    return who.address + " is the address of no peer in the settings here";
+}
+
 resource resource_at(std::string_view target) noexcept {
     const auto path = path_of(target);
     if (path == digest_path) {
@@ -262,8 +276,15 @@ resource_answer answer(const http::request_head& request,
     if (made.what == answered::wrong_method) {
         add(out.head, "Allow", "GET, HEAD");
     }
+    auto refusal = refusal_of(made.what, who);
+    if (!refusal.empty()) {
+        add(out.head, "Content-Type", "text/plain; charset=utf-8");
+        refusal += '\n';
+    }
     if (made.what != answered::not_modified) {
-        add(out.head, "Content-Length", std::to_string(made.body ? made.body->size() : 0));
+        add(out.head,
+            "Content-Length",
+            std::to_string(made.body ? made.body->size() : refusal.size()));
     }
     if (close) {
         add(out.head, "Connection", "close");
@@ -271,6 +292,9 @@ resource_answer answer(const http::request_head& request,
         add(out.head, "Connection", "keep-alive");
     }
     out.head += "\r\n";
+    if (is_get) {
+        out.head += refusal;
+    }
     if (is_get && made.body) {
         out.body = std::move(made.body);
         if (which == resource::squid_digest) {

@@ -7,8 +7,9 @@
 //     /squid-internal-dynamic/netdb              Squid asks; there is none
 //
 // All in origin-form, on forward listeners. The first two want a peer of the settings and, where
-// there is a secret, its signature; Squid's wants a listed Squid. Everybody else gets 403 and
-// learns no more than that.
+// there is a secret, its signature; Squid's wants a listed Squid. Everybody else gets 403, and in a
+// line of text the address that he is seen by, or what is wrong with his signature: where a sibling
+// is refused its log says why, and which address is missing in whose settings.
 //
 // A peer is also a proxy: what its clients ask comes from its address too. Its own question for a
 // digest can be told from what it passes on. A Reprise's has no Via, no Forwarded and no
@@ -57,6 +58,7 @@ struct asker {
     bool is_squid = false;    ///< or "squid"
     bool signing = false;     ///< a secret is set: `signature` must be good
     signature_verdict signature = signature_verdict::missing;
+    std::string address{};  ///< as text
 };
 
 /// What there is to hand out; null: not served, or not yet.
@@ -84,10 +86,13 @@ enum class answered : std::uint8_t {
 inline constexpr std::size_t answered_count = 8;
 [[nodiscard]] std::string_view to_string(answered what) noexcept;
 
+/// Why `who` is refused, for people; empty: he is not.
+[[nodiscard]] std::string refusal_of(answered what, const asker& who);
+
 struct resource_answer {
     answered what = answered::no_resource;
     unsigned status = 404;
-    std::string head;  ///< whole, empty line included
+    std::string head;  ///< whole, empty line included; and behind it the text of a refusal
     wire_bytes body;   ///< null: none
     /// Squids up to at least 7.6 garble a mask that comes in one read with its control block: send
     /// head and so many bytes of the body, wait, then the rest. 0: all at once.

@@ -58,7 +58,8 @@ digest_page show_digest(const peer::peering* peers, std::string_view query) {
     if (!digest) {
         return {404,
                 of.empty() ? "digest: none is published yet\n"
-                           : "digest: none is held of a sibling named \"" + of + "\"\n"};
+                           : "digest: none is held of a sibling named \"" + of + "\"" +
+                                 peers->why_no_digest_of(of, steady_now()) + "\n"};
     }
     digest_page page;
     append(page.text, peer::describe(*digest, peers->secret()));

@@ -47,6 +47,14 @@ TEST_SUITE("scenario/peer_log") {
         CHECK(says(f[0], "peers: n1: its digest can't be had: refused"));
         REQUIRE(eventually([&] { return failures(f) >= 3; }, 3 * patience));
         CHECK(times(f[0], "peers: n1: its digest can't be had: refused") == 1);
+        // Each side's log has why, and so has who is asked for the digest.
+        CHECK(says(f[0], "refused (status 403: 127.0.0.1 is a peer's, but asks"));
+        CHECK(times(f[1], "a digest was asked for and refused: 127.0.0.1") == 1);
+        const auto page = f[0].admin("/digest?of=n1");
+        CHECK(page.status == 404);
+        CHECK(page.body.find("named \"n1\": refused (status 403: 127.0.0.1 is a peer's") !=
+              std::string::npos);
+        CHECK(page.body.find("it is asked for again in ") != std::string::npos);
         f.tell(1, json::array({peer_at("n0", f[0].port())}));
         CHECK(says(f[0], "peers: n1: its digest is followed again"));
         const auto before = failures(f);

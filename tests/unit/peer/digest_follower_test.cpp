@@ -163,6 +163,30 @@ TEST_SUITE("peer/digest_follower") {
         }
     }
 
+    TEST_CASE(
+        "what a sibling says beside a refusal is told, as one line, and when it is asked again") {
+        const auto told = [](std::string_view text) {
+            digest_follower f{plan(), 1, start};
+            (void)f.ask();
+            f.answered({.status = 403,
+                        .etag = {},
+                        .node = {},
+                        .fresh_for = {},
+                        .body = std::as_bytes(std::span{text.data(), text.size()})},
+                       "a",
+                       start);
+            return in_words(f.figures(), start);
+        };
+        CHECK(told("10.0.0.9 is no peer\nand more")
+                  .starts_with(
+                      ": refused (status 403: 10.0.0.9 is no peer); it is asked for again in "));
+        for (const std::string_view bare : {"", "\n", "<html>", "\x1b[2J", "\xff"}) {
+            CHECK(told(bare).starts_with(": refused (status 403); it is asked for again in "));
+        }
+        CHECK(told(std::string(5000, 'x')).size() < 260);
+        CHECK(in_words(holding().figures(), start).empty());
+    }
+
     TEST_CASE("what is thinner than an honest owner leaves it is refused, whatever it lists") {
         const auto trouble_with = [](std::uint64_t bits, std::uint64_t one_in) {
             std::vector<std::uint64_t> words(bits / 64);

@@ -171,12 +171,31 @@ TEST_SUITE("peer/resource") {
             const auto got = ask(get("/.well-known/reprise/digest"), {}, offer);
             CHECK(got.what == answered::not_a_peer);
             CHECK(got.status == 403);
-            CHECK(says(got, "Content-Length: 0"));
+            CHECK_FALSE(got.body);
             CHECK(got.head.find("ETag") == std::string::npos);
             CHECK(got.head.find("node-a") == std::string::npos);
         }
         CHECK(ask(get("/.well-known/reprise/digest"), {.is_squid = true}, s.offer()).what ==
               answered::not_a_peer);
+    }
+
+    TEST_CASE("a refusal says by which address one is seen, or what the signature is") {
+        const shelf s;
+        const auto target = std::string{digest_path};
+        const auto stranger = ask(get(target), {.address = "10.0.0.9"}, s.offer());
+        const std::string why = "10.0.0.9 is the address of no peer in the settings here\n";
+        CHECK(stranger.head.ends_with("\r\n\r\n" + why));
+        CHECK(says(stranger, "Content-Length: " + std::to_string(why.size())));
+        const auto bad = ask(get(target),
+                             {.is_reprise = true,
+                              .signing = true,
+                              .signature = signature_verdict::out_of_time,
+                              .address = "10.0.0.9"},
+                             s.offer());
+        CHECK(bad.head.find("the signature is out_of_time") != std::string::npos);
+        const auto only_head = ask(
+            "HEAD " + target + " HTTP/1.1\r\nHost: a\r\n\r\n", {.address = "10.0.0.9"}, s.offer());
+        CHECK(only_head.head.ends_with("\r\n\r\n"));
     }
 
     TEST_CASE("with a secret a peer must have signed well") {

@@ -1,0 +1,29 @@
+#pragma once
+// Whoever asks for a digest and is refused is said in the log once: he asks again and again, and
+// where he is a sibling, his operator and this one's look for the reason in both logs.
+
+#include <cstddef>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace reprise::proxy::peer {
+
+/// Memory    at most `most` addresses; what is refused beyond them is not said.
+/// Threads   any; a short lock.
+class refusals_told {
+public:
+    static constexpr std::size_t most = 64;
+
+    /// Logs a warning unless it did for this address and reason.
+    void refused(const std::string& address, std::string_view reason);
+    /// The settings are others: everybody is said anew.
+    void forget();
+
+private:
+    std::mutex guard_;
+    std::vector<std::string> told_;
+};
+
+}  // namespace reprise::proxy::peer
