@@ -46,7 +46,10 @@ parsed<std::uint64_t> parse_quantity(std::string_view text,
     if (digits == 0) {
         return refusal{"write digits and a unit, such as " + example};
     }
-    const auto name = text.substr(digits);
+    auto name = text.substr(digits);
+    if (name.size() > 1 && name.front() == ' ') {
+        name.remove_prefix(1);  // "50 GB", as people write it
+    }
     for (const auto& [known, factor] : units) {
         if (known == name) {
             if (error != std::errc{} || number > most / factor) {

@@ -12,11 +12,11 @@
 
 namespace reprise::config {
 
-/// Digits and a unit: B, KB, MB, GB, TB (powers of 1000), KiB, MiB, GiB, TiB (powers of 1024).
+/// Digits and a unit, with a space between them or none: B, KB, MB, GB, TB (powers of 1000), KiB, MiB, GiB, TiB (powers of 1024).
 /// What does not fit in 64 bits is refused.
 [[nodiscard]] parsed<byte_count> parse_size(std::string_view text);
 
-/// Digits and a unit: ms, s, m, h, d. What does not fit in 63 bits of milliseconds is refused.
+/// Likewise: ms, s, m, h, d. What does not fit in 63 bits of milliseconds is refused.
 [[nodiscard]] parsed<std::chrono::milliseconds> parse_duration(std::string_view text);
 
 /// A number from 0 to 100 and a percent sign, as the fraction it stands for: "2.5%" is 0.025.

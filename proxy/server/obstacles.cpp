@@ -1,8 +1,10 @@
 #include "proxy/server/obstacles.hpp"
 
 #include "config/json.hpp"
+#include "config/quantity.hpp"
 #include "proxy/admin/admin_gate.hpp"
 #include "proxy/admin/admin_socket.hpp"
+#include "proxy/admin/summary.hpp"
 #include "proxy/cache/disk/examine.hpp"
 #include "proxy/net/block_list.hpp"
 #include "proxy/net/leaf_authority.hpp"
@@ -254,10 +256,11 @@ private:
         const auto held = bytes_in(disk.path);
         if (wanted > held && wanted - held > free) {
             add("disk.size",
-                std::to_string(wanted >> 20) + " MiB",
-                "is more than there is room for: " + std::to_string(free >> 20) +
-                    " MiB are free in " + there + ", and the store has " +
-                    std::to_string(held >> 20) + " MiB already",
+                config::size_to_string(disk.size),
+                "is more than there is room for: " + admin::bytes_in_words(free) + " are free in " +
+                    there + ", and the store has " + admin::bytes_in_words(held) +
+                    " already; once nothing is free it stays as large as it is then, and gives up "
+                    "old objects for new ones",
                 weight::harms);
         }
     }

@@ -25,6 +25,7 @@ TEST_SUITE("config/quantity") {
         CHECK(parse_size("256MiB") == parsed<byte_count>{256ull << 20});
         CHECK(parse_size("1GiB") == parsed<byte_count>{1ull << 30});
         CHECK(parse_size("2TiB") == parsed<byte_count>{2ull << 40});
+        CHECK(parse_size("50 GB") == parsed<byte_count>{50'000'000'000u});
         CHECK(parse_size("18446744073709551615B") ==
               parsed<byte_count>{std::numeric_limits<std::uint64_t>::max()});
         for (const auto* text : {"",
@@ -33,7 +34,9 @@ TEST_SUITE("config/quantity") {
                                  "-1MiB",
                                  "+1MiB",
                                  " 1MiB",
-                                 "1 MiB",
+                                 "1  MiB",
+                                 "1 ",
+                                 "1\tMiB",
                                  "1.5GiB",
                                  "1mib",
                                  "1M",
@@ -53,13 +56,14 @@ TEST_SUITE("config/quantity") {
         CHECK(parse_duration("5m") == parsed<milliseconds>{5min});
         CHECK(parse_duration("50h") == parsed<milliseconds>{50h});
         CHECK(parse_duration("2d") == parsed<milliseconds>{48h});
+        CHECK(parse_duration("2 d") == parsed<milliseconds>{48h});
         CHECK(parse_duration("9223372036854775807ms") == parsed<milliseconds>{milliseconds::max()});
         for (const auto* text : {"",
                                  "10",
                                  "s",
                                  "-1s",
                                  "1.5s",
-                                 "1 s",
+                                 "1  s",
                                  "1S",
                                  "1sec",
                                  "1w",
