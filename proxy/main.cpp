@@ -1,6 +1,7 @@
 // The program: options, settings, signals. Everything is built here by hand and waits for a signal.
 
 #include "config/load.hpp"
+#include "config/nearest.hpp"
 #include "config/reference.hpp"
 #include "proxy/admin/commands.hpp"
 #include "proxy/base/log.hpp"
@@ -29,6 +30,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <sys/resource.h>
 #include <utility>
 #include <vector>
@@ -137,6 +139,25 @@ void run_through(boost::asio::io_context& io) {
             }
         }
     }
+}
+
+// A word too many; where no command is named, it may be one's name, mistyped.
+int say_unexpected(const CLI::App& app, const CLI::ExtrasError& what) {
+    const auto extra = app.remaining(true);
+    if (!extra.empty() && app.get_subcommands().empty() && !extra.front().starts_with("-")) {
+        std::vector<std::string_view> names;
+        for (const auto* one : app.get_subcommands([](const CLI::App*) { return true; })) {
+            names.emplace_back(one->get_name());
+        }
+        std::cerr << "reprise: there is no command " << extra.front();
+        if (const auto meant = config::nearest(extra.front(), names); !meant.empty()) {
+            std::cerr << "; did you mean " << meant << "?";
+        }
+        std::cerr << "\nRun with --help for more information.\n";
+    } else {
+        (void)app.exit(what);
+    }
+    return admin::commands::wrong_usage;
 }
 
 /// How the program was started.
@@ -353,9 +374,12 @@ int main(int argc, char** argv) {
         "check", "check settings, and the files and addresses that they name (--check-config)");
     checking->fallthrough();
     checking->add_option("settings", how.config_path, "file of settings; without it, --config's");
-    const admin::commands commands{app};
+    checking->add_option("--config", how.config_path, "as SETTINGS");
+    const admin::commands commands{app, how.config_path};
     try {
         app.parse(argc, argv);
+    } catch (const CLI::ExtrasError& what) {
+        return say_unexpected(app, what);
     } catch (const CLI::ParseError& what) {
         return app.exit(what) == 0 ? 0 : admin::commands::wrong_usage;
     }

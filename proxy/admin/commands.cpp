@@ -114,12 +114,17 @@ int say_not_reached(const not_reached& what) {
 
 }  // namespace
 
-commands::commands(CLI::App& app) : said_{std::make_unique<what_was_said>()} {
+commands::commands(CLI::App& app, std::string& config_path)
+    : said_{std::make_unique<what_was_said>()} {
     auto& to = *said_;
     app.require_subcommand(0, 1);
     const auto add = [&](const char* name, const char* about) {
         auto* one = app.add_subcommand(name, about);
-        one->fallthrough();  // --config belongs to all of them
+        one->fallthrough();  // --version and the like belong to all of them
+        one->add_option("--config",
+                        config_path,
+                        "file of settings, which say where the proxy is asked; may stand before "
+                        "the command too");
         one->add_option(
             "--socket", to.socket, "the proxy's admin.socket, whatever the settings say");
         one->add_flag("--json", to.as_json, "print what the admin listener says, as it is");
@@ -165,8 +170,9 @@ int commands::run(const config::options& settings, bool named) const {
         at = find_door(settings.admin, given != nullptr ? given : named ? "" : "/run/reprise");
     }
     if (!at) {
-        std::cerr << "reprise: by these settings the proxy cannot be asked: admin.socket and "
-                     "admin.address are both off\n";
+        (said.alive ? std::cout << "no: " : std::cerr << "reprise: ")
+            << "by these settings the proxy cannot be asked: admin.socket and "
+               "admin.address are both off\n";
         return no_answer;
     }
     if (said.alive) {
@@ -194,16 +200,22 @@ int commands::what_was_said::show_status(const admin_door& at) const {
     return shown == done && !well ? no : shown;
 }
 
-// A lost sibling or a failing origin is no reason to start a proxy anew, so nothing is said of them.
+// A lost sibling or a failing origin is no reason to start a proxy anew, so nothing is said of them. Why
+// it is not alive is an answer, and stands where what runs health checks keeps it.
 int commands::what_was_said::show_life(const admin_door& at) const {
     const auto answer = ask(at, verb::get, "/healthz");
     if (const auto* failed = std::get_if<not_reached>(&answer)) {
-        return say_not_reached(*failed);
+        std::cout << "no: " << failed->why << std::endl;
+        return no_answer;
     }
     const auto& told = std::get<admin_told>(answer);
-    std::cout << for_terminal(told.body.substr(0, told.body.find_last_not_of('\n') + 1))
-              << std::endl;
-    return told.status == 200 ? done : no_answer;
+    const auto said = for_terminal(told.body.substr(0, told.body.find_last_not_of('\n') + 1));
+    if (told.status == 200) {
+        std::cout << said << std::endl;
+        return done;
+    }
+    std::cout << "no: " << at.to_text() << " answers " << told.status << ": " << said << std::endl;
+    return no_answer;
 }
 
 // On a terminal each look takes the place of the one before; elsewhere it is a line. A proxy that is

@@ -23,8 +23,9 @@ class commands {
 public:
     static constexpr int done = 0, no = 1, wrong_usage = 2, no_answer = 3;
 
-    /// Adds them to the command line. `app` outlives it, and is not moved.
-    explicit commands(CLI::App& app);
+    /// Adds them to the command line, each with `--config` as `app` has it, whose value goes to
+    /// `config_path`. Both outlive it, and `app` is not moved.
+    commands(CLI::App& app, std::string& config_path);
     ~commands();
     commands(const commands&) = delete;
     commands& operator=(const commands&) = delete;

@@ -175,8 +175,10 @@ TEST_SUITE("scenario/commands") {
         const auto absent = run_reprise({"status", "--socket", place.file("absent")});
         CHECK(absent.exit_status == 3);
         CHECK(has(absent.errors, "absent: nobody listens there"));
-        CHECK(run_reprise({"status", "--alive", "--socket", place.file("absent")}).exit_status ==
-              3);
+        const auto dead = run_reprise({"status", "--alive", "--socket", place.file("absent")});
+        CHECK(dead.exit_status == 3);
+        CHECK(has(dead.output, "no: "));  // where a health check's output is kept
+        CHECK(has(dead.output, "absent: nobody listens there"));
         const auto off = place.write("off", R"({"admin": {"address": "off", "socket": "off"}})");
         CHECK(run_reprise({"status", "--config", off}).exit_status == 3);
     }
@@ -199,6 +201,38 @@ TEST_SUITE("scenario/commands") {
             CHECK(run_reprise({"status", "--socket", place.file("sock")}).exit_status == 0);
         }
         CHECK_FALSE(std::filesystem::exists(place.file("sock")));
+    }
+
+    TEST_CASE("each command's help has what is common to all") {
+        for (const auto* const name : {"status", "explain", "purge", "check"}) {
+            CAPTURE(name);
+            const auto help = run_reprise({name, "--help"});
+            CHECK(help.exit_status == 0);
+            CHECK(has(help.output, "--config"));
+        }
+        const temp_dir place;
+        const auto off = place.write("off", R"({"admin": {"address": "off", "socket": "off"}})");
+        for (const auto& words : {std::vector<std::string>{"--config", off, "status", "--alive"},
+                                  std::vector<std::string>{"status", "--config", off, "--alive"}}) {
+            const auto said = run_reprise(words);
+            CHECK(said.exit_status == 3);
+            CHECK(has(said.output, "admin.socket and admin.address are both off"));
+        }
+    }
+
+    TEST_CASE("a command that there is not is told with the one that was meant") {
+        for (const auto* const name : {"stats", "statsu", "sttaus"}) {
+            CAPTURE(name);
+            const auto said = run_reprise({name});
+            CHECK(said.exit_status == 2);
+            CHECK(has(said.errors, "there is no command " + std::string{name}));
+            CHECK(has(said.errors, "did you mean status?"));
+        }
+        CHECK(has(run_reprise({"explian"}).errors, "did you mean explain?"));
+        const auto unlike = run_reprise({"frobnicate"});
+        CHECK(unlike.exit_status == 2);
+        CHECK(has(unlike.errors, "there is no command frobnicate"));
+        CHECK_FALSE(has(unlike.errors, "did you mean"));
     }
 
     TEST_CASE("check is --check-config by another name") {
