@@ -3,7 +3,9 @@
 #include "proxy/admin/summary.hpp"
 #include "proxy/base/text.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <functional>
 #include <utility>
 #include <vector>
@@ -59,6 +61,9 @@ void add_store_rows(const stats_inputs& in, plain_rows& rows) {
     rows.emplace_back("Disk: state", to_string(in.disk->state));
     rows.emplace_back("Disk: used",
                       bytes_in_words(in.disk->bytes) + " of " + bytes_in_words(in.disk->capacity));
+    if (in.room) {
+        rows.emplace_back("Disk: left on its file system", bytes_in_words(in.room->free));
+    }
     rows.emplace_back("Disk: objects", grouped(in.disk->objects));
     rows.emplace_back("Disk: evicted", grouped(in.disk->evicted));
     rows.emplace_back("Disk: oldest", time_in_words(in.disk->oldest));
@@ -78,6 +83,15 @@ void add_latency_rows(const stats_inputs& in, plain_rows& rows) {
     }
 }
 
+std::string costliest(const std::vector<costly_hosts::one>& hosts) {
+    constexpr std::size_t most = 12;
+    std::string names;
+    for (std::size_t i = 0; i < std::min(hosts.size(), most); ++i) {
+        names += (i == 0 ? "" : ", ") + hosts[i].host + " (" + grouped(hosts[i].hits_lost) + ")";
+    }
+    return names;
+}
+
 plain_rows plain_figures(const stats_inputs& in) {
     plain_rows rows;
     const auto of = make_summary(in);
@@ -90,7 +104,11 @@ plain_rows plain_figures(const stats_inputs& in) {
     rows.emplace_back("Bytes from the store", bytes_in_words(of.bytes_spared));
     rows.emplace_back("Objects kept out by admission", grouped(of.writes_spared));
     rows.emplace_back("Bytes kept out", bytes_in_words(of.written_bytes_spared));
-    rows.emplace_back("Hits lost to admission", grouped(of.hits_lost));
+    rows.emplace_back("Requests that would have been hits without admission",
+                      grouped(of.hits_lost));
+    if (!in.costly.empty()) {
+        rows.emplace_back("Hosts with most of these", costliest(in.costly));
+    }
     add_store_rows(in, rows);
     add_latency_rows(in, rows);
     rows.emplace_back("Origins: connections open, failed",
@@ -130,9 +148,9 @@ std::string large_figures(const summary& of) {
     return all;
 }
 
-std::string troubles_list(const summary& of) {
+std::string list_of(const std::vector<std::string>& sentences) {
     std::string all;
-    for (const auto& one : of.not_well) {
+    for (const auto& one : sentences) {
         all += "<li>" + escaped(one) + "</li>";
     }
     return all;
@@ -177,7 +195,10 @@ std::string dashboard_page(const stats_inputs* inputs) {
             return escaped(of.headline);
         }
         if (name == "troubles") {
-            return troubles_list(of);
+            return list_of(of.not_well);
+        }
+        if (name == "notes") {
+            return list_of(of.notes);
         }
         if (name == "text") {
             return escaped(of.text);

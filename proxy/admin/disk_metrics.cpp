@@ -32,6 +32,16 @@ constexpr metric disk_rows[] = {
           "disk.capacity_bytes",
           "Most that all files may take: disk.size.",
           [](in from) { return disk_of(from).capacity; }),
+    plain("reprise_disk_free_bytes",
+          "disk.free_bytes",
+          "What the file system has left, looked at every ten seconds.",
+          [](in from) {
+              return from.room ? std::optional{static_cast<double>(from.room->free)} : std::nullopt;
+          }),
+    plain("reprise_disk_room_is_short",
+          "disk.room_is_short",
+          "Whether that is less than the store is yet to take.",
+          [](in from) { return from.room.has_value() && from.room->is_short(); }),
     plain("reprise_disk_segments",
           "disk.segments",
           "Segment files.",

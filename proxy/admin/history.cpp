@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -21,6 +23,9 @@ constexpr named_count named_counts[] = {
     {"requests", &tally::requests},
     {"hits", &tally::hits},
     {"by_siblings", &tally::by_siblings},
+    {"bytes_by_siblings", &tally::bytes_by_siblings},
+    {"by_sharing", &tally::by_sharing},
+    {"bytes_by_sharing", &tally::bytes_by_sharing},
     {"body_bytes", &tally::body_bytes},
     {"body_bytes_from_store", &tally::body_bytes_from_store},
     {"kept_out", &tally::kept_out},
@@ -33,15 +38,6 @@ constexpr named_count named_counts[] = {
     {"lines_dropped", &tally::lines_dropped},
 };
 static_assert(sizeof(tally) == std::size(named_counts) * sizeof(std::uint64_t));
-
-std::uint64_t failed_with(const totals& counts,
-                          std::initializer_list<failure_code> codes) noexcept {
-    std::uint64_t sum = 0;
-    for (const auto code : codes) {
-        sum += counts.failures[static_cast<std::size_t>(code)];
-    }
-    return sum;
-}
 
 nlohmann::ordered_json columns_of(const std::vector<history::sample>& samples, steady_time now) {
     using nlohmann::ordered_json;
@@ -68,6 +64,70 @@ nlohmann::ordered_json columns_of(const std::vector<history::sample>& samples, s
     return columns;
 }
 
+// What columns_of made, read again by whoever trusts no text. None: it is nothing of the kind.
+struct told_sample {
+    double ended_seconds_ago = 0, seconds = 0;
+    tally happened;
+};
+
+constexpr std::size_t most_samples = 4096;
+constexpr double longest_ago = 14 * 86'400.0;
+
+std::optional<double> seconds_in(const nlohmann::json& value) {
+    if (!value.is_number()) {
+        return std::nullopt;
+    }
+    const auto seconds = value.get<double>();
+    return seconds >= 0 && seconds <= longest_ago ? std::optional{seconds} : std::nullopt;
+}
+
+std::optional<std::vector<told_sample>> samples_of(const nlohmann::json& columns) {
+    const auto column = [&](std::string_view name) -> const nlohmann::json* {
+        const auto found = columns.find(name);
+        return found != columns.end() && found->is_array() ? &*found : nullptr;
+    };
+    if (!columns.is_object()) {
+        return std::nullopt;
+    }
+    const auto* ended = column("ended_seconds_ago");
+    const auto* spans = column("seconds");
+    if (ended == nullptr || spans == nullptr || ended->empty() || ended->size() > most_samples ||
+        spans->size() != ended->size()) {
+        return std::nullopt;
+    }
+    std::vector<told_sample> all(ended->size());
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const auto ago = seconds_in((*ended)[i]);
+        const auto span = seconds_in((*spans)[i]);
+        if (!ago || !span || (i != 0 && *ago > all[i - 1].ended_seconds_ago)) {
+            return std::nullopt;
+        }
+        all[i].ended_seconds_ago = *ago;
+        all[i].seconds = *span;
+    }
+    for (const auto& [name, count] : named_counts) {
+        const auto* values = column(name);
+        if (values == nullptr) {
+            continue;  // of another release
+        }
+        if (values->size() != all.size()) {
+            return std::nullopt;
+        }
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            if (!(*values)[i].is_number_unsigned()) {
+                return std::nullopt;
+            }
+            all[i].happened.*count = (*values)[i].get<std::uint64_t>();
+        }
+    }
+    return all;
+}
+
+std::chrono::nanoseconds nanoseconds_in(double seconds) {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(
+        std::chrono::duration<double>{seconds});
+}
+
 }  // namespace
 
 tally operator-(const tally& later, const tally& earlier) noexcept {
@@ -79,28 +139,27 @@ tally operator-(const tally& later, const tally& earlier) noexcept {
 }
 
 tally tally_of(const totals& counts, std::uint64_t lines_dropped) noexcept {
-    using enum failure_code;
-    tally sum{
-        .requests = answered_requests(counts),
-        .hits = hits(counts),
-        .by_siblings = counts.requests[static_cast<std::size_t>(outcome::sibling)],
-        .body_bytes = counts.body_bytes_to_clients,
-        .body_bytes_from_store = counts.body_bytes_from_store,
-        .hits_lost = counts.admission_hits_lost,
-        .unreached = failed_with(
-            counts,
-            {connect_refused, connect_unreachable, connect_timeout, no_parent, parent_refused}),
-        .unresolved = failed_with(counts, {dns_error, dns_timeout}),
-        .untrusted = failed_with(counts, {tls_client_certificate, tls_certificate, tls_failed}),
-        .ill_answered = failed_with(counts,
-                                    {origin_closed,
-                                     origin_upload_timeout,
-                                     origin_head_timeout,
-                                     origin_body_timeout,
-                                     bad_response,
-                                     response_head_too_large,
-                                     response_cut_short}),
-        .lines_dropped = lines_dropped};
+    const auto ended = [&](outcome how) { return counts.requests[static_cast<std::size_t>(how)]; };
+    tally sum{.requests = answered_requests(counts),
+              .hits = hits(counts),
+              .by_siblings = ended(outcome::sibling),
+              .bytes_by_siblings = counts.body_bytes_from_siblings,
+              .by_sharing = ended(outcome::collapsed),
+              .bytes_by_sharing = counts.body_bytes_from_collapsing,
+              .body_bytes = counts.body_bytes_to_clients,
+              .body_bytes_from_store = counts.body_bytes_from_store,
+              .hits_lost = counts.admission_hits_lost,
+              .lines_dropped = lines_dropped};
+    for (std::size_t i = 0; i < failure_count; ++i) {
+        const auto failed = counts.failures[i];
+        switch (origin_trouble_of(static_cast<failure_code>(i))) {
+        case origin_trouble::none: break;
+        case origin_trouble::unreached: sum.unreached += failed; break;
+        case origin_trouble::unresolved: sum.unresolved += failed; break;
+        case origin_trouble::untrusted: sum.untrusted += failed; break;
+        case origin_trouble::ill_answered: sum.ill_answered += failed; break;
+        }
+    }
     for (const auto& cells : counts.admission_by_policy) {
         sum.kept_out += cells.refused;
         sum.kept_out_bytes += cells.bytes_refused;
@@ -119,6 +178,13 @@ void history::ring::tick(steady_time now, const tally& counted) {
     newest = (newest + 1) % readings.size();
     readings[newest] = {now, counted};
     kept = std::min(kept + 1, readings.size());
+}
+
+// The youngest of them, where there are too many. @pre there is one
+void history::ring::fill(const std::vector<reading>& with) {
+    kept = std::min(with.size(), readings.size());
+    std::copy(with.end() - static_cast<std::ptrdiff_t>(kept), with.end(), readings.begin());
+    newest = kept - 1;
 }
 
 const history::reading& history::ring::back(std::size_t steps) const noexcept {
@@ -140,6 +206,36 @@ history::history(steady_time start)
     : fine_{fine_step, fine_span, start},
       coarse_{coarse_step, coarse_span, start} {}
 
+// The counts of this process begin at zero where the other's ended: its readings are of before, so below
+// zero. Differences alone are looked at, and those are right modulo 2^64.
+bool history::adopt(std::string_view text, steady_time told_at) {
+    const auto root = nlohmann::json::parse(text, nullptr, false);
+    if (!root.is_object() || !root.contains("hour") || !root.contains("day")) {
+        return false;
+    }
+    const auto readings_of = [&](const std::vector<told_sample>& samples) {
+        // Where each began: the last is under way here too.
+        std::vector<reading> all(samples.size());
+        tally later;
+        for (auto i = samples.size(); i-- > 0;) {
+            const auto begun = i == 0 ? samples[0].ended_seconds_ago + samples[0].seconds
+                                      : samples[i - 1].ended_seconds_ago;
+            later = later - samples[i].happened;
+            all[i] = {told_at - nanoseconds_in(begun), later};
+        }
+        return all;
+    };
+    const auto hour = samples_of(root["hour"]);
+    const auto day = samples_of(root["day"]);
+    if (!hour || !day || told_at > fine_.readings[fine_.newest].at) {
+        return false;
+    }
+    fine_.fill(readings_of(*hour));
+    coarse_.fill(readings_of(*day));
+    adopted_ = true;
+    return true;
+}
+
 void history::tick(steady_time now, const tally& counted) {
     fine_.tick(now, counted);
     coarse_.tick(now, counted);
@@ -153,14 +249,22 @@ std::vector<history::sample> history::last_day(steady_time now, const tally& cou
     return coarse_.samples(now, counted);
 }
 
-tally history::within(std::chrono::seconds span, steady_time now, const tally& counted) const {
-    // The youngest reading that is old enough; failing that, the oldest there is.
+// The youngest reading that is old enough; failing that, the oldest there is.
+const history::reading& history::beginning(std::chrono::seconds span, steady_time now) const {
     const auto& kept = span <= fine_span ? fine_ : coarse_;
     std::size_t steps = 0;
     while (steps + 1 < kept.kept && kept.back(steps).at > now - span) {
         ++steps;
     }
-    return counted - kept.back(steps).counted;
+    return kept.back(steps);
+}
+
+tally history::within(std::chrono::seconds span, steady_time now, const tally& counted) const {
+    return counted - beginning(span, now).counted;
+}
+
+std::chrono::nanoseconds history::covered(std::chrono::seconds span, steady_time now) const {
+    return now - beginning(span, now).at;
 }
 
 std::string history_json(const history& from, steady_time now, const tally& counted) {

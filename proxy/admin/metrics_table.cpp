@@ -206,6 +206,10 @@ constexpr metric own_rows[] = {
           "bodies.from_collapsing_bytes",
           "Of those, to followers of another request's fetch.",
           [](in from) { return from.counts.body_bytes_from_collapsing; }),
+    plain("reprise_body_sibling_received_bytes_total",
+          "bodies.from_siblings_bytes",
+          "Body bytes that siblings gave, and no origin had to.",
+          [](in from) { return from.counts.body_bytes_from_siblings; }),
 
     // Connections.
     plain("reprise_client_connections",
@@ -400,6 +404,16 @@ constexpr metric own_rows[] = {
           "admission.hit_bytes_lost",
           "Their body bytes.",
           [](in from) { return from.counts.admission_hit_bytes_lost; }),
+    by_label("reprise_admission_host_hits_lost_total",
+             "admission.hits_lost_by_host",
+             "host",
+             "What admission cost by the host asked for; of the 64 hosts with most, since each is "
+             "among them.",
+             [](in from, out sink) {
+                 for (const auto& one : from.costly) {
+                     draw(sink, one.hits_lost, one.host);
+                 }
+             }),
     plain("reprise_filter_fill_ratio",
           "admission.filter.fill",
           "How much of its room the young generation has used; at 1 the generations turn over.",

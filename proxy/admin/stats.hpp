@@ -11,7 +11,9 @@
 #include "proxy/admin/windows.hpp"
 #include "proxy/base/access_log.hpp"
 #include "proxy/base/clock.hpp"
+#include "proxy/base/costly_hosts.hpp"
 #include "proxy/base/counters.hpp"
+#include "proxy/base/failing_hosts.hpp"
 #include "proxy/base/recent_lines.hpp"
 #include "proxy/base/tunnel_hosts.hpp"
 #include "proxy/cache/disk/tier.hpp"
@@ -51,6 +53,17 @@ struct leaf_figures {
     std::optional<double> ca_validity{};  ///< seconds left of the CA; none: there is none
 };
 
+/// Of the file system that the store on disk lies in.
+struct disk_room {
+    std::string path;        ///< disk.path
+    std::uint64_t size = 0;  ///< disk.size
+    std::uint64_t held = 0;  ///< blocks of the store's files, whatever is in them
+    std::uint64_t free = 0;  ///< bytes that the system has left for whoever runs the proxy
+
+    /// There is less left than the store is yet to take.
+    [[nodiscard]] bool is_short() const noexcept { return size > held && size - held > free; }
+};
+
 struct stats_inputs {
     std::string version;
     wall_time at{};  ///< when these were gathered
@@ -60,6 +73,11 @@ struct stats_inputs {
     totals counts;
     window_figures since_start, last_minute, last_ten_minutes;
     tally within_a_minute, within_a_day;
+    std::chrono::nanoseconds day_covers{0};  ///< how much of a day within_a_day is of
+    bool over_upgrade = false;  ///< some of that is what the program before this counted
+    std::vector<failing_hosts::one> failing;  ///< within the last minute, the most frequent first
+    std::vector<costly_hosts::one> costly;    ///< the hosts that admission lost most hits of
+    std::optional<disk_room> room;  ///< none: it is not known, or there is no store on disk
     cache::store_figures store;
     std::optional<cache::disk::tier_figures> disk;  ///< none: there is no store on disk
     std::optional<peer::peer_report> peers;         ///< none: there are no peers

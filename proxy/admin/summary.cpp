@@ -27,8 +27,30 @@ std::string with_digits(double value, int digits) {
     return {text.data(), static_cast<std::size_t>(std::max(size, 0))};
 }
 
-void look_at_origins(const tally& minute, std::vector<std::string>& found) {
-    if (minute.origin_failures() == 0) {
+/// "a.test (7), b.test (2) and others"; empty: none is known.
+std::string most_frequent(const std::vector<failing_hosts::one>& hosts) {
+    constexpr std::size_t most = 3;
+    std::string names;
+    for (std::size_t i = 0; i < std::min(hosts.size(), most); ++i) {
+        names.append(i == 0 ? "" : ", ").append(hosts[i].host);
+        names.append(" (").append(grouped(hosts[i].failures)).append(")");
+    }
+    return hosts.size() > most ? names + " and others" : names;
+}
+
+// A name mistyped once, or one origin of many that is down and hardly asked for, is not the proxy's
+// being unwell.
+bool are_many(std::uint64_t failures, std::uint64_t answered) {
+    constexpr std::uint64_t least = 5, least_percent = 5;
+    return failures >= least && failures * 100 >= (failures + answered) * least_percent;
+}
+
+void look_at_origins(const stats_inputs& inputs,
+                     std::vector<std::string>& found,
+                     std::vector<std::string>& notes) {
+    const auto& minute = inputs.within_a_minute;
+    const auto failures = minute.origin_failures();
+    if (failures == 0) {
         return;
     }
     std::string how;
@@ -41,8 +63,13 @@ void look_at_origins(const tally& minute, std::vector<std::string>& found) {
     add(minute.unresolved, "for want of an address");
     add(minute.untrusted, "by TLS");
     add(minute.ill_answered, "by a bad, broken or late answer");
-    found.push_back(count_of_things(minute.origin_failures(), "request", "requests") +
-                    " failed at the origin in the last minute: " + how + ".");
+    auto text = count_of_things(failures, "request", "requests") +
+                " failed at the origin in the last minute, of " +
+                grouped(failures + minute.requests) + ": " + how + ".";
+    if (const auto hosts = most_frequent(inputs.failing); !hosts.empty()) {
+        text += " Of these: " + hosts + ".";
+    }
+    (are_many(failures, minute.requests) ? found : notes).push_back(std::move(text));
 }
 
 void look_at_peers(const peer::peer_report& peers, std::vector<std::string>& found) {
@@ -92,7 +119,18 @@ void look_at_ca(double seconds_left, std::vector<std::string>& found) {
     }
 }
 
-std::vector<std::string> look_for_trouble(const stats_inputs& inputs) {
+// What it holds is preallocated in part: what counts is what its files have of the disk already.
+void look_at_room(const disk_room& room, std::vector<std::string>& found) {
+    if (room.is_short()) {
+        found.push_back("The disk has less room than the store is yet to take: " +
+                        bytes_in_words(room.free) + " are left at " + room.path +
+                        ", where it may grow by " + bytes_in_words(room.size - room.held) +
+                        " more, to disk.size " + bytes_in_words(room.size) + ".");
+    }
+}
+
+std::vector<std::string> look_for_trouble(const stats_inputs& inputs,
+                                          std::vector<std::string>& notes) {
     std::vector<std::string> found;
     switch (inputs.ready) {
     case readiness::ready: break;
@@ -101,12 +139,15 @@ std::vector<std::string> look_for_trouble(const stats_inputs& inputs) {
         found.emplace_back("It is stopping: requests are finished, and no new ones taken.");
         break;
     }
-    look_at_origins(inputs.within_a_minute, found);
+    look_at_origins(inputs, found, notes);
     if (inputs.peers) {
         look_at_peers(*inputs.peers, found);
     }
     if (inputs.disk) {
         look_at_disk(*inputs.disk, found);
+    }
+    if (inputs.room) {
+        look_at_room(*inputs.room, found);
     }
     if (inputs.leaves.ca_validity) {
         look_at_ca(*inputs.leaves.ca_validity, found);
@@ -118,6 +159,20 @@ std::vector<std::string> look_for_trouble(const stats_inputs& inputs) {
     return found;
 }
 
+/// "by siblings 17 (3.0 MiB), by shared fetches 345 (1.0 MiB)"; empty: nothing.
+std::string spared_by_others(const summary& of) {
+    std::string text;
+    const auto add = [&](std::string_view whom, std::uint64_t times, std::uint64_t bytes) {
+        if (times != 0) {
+            text.append(text.empty() ? "" : ", ").append(whom).append(" ").append(grouped(times));
+            text.append(" (").append(bytes_in_words(bytes)).append(")");
+        }
+    };
+    add("by siblings", of.sibling_hits, of.sibling_bytes);
+    add("by shared fetches", of.shared_fetches, of.shared_fetch_bytes);
+    return text;
+}
+
 std::string in_sentences(const summary& of) {
     auto text = "In " + time_in_words(of.uptime) + " it answered " +
                 count_of_things(of.requests, "request", "requests");
@@ -126,17 +181,21 @@ std::string in_sentences(const summary& of) {
                ", and nothing that could be stored has been asked for yet.";
     }
     text += ", " + percent(of.hit_ratio) +
-            " of them from what is stored here: " + bytes_in_words(of.bytes_spared) +
-            " that no origin had to send again.";
-    if (of.sibling_hits != 0) {
-        text += " Siblings answered " + grouped(of.sibling_hits) + " more (" +
-                bytes_in_words(of.sibling_bytes) + ").";
-    }
+            " of them from what is stored here. Origins were spared " +
+            count_of_things(of.requests_spared, "answer", "answers") + " and " +
+            bytes_in_words(of.bytes_spared);
+    const auto others = spared_by_others(of);
+    text += others.empty() ? "." : ", of that " + others + ".";
     if (of.writes_spared != 0) {
         text += " Admission kept " + count_of_things(of.writes_spared, "object", "objects") + " (" +
                 bytes_in_words(of.written_bytes_spared) + ") " +
-                (of.on_disk ? "off the disk" : "out of the store") + ", which lost " +
-                count_of_things(of.hits_lost, "hit", "hits") + ".";
+                (of.on_disk ? "off the disk" : "out of the store");
+        text += of.hits_lost == 0   ? ", and no request missed one."
+                : of.hits_lost == 1 ? "; 1 request went to its origin that would have been a hit "
+                                      "without admission."
+                                    : "; " + grouped(of.hits_lost) +
+                                          " requests went to their origins that would have been "
+                                          "hits without admission.";
     }
     return text;
 }
@@ -152,44 +211,45 @@ std::string headline_of(const summary& of) {
 std::array<large_figure, 4> figures_of(const summary& of) {
     large_figure hits{"Answered from the store", percent(of.hit_ratio), "", "spared"};
     if (of.requests == 0) {
-        hits = {hits.label, "–", "of no requests yet", "nothing"};
+        hits = {hits.label, "–", "of no requests since the start", "nothing"};
     } else {
         hits.more = "of " + count_of_things(of.requests, "request", "requests") +
+                    " since the start" +
                     (of.byte_hit_ratio ? "; " + percent(of.byte_hit_ratio) + " of the bytes" : "");
     }
 
     large_figure bytes{"Spared the origins", bytes_in_words(of.bytes_spared), "", "spared"};
-    if (of.hits == 0 && of.sibling_hits == 0 && of.shared_fetches == 0) {
-        bytes = {bytes.label, "–", "nothing yet", "nothing"};
+    if (of.requests_spared == 0) {
+        bytes = {bytes.label, "–", "nothing since the start", "nothing"};
     } else {
-        bytes.more = "in " + count_of_things(of.hits, "answer", "answers");
-        if (of.sibling_hits != 0) {
-            bytes.more += "; siblings gave " + bytes_in_words(of.sibling_bytes) + " more";
-        }
-        if (of.shared_fetches != 0) {
-            bytes.more += "; shared fetches " + bytes_in_words(of.shared_fetch_bytes);
+        bytes.more = "in " + count_of_things(of.requests_spared, "answer", "answers") +
+                     " since the start";
+        if (const auto others = spared_by_others(of); !others.empty()) {
+            bytes.more += "; of that " + others;
         }
     }
 
     large_figure writes{of.on_disk ? "Writes spared the disk" : "Kept out of the store",
                         grouped(of.writes_spared),
-                        bytes_in_words(of.written_bytes_spared) + " of what was asked for once",
+                        bytes_in_words(of.written_bytes_spared) +
+                            " of what was asked for once, since the start",
                         "spared"};
     if (of.writes_spared == 0) {
-        writes = {writes.label, "–", "nothing yet", "nothing"};
+        writes = {writes.label, "–", "nothing since the start", "nothing"};
     }
 
     large_figure costs{"What it costs",
                        count_of_things(of.hits_lost, "hit", "hits"),
-                       "lost to admission; " + bytes_in_words(of.resident_bytes) + " of memory",
+                       "that admission cost since the start; now " +
+                           bytes_in_words(of.resident_bytes) + " of memory",
                        of.hits_lost == 0 ? "nothing" : "costs"};
     if (of.on_disk) {
         costs.more += ", " + bytes_in_words(of.disk_bytes) + " of disk";
     }
     // The start's own share would make a great figure of a few requests.
     if (of.requests >= 100 && of.cpu_seconds_per_1000_requests) {
-        costs.more += ", " + with_digits(*of.cpu_seconds_per_1000_requests, 2) +
-                      " s of CPU per 1,000 requests";
+        costs.more += "; " + short_time_in_words(*of.cpu_seconds_per_1000_requests) +
+                      " of CPU per 1,000 requests since the start";
     }
     return {hits, bytes, writes, costs};
 }
@@ -205,6 +265,28 @@ nlohmann::ordered_json figures_json(const summary& of) {
 
 nlohmann::ordered_json known_or_null(std::optional<double> value) {
     return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
+}
+
+// The last day, as far as it is known: it is no day before the first one is over.
+std::string day_in_words(const stats_inputs& in) {
+    const auto known = std::chrono::floor<std::chrono::seconds>(in.day_covers);
+    if (known >= std::chrono::hours{24}) {
+        return "in the last day";
+    }
+    return "in the last " + time_in_words(known) +
+           (in.over_upgrade ? ", since the start before an upgrade" : ", since the start");
+}
+
+nlohmann::ordered_json disk_json(const stats_inputs& in) {
+    if (!in.disk) {
+        return {};
+    }
+    nlohmann::ordered_json out{{"bytes", in.disk->bytes}, {"capacity_bytes", in.disk->capacity}};
+    if (in.room) {
+        out["path"] = in.room->path;
+        out["free_bytes"] = in.room->free;
+    }
+    return out;
 }
 
 nlohmann::ordered_json siblings_in_short(const peer::peer_report& peers) {
@@ -247,6 +329,25 @@ std::string bytes_in_words(std::uint64_t bytes) {
         ++unit;
     }
     return with_digits(value, value < 9.95 ? 1 : 0).append(" ").append(units[unit]);
+}
+
+std::string part_in_words(std::uint64_t bytes, std::uint64_t of) {
+    auto part = bytes_in_words(bytes);
+    const auto whole = bytes_in_words(of);
+    const auto unit = whole.substr(whole.find(' '));
+    if (part.ends_with(unit)) {
+        part.resize(part.size() - unit.size());
+    }
+    return part + " of " + whole;
+}
+
+std::string short_time_in_words(double seconds) {
+    const auto size = std::abs(seconds);
+    const std::string sign = seconds < 0 && size >= 0.0005 ? "-" : "";
+    if (size < 0.9995) {
+        return sign + with_digits(size * 1000, 0) + " ms";
+    }
+    return sign + with_digits(size, size < 9.95 ? 1 : 0) + " s";
 }
 
 std::string time_in_words(std::chrono::seconds time) {
@@ -297,15 +398,13 @@ summary make_summary(const stats_inputs& in) {
     out.hit_ratio = in.since_start.hit_ratio();
     out.byte_hit_ratio = in.since_start.byte_hit_ratio();
     out.hits = hits(in.counts);
-    out.bytes_spared = in.counts.body_bytes_from_store;
-    if (in.peers) {
-        out.sibling_hits = in.counts.requests[static_cast<std::size_t>(outcome::sibling)];
-        for (const auto& one : in.peers->siblings) {
-            out.sibling_bytes += one.benefit.bytes;
-        }
-    }
+    out.store_bytes = in.counts.body_bytes_from_store;
+    out.sibling_hits = in.counts.requests[static_cast<std::size_t>(outcome::sibling)];
+    out.sibling_bytes = in.counts.body_bytes_from_siblings;
     out.shared_fetches = in.counts.requests[static_cast<std::size_t>(outcome::collapsed)];
     out.shared_fetch_bytes = in.counts.body_bytes_from_collapsing;
+    out.requests_spared = out.hits + out.sibling_hits + out.shared_fetches;
+    out.bytes_spared = out.store_bytes + out.sibling_bytes + out.shared_fetch_bytes;
     for (const auto& cells : in.counts.admission_by_policy) {
         out.writes_spared += cells.refused;
         out.written_bytes_spared += cells.bytes_refused;
@@ -319,7 +418,8 @@ summary make_summary(const stats_inputs& in) {
     }
     out.hits_lost = in.counts.admission_hits_lost;
     out.hit_bytes_lost = in.counts.admission_hit_bytes_lost;
-    out.not_well = look_for_trouble(in);
+    out.day = day_in_words(in);
+    out.not_well = look_for_trouble(in, out.notes);
     out.headline = headline_of(out);
     out.text = in_sentences(out);
     out.figures = figures_of(out);
@@ -332,21 +432,32 @@ nlohmann::ordered_json summary_json(const stats_inputs& inputs) {
     out["well"] = in_short.not_well.empty();
     out["headline"] = in_short.headline;
     out["not_well"] = in_short.not_well;
+    out["notes"] = in_short.notes;
     out["text"] = in_short.text;
     out["figures"] = figures_json(in_short);
     out["since"] = utc(in_short.since);
     out["requests"] = in_short.requests;
     out["hit_ratio"] = known_or_null(in_short.hit_ratio);
     out["byte_hit_ratio"] = known_or_null(in_short.byte_hit_ratio);
-    out["last_day"] = {{"requests", inputs.within_a_day.requests},
-                       {"hits", inputs.within_a_day.hits},
-                       {"bytes_spared", inputs.within_a_day.body_bytes_from_store}};
-    out["spared"] = {{"requests", in_short.hits},
+    const auto& day = inputs.within_a_day;
+    out["last_day"] = {
+        {"period", in_short.day},
+        {"seconds", std::chrono::floor<std::chrono::seconds>(inputs.day_covers).count()},
+        {"requests", day.requests},
+        {"hits", day.hits},
+        {"requests_spared", day.spared()},
+        {"bytes_spared", day.bytes_spared()},
+        {"requests_by_siblings", day.by_siblings},
+        {"bytes_by_siblings", day.bytes_by_siblings}};
+    out["spared"] = {{"requests", in_short.requests_spared},
                      {"bytes", in_short.bytes_spared},
+                     {"requests_by_store", in_short.hits},
+                     {"bytes_by_store", in_short.store_bytes},
                      {"requests_by_siblings", in_short.sibling_hits},
                      {"bytes_by_siblings", in_short.sibling_bytes},
                      {"requests_by_shared_fetches", in_short.shared_fetches},
                      {"bytes_by_shared_fetches", in_short.shared_fetch_bytes}};
+    out["disk"] = disk_json(inputs);
     out["writes_spared"] = {{"objects", in_short.writes_spared},
                             {"bytes", in_short.written_bytes_spared},
                             {"of", in_short.on_disk ? "disk" : "memory"}};

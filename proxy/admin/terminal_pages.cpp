@@ -115,6 +115,44 @@ std::string seconds_of(const json& value) {
     return number ? std::to_string(static_cast<std::int64_t>(std::llround(*number))) + " s" : "?";
 }
 
+std::string saved_time(const json& value) {
+    const auto number = number_of(value);
+    return number ? short_time_in_words(*number) : "?";
+}
+
+// "In the last 3 hours", and behind its figure since when.
+table_row row_of_day(const json& day) {
+    auto period = text_of(member(day, "period"));
+    if (period.empty()) {
+        period = "in the last day or since the start";  // told by a release that did not say
+    }
+    period[0] = period[0] == 'i' ? 'I' : period[0];
+    const auto comma = period.find(',');
+    const auto spared = member(day, "requests_spared").is_null() ? "hits" : "requests_spared";
+    auto more = "spared the origins in " + grouped(count_of(member(day, spared))) + " of " +
+                grouped(count_of(member(day, "requests"))) + " requests";
+    if (const auto siblings = count_of(member(day, "requests_by_siblings")); siblings != 0) {
+        more += "; of that by siblings " + grouped(siblings) + " (" +
+                bytes_in_words(count_of(member(day, "bytes_by_siblings"))) + ")";
+    }
+    if (comma != std::string::npos) {
+        more += period.substr(comma);
+    }
+    return {period.substr(0, comma), bytes_in_words(count_of(member(day, "bytes_spared"))), more};
+}
+
+table_row row_of_disk(const json& disk) {
+    auto more = std::string{"used now"};
+    if (const auto path = text_of(member(disk, "path")); !path.empty()) {
+        more += ", in " + path + "; " + bytes_in_words(count_of(member(disk, "free_bytes"))) +
+                " are free there";
+    }
+    return {
+        "Disk",
+        part_in_words(count_of(member(disk, "bytes")), count_of(member(disk, "capacity_bytes"))),
+        more};
+}
+
 std::string described(const json& variant) {
     const auto& fresh = member(variant, "freshness");
     auto text = text_of(member(variant, "status")) + ", " +
@@ -258,6 +296,10 @@ std::string status_page(const json& stats, std::size_t width) {
         out.append("  ! ");
         append_wrapped(out, text_of(one), width, "    ");
     }
+    for (const auto& one : member(in_short, "notes")) {
+        out.append("  - ");
+        append_wrapped(out, text_of(one), width, "    ");
+    }
     out.append("\n");
     append_wrapped(out, text_of(member(in_short, "text")), width, "");
     out.append("\n");
@@ -268,24 +310,24 @@ std::string status_page(const json& stats, std::size_t width) {
                         text_of(member(one, "more"))});
     }
     if (const auto& day = member(in_short, "last_day"); day.is_object()) {
-        rows.push_back({"In the last day",
-                        bytes_in_words(count_of(member(day, "bytes_spared"))),
-                        "spared the origins in " + grouped(count_of(member(day, "hits"))) + " of " +
-                            grouped(count_of(member(day, "requests"))) + " requests"});
+        rows.push_back(row_of_day(day));
+    }
+    if (const auto& disk = member(in_short, "disk"); disk.is_object()) {
+        rows.push_back(row_of_disk(disk));
     }
     append_table(out, rows);
     const auto& siblings = member(in_short, "siblings");
     if (siblings.is_object() && !siblings.empty()) {
-        rows.assign({{"Sibling", "digest", "asked", "hits", "bytes", "time saved"}});
+        rows.assign({{"Sibling", "digest now", "asked", "hits", "bytes", "time saved"}});
         for (const auto& [name, one] : siblings.items()) {
             rows.push_back({for_terminal(name),
                             text_of(member(one, "state")),
                             grouped(count_of(member(one, "asked"))),
                             grouped(count_of(member(one, "hits"))),
                             bytes_in_words(count_of(member(one, "bytes"))),
-                            seconds_of(member(one, "seconds_saved"))});
+                            saved_time(member(one, "seconds_saved"))});
         }
-        out.append("\n");
+        out.append("\nSiblings, since the start:\n");
         append_table(out, rows);
     }
     out.append("\nSince ").append(text_of(member(in_short, "since")));
@@ -302,7 +344,8 @@ std::string status_line(const json& stats) {
            percent(number_of(member(in_short, "hit_ratio"))) + "  spared " +
            bytes_in_words(count_of(member(in_short, {"spared", "bytes"}))) + "  writes spared " +
            grouped(count_of(member(in_short, {"writes_spared", "objects"}))) + "  memory " +
-           bytes_in_words(count_of(member(in_short, {"costs", "resident_bytes"}))) + "\n";
+           bytes_in_words(count_of(member(in_short, {"costs", "resident_bytes"}))) +
+           " now; the rest since " + text_of(member(in_short, "since")) + "\n";
 }
 
 std::string explanation_page(const json& told) {

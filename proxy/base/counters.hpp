@@ -90,6 +90,7 @@ struct basic_counters {
     Cell body_bytes_to_clients{};       ///< of answered requests: no tunnels, no error pages
     Cell body_bytes_from_store{};       ///< of those, from a stored response
     Cell body_bytes_from_collapsing{};  ///< of those, to followers of another request's fetch
+    Cell body_bytes_from_siblings{};    ///< of bodies that siblings gave
 
     Cell client_accepted{};
     Cell client_refused{};  ///< closed at once: access.clients or limits.*connections*

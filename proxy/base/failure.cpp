@@ -152,6 +152,59 @@ static_assert(in_order(), "facts_of indexes the table by enumerator");
 
 }  // namespace
 
+origin_trouble origin_trouble_of(failure_code code) noexcept {
+    switch (code) {
+        using enum failure_code;
+    case connect_refused:
+    case connect_unreachable:
+    case connect_timeout:
+    case no_parent:
+    case parent_refused: return origin_trouble::unreached;
+    case dns_error:
+    case dns_timeout: return origin_trouble::unresolved;
+    case tls_client_certificate:
+    case tls_certificate:
+    case tls_failed: return origin_trouble::untrusted;
+    case origin_closed:
+    case origin_upload_timeout:
+    case origin_head_timeout:
+    case origin_body_timeout:
+    case bad_response:
+    case response_head_too_large:
+    case response_cut_short: return origin_trouble::ill_answered;
+    case bad_request:
+    case head_too_large:
+    case too_many_fields:
+    case url_too_long:
+    case unsupported_version:
+    case unsupported_expectation:
+    case unsupported_coding:
+    case https_absolute_form:
+    case unsupported_scheme:
+    case request_timeout:
+    case client_refused:
+    case user_unknown:
+    case user_in_clear:
+    case too_many_tries:
+    case purge_refused:
+    case port_refused:
+    case destination_refused:
+    case host_blocked:
+    case too_many_connections:
+    case misdirected_request:
+    case loop_detected:
+    case only_if_cached_miss:
+    case dns_not_found:
+    case parent_certificate:
+    case origin_connection_limit:
+    case client_share_used:
+    case draining:
+    case out_of_memory:
+    case internal: return origin_trouble::none;
+    }
+    return origin_trouble::none;
+}
+
 const failure_facts& facts_of(failure_code code) noexcept {
     return table[static_cast<std::size_t>(code)];
 }

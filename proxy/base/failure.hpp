@@ -104,6 +104,17 @@ struct failure_facts {
 }
 [[nodiscard]] const failure_facts& facts_of(failure_code code) noexcept;
 
+/// What an origin, or the way to it, failed by; none: it is no failure of theirs (a name that there is
+/// none of is its asker's matter).
+enum class origin_trouble : std::uint8_t {
+    none,
+    unreached,     ///< no connection
+    unresolved,    ///< its name gave no address
+    untrusted,     ///< its certificate, or its TLS
+    ill_answered,  ///< what it sent, or did not
+};
+[[nodiscard]] origin_trouble origin_trouble_of(failure_code code) noexcept;
+
 template <class T>
 using attempt = boost::system::result<T, failure>;
 

@@ -1,5 +1,6 @@
 #include "proxy/fetch/keeping.hpp"
 
+#include "proxy/base/live_feed.hpp"
 #include "proxy/fetch/admit.hpp"
 #include "proxy/http/conditional.hpp"
 #include "proxy/http/range.hpp"
@@ -35,11 +36,16 @@ bool ends_use(unsigned status, bool behind) noexcept {
 void keeping::note_sights(std::size_t sights) {
     const auto before = into_.add_sights(sights);
     const admission_question asked{order_.key, order_.url, order_.admission, order_.may_use_peers};
+    std::uint64_t lost = 0;
     for (std::size_t i = 0; i < sights; ++i) {
         ruling_ = rule_on(w_, asked, order_.pending_sights + before + i);
         if (ruling_.seen_before > 0 && !order_.replaces) {
-            w_.counts.admission_hits_lost.add();
+            ++lost;
         }
+    }
+    if (lost != 0) {
+        w_.counts.admission_hits_lost.add(lost);
+        w_.common.costly.note(host_in(order_.url), lost);
     }
 }
 

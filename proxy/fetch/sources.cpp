@@ -149,6 +149,9 @@ void sources::end_asking(peer::asking_end how) {
         how = peer::asking_end::true_hit;
     }
     const bool hit = how == peer::asking_end::true_hit;
+    if (hit) {
+        w_.counts.body_bytes_from_siblings.add(into_.received());
+    }
     const auto took = hit ? here_.sibling_took
                           : std::chrono::duration_cast<std::chrono::microseconds>(now -
                                                                                   here_.came.sent);

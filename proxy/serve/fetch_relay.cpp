@@ -5,6 +5,7 @@
 #include "proxy/http/vary.hpp"
 #include "proxy/serve/https_prefix.hpp"
 #include "proxy/serve/invalidation.hpp"
+#include "proxy/serve/own_reply.hpp"
 #include "proxy/serve/relay.hpp"
 #include "proxy/serve/stored_pieces.hpp"
 
@@ -138,7 +139,7 @@ answer answer_to_failed_fetch(exchange_state& x, failure why) {
     if (!is_of_certificate(why.code) &&
         may_stand_in(x, facts_of(why.code).is_of_origin_unheard, resident_now())) {
         x.book.error = why.detail;
-        note_failure(x.w.counts, why.code);
+        count_failure(x, why.code);
         return answers::stand_in{"origin-failed"};
     }
     return answers::refused{std::move(why)};

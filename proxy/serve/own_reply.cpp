@@ -40,9 +40,16 @@ std::string_view status_line_of(unsigned status) noexcept {
 
 }  // namespace
 
+void count_failure(exchange_state& x, failure_code code) {
+    note_failure(x.w.counts, code);
+    if (origin_trouble_of(code) != origin_trouble::none) {
+        x.w.common.failing.note(x.asked.target.host, steady_now());
+    }
+}
+
 void compose_failure(exchange_state& x, const failure& why) {
     const auto& facts = facts_of(why.code);
-    note_failure(x.w.counts, why.code);
+    count_failure(x, why.code);
     if (why.code != failure_code::only_if_cached_miss && facts.status != 504 &&
         x.is_squids_question()) {
         compose_failure(x, failure{failure_code::only_if_cached_miss, std::string{facts.name}});

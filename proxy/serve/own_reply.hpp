@@ -5,6 +5,10 @@
 
 namespace reprise::proxy::serve {
 
+/// Counts a failure, and of which host's origin it is where it is one's.
+/// @throws std::bad_alloc
+void count_failure(exchange_state& x, failure_code code);
+
 /// Composes the page of a failure, and counts it.
 void compose_failure(exchange_state& x, const failure& why);
 void compose_local(exchange_state& x, const answers::local& what);

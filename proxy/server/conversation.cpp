@@ -218,6 +218,7 @@ std::optional<conversation::heard> conversation::receive() {
     case handover_kind::admin:
     case handover_kind::prepared:
     case handover_kind::yours:
+    case handover_kind::history:
     case handover_kind::serving: break;
     }
     return heard{std::move(*read), std::move(with)};

@@ -4,7 +4,7 @@ namespace reprise::proxy::server {
 
 namespace {
 
-constexpr std::string_view known = "hldpysuma";
+constexpr std::string_view known = "hldpyfsuma";
 constexpr std::size_t front = 9;
 
 }  // namespace

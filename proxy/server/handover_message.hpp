@@ -22,10 +22,12 @@ enum class handover_kind : char {
     admin = 'd',     ///< likewise
     prepared = 'p',  ///< from the new: its version
     yours = 'y',     ///< from the old, with a file: the admission state
-    serving = 's',   ///< from the new
-    purge = 'u',     ///< its number; the end of an order, or all of it
-    more = 'm',      ///< an order's bytes before that
-    heard = 'a',     ///< a purge's number: it is carried out, and kept
+    history =
+        'f',  ///< from the old, with a file: /history; when, in nanoseconds of CLOCK_MONOTONIC
+    serving = 's',  ///< from the new
+    purge = 'u',    ///< its number; the end of an order, or all of it
+    more = 'm',     ///< an order's bytes before that
+    heard = 'a',    ///< a purge's number: it is carried out, and kept
 };
 
 struct handover_message {

@@ -17,6 +17,7 @@
 #include "proxy/peer/discovery.hpp"
 #include "proxy/peer/peering.hpp"
 #include "proxy/peer/secret.hpp"
+#include "proxy/server/disk_room.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -28,10 +29,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
-#include <filesystem>
 #include <stdexcept>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 #include <utility>
 
@@ -73,20 +72,6 @@ std::string why_unwritable_directory(const std::string& path) {
         return "nothing can be made in " + path + ": " + reason(errno);
     }
     return {};
-}
-
-/// On disk, of the files directly in a directory; those that can't be seen count for nothing.
-std::uint64_t bytes_in(const std::string& directory) {
-    std::uint64_t all = 0;
-    std::error_code wrong;
-    for (std::filesystem::directory_iterator one{directory, wrong}, end; !wrong && one != end;
-         one.increment(wrong)) {
-        struct stat facts {};
-        if (::lstat(one->path().c_str(), &facts) == 0 && S_ISREG(facts.st_mode)) {
-            all += static_cast<std::uint64_t>(facts.st_blocks) * 512;
-        }
-    }
-    return all;
 }
 
 std::string parent_of(const std::string& path) {
@@ -247,14 +232,12 @@ private:
     // What a store is going to take of the file system, less what it has already: it grows to its size
     // over days, and a full disk turns it off.
     void look_at_room(const config::disk_options& disk, const std::string& there) {
-        struct statvfs room {};
-        if (files_alone_ || ::statvfs(there.c_str(), &room) != 0) {
+        const auto room = files_alone_ ? std::nullopt : room_on_disk(disk, there);
+        if (!room) {
             return;
         }
-        const auto free = std::uint64_t{room.f_bavail} * room.f_frsize;
-        const auto wanted = std::uint64_t{disk.size};
-        const auto held = bytes_in(disk.path);
-        if (wanted > held && wanted - held > free) {
+        const auto [path, wanted, held, free] = *room;
+        if (room->is_short()) {
             add("disk.size",
                 config::size_to_string(disk.size),
                 "is more than there is room for: " + admin::bytes_in_words(free) + " are free in " +

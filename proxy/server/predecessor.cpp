@@ -26,10 +26,13 @@ constexpr std::chrono::seconds store_patience{60};
 // Of a state file: no setting asks for so much.
 constexpr std::uint64_t most_state = std::uint64_t{16} << 30;
 
-std::optional<std::vector<std::byte>> read_all(const descriptor& from) {
+// Of /history: it has 80 KB.
+constexpr std::uint64_t most_history = 4u << 20;
+
+std::optional<std::vector<std::byte>> read_all(const descriptor& from, std::uint64_t most) {
     struct stat facts {};
     if (!from || ::fstat(from.get(), &facts) != 0 || !S_ISREG(facts.st_mode) ||
-        static_cast<std::uint64_t>(facts.st_size) > most_state) {
+        static_cast<std::uint64_t>(facts.st_size) > most) {
         return std::nullopt;
     }
     std::vector<std::byte> out(static_cast<std::size_t>(facts.st_size));
@@ -101,7 +104,13 @@ void predecessor::take_over() {
                                     got->message.kind == handover_kind::admin});
             }
             break;
-        case handover_kind::yours: state_.admission = read_all(got->with); return;
+        case handover_kind::history:
+            if (const auto said = read_all(got->with, most_history)) {
+                state_.history.assign(reinterpret_cast<const char*>(said->data()), said->size());
+                state_.history_at = steady_time{std::chrono::nanoseconds{got->message.number}};
+            }
+            break;
+        case handover_kind::yours: state_.admission = read_all(got->with, most_state); return;
         case handover_kind::hello:
         case handover_kind::prepared:
         case handover_kind::serving:

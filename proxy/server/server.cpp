@@ -9,6 +9,7 @@
 #include "proxy/serve/explain.hpp"
 #include "proxy/serve/purge.hpp"
 #include "proxy/server/accept_loop.hpp"
+#include "proxy/server/disk_room.hpp"
 #include "proxy/server/endings.hpp"
 
 #include <boost/asio/co_spawn.hpp>
@@ -35,6 +36,8 @@ namespace {
 constexpr std::chrono::seconds reload_patience{5};
 /// At the end, beside what timeouts.drain has left: for workers, and for what writes files.
 constexpr std::chrono::seconds workers_patience{3}, files_patience{5};
+/// Between two looks at the room that the store on disk has.
+constexpr std::chrono::seconds room_looks{10};
 
 // Whatever the thread: one cause, one line.
 constinit log::seldom worker_threw;
@@ -83,9 +86,15 @@ server::server(config::options options,
       started_{steady_now()},
       windows_{started_},
       history_{started_},
+      next_room_look_{started_ + room_looks},
       next_save_{started_ + settings_->options.admission.save_every},
       next_expiry_look_{started_ + std::chrono::hours{24}},
-      next_guard_{started_ + std::chrono::minutes{1}} {}
+      next_guard_{started_ + std::chrono::minutes{1}} {
+    if (from != nullptr && !from->history.empty() &&
+        !history_.adopt(from->history, from->history_at)) {
+        log::warn("upgrade: the figures of the last day can't be read; they begin anew");
+    }
+}
 
 server::~server() {
     stop();
@@ -188,6 +197,7 @@ void server::hand_over(std::vector<std::string> words, std::function<void(pid_t)
         .keep_purges =
             [this](std::function<void()> kept) { common_.store.keep_purges(std::move(kept)); },
         .admission = [this] { return common_.admission.encoded(); },
+        .history = [this](steady_time now) { return history_at(now); },
         .succeeded = std::move(succeeded)};
     of.sockets = copy_sockets();
     try {
@@ -204,6 +214,9 @@ void server::start(given_sockets given) {
     if (const auto error = common_.access.retarget(options.log)) {
         throw std::runtime_error{"log.access: cannot open " + options.log.access + ": " +
                                  error.message()};
+    }
+    if (common_.store.disk() != nullptr) {
+        look_at_room();
     }
     const auto threads = thread_count(options);
     for (std::size_t i = 0; i < threads; ++i) {
@@ -224,10 +237,11 @@ void server::start(given_sockets given) {
     };
     hooks.stats = [this] { return stats(); };
     hooks.reload = reload_;
-    hooks.history = [this] { return admin::history_json(history_, steady_now(), tally_now()); };
+    hooks.history = [this] { return history_at(steady_now()); };
     hooks.tick = [this] {
         const auto now = steady_now();
         windows_.tick(now, common_.counters.snapshot());
+        const std::lock_guard lock{history_guard_};
         history_.tick(now, tally_now());
     };
     admin_ = std::make_unique<admin::admin_server>(std::move(hooks));
@@ -493,6 +507,16 @@ void server::housekeep() {
             }
         }
     }
+    if (now >= next_room_look_ && common_.store.disk() != nullptr &&
+        !looking_at_room_.exchange(true)) {
+        next_room_look_ = now + room_looks;
+        try {
+            aside_.post([this] { look_at_room(); });
+        } catch (...) {
+            looking_at_room_ = false;
+            throw;
+        }
+    }
     if (now >= next_save_ && !saving_.exchange(true)) {
         next_save_ = now + current()->options.admission.save_every;
         save_aside();
@@ -539,6 +563,25 @@ admin::tally server::tally_now() const {
                            common_.access.figures().dropped + log_lines_dropped());
 }
 
+std::string server::history_at(steady_time now) {
+    const std::lock_guard lock{history_guard_};
+    return admin::history_json(history_, now, tally_now());
+}
+
+// Waits for the disk.
+void server::look_at_room() {
+    try {
+        const auto held = current();
+        const auto& disk = held->options.disk;
+        auto seen = room_on_disk(disk, disk.path);
+        const std::lock_guard lock{room_guard_};
+        room_ = std::move(seen);
+    } catch (const std::bad_alloc&) {
+        // It is looked at again.
+    }
+    looking_at_room_ = false;
+}
+
 admin::stats_inputs server::stats() {
     admin::stats_inputs in;
     const auto now = steady_now();
@@ -562,11 +605,21 @@ admin::stats_inputs server::stats() {
     in.since_start = windows_.since_start(now, in.counts);
     in.last_minute = windows_.last(std::chrono::minutes{1}, now, in.counts);
     in.last_ten_minutes = windows_.last(std::chrono::minutes{10}, now, in.counts);
-    in.within_a_minute = history_.within(std::chrono::minutes{1}, now, tally_now());
-    in.within_a_day = history_.within(std::chrono::hours{24}, now, tally_now());
+    {
+        constexpr std::chrono::hours day{24};
+        const std::lock_guard lock{history_guard_};
+        in.within_a_minute = history_.within(std::chrono::minutes{1}, now, tally_now());
+        in.within_a_day = history_.within(day, now, tally_now());
+        in.day_covers = history_.covered(day, now);
+        in.over_upgrade = history_.has_adopted();
+    }
+    in.failing = common_.failing.last_minute(now);
+    in.costly = common_.costly.figures();
     in.store = common_.store.memory().figures();
     if (const auto* disk = common_.store.disk()) {
         in.disk = disk->figures();
+        const std::lock_guard lock{room_guard_};
+        in.room = room_;
     }
     if (common_.peers) {
         in.peers = common_.peers->report(*current_book());

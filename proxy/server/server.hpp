@@ -96,6 +96,8 @@ private:
     void start_admin(const config::admin_options& options, given_sockets& given);
     [[nodiscard]] admin::stats_inputs stats();
     [[nodiscard]] admin::tally tally_now() const;
+    [[nodiscard]] std::string history_at(steady_time now);
+    void look_at_room();
     [[nodiscard]] admin::admin_response purge(const admin::admin_request& asked);
     [[nodiscard]] thread::settings_ptr current();
     [[nodiscard]] peer::peering::book_ptr current_book();
@@ -125,7 +127,12 @@ private:
     std::optional<config::endpoint> admin_bound_;
     steady_time started_;
     admin::ratio_windows windows_;
+    std::mutex history_guard_;  // the admin's handlers, and an upgrade
     admin::history history_;
+    std::mutex room_guard_;
+    std::optional<admin::disk_room> room_;  // none: it is not known, or there is no store on disk
+    steady_time next_room_look_;
+    std::atomic<bool> looking_at_room_{false};
     std::unique_ptr<admin::admin_server> admin_;
     steady_time next_save_;
     steady_time next_expiry_look_;

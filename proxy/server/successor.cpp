@@ -63,8 +63,8 @@ int spawn(const std::vector<std::string>& words, int end, pid_t& child) {
 }
 
 /// A file in memory with these bytes; none where there is no such thing to be had.
-descriptor file_of(std::span<const std::byte> bytes) {
-    descriptor out{::memfd_create("reprise-admission", MFD_CLOEXEC)};
+descriptor file_of(const char* name, std::span<const std::byte> bytes) {
+    descriptor out{::memfd_create(name, MFD_CLOEXEC)};
     while (out && !bytes.empty()) {
         const auto count = ::write(out.get(), bytes.data(), bytes.size());
         if (count <= 0 && errno != EINTR) {
@@ -156,7 +156,13 @@ std::string successor::hand_over() {
     }
     lent_ = true;
     const auto remembered = estate_.admission();
-    with_->send({handover_kind::yours}, file_of(remembered));
+    const auto now = steady_now();
+    const auto history = estate_.history(now);
+    with_->send(
+        {handover_kind::history,
+         static_cast<std::uint64_t>(std::chrono::nanoseconds{now.time_since_epoch()}.count())},
+        file_of("reprise-history", std::as_bytes(std::span{history})));
+    with_->send({handover_kind::yours}, file_of("reprise-admission", remembered));
     return wait_for(handover_kind::serving, patience_.serving, "serving");
 }
 

@@ -29,6 +29,7 @@ struct estate {
     /// Calls its argument once the journal has all purges so far.
     std::function<void(std::function<void()>)> keep_purges;
     std::function<std::vector<std::byte>()> admission;
+    std::function<std::string(steady_time)> history;  ///< history_json, as of then
     /// The other program accepts.
     std::function<void(pid_t)> succeeded;
 };

@@ -5,7 +5,10 @@
 // counters, where a thread writes its own block.
 
 #include "proxy/base/access_log.hpp"
+#include "proxy/base/clock.hpp"
+#include "proxy/base/costly_hosts.hpp"
 #include "proxy/base/counters.hpp"
+#include "proxy/base/failing_hosts.hpp"
 #include "proxy/base/live_feed.hpp"
 #include "proxy/base/tunnel_hosts.hpp"
 #include "proxy/cache/admission/admission_gate.hpp"
@@ -59,6 +62,8 @@ private:
 struct taken_over {
     std::string pseudonym;
     std::optional<std::vector<std::byte>> admission;  ///< as admission.state has it
+    std::string history;                              ///< as /history has it; empty: none
+    steady_time history_at{};                         ///< when it was
 };
 
 /// What all workers share.
@@ -88,6 +93,8 @@ struct common_state {
     net::refusals refusals;                       ///< of tunnels that would be opened
     std::atomic<std::uint32_t> shaking_hands{0};  ///< with clients, in tunnels that are opened
     tunnel_hosts tunnels;
+    failing_hosts failing;
+    costly_hosts costly;
     counters_registry counters;
     access_log access;
     live_feed live;

@@ -363,9 +363,34 @@ TEST_SUITE("scenario/admin") {
         CHECK(sum_of("hits") == 2);
         CHECK(sum_of("kept_out") == 1);
         CHECK(w.proxy.admin("/").body.find("<dd class=\"value\">50 %</dd>") != std::string::npos);
+        // Once is noted; often is not well.
         CHECK(w.get("/reset").status == 502);
+        const auto notes = w.proxy.stats()["summary"]["notes"];
+        REQUIRE(notes.size() == 1);
+        CHECK(notes[0].get<std::string>().find("1 request failed at the origin") == 0);
+        CHECK(notes[0].get<std::string>().find("Of these: 127.0.0.1 (1).") != std::string::npos);
+        CHECK(w.proxy.stats()["summary"]["well"] == true);
+        for (int i = 0; i < 4; ++i) {
+            CHECK(w.get("/reset").status == 502);
+        }
         CHECK(eventually([&] { return w.proxy.stats()["summary"]["well"] == false; }));
-        CHECK(w.proxy.admin("/").body.find("1 request failed at the origin") != std::string::npos);
+        CHECK(w.proxy.admin("/").body.find("5 requests failed at the origin") != std::string::npos);
+    }
+
+    TEST_CASE("hits that admission lost are told by host") {
+        auto settings = basic_settings();
+        settings["admission"] = {{"hits", 3}};
+        world w{settings};
+        w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
+        w.origin.on("/b", ok("Cache-Control: max-age=60\r\n", "hello"));
+        for (int i = 0; i < 4; ++i) {
+            CHECK(w.get("/a").status == 200);
+        }
+        CHECK(w.get("/b").status == 200);
+        const auto stats = w.proxy.stats();
+        const auto lost = figure(stats, "/admission/hits_lost");
+        CHECK(lost > 0);
+        CHECK(stats.at("admission").at("hits_lost_by_host") == json{{"127.0.0.1", lost}});
     }
 
     TEST_CASE("a Host that is not its own is 421") {

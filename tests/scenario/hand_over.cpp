@@ -301,6 +301,33 @@ TEST_SUITE("scenario/hand_over") {
         CHECK(is_hit(w.get("/a")));
     }
 
+    TEST_CASE("what the last day's figures are goes over, though counts begin anew") {
+        upgrade_world w;
+        w.fill(5);
+        for (int i = 0; i < 5; ++i) {
+            CHECK(is_hit(w.get("/0")));
+        }
+        const auto day = [&] { return w.proxy->stats().at("summary").at("last_day"); };
+        REQUIRE(eventually([&] { return day().at("requests") == 10; }));
+        CHECK(day().at("period").get<std::string>().ends_with(", since the start"));
+        for (int upgrade = 1; upgrade <= 2; ++upgrade) {
+            REQUIRE(w.proxy->upgrade());
+            REQUIRE(w.proxy->have_others_ended());
+            CHECK(figure(w.proxy->stats(), "/summary/requests") == 0);
+            CHECK(day().at("requests") == 9 + upgrade);
+            CHECK(day().at("hits") == 4 + upgrade);
+            CHECK(day().at("period").get<std::string>().ends_with("before an upgrade"));
+            CHECK(is_hit(w.get("/0")));
+            REQUIRE(eventually([&] { return day().at("requests") == 10 + upgrade; }));
+        }
+        const auto hour = json::parse(w.proxy->admin("/history").body).at("hour");
+        std::int64_t sum = 0;
+        for (const auto& one : hour.at("requests")) {
+            sum += one.get<std::int64_t>();
+        }
+        CHECK(sum == 12);
+    }
+
     TEST_CASE("where the next program's settings are bad the old one goes on, and says so") {
         upgrade_world w;
         w.put("/a");

@@ -40,6 +40,11 @@ TEST_SUITE("scenario/siblings") {
         CHECK(line.at("peer") == "n0");
         CHECK(figure(f[1].stats(), "/requests/sibling") == served);
         CHECK(f.asked(1, "n0", "true-hit") == served);
+        CHECK(figure(f[1].stats(), "/summary/spared/requests_by_siblings") == served);
+        CHECK(figure(f[1].stats(), "/summary/spared/requests") == served);
+        CHECK(figure(f[1].stats(), "/summary/spared/bytes_by_siblings") ==
+              figure(f[1].stats(), "/siblings/bytes/n0"));
+        CHECK(figure(f[1].stats(), "/summary/last_day/requests_spared") == served);
         CHECK(f[1].get(f.origin.url("/never-asked")).status == 502);
     }
 

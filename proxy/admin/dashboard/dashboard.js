@@ -181,7 +181,7 @@
       maxBarThickness: 22, pointStyle: 'rect' });
     charts.admission = new Chart(byId('admission-chart'), {
       type: 'bar',
-      data: { labels: [], datasets: [column('Kept out', colours['spared-soft']), column('Hits lost', colours.costs)] },
+      data: { labels: [], datasets: [column('Kept out', colours['spared-soft']), column('Hits that it cost', colours.costs)] },
       options: { scales: {
         x: { stacked: false, grid: { display: false }, ticks: { maxRotation: 0, autoSkipPadding: 16 } },
         y: { beginAtZero: true, suggestedMax: 4, ticks: { maxTicksLimit: 5, precision: 0 }, border: { display: false } },
@@ -295,7 +295,7 @@
     admission.data.datasets[0].data = parts.map((one) => one.of('kept_out'));
     admission.data.datasets[1].data = parts.map((one) => one.of('hits_lost'));
     admission.update('none');
-    table('admission-table', 'Admission over time', ['From', 'Kept out', 'Bytes kept out', 'Hits lost'],
+    table('admission-table', 'Admission over time', ['From', 'Kept out', 'Bytes kept out', 'Hits that it cost'],
       parts.map((one, at) => [when[at], number(one.of('kept_out')), bytes(one.of('kept_out_bytes')),
         number(one.of('hits_lost'))]).reverse());
   }
@@ -310,6 +310,7 @@
       document.title = `Reprise: ${summary.headline}`;
     }
     put(byId('troubles'), summary.not_well, () => summary.not_well.map((one) => make('li', { text: one })));
+    put(byId('notes'), summary.notes, () => summary.notes.map((one) => make('li', { text: one })));
     text('text', summary.text);
     put(byId('figures'), summary.figures, () => summary.figures.map((one) => make('div', { kind: one.kind },
       make('dt', { text: one.label }), make('dd', { kind: 'value', text: one.value }),
@@ -322,7 +323,7 @@
       [summary.writes_spared.of === 'disk' ? 'Kept out: writes spared the disk' : 'Kept out',
         `${number(admission.ledger.objects)} objects`, admission.ledger.objects ? 'spared' : ''],
       ['Bytes of these', bytes(admission.ledger.bytes), admission.ledger.bytes ? 'spared' : ''],
-      ['Lost by that', `${number(admission.hits_lost)} hits`, admission.hits_lost ? 'costs' : ''],
+      ['Requests that would have been hits without', number(admission.hits_lost), admission.hits_lost ? 'costs' : ''],
       ['Bytes of these', bytes(admission.hit_bytes_lost), admission.hits_lost ? 'costs' : ''],
       ['Objects let in', number(admission.admitted)],
       ['Remembered, about', `${number(filter.remembered)} objects`],
@@ -331,6 +332,12 @@
       ['Saved on probation', number(store.probation.admitted)],
       ...(disk.capacity_bytes ? [['Written to disk', bytes(disk.written_bytes)]] : []),
     ]);
+    const costly = Object.entries(admission.hits_lost_by_host || {}).sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
+    table('costly-table', 'Hosts by hits that admission cost', ['Host', 'Hits that it cost', 'Of all'],
+      costly.slice(0, 12).map(([host, hits]) => [host, { text: number(hits), kind: 'costs' }, percent(hits / admission.hits_lost)]));
+    text('costly-note', (costly.length === 0 ? 'None yet. ' : '') +
+      'A hit that admission cost is a request that went to its origin though its URL had been asked for before: had the ' +
+      'answer then been stored, it had been a hit. Where one host has most of them, a rule for it in admission.rules may be worth it.');
   }
 
   function showStore({ store, disk, process, admission, purges }) {
@@ -359,6 +366,7 @@
       ['State', states[disk.state] || disk.state, wrong ? 'wrong' : ''],
       ...(disk.trouble ? [['Why', disk.trouble, 'wrong long']] : []),
       ['Used', `${bytes(disk.bytes)} of ${bytes(disk.capacity_bytes)}`],
+      ...(known(disk.free_bytes) ? [['Left on its file system', bytes(disk.free_bytes), disk.room_is_short ? 'wrong' : '']] : []),
       ['Objects', number(disk.objects)],
       ['Evicted', `${number(disk.evicted)} (${bytes(disk.evicted_bytes)})`],
       ['Oldest', disk.segments ? `${time(disk.oldest_seconds)} old` : '–'],

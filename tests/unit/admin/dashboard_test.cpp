@@ -75,6 +75,25 @@ TEST_SUITE("admin/dashboard") {
         CHECK_FALSE(has_text(page, "{{"));
     }
 
+    TEST_CASE("hosts by the hits that admission cost are in the page, the most first") {
+        stats_inputs inputs;
+        CHECK_FALSE(has_text(dashboard_page(&inputs), "Hosts with most of these"));
+        inputs.costly = {{"a.test", 1'200}, {"<b>", 3}};
+        const auto page = dashboard_page(&inputs);
+        CHECK(
+            has_text(page, "Hosts with most of these</th><td>a.test (1,200), &lt;b&gt; (3)</td>"));
+    }
+
+    TEST_CASE("what is noted, and is no trouble, is in the page") {
+        stats_inputs inputs;
+        inputs.within_a_minute = {.unresolved = 1};
+        inputs.failing = {{"<typo>", 1}};
+        const auto page = dashboard_page(&inputs);
+        CHECK(has_text(page, "data-state=\"well\""));
+        CHECK(has_text(page, "<ul id=\"notes\"><li>1 request failed at the origin"));
+        CHECK(has_text(page, "&lt;typo&gt; (1)"));
+    }
+
     TEST_CASE("names that others choose are escaped") {
         stats_inputs inputs;
         auto& one = inputs.peers.emplace().siblings.emplace_back();

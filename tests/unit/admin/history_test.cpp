@@ -133,13 +133,141 @@ TEST_SUITE("admin/history") {
             history_json(kept, begun_at + seconds{12}, requests(11)));
         for (const auto* span : {"hour", "day"}) {
             const auto& columns = json[span];
-            CHECK(columns.size() == 15);
+            CHECK(columns.size() == 18);
             for (const auto& column : columns) {
                 CHECK(column.size() == columns["seconds"].size());
             }
         }
         CHECK(json["hour"]["requests"] == nlohmann::ordered_json({10, 1}));
         CHECK(json["hour"]["ended_seconds_ago"] == nlohmann::ordered_json({2.0, 0.0}));
+    }
+
+    TEST_CASE("what is within a span says how long that is in truth") {
+        history kept{begun_at};
+        constexpr std::chrono::hours day{24};
+        CHECK(kept.covered(day, begun_at) == seconds{0});
+        auto now = begun_at;
+        for (int second = 0; second < 100'000; ++second) {
+            now += seconds{1};
+            kept.tick(now, {});
+            if (second == 7'199) {
+                CHECK(kept.covered(day, now) == std::chrono::hours{2});
+            }
+        }
+        CHECK(kept.covered(day, now) >= day);
+        CHECK(kept.covered(day, now) <= day + seconds{300});
+        CHECK_FALSE(kept.has_adopted());
+    }
+
+    TEST_CASE("what another process counted goes on in this one, whose counts begin at zero") {
+        history before{begun_at};
+        auto now = begun_at;
+        std::uint64_t many = 0;
+        for (int second = 0; second < 7'205; ++second) {
+            now += seconds{1};
+            before.tick(now, requests(many += 2));
+        }
+        const auto told_at = now;
+        const auto text = history_json(before, told_at, requests(many));
+        const auto started = told_at + seconds{3};
+        history after{started};
+        REQUIRE(after.adopt(text, told_at));
+        CHECK(after.has_adopted());
+        CHECK(after.within(std::chrono::hours{24}, started, {}).requests == many);
+        CHECK(after.covered(std::chrono::hours{24}, started) == seconds{7'208});
+        CHECK(after.within(std::chrono::hours{24}, started, {}).hits == many / 2);
+        const auto minute = after.within(seconds{60}, started, {}).requests;
+        CHECK(minute >= 2 * 57);
+        CHECK(minute <= 2 * 70);
+        std::uint64_t more = 0;
+        now = started;
+        for (int second = 0; second < 400; ++second) {
+            now += seconds{1};
+            after.tick(now, requests(++more));
+        }
+        CHECK(after.within(std::chrono::hours{24}, now, requests(more)).requests == many + more);
+        CHECK(after.within(seconds{60}, now, requests(more)).requests <= 70);
+        std::uint64_t sum = 0;
+        for (const auto& one : after.last_day(now, requests(more))) {
+            CHECK(one.span >= seconds{0});
+            sum += one.happened.requests;
+        }
+        CHECK(sum == many + more);
+        CHECK(after.last_hour(now, requests(more)).size() == 361);
+    }
+
+    TEST_CASE("over several upgrades a day stays a day, and fits") {
+        auto now = begun_at;
+        history kept{now};
+        for (int upgrade = 0; upgrade < 30; ++upgrade) {
+            std::uint64_t many = 0;
+            for (int step = 0; step < 360; ++step) {
+                now += seconds{10};
+                kept.tick(now, requests(++many));
+            }
+            const auto text = history_json(kept, now, requests(many));
+            now += seconds{1};
+            history next{now};
+            REQUIRE(next.adopt(text, now - seconds{1}));
+            kept = next;
+        }
+        CHECK(kept.last_day(now, {}).size() <= 289);
+        const auto of_day = kept.within(std::chrono::hours{24}, now, {}).requests;
+        CHECK(of_day >= 8'600);
+        CHECK(of_day <= 8'700);
+    }
+
+    TEST_CASE("a text of another release is read as far as it is known") {
+        const auto only = R"({"ended_seconds_ago": [10, 0], "seconds": [10, 10], "requests": [5, 7],
+                              "unheard_of": [1, 2]})";
+        const auto text = std::string{"{\"more\": 1, \"hour\": "} + only + ", \"day\": " + only +
+                          "}";
+        history kept{begun_at};
+        REQUIRE(kept.adopt(text, begun_at));
+        CHECK(kept.within(std::chrono::hours{24}, begun_at, {}).requests == 12);
+        CHECK(kept.within(std::chrono::hours{24}, begun_at, {}).hits == 0);
+    }
+
+    TEST_CASE("whatever else is told, nothing is changed") {
+        history before{begun_at};
+        before.tick(begun_at + seconds{10}, requests(10));
+        const auto whole = history_json(before, begun_at + seconds{12}, requests(11));
+        const auto started = begun_at + seconds{13};
+        const auto is_refused = [&](std::string_view text, steady_time told_at) {
+            history kept{started};
+            const bool taken = kept.adopt(text, told_at);
+            if (!taken) {
+                CHECK(kept.within(std::chrono::hours{24}, started, {}) == tally{});
+                CHECK_FALSE(kept.has_adopted());
+            }
+            return !taken;
+        };
+        CHECK_FALSE(is_refused(whole, started));
+        CHECK(is_refused(whole, started + seconds{1}));  // of a time to come
+        for (std::size_t cut = 0; cut < whole.size(); ++cut) {
+            CHECK(is_refused(std::string_view{whole}.substr(0, cut), started));
+        }
+        const auto with = [](std::string_view columns) {
+            return R"({"hour": )" + std::string{columns} + R"(, "day": )" + std::string{columns} +
+                   "}";
+        };
+        CHECK_FALSE(is_refused(with(R"({"ended_seconds_ago": [0], "seconds": [1]})"), started));
+        for (const auto* const wrong :
+             {"1",
+              "[]",
+              "{}",
+              R"({"ended_seconds_ago": [], "seconds": []})",
+              R"({"ended_seconds_ago": [0], "seconds": []})",
+              R"({"ended_seconds_ago": [0], "seconds": ["1"]})",
+              R"({"ended_seconds_ago": [-1], "seconds": [1]})",
+              R"({"ended_seconds_ago": [0], "seconds": [1e300]})",
+              R"({"ended_seconds_ago": [0, 5], "seconds": [1, 1]})",
+              R"({"ended_seconds_ago": [0], "seconds": [1], "hits": []})",
+              R"({"ended_seconds_ago": [0], "seconds": [1], "hits": [-1]})",
+              R"({"ended_seconds_ago": [0], "seconds": [1], "hits": [0.5]})"}) {
+            CAPTURE(wrong);
+            CHECK(is_refused(with(wrong), started));
+        }
     }
 
 }  // TEST_SUITE

@@ -27,6 +27,7 @@ stats_inputs a_busy_day() {
     inputs.since_start = {
         .requests = 12'345, .hits = 9'000, .body_bytes = 1000, .body_bytes_from_store = 480};
     inputs.counts.body_bytes_from_store = std::uint64_t{4} << 30;
+    inputs.counts.body_bytes_from_collapsing = 1 << 20;
     inputs.counts.admission_by_policy[0] = {
         .admitted = 5, .refused = 2'000, .bytes_refused = 1 << 20};
     inputs.counts.admission_hits_lost = 12;
@@ -68,6 +69,15 @@ TEST_SUITE("admin/summary") {
         CHECK(percent(0.004) == "0.4 %");
         CHECK(percent(0.61) == "61 %");
         CHECK(percent(std::nullopt) == "none yet");
+        CHECK(part_in_words(std::uint64_t{12} << 30, std::uint64_t{50} << 30) == "12 of 50 GiB");
+        CHECK(part_in_words(std::uint64_t{900} << 20, std::uint64_t{1} << 30) ==
+              "900 MiB of 1.0 GiB");
+        CHECK(part_in_words(0, 5) == "0 of 5 bytes");
+        CHECK(short_time_in_words(0) == "0 ms");
+        CHECK(short_time_in_words(0.0421) == "42 ms");
+        CHECK(short_time_in_words(-0.0421) == "-42 ms");
+        CHECK(short_time_in_words(0.9999) == "1.0 s");
+        CHECK(short_time_in_words(61.3) == "61 s");
         CHECK(utc(wall_time{}) == "1970-01-01T00:00:00Z");
     }
 
@@ -77,18 +87,51 @@ TEST_SUITE("admin/summary") {
         CHECK(utc(of.since) == "2026-11-24T19:00:00Z");
         CHECK(of.requests == 12'345);
         CHECK(of.text ==
-              "In 3 hours it answered 12,345 requests, 73 % of them from what is stored here: 4.0 "
-              "GiB "
-              "that no origin had to send again. Admission kept 2,000 objects (1.0 MiB) out of the "
-              "store, which lost 12 hits.");
+              "In 3 hours it answered 12,345 requests, 73 % of them from what is stored here. "
+              "Origins were spared 9,345 answers and 4.0 GiB, of that by shared fetches 345 (1.0 "
+              "MiB). Admission kept 2,000 objects (1.0 MiB) out of the store; 12 requests went to "
+              "their origins that would have been hits without admission.");
         CHECK(of.cpu_seconds_per_1000_requests == doctest::Approx(0.2));
         CHECK(of.figures[0].value == "73 %");
-        CHECK(of.figures[0].more == "of 12,345 requests; 48 % of the bytes");
+        CHECK(of.figures[0].more == "of 12,345 requests since the start; 48 % of the bytes");
         CHECK(of.figures[1].value == "4.0 GiB");
         CHECK(of.figures[2].value == "2,000");
         CHECK(of.figures[3].value == "12 hits");
-        CHECK(says(of.figures[3].more, "210 MiB of memory"));
-        CHECK(says(of.figures[3].more, "0.20 s of CPU per 1,000 requests"));
+        CHECK(
+            says(of.figures[3].more, "that admission cost since the start; now 210 MiB of memory"));
+        CHECK(says(of.figures[3].more, "200 ms of CPU per 1,000 requests since the start"));
+    }
+
+    TEST_CASE("every large figure says what time it is of") {
+        for (const auto& inputs : {a_busy_day(), stats_inputs{}}) {
+            for (const auto& one : make_summary(inputs).figures) {
+                CAPTURE(one.label);
+                CHECK(says(one.more, "since the start"));
+            }
+        }
+    }
+
+    TEST_CASE("the last day is called a day when it is one, and else what it is") {
+        auto inputs = a_busy_day();
+        inputs.day_covers = std::chrono::hours{3};
+        CHECK(make_summary(inputs).day == "in the last 3 hours, since the start");
+        inputs.over_upgrade = true;
+        CHECK(make_summary(inputs).day == "in the last 3 hours, since the start before an upgrade");
+        inputs.day_covers = std::chrono::hours{24} + std::chrono::seconds{7};
+        CHECK(make_summary(inputs).day == "in the last day");
+        inputs.within_a_day = {.requests = 100,
+                               .hits = 50,
+                               .by_siblings = 7,
+                               .bytes_by_siblings = 70,
+                               .by_sharing = 3,
+                               .bytes_by_sharing = 30,
+                               .body_bytes_from_store = 500};
+        const auto day = summary_json(inputs)["last_day"];
+        CHECK(day["requests"] == 100);
+        CHECK(day["hits"] == 50);
+        CHECK(day["requests_spared"] == 60);
+        CHECK(day["bytes_spared"] == 600);
+        CHECK(day["requests_by_siblings"] == 7);
     }
 
     TEST_CASE("before the first request it says so, and no figure pretends") {
@@ -103,18 +146,70 @@ TEST_SUITE("admin/summary") {
         CHECK_FALSE(of.cpu_seconds_per_1000_requests.has_value());
     }
 
-    TEST_CASE("what siblings gave stands apart from what the store did") {
+    TEST_CASE("what siblings gave is spared the origins too, and told apart") {
         auto inputs = a_busy_day();
-        inputs.peers.emplace().siblings.resize(1);
-        inputs.peers->siblings[0].digest.digest.state = peer::follow_state::current;
-        inputs.peers->siblings[0].benefit.bytes = 3 << 20;
+        inputs.counts.body_bytes_from_siblings = 3 << 20;
         requests_of(inputs, outcome::sibling) = 17;
         const auto of = make_summary(inputs);
-        CHECK(of.bytes_spared == std::uint64_t{4} << 30);
+        CHECK(of.requests_spared == 9'000 + 17 + 345);
+        CHECK(of.bytes_spared == (std::uint64_t{4} << 30) + (4 << 20));
+        CHECK(of.store_bytes == std::uint64_t{4} << 30);
         CHECK(of.sibling_hits == 17);
         CHECK(of.sibling_bytes == 3 << 20);
-        CHECK(says(of.text, "Siblings answered 17 more (3.0 MiB)."));
+        CHECK(says(of.text, "of that by siblings 17 (3.0 MiB), by shared fetches 345 (1.0 MiB)."));
+        CHECK(says(of.figures[1].more, "of that by siblings 17 (3.0 MiB)"));
+        const auto spared = summary_json(inputs)["spared"];
+        CHECK(spared["requests"] == 9'362);
+        CHECK(spared["requests_by_store"] == 9'000);
+        CHECK(spared["bytes_by_siblings"] == 3 << 20);
         CHECK(of.not_well.empty());
+    }
+
+    TEST_CASE("a few requests that failed are noted, with their host; many are not well") {
+        auto inputs = a_busy_day();
+        inputs.failing = {{"typo.test", 2}};
+        inputs.within_a_minute = {.requests = 40, .unresolved = 2};
+        auto of = make_summary(inputs);
+        CHECK(of.headline == "All is well.");
+        REQUIRE(of.notes.size() == 1);
+        CHECK(
+            of.notes[0] ==
+            "2 requests failed at the origin in the last minute, of 42: 2 for want of an address. "
+            "Of these: typo.test (2).");
+        CHECK(summary_json(inputs)["notes"].size() == 1);
+        inputs.within_a_minute = {.requests = 0, .unresolved = 4};  // all of them, but few
+        CHECK(make_summary(inputs).not_well.empty());
+        inputs.within_a_minute = {.requests = 1'000, .unresolved = 20};  // of very many
+        CHECK(make_summary(inputs).not_well.empty());
+        inputs.within_a_minute = {.requests = 95, .unresolved = 5};
+        of = make_summary(inputs);
+        CHECK(of.not_well.size() == 1);
+        CHECK(of.notes.empty());
+    }
+
+    TEST_CASE("a disk without room for what the store is yet to take is not well") {
+        constexpr auto gib = std::uint64_t{1} << 30;
+        auto inputs = a_busy_day();
+        auto& disk = inputs.disk.emplace();
+        disk.state = cache::disk::tier_state::ready;
+        disk.bytes = 12 * gib;
+        disk.capacity = 50 * gib;
+        inputs.room = disk_room{
+            .path = "/srv", .size = 50 * gib, .held = 20 * gib, .free = 30 * gib};
+        CHECK(make_summary(inputs).not_well.empty());
+        inputs.room->free = 8 * gib;
+        CHECK(
+            only_trouble(inputs) ==
+            "The disk has less room than the store is yet to take: 8.0 GiB are left at /srv, where "
+            "it may grow by 30 GiB more, to disk.size 50 GiB.");
+        CHECK(make_summary(inputs).headline == "One thing is not well.");
+        inputs.room->held = 51 * gib;
+        CHECK(make_summary(inputs).not_well.empty());
+        const auto told = summary_json(inputs)["disk"];
+        CHECK(told["bytes"] == 12 * gib);
+        CHECK(told["path"] == "/srv");
+        CHECK(told["free_bytes"] == 8 * gib);
+        CHECK(summary_json(a_busy_day())["disk"].is_null());
     }
 
     TEST_CASE("each thing that is not well is a sentence that names it") {
@@ -122,10 +217,12 @@ TEST_SUITE("admin/summary") {
         REQUIRE(make_summary(inputs).not_well.empty());
         SUBCASE("origins that failed just now, by how") {
             inputs.within_a_minute = {.unreached = 7, .ill_answered = 1};
+            inputs.failing = {{"a.test", 5}, {"b.test", 1}, {"c.test", 1}, {"d.test", 1}};
             CHECK(
                 only_trouble(inputs) ==
-                "8 requests failed at the origin in the last minute: 7 for want of a connection, 1 "
-                "by a bad, broken or late answer.");
+                "8 requests failed at the origin in the last minute, of 8: 7 for want of a "
+                "connection, 1 by a bad, broken or late answer. Of these: a.test (5), b.test (1), "
+                "c.test (1) and others.");
         }
         SUBCASE("a sibling whose digest can't be had") {
             auto& one = inputs.peers.emplace().siblings.emplace_back();
@@ -173,7 +270,7 @@ TEST_SUITE("admin/summary") {
 
     TEST_CASE("several are counted in the headline") {
         auto inputs = a_busy_day();
-        inputs.within_a_minute.unresolved = 1;
+        inputs.within_a_minute.unresolved = 6;
         CHECK(make_summary(inputs).headline == "One thing is not well.");
         inputs.ready = readiness::draining;
         CHECK(make_summary(inputs).headline == "2 things are not well.");
@@ -181,7 +278,7 @@ TEST_SUITE("admin/summary") {
 
     TEST_CASE("/stats begins with the summary") {
         auto inputs = a_busy_day();
-        inputs.within_a_minute.unreached = 1;
+        inputs.within_a_minute.unreached = 6;
         const auto stats = stats_json(inputs);
         CHECK(stats.begin().key() == "summary");
         const auto& summary = stats["summary"];
@@ -189,7 +286,7 @@ TEST_SUITE("admin/summary") {
         CHECK(summary["well"] == false);
         CHECK(summary["not_well"].size() == 1);
         CHECK(summary["since"] == "2026-11-24T19:00:00Z");
-        CHECK(summary["spared"]["bytes"] == std::uint64_t{4} << 30);
+        CHECK(summary["spared"]["bytes_by_store"] == std::uint64_t{4} << 30);
         CHECK(summary["writes_spared"]["of"] == "memory");
         CHECK(summary["costs"]["hits_lost"] == 12);
         CHECK(summary["figures"].size() == 4);

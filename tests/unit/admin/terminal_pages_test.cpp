@@ -35,12 +35,58 @@ TEST_SUITE("admin/terminal_pages") {
         auto told = json::parse(unwell);
         CHECK(!has(status_page(told), "last day"));
         told["summary"]["last_day"] = json::parse(
-            R"({"requests": 12345, "hits": 8000, "bytes_spared": 3145728})");
+            R"({"period": "in the last day", "requests": 12345, "hits": 7900,
+                "requests_spared": 8000, "bytes_spared": 3145728})");
         const auto page = status_page(told);
         CAPTURE(page);
         CHECK(has(
             page,
-            "In the last day          3.0 MiB  spared the origins in 8,000 of 12,345 requests"));
+            "In the last day          3.0 MiB  spared the origins in 8,000 of 12,345 requests\n"));
+    }
+
+    TEST_CASE("a day that is not over is called what it is, and siblings' part of it is told") {
+        auto told = json::parse(unwell);
+        told["summary"]["last_day"] = json::parse(
+            R"({"period": "in the last 3 hours, since the start", "requests": 12345,
+                "requests_spared": 8000, "bytes_spared": 3145728,
+                "requests_by_siblings": 17, "bytes_by_siblings": 1048576})");
+        const auto page = status_page(told);
+        CAPTURE(page);
+        CHECK(has(page, "\nIn the last 3 hours "));
+        CHECK(has(
+            page,
+            "in 8,000 of 12,345 requests; of that by siblings 17 (1.0 MiB), since the start\n"));
+        CHECK(!has(page, "last day"));
+    }
+
+    TEST_CASE("the disk has a line: how much of it is used, where, and what is left there") {
+        auto told = json::parse(unwell);
+        told["summary"]["disk"] = nullptr;
+        CHECK(!has(status_page(told), "Disk"));
+        told["summary"]["disk"] = json::parse(
+            R"({"bytes": 12884901888, "capacity_bytes": 53687091200, "path": "/var/cache/reprise",
+                "free_bytes": 32212254720})");
+        const auto page = status_page(told);
+        CAPTURE(page);
+        CHECK(has(page, "12 of 50 GiB"));
+        CHECK(has(page, "used now, in /var/cache/reprise; 30 GiB are free there"));
+    }
+
+    TEST_CASE("what is worth knowing and no trouble stands apart from what is") {
+        auto told = json::parse(unwell);
+        told["summary"]["notes"] = {"1 request failed."};
+        CHECK(has(status_page(told), "\n  - 1 request failed.\n"));
+    }
+
+    TEST_CASE("time that a sibling saved is shown in milliseconds where it is little") {
+        auto told = json::parse(unwell);
+        auto& saved = told["summary"]["siblings"]["b"]["seconds_saved"];
+        saved = 0.042;
+        CHECK(has(status_page(told), "2.0 KiB  42 ms\n"));
+        saved = -0.7;
+        CHECK(has(status_page(told), "2.0 KiB  -700 ms\n"));
+        saved = 42.4;
+        CHECK(has(status_page(told), "2.0 KiB  42 s\n"));
     }
 
     TEST_CASE("an explanation says that nothing is stored, and asks no admission of that") {
@@ -85,13 +131,14 @@ TEST_SUITE("admin/terminal_pages") {
               "Answered from the store  50 %  of 1,000 requests\n"
               "What it costs            –     22 MiB of memory\n"
               "\n"
-              "Sibling  digest  asked  hits  bytes    time saved\n"
-              "b        used    12     9     2.0 KiB  2 s\n"
+              "Siblings, since the start:\n"
+              "Sibling  digest now  asked  hits  bytes    time saved\n"
+              "b        used        12     9     2.0 KiB  1.6 s\n"
               "\n"
               "Since 2026-01-01T00:00:00Z; version 9.9\n");
         CHECK(status_line(json::parse(unwell)) ==
               "not well  requests 1,000  hit ratio 50 %  spared 1.0 MiB  writes spared 7  "
-              "memory 22 MiB\n");
+              "memory 22 MiB now; the rest since 2026-01-01T00:00:00Z\n");
         CHECK_FALSE(says_well(json::parse(unwell)));
     }
 

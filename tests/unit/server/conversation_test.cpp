@@ -186,6 +186,7 @@ TEST_SUITE("server/successor") {
                     .take_store_back = [this] { return ++taken_back > 0; },
                     .keep_purges = [](const std::function<void()>& kept) { kept(); },
                     .admission = [] { return std::vector<std::byte>{}; },
+                    .history = [](steady_time) { return std::string{}; },
                     .succeeded = [this](pid_t) { served = true; }};
         }
     };

@@ -22,6 +22,17 @@ TEST_SUITE("server/handover_message") {
         CHECK(wire.substr(1, 2) == "\xef\xcd");
     }
 
+    TEST_CASE("every kind is known again") {
+        using enum handover_kind;
+        for (const auto kind :
+             {hello, listener, admin, prepared, yours, history, serving, purge, more, heard}) {
+            CAPTURE(static_cast<char>(kind));
+            const auto got = decode_handover(encode({kind, 3}));
+            REQUIRE(got);
+            CHECK(got->kind == kind);
+        }
+    }
+
     TEST_CASE("what is too short, or of a kind that is not known, is no message") {
         const auto wire = encode({handover_kind::hello, 1});
         for (std::size_t cut = 0; cut < wire.size(); ++cut) {
