@@ -379,7 +379,7 @@ TEST_SUITE("scenario/admin") {
 
     TEST_CASE("hits that admission lost are told by host") {
         auto settings = basic_settings();
-        settings["admission"] = {{"hits", 3}};
+        settings["admission"] = {{"policy", "nth-hit"}, {"hits", 3}};
         world w{settings};
         w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
         w.origin.on("/b", ok("Cache-Control: max-age=60\r\n", "hello"));
