@@ -65,6 +65,7 @@ check "under traffic: it is well" well "$(state)"
 check_matches "under traffic: the hit ratio is shown" 'Answered from the store 8\.3 %' "$(shown figures)"
 check_matches "under traffic: what origins were spared is shown" 'Spared the origins 98 KiB' "$(shown figures)"
 check_matches "under traffic: what admission kept out is shown" '^ Kept out 21 objects' "$(shown admission-pairs)"
+check_matches "under traffic: hosts are named by the hits that admission cost" '127\.0\.0\.1 1 100 %' "$(shown costly-table)"
 check_matches "under traffic: latencies are shown" 'Hits 2 [0-9.]+ (µs|ms)' "$(shown latency-table)"
 check_matches "under traffic: the store is shown" 'Used [0-9.]+ KiB of 64 MiB' "$(shown memory-pairs)"
 check_matches "under traffic: the table behind the curves has them" ' 24 8\.3 % ' "$(shown hits-table)"
@@ -73,13 +74,13 @@ check "under traffic: the charts are drawn" 4 "$(grep -oE '<canvas [^>]*style="[
 
 kill "$origin_pid"
 wait "$origin_pid" || true
-for name in a b c; do
+for name in {a..f}; do
     curl -sS --max-time 30 -x "http://$proxy" -o /dev/null "http://$pages/$name"
 done
 look "http://$admin/"
 silent "origin down"
 check "origin down: it is not well" unwell "$(state)"
-check_matches "origin down: it says why" '3 requests failed at the origin' "$(shown troubles)"
+check_matches "origin down: it says why" '6 requests failed at the origin in the last minute.* Of these: 127\.0\.0\.1 \(6\)' "$(shown troubles)"
 
 # Without a script: what the program puts in. (A Chromium that runs no scripts prints no page either.)
 curl -sS --max-time 30 "http://$admin/" >"$work/page"
