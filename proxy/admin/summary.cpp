@@ -182,7 +182,7 @@ std::string in_sentences(const summary& of) {
     }
     text += ", " + percent(of.hit_ratio) +
             " of them from what is stored here. Origins were spared " +
-            count_of_things(of.requests_spared, "answer", "answers") + " and " +
+            count_of_things(of.requests_spared, "request", "requests") + " and " +
             bytes_in_words(of.bytes_spared);
     const auto others = spared_by_others(of);
     text += others.empty() ? "." : ", of that " + others + ".";
@@ -222,7 +222,7 @@ std::array<large_figure, 4> figures_of(const summary& of) {
     if (of.requests_spared == 0) {
         bytes = {bytes.label, "–", "nothing since the start", "nothing"};
     } else {
-        bytes.more = "in " + count_of_things(of.requests_spared, "answer", "answers") +
+        bytes.more = "in " + count_of_things(of.requests_spared, "request", "requests") +
                      " since the start";
         if (const auto others = spared_by_others(of); !others.empty()) {
             bytes.more += "; of that " + others;

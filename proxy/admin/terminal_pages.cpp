@@ -88,8 +88,10 @@ void append_wrapped(std::string& out,
 
 using table_row = std::vector<std::string>;
 
-// Each column as wide as its widest text; the last as it is.
-void append_table(std::string& out, const std::vector<table_row>& rows) {
+// Each column as wide as its widest text; the last as it is, or broken between words at `width`, where the
+// others leave it room. 0: nowhere.
+void append_table(std::string& out, const std::vector<table_row>& rows, std::size_t width = 0) {
+    constexpr std::size_t least_room = 24;
     std::vector<std::size_t> widths;
     for (const auto& row : rows) {
         widths.resize(std::max(widths.size(), row.size()));
@@ -100,12 +102,17 @@ void append_table(std::string& out, const std::vector<table_row>& rows) {
     for (const auto& row : rows) {
         std::string line;
         for (std::size_t i = 0; i < row.size(); ++i) {
+            const auto before = columns(line);
+            if (i + 1 == row.size() && before + least_room <= width) {
+                append_wrapped(line, row[i], width, std::string(before, ' '));
+                break;
+            }
             line.append(row[i]);
             if (i + 1 < row.size()) {
                 line.append(widths[i] - columns(row[i]) + 2, ' ');
             }
         }
-        line.resize(line.find_last_not_of(' ') + 1);
+        line.resize(line.find_last_not_of(" \n") + 1);
         out.append(line).append("\n");
     }
 }
@@ -315,7 +322,7 @@ std::string status_page(const json& stats, std::size_t width) {
     if (const auto& disk = member(in_short, "disk"); disk.is_object()) {
         rows.push_back(row_of_disk(disk));
     }
-    append_table(out, rows);
+    append_table(out, rows, width);
     const auto& siblings = member(in_short, "siblings");
     if (siblings.is_object() && !siblings.empty()) {
         rows.assign({{"Sibling", "digest now", "asked", "hits", "bytes", "time saved"}});

@@ -323,7 +323,7 @@
       [summary.writes_spared.of === 'disk' ? 'Kept out: writes spared the disk' : 'Kept out',
         `${number(admission.ledger.objects)} objects`, admission.ledger.objects ? 'spared' : ''],
       ['Bytes of these', bytes(admission.ledger.bytes), admission.ledger.bytes ? 'spared' : ''],
-      ['Requests that would have been hits without', number(admission.hits_lost), admission.hits_lost ? 'costs' : ''],
+      ['Would have been hits without it', number(admission.hits_lost), admission.hits_lost ? 'costs' : ''],
       ['Bytes of these', bytes(admission.hit_bytes_lost), admission.hits_lost ? 'costs' : ''],
       ['Objects let in', number(admission.admitted)],
       ['Remembered, about', `${number(filter.remembered)} objects`],
@@ -333,7 +333,7 @@
       ...(disk.capacity_bytes ? [['Written to disk', bytes(disk.written_bytes)]] : []),
     ]);
     const costly = Object.entries(admission.hits_lost_by_host || {}).sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
-    table('costly-table', 'Hosts by hits that admission cost', ['Host', 'Hits that it cost', 'Of all'],
+    table('costly-table', 'Hosts by hits that admission cost', ['Host', 'Hits', 'Of all'],
       costly.slice(0, 12).map(([host, hits]) => [host, { text: number(hits), kind: 'costs' }, percent(hits / admission.hits_lost)]));
     text('costly-note', (costly.length === 0 ? 'None yet. ' : '') +
       'A hit that admission cost is a request that went to its origin though its URL had been asked for before: had the ' +

@@ -88,7 +88,7 @@ TEST_SUITE("admin/summary") {
         CHECK(of.requests == 12'345);
         CHECK(of.text ==
               "In 3 hours it answered 12,345 requests, 73 % of them from what is stored here. "
-              "Origins were spared 9,345 answers and 4.0 GiB, of that by shared fetches 345 (1.0 "
+              "Origins were spared 9,345 requests and 4.0 GiB, of that by shared fetches 345 (1.0 "
               "MiB). Admission kept 2,000 objects (1.0 MiB) out of the store; 12 requests went to "
               "their origins that would have been hits without admission.");
         CHECK(of.cpu_seconds_per_1000_requests == doctest::Approx(0.2));

@@ -50,7 +50,7 @@ TEST_SUITE("admin/terminal_pages") {
             R"({"period": "in the last 3 hours, since the start", "requests": 12345,
                 "requests_spared": 8000, "bytes_spared": 3145728,
                 "requests_by_siblings": 17, "bytes_by_siblings": 1048576})");
-        const auto page = status_page(told);
+        const auto page = status_page(told, 200);
         CAPTURE(page);
         CHECK(has(page, "\nIn the last 3 hours "));
         CHECK(has(
@@ -66,7 +66,7 @@ TEST_SUITE("admin/terminal_pages") {
         told["summary"]["disk"] = json::parse(
             R"({"bytes": 12884901888, "capacity_bytes": 53687091200, "path": "/var/cache/reprise",
                 "free_bytes": 32212254720})");
-        const auto page = status_page(told);
+        const auto page = status_page(told, 200);
         CAPTURE(page);
         CHECK(has(page, "12 of 50 GiB"));
         CHECK(has(page, "used now, in /var/cache/reprise; 30 GiB are free there"));
@@ -146,6 +146,13 @@ TEST_SUITE("admin/terminal_pages") {
         const auto page = status_page(json::parse(unwell), 39);
         CHECK(has(page, "In 2 hours it answered 1,000 requests,\n50 % of them"));
         CHECK(has(page, "  ! 3 requests in the last minute\n    failed"));
+        auto told = json::parse(unwell);
+        told["summary"]["figures"][0]["more"] =
+            "of 1,000 requests since the start; 40 % of the bytes";
+        CHECK(has(status_page(told, 60),
+                  "Answered from the store  50 %  of 1,000 requests since the\n"
+                  "                               start; 40 % of the bytes\n"));
+        CHECK(has(status_page(told, 40), "50 %  of 1,000 requests since the start; 40 %"));
     }
 
     TEST_CASE("an explanation says the verdict, what is stored, and why it is or is not") {
