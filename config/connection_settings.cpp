@@ -51,6 +51,17 @@ object_table<limit_options> limits_table() {
                       "What a client must keep up, over each timeouts.client_body, sending "
                       "a body or reading one. More drops slow clients sooner; 0 waits for "
                       "any progress."),
+                value("client_rate",
+                      &limit_options::client_rate,
+                      size_between(0, 1 * tib, "bytes a second"),
+                      live,
+                      "What one client may receive, over all its connections together: answers "
+                      "from wherever they come, and tunnels. Whoever has said a name "
+                      "(access.users_file, access.tokens_file) is a client by that, anybody else "
+                      "by address, of IPv6 by its /64. Peers, and fronts that don't say for whom "
+                      "they ask, are not limited; nor is what clients send. An eighth of a "
+                      "second's worth, 64KiB at least, comes at once. Less leaves more to the "
+                      "others; 0 limits nobody."),
             },
             {},
             check_limits};

@@ -174,6 +174,7 @@ struct limit_options {
     unsigned connections_per_client = 1'000;  ///< by client address
     byte_count body_rate =
         100;  ///< bytes per second that a client must keep up, over each timeouts.client_body
+    byte_count client_rate = 0;  ///< bytes per second that a client may receive; 0: any number
     bool operator==(const limit_options&) const = default;
 };
 

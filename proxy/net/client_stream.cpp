@@ -1,5 +1,9 @@
 #include "proxy/net/client_stream.hpp"
 
+#include <boost/beast/core/buffers_prefix.hpp>
+
+#include <utility>
+
 namespace reprise::proxy::net {
 
 client_stream::client_stream(byte_stream stream, deadlines& timer)
@@ -91,7 +95,20 @@ void drop_front(std::vector<asio::const_buffer>& parts, std::size_t bytes) {
 }
 }  // namespace
 
+void client_stream::limit_to(client_bucket_ptr whose, counter& waits) {
+    if (!share_) {
+        if (!whose) {
+            return;
+        }
+        share_ = std::make_unique<rate_share>(patience_.all().io(), waits);
+    }
+    share_->limit_to(std::move(whose));
+}
+
 bool client_stream::send_now(std::vector<asio::const_buffer>& parts) {
+    if (share_) [[unlikely]] {
+        return send_share_now(parts);
+    }
     while (!parts.empty() && !failed_) {
         error_code error;
         const auto sent = socket_.try_write(parts, error);
@@ -108,11 +125,67 @@ bool client_stream::send_now(std::vector<asio::const_buffer>& parts) {
     return true;
 }
 
+bool client_stream::send_share_now(std::vector<asio::const_buffer>& parts) {
+    while (!failed_) {
+        const auto size = asio::buffer_size(parts);
+        if (size == 0) {
+            return true;
+        }
+        const auto may = share_->may_send(size);
+        if (may == 0) {
+            return false;
+        }
+        error_code error;
+        const auto sent = socket_.try_write(boost::beast::buffers_prefix(may, parts), error);
+        bytes_out_ += sent;
+        share_->note_sent(sent);
+        if (error) {
+            failed_ = true;
+            break;
+        }
+        if (sent == 0) {
+            return false;
+        }
+        drop_front(parts, sent);
+    }
+    return true;
+}
+
+// Waits for its turn, and for the kernel; the client owes progress in the second wait alone.
+awaitable<ended> client_stream::send_share(std::vector<asio::const_buffer>& parts,
+                                           std::uint64_t bytes_per_second,
+                                           std::chrono::milliseconds timeout) {
+    while (!send_share_now(parts)) {
+        const auto may = share_->may_send(asio::buffer_size(parts));
+        if (may == 0) {
+            static_cast<void>(co_await share_->wait(use_tuple));
+            failed_ = failed_ || !socket_.is_open() || patience_.all().stopped();
+            continue;
+        }
+        auto& pace = taking();
+        pace.begin(bytes_per_second, timeout);
+        const auto piece = boost::beast::buffers_prefix(may, parts);
+        const auto [error, sent] = co_await socket_.async_write_some(piece, use_tuple);
+        pace.end();
+        bytes_out_ += sent;
+        share_->note_sent(sent);
+        if (error || pace.expired()) {
+            failed_ = true;
+            break;
+        }
+        drop_front(parts, sent);
+    }
+    co_return failed_ ? ended::gone : ended::keep;
+}
+
 awaitable<ended> client_stream::send(std::vector<asio::const_buffer>& parts,
                                      std::uint64_t bytes_per_second,
                                      std::chrono::milliseconds timeout) {
     if (send_now(parts)) {
         co_return failed_ ? ended::gone : ended::keep;
+    }
+    if (share_) [[unlikely]] {
+        co_return co_await send_share(parts, bytes_per_second, timeout);
     }
     auto& pace = taking();
     pace.begin(bytes_per_second, timeout);
@@ -157,6 +230,9 @@ void client_stream::reply_ends_by_closing() noexcept {
 }
 
 void client_stream::close() noexcept {
+    if (share_) {
+        share_->end_wait();
+    }
     if (reply_under_way() && socket_.is_open()) {
         break_off();
         return;

@@ -5,8 +5,12 @@
 // It knows whether a reply is under way: bytes of it have gone out, and nobody has said since that
 // it is whole. Until then the connection ends by a reset, whoever ends it and why: a FIN, or TLS's
 // close_notify, is the end of a body to a client that was told no length.
+//
+// What is limited (limits.client_rate) waits its turn by a timer. That is no time in which the client
+// owes us anything: no deadline runs meanwhile.
 
 #include "proxy/base/ended.hpp"
+#include "proxy/net/client_rate.hpp"
 #include "proxy/net/deadlines.hpp"
 #include "proxy/net/io.hpp"
 #include "proxy/net/pace.hpp"
@@ -43,8 +47,19 @@ public:
     /// and input() holds no more than what it has. @pre no TLS
     [[nodiscard]] awaitable<read_end> read_lean(std::size_t most);
 
-    /// Sends what the kernel takes of `parts`, which then holds only what was not sent.
-    /// True when all has gone or the connection has failed (then failed() is true).
+    /// From now on what is sent is this client's share; null: there is no limit. A stream that was
+    /// never limited pays one branch a call for that. @pre nothing is half sent
+    /// @param waits  counts each wait for a turn
+    /// @throws std::bad_alloc
+    void limit_to(client_bucket_ptr whose, counter& waits);
+    [[nodiscard]] bool is_limited_as(const client_name& whose) const noexcept {
+        return share_ && share_->is_of(whose);
+    }
+    /// For what sends to the socket without passing here (a tunnel); null: it was never limited.
+    [[nodiscard]] rate_share* share() noexcept { return share_.get(); }
+
+    /// Sends what the kernel takes of `parts`, and the client may have, which then holds only what
+    /// was not sent. True when all has gone or the connection has failed (then failed() is true).
     [[nodiscard]] bool send_now(std::vector<asio::const_buffer>& parts);
     /// Sends the rest, waiting at most `timeout` without enough progress: bytes that the client
     /// has acknowledged, or sends itself. `gone`: it has left, or is too slow.
@@ -99,11 +114,16 @@ public:
 
 private:
     [[nodiscard]] pace_guard& taking();
+    [[nodiscard]] bool send_share_now(std::vector<asio::const_buffer>& parts);
+    [[nodiscard]] awaitable<ended> send_share(std::vector<asio::const_buffer>& parts,
+                                              std::uint64_t bytes_per_second,
+                                              std::chrono::milliseconds timeout);
 
     byte_stream socket_;
     read_buffer input_;
     deadline patience_;
     std::unique_ptr<pace_guard> taking_;  // once a send has waited
+    std::unique_ptr<rate_share> share_;   // once it was limited
     bool failed_ = false;
     bool resets_ = false;  // the socket is set so that closing it is a reset
     std::uint64_t bytes_in_ = 0;

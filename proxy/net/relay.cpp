@@ -20,12 +20,13 @@ std::array<char, scratch_bytes>& scratch() {
 
 }  // namespace
 
-relaying::relaying(byte_stream& a, byte_stream& b, deadlines& timer, owner& to)
+relaying::relaying(byte_stream& a, byte_stream& b, deadlines& timer, owner& to, rate_share* to_a)
     : owner_{to},
       a_{a},
       b_{b},
-      a_to_b_{*this, a, b, timer.io()},
-      b_to_a_{*this, b, a, timer.io()},
+      a_to_b_{*this, a, b, nullptr, timer.io()},
+      b_to_a_{*this, b, a, to_a, timer.io()},
+      to_a_{to_a},
       quiet_{timer, [this] { return moved(); }, [this] { break_off(); }} {}
 
 void relaying::begin(std::string from_a, std::string from_b, std::chrono::milliseconds idle) {
@@ -36,12 +37,17 @@ void relaying::begin(std::string from_a, std::string from_b, std::chrono::millis
 }
 
 std::uint64_t relaying::moved() {
-    return 2 * (a_to_b_.moved + b_to_a_.moved) - not_acknowledged(a_) - not_acknowledged(b_);
+    turns_awaited_ += b_to_a_.waits_its_turn() ? 1 : 0;
+    return 2 * (a_to_b_.moved + b_to_a_.moved) + turns_awaited_ - not_acknowledged(a_) -
+           not_acknowledged(b_);
 }
 
 // Whoever waits is told of it by the loop.
 void relaying::break_off() noexcept {
     broken_ = true;
+    if (to_a_ != nullptr) {
+        to_a_->end_wait();
+    }
     a_.reset();
     b_.reset();
 }
@@ -106,15 +112,14 @@ relaying::direction::step relaying::direction::go_on() {
 relaying::direction::step relaying::direction::move_rest(unsigned& rounds) {
     error_code error;
     const auto left = std::string_view{rest_}.substr(taken_);
-    const auto taken = to_.try_write(asio::buffer(left), error);
+    const auto taken = write(left, error);
     if (error) {
         return step::broken;
     }
-    moved += taken;
     taken_ += taken;
     if (taken_ < rest_.size()) {
         if (taken == 0) {
-            return wait_for_room();
+            return may_write(left.size()) ? wait_for_room() : wait_for_turn();
         }
         if (++rounds < most_rounds) {
             return step::goes_on;
@@ -148,11 +153,10 @@ relaying::direction::step relaying::direction::read_once(unsigned& rounds) {
         return step::broken;
     }
     if (count > 0) {
-        const auto taken = to_.try_write(asio::buffer(scratch().data(), count), error);
+        const auto taken = write({scratch().data(), count}, error);
         if (error) {
             return step::broken;
         }
-        moved += taken;
         if (taken < count) {
             rest_.assign(scratch().data() + taken, count - taken);
             ++rounds;
@@ -163,6 +167,35 @@ relaying::direction::step relaying::direction::read_once(unsigned& rounds) {
         }
     }
     from_.wait_readable(readable_, count == 0);
+    return step::waits;
+}
+
+bool relaying::direction::may_write(std::size_t bytes) noexcept {
+    return share_ == nullptr || share_->may_send(bytes) > 0;
+}
+
+// What was taken: nothing may be as much as the receiver may have now.
+std::size_t relaying::direction::write(std::string_view bytes, error_code& error) {
+    if (share_ != nullptr) [[unlikely]] {
+        bytes = bytes.substr(0, share_->may_send(bytes.size()));
+        if (bytes.empty()) {
+            return 0;
+        }
+    }
+    const auto taken = to_.try_write(asio::buffer(bytes), error);
+    moved += taken;
+    if (share_ != nullptr) [[unlikely]] {
+        share_->note_sent(taken);
+    }
+    return taken;
+}
+
+// Nothing would tell it that the socket has gone.
+relaying::direction::step relaying::direction::wait_for_turn() {
+    if (whole_.broken_) {
+        return step::broken;
+    }
+    share_->wait([this](const error_code& over) { resume(over); });
     return step::waits;
 }
 

@@ -2,9 +2,10 @@
 // Bytes both ways between two connections until both ends are done: CONNECT and WebSocket.
 // An idle tunnel holds no buffer and no coroutine: it waits in memory of its own (read_wait), a
 // thread's one scratch block is filled and emptied between two waits, and only what a slow receiver
-// would not take is copied to wait for it.
+// would not take, or may not have yet (limits.client_rate), is copied to wait for it.
 
 #include "proxy/net/byte_stream.hpp"
+#include "proxy/net/client_rate.hpp"
 #include "proxy/net/deadlines.hpp"
 #include "proxy/net/pace.hpp"
 #include "proxy/net/read_wait.hpp"
@@ -12,6 +13,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace reprise::proxy::net {
 
@@ -49,7 +51,10 @@ public:
         ~owner() = default;
     };
 
-    relaying(byte_stream& a, byte_stream& b, deadlines& timer, owner& to);
+    /// @param to_a  bounds what a gets, and outlives it; null: nothing does. Bytes that wait for their
+    ///              turn are no quiet tunnel
+    relaying(
+        byte_stream& a, byte_stream& b, deadlines& timer, owner& to, rate_share* to_a = nullptr);
     relaying(const relaying&) = delete;
     relaying& operator=(const relaying&) = delete;
 
@@ -63,12 +68,20 @@ private:
     /// One direction, until its source ends or either side breaks off.
     class direction final : read_wait::waiter {
     public:
-        direction(relaying& whole, byte_stream& from, byte_stream& to, asio::io_context& io)
+        direction(relaying& whole,
+                  byte_stream& from,
+                  byte_stream& to,
+                  rate_share* share,
+                  asio::io_context& io)
             : whole_{whole},
               from_{from},
               to_{to},
+              share_{share},
               readable_{io, *this} {}
         void begin(std::string first);
+        [[nodiscard]] bool waits_its_turn() const noexcept {
+            return share_ != nullptr && share_->is_waiting() && !rest_.empty();
+        }
         std::uint64_t moved = 0;
 
     private:
@@ -77,6 +90,9 @@ private:
         [[nodiscard]] step say_end();
         [[nodiscard]] step read_once(unsigned& rounds);
         [[nodiscard]] step wait_for_room();
+        [[nodiscard]] step wait_for_turn();
+        [[nodiscard]] std::size_t write(std::string_view bytes, error_code& error);
+        [[nodiscard]] bool may_write(std::size_t bytes) noexcept;
         [[nodiscard]] step go_on();
         void resume(error_code over) noexcept;
         void on_readable(error_code over) override { resume(over); }
@@ -85,8 +101,9 @@ private:
         relaying& whole_;
         byte_stream& from_;
         byte_stream& to_;
+        rate_share* const share_;  // null: not limited
         read_wait readable_;
-        std::string rest_;        // what `to_` has not taken, from `taken_` on
+        std::string rest_;  // what `to_` has not taken, from `taken_` on
         std::size_t taken_ = 0;
         bool from_ended_ = false;
     };
@@ -101,8 +118,10 @@ private:
     byte_stream& b_;
     direction a_to_b_;
     direction b_to_a_;
+    rate_share* const to_a_;
     pace_guard quiet_;
-    std::uint8_t under_way_ = 2;  // directions
+    std::uint64_t turns_awaited_ = 0;  // looks that found bytes which waited for theirs
+    std::uint8_t under_way_ = 2;       // directions
     bool broken_ = false;
 };
 

@@ -254,13 +254,14 @@ TEST_SUITE("config/settings") {
 
     TEST_CASE("limits, timeouts, origins and dns are read") {
         const auto wanted = every_setting();
-        const auto& [head, fields, url, connections, per_client, rate] = wanted.limits;
+        const auto& [head, fields, url, connections, per_client, body_rate, client_rate] = wanted.limits;
         CHECK(head == 32ull << 10);
         CHECK(fields == 100);
         CHECK(url == 8192);
         CHECK(connections == 5000);
         CHECK(per_client == 50);
-        CHECK(rate == 1000);
+        CHECK(body_rate == 1000);
+        CHECK(client_rate == 10ull << 20);
         const auto& [c_head,
                      c_idle,
                      c_body,

@@ -15,7 +15,10 @@ struct tunnel_bench final : test_loop, relaying::owner {
     tcp_socket& origin = right.ours;
     byte_stream a{std::move(left.theirs)};
     byte_stream b{std::move(right.theirs)};
-    relaying both{a, b, timer, *this};
+    client_rates rates{0};
+    counter waits;
+    rate_share to_client{io, waits};
+    relaying both{a, b, timer, *this, &to_client};
     std::optional<relay_result> result;
 
     void run(std::string from_a = {},
@@ -144,6 +147,57 @@ TEST_CASE("stopping the thread's deadlines ends a tunnel") {
     bench.run_for(5ms);
     bench.timer.stop();
     CHECK(bench.end().end == relay_end::timed_out);
+}
+
+namespace {
+
+void limit(tunnel_bench& bench, std::uint64_t bytes_per_second) {
+    bench.rates.set_rate(bytes_per_second);
+    bench.to_client.limit_to(bench.rates.bucket_of({{}, "ann"}, steady_now()));
+}
+
+}  // namespace
+
+TEST_CASE("what goes to a client that is limited goes at its rate, whole; what it sends does not") {
+    tunnel_bench bench;
+    limit(bench, 1 << 20);
+    bench.run();
+    const auto body = pattern(512 << 10);
+    const auto before = steady_now();
+    bench.send(bench.origin, body);
+    CHECK(bench.finish(read_exactly(bench.client, body.size())) == body);
+    CHECK(steady_now() - before >= 350ms);  // an eighth of a second's worth came at once
+    const auto waited = bench.waits.read();
+    CHECK(waited > 0);
+    bench.send(bench.client, body);
+    CHECK(bench.finish(read_exactly(bench.origin, body.size())) == body);
+    CHECK(bench.waits.read() == waited);
+    bench.origin.close();
+    bench.client.close();
+    CHECK(bench.end().b_to_a == body.size());
+}
+
+TEST_CASE("a tunnel whose bytes wait for their turn is not quiet") {
+    tunnel_bench bench;
+    limit(bench, 4 << 10);
+    REQUIRE(bench.to_client.may_send(64 << 10) == 64 << 10);
+    bench.to_client.note_sent(64 << 10);
+    bench.run({}, {}, 50ms);
+    bench.finish(write_text(bench.origin, std::string(2 << 10, 'x')));
+    bench.run_until([&] { return bench.waits.read() > 0; });
+    CHECK(bench.finish(read_exactly(bench.client, 2 << 10)).size() == 2 << 10);
+    CHECK(bench.end().end == relay_end::timed_out);  // when there is no more
+}
+
+TEST_CASE("a tunnel that is broken off while its bytes wait for their turn ends at once") {
+    tunnel_bench bench;
+    limit(bench, 1);
+    bench.run();
+    bench.send(bench.origin, pattern(512 << 10));
+    bench.run_until([&] { return bench.waits.read() > 0; });
+    bench.client.set_option(tcp_socket::linger{true, 0});
+    bench.client.close();
+    CHECK(bench.end().end == relay_end::reset);
 }
 
 TEST_SUITE_END();
