@@ -224,6 +224,16 @@ constexpr metric own_rows[] = {
           "clients.refused",
           "Client connections closed at once: access.clients or a limit on connections.",
           [](in from) { return from.counts.client_refused; }),
+    plain(
+        "reprise_client_rate_known",
+        "clients.rate_known",
+        "Clients that limits.client_rate is kept for: with a connection that it bounded, or still "
+        "below what may come at once.",
+        [](in from) { return from.clients_limited; }),
+    plain("reprise_client_rate_waits_total",
+          "clients.rate_waits",
+          "How often an answer or a tunnel had to wait for its client's turn (limits.client_rate).",
+          [](in from) { return from.counts.client_rate_waits; }),
     plain("reprise_origin_connections",
           "origins.open",
           "Connections to origins open now, idle ones included.",

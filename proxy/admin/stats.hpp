@@ -95,6 +95,7 @@ struct stats_inputs {
     std::uint64_t log_dropped = 0;  ///< diagnostic lines overrun since start
     recent_lines::counts log_lines;
     std::uint64_t live_viewers = 0;
+    std::uint64_t clients_limited = 0;  ///< by limits.client_rate, just now
     process_figures process;
 };
 

@@ -93,8 +93,9 @@ struct basic_counters {
     Cell body_bytes_from_siblings{};    ///< of bodies that siblings gave
 
     Cell client_accepted{};
-    Cell client_refused{};  ///< closed at once: access.clients or limits.*connections*
-    Cell client_open{};     ///< now
+    Cell client_refused{};     ///< closed at once: access.clients or limits.*connections*
+    Cell client_open{};        ///< now
+    Cell client_rate_waits{};  ///< for a turn, by limits.client_rate
     Cell origin_opened{};
     Cell tunnels_opened{};     ///< by intercept: TLS with a certificate of ours began
     Cell tunnels_refused{};    ///< the client did not take it

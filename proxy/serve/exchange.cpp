@@ -173,6 +173,9 @@ bool exchange::find_pac() {
 
 // For a client that may ask, and has said who it is where it must.
 void exchange::find_answer_for_known() {
+    if (x_.w.common.client_rates.are_limited()) [[unlikely]] {
+        x_.limit_client();
+    }
     const auto& asked = x_.asked;
     if (auto decided = decide(asked, *x_.settings, x_.w.common.pseudonym)) {
         x_.verdict = decided->why;

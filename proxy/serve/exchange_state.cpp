@@ -41,6 +41,19 @@ void exchange_state::read_request() {
     ignore_reload(asked_, *settings);
 }
 
+// A connection asks mostly for one client.
+void exchange_state::limit_client() {
+    const auto user = book.user ? std::string_view{*book.user} : std::string_view{};
+    const net::client_name whose{client.at, user};
+    if (stream.is_limited_as(whose)) {
+        return;
+    }
+    auto bucket = user.empty() && w.speaks_for_many(client.at)
+                      ? nullptr
+                      : w.common.client_rates.bucket_of(whose, started);
+    stream.limit_to(std::move(bucket), w.counts.client_rate_waits);
+}
+
 void exchange_state::consume_head() {
     stream.input().consume(head_bytes_.size());
     head_bytes_ = {};

@@ -57,6 +57,10 @@ struct exchange_state {
     /// request.
     void consume_head();
     [[nodiscard]] std::size_t unconsumed() const noexcept { return head_bytes_.size(); }
+    /// What goes to the client from now on is its share of limits.client_rate: by the name in `book`, else
+    /// by address. Peers and fronts, which are no one client, have none.
+    /// @pre limits.client_rate is set, and nothing of the answer has been sent
+    void limit_client();
     /// A copy of the request that outlives the exchange, made once; `asked` views it from then on.
     [[nodiscard]] const std::shared_ptr<const fetch::request_copy>& copy();
     /// copy(), and what parsing took is given back: before waits that are long and many.

@@ -134,6 +134,7 @@ void refuse_head(const lent& by, const failure& why, steady_time started) {
     book.reason = facts.name;
     book.error = why.detail;
     reply_sink::pieces all{{page.data(), page.size()}};
+    by.stream.limit_to(nullptr, w.counts.client_rate_waits);  // it goes at once, or not at all
     if (by.sink.send_now(all)) {
         by.sink.is_whole();
     }

@@ -9,8 +9,7 @@
 namespace reprise::proxy::serve {
 
 awaitable<ended_or_next> tunnel::connect() {
-    const wanted_far_end to{
-        x_.w, *x_.settings, x_.asked.target, *x_.asked.head, x_.book, why_};
+    const wanted_far_end to{x_.w, *x_.settings, x_.asked.target, *x_.asked.head, x_.book, why_};
     auto reached = co_await reach_far_end(to);
     if (!reached) {
         co_return answers::refused{std::move(reached.error())};
@@ -54,7 +53,11 @@ standing_tunnel::standing_tunnel(parted_request_ptr request,
       far_{std::move(far)},
       from_far_{std::move(from_far)},
       why_{why_not_opened},
-      relaying_{request_->stream.socket(), far_stream(), request_->w.timer, *this} {}
+      relaying_{request_->stream.socket(),
+                far_stream(),
+                request_->w.timer,
+                *this,
+                request_->stream.share()} {}
 
 net::byte_stream& standing_tunnel::far_stream() {
     auto* const lease = std::get_if<net::origin_lease>(&far_);

@@ -444,6 +444,7 @@ std::vector<std::string> server::take_over(config::options next) {
     }
     resize(common_.store.memory(), next.memory.size);
     common_.store.set_largest_in_memory(next.memory.max_object);
+    common_.client_rates.set_rate(next.limits.client_rate);
     common_.admission.adopt(next);
     common_.store.memory().set_probation(common_.admission.probation());
     common_.advice.adopt(next, common_.admission, steady_now());
@@ -644,6 +645,7 @@ admin::stats_inputs server::stats() {
     in.log_dropped = log_lines_dropped();
     in.log_lines = log::recent().counted();
     in.live_viewers = common_.live.viewers();
+    in.clients_limited = common_.client_rates.known(now);
     in.process = admin::read_process_figures();
     return in;
 }

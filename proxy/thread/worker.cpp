@@ -99,7 +99,8 @@ common_state::common_state(const config::options& options,
                 requests,
                 from != nullptr && from->admission ? &*from->admission : nullptr},
       advice{options, steady_now()},
-      counters{threads} {
+      counters{threads},
+      client_rates{options.limits.client_rate} {
     store.set_largest_in_memory(options.memory.max_object);
     store.on_eviction([this](const cache::evicted_response& gone) {
         if (gone.was_admitted) {

@@ -17,6 +17,7 @@
 #include "proxy/cache/store.hpp"
 #include "proxy/cache/uncacheable.hpp"
 #include "proxy/net/address.hpp"
+#include "proxy/net/client_rate.hpp"
 #include "proxy/net/deadlines.hpp"
 #include "proxy/net/known_logins.hpp"
 #include "proxy/net/list_link.hpp"
@@ -99,6 +100,7 @@ struct common_state {
     access_log access;
     live_feed live;
     client_census clients;
+    net::client_rates client_rates;
     net::password_checks passwords;
     /// URL purges; the store's list counts the others. Purges are rare and come on any
     /// thread.
