@@ -313,6 +313,20 @@ TEST_SUITE("scenario/intercept") {
         CHECK(one->http().read_raw(8) == "got ping");
     }
 
+    TEST_CASE("what is asked in an opened tunnel is limited by limits.client_rate") {
+        auto settings = storing_settings();
+        settings["limits"]["client_rate"] = "1MiB";
+        opened_world w{json::object(), settings};
+        const auto body = patterned(512 * kib);
+        w.origin.on("/a", ok(std::string{cacheable}, body));
+        const auto one = w.enter("a.test");
+        CHECK(one->ask(w.get("a.test", "/a")).body == body);
+        const auto waited = w.proxy->stats()["clients"]["rate_waits"].get<int>();
+        CHECK(waited > 0);
+        CHECK(hit_body(one->ask(w.get("a.test", "/a"))) == body);
+        CHECK(w.proxy->stats()["clients"]["rate_waits"].get<int>() > waited);
+    }
+
     TEST_CASE("what went stale stands in for an origin that is down, inside too") {
         opened_world w;
         w.origin.on("/a", ok("Cache-Control: max-age=0, stale-if-error=600\r\n", "hello"));
