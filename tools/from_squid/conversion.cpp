@@ -347,12 +347,10 @@ const std::map<std::string_view, handler>& directives() {
         {"ssl_bump", harmless("intercept opens the tunnels of listed hosts; see REFERENCE.md")},
         {"sslcrtd_program", harmless("certificates are made within the program")},
         {"sslproxy_cert_error", no_more(fate::left_out, "a bad certificate is always refused")},
-        {"delay_pools", no_more(fate::laxer, "there are no delay pools", "limits")},
-        {"delay_class", harmless("belongs to delay_pools")},
-        {"delay_access", harmless("belongs to delay_pools")},
-        {"delay_parameters", harmless("belongs to delay_pools")},
-        {"delay_initial_bucket_level", harmless("belongs to delay_pools")},
-        {"client_delay_pools", no_more(fate::laxer, "there are no delay pools", "limits")},
+        {"delay_initial_bucket_level", harmless("a client's bucket is full at first")},
+        {"client_delay_pools", no_more(fate::laxer, "what clients send is not bounded", "limits")},
+        {"client_delay_parameters", harmless("belongs to client_delay_pools")},
+        {"client_delay_access", harmless("belongs to client_delay_pools")},
         {"external_acl_type", harmless("no helper programs are asked")},
         {"url_rewrite_program", harmless("URLs are not rewritten")},
         {"url_rewrite_children", harmless("URLs are not rewritten")},
@@ -560,6 +558,9 @@ public:
         convert_peers(draft_, of("cache_peer"));
         convert_never_direct(draft_, of("never_direct"));
         convert_refresh(draft_, of("refresh_pattern"));
+        convert_delay_pools(
+            draft_,
+            {of("delay_pools"), of("delay_class"), of("delay_access"), of("delay_parameters")});
         needs_users_ = convert_access(
             draft_, of("http_access"), convert_authentication(draft_, of("auth_param")));
         // Squid stores what is asked for once.
@@ -653,7 +654,11 @@ private:
                                                          "http_access",
                                                          "auth_param",
                                                          "cache",
-                                                         "no_cache"};
+                                                         "no_cache",
+                                                         "delay_pools",
+                                                         "delay_class",
+                                                         "delay_access",
+                                                         "delay_parameters"};
         if (together.contains(each.name())) {
             by_name_[each.name()].push_back(&each);
             return;

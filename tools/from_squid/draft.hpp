@@ -46,6 +46,13 @@ using statements = std::vector<const statement*>;
 void convert_listeners(draft& into, const statements& ports, const statements& peers);
 void convert_peers(draft& into, const statements& peers);
 
+/// The statements of delay pools, by name, each in order.
+struct delay_lines {
+    statements pools, classes, access, parameters;
+};
+/// limits.client_rate of what they give one client, and what is lost of the rest.
+void convert_delay_pools(draft& into, const delay_lines& lines);
+
 /// freshness of refresh_pattern.
 void convert_refresh(draft& into, const statements& patterns);
 

@@ -215,6 +215,39 @@ TEST_SUITE("from_squid/conversion") {
         CHECK(r.count(fate::laxer) == 2);
     }
 
+    TEST_CASE("of delay pools the largest rate for one client goes on") {
+        const std::string two = "delay_pools 2\ndelay_class 1 2\ndelay_class 2 3\n"
+                                "delay_access 1 allow all\ndelay_access 2 allow all\n";
+        const auto r = settings_of(two + "delay_parameters 1 -1/-1 65536/80000\n"
+                                         "delay_parameters 2 none none 1048576/1048576\n");
+        CHECK(r.options.limits.client_rate == 1u << 20);
+        CHECK(r.says(fate::approximated, "of all pools the largest"));
+        CHECK(r.count(fate::laxer) == 0);
+        const auto by_user = settings_of(
+            "delay_pools 1\ndelay_class 1 4\ndelay_access 1 allow all\n"
+            "delay_parameters 1 -1/-1 -1/-1 20000/1 10000/1\n");
+        CHECK(by_user.options.limits.client_rate == 10'000);
+    }
+
+    TEST_CASE("what delay pools say of several clients is lost, and said so") {
+        const auto all = settings_of("delay_pools 1\ndelay_class 1 1\ndelay_access 1 allow all\n"
+                                     "delay_parameters 1 65536/65536\n");
+        CHECK(all.options.limits.client_rate == 0);
+        CHECK(all.says(fate::laxer, "for several clients together"));
+        const auto some = settings_of("acl kids src 10.0.0.0/8\ndelay_pools 1\ndelay_class 1 3\n"
+                                      "delay_access 1 allow kids\ndelay_access 1 deny all\n"
+                                      "delay_parameters 1 -1/-1 100000/100000 8000/8000\n");
+        CHECK(some.options.limits.client_rate == 8000);
+        CHECK(some.says(fate::laxer, "for several clients together"));
+        CHECK(some.says(fate::approximated, "not of those of some lists alone"));
+        const auto none = settings_of("delay_pools 1\ndelay_class 1 2\n"
+                                      "delay_parameters 1 -1/-1 -1/-1\n");
+        CHECK(none.options.limits.client_rate == 0);
+        CHECK(none.count(fate::laxer) == 0);
+        CHECK(settings_of("delay_pools 0\n").count(fate::laxer) == 0);
+        (void)settings_of("delay_pools\ndelay_class\ndelay_access 7\ndelay_parameters 3 x/ 1\n");
+    }
+
     TEST_CASE("whoever had to show a password is not served without one") {
         const auto r = settings_of(
             "auth_param basic program /x/basic_ncsa_auth /etc/squid/passwords\n"
