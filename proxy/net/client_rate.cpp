@@ -27,7 +27,7 @@ std::int64_t nanoseconds_of(steady_time at) noexcept {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(at.time_since_epoch()).count();
 }
 
-steady_time time_of(std::int64_t nanoseconds) noexcept {
+steady_time steady_time_of(std::int64_t nanoseconds) noexcept {
     return steady_time{
         std::chrono::duration_cast<steady_time::duration>(std::chrono::nanoseconds{nanoseconds})};
 }
@@ -38,13 +38,10 @@ std::int64_t cost_of(std::uint64_t bytes, std::uint64_t rate) noexcept {
         std::ceil(static_cast<double>(bytes) * nanoseconds_a_second / static_cast<double>(rate)));
 }
 
-constexpr address_bytes mapped_prefix{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-constexpr std::size_t network_bytes = 8;  // of a /64
-
+// An IPv6 client has a whole /64, and asks by any address of it.
 address_bytes network_of(address_bytes at) noexcept {
-    const bool is_v4 = std::equal(mapped_prefix.begin(), mapped_prefix.begin() + 12, at.begin());
-    if (!is_v4) {
-        std::fill(at.begin() + network_bytes, at.end(), std::uint8_t{0});
+    if (!to_address(at).is_v4()) {
+        std::fill(at.begin() + at.size() / 2, at.end(), std::uint8_t{0});
     }
     return at;
 }
@@ -110,7 +107,7 @@ client_bucket::reservation client_bucket::reserve(std::uint64_t most, steady_tim
     for (;;) {
         const auto until = beginning(paid, now, at) + cost_of(bytes, at);
         if (paid_until_.compare_exchange_weak(paid, until, relaxed)) {
-            return {bytes, time_of(until)};
+            return {bytes, steady_time_of(until)};
         }
     }
 }

@@ -36,6 +36,9 @@ done
 has "kept: "
 compgen -G "$work/out/*.json" >/dev/null || fail "no result was written"
 
+trial 0 "rate 1 MiB"
+has "| rate 1 MiB: tunnel: off by"
+
 # With wrk there are the others; without, they are skipped by name.
 trial 0 "hit1k,scale hits"
 if command -v wrk >/dev/null; then

@@ -35,6 +35,8 @@ plan plan_of(const std::string& form) {
         out.scale_rounds = 2;
         out.lock_rounds = 1;
         out.tail_seconds = 2;
+        out.rate_rounds = 1;
+        out.rate_seconds = 4;
         out.stored = 50'000;
         out.listed = 50'000;
         out.seen = 100'000;
@@ -46,6 +48,7 @@ plan plan_of(const std::string& form) {
         out.memory_rounds = 1;
         out.scale_rounds = 1;
         out.tail_seconds = 0.3;
+        out.rate_seconds = 0.3;
         out.tail_rate = 1000;
         out.idle = 50;
         out.half_heads = 50;
@@ -76,6 +79,7 @@ std::vector<row> measured(const plan& wanted, result& into) {
     take(measure_https_memory(all));
     take(measure_tails(all));
     take(measure_scale(all));
+    take(measure_rates(all));
     take(high.measure());
     return out;
 }
@@ -220,7 +224,7 @@ int main(int argc, char** argv) {
         form->add_option(
                 "--only",
                 given.only,
-                "parts (costs, memory, tails, scale), or rows by the beginning of their names")
+                "parts (costs, https, memory, tails, scale, rates), or rows by the beginning of their names")
             ->delimiter(',');
         form->add_option("--rounds", rounds, "of each row");
         form->add_option("--seconds", seconds, "of load, in a round");

@@ -29,6 +29,8 @@ struct found_rows {
 [[nodiscard]] found_rows measure_tails(const lab& of);
 /// Processor time a request with two threads beside one, and the locks that were waited for.
 [[nodiscard]] found_rows measure_scale(const lab& of);
+/// Whether what limits.client_rate lets a client have is what it gets.
+[[nodiscard]] found_rows measure_rates(const lab& of);
 
 /// What is left of a peak's memory: it begins before the other parts and is looked at after them.
 class peak {

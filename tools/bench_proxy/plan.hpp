@@ -16,6 +16,8 @@ struct plan {
     unsigned memory_rounds = 3;
     unsigned scale_rounds = 5, lock_rounds = 3;
     double tail_seconds = 5;           ///< of requests at a fixed rate, in a round
+    unsigned rate_rounds = 2;
+    double rate_seconds = 5;           ///< of a client that is limited, in a round
     double tail_rate = 5000;           ///< requests a second
     std::size_t idle = 3000;           ///< connections held open
     std::size_t half_heads = 8000;     ///< or half hellos
