@@ -37,7 +37,7 @@ constexpr std::chrono::seconds reload_patience{5};
 /// At the end, beside what timeouts.drain has left: for workers, and for what writes files.
 constexpr std::chrono::seconds workers_patience{3}, files_patience{5};
 /// Between two looks at the room that the store on disk has.
-constexpr std::chrono::seconds room_looks{10};
+constexpr std::chrono::seconds between_room_looks{10};
 
 // Whatever the thread: one cause, one line.
 constinit log::seldom worker_threw;
@@ -86,7 +86,7 @@ server::server(config::options options,
       started_{steady_now()},
       windows_{started_},
       history_{started_},
-      next_room_look_{started_ + room_looks},
+      next_room_look_{started_ + between_room_looks},
       next_save_{started_ + settings_->options.admission.save_every},
       next_expiry_look_{started_ + std::chrono::hours{24}},
       next_guard_{started_ + std::chrono::minutes{1}} {
@@ -510,9 +510,9 @@ void server::housekeep() {
     }
     if (now >= next_room_look_ && common_.store.disk() != nullptr &&
         !looking_at_room_.exchange(true)) {
-        next_room_look_ = now + room_looks;
+        next_room_look_ = now + between_room_looks;
         try {
-            aside_.post([this] { look_at_room(); });
+            room_looks_.post([this] { look_at_room(); });
         } catch (...) {
             looking_at_room_ = false;
             throw;
@@ -755,6 +755,7 @@ bool server::stop(const std::function<bool()>& hurry) {
         aside_.finish();
         save_state();
     });
+    ends.begin("the room in disk.path", [this] { room_looks_.finish(); });
     ends.begin("disk.path", [this] {
         if (auto* disk = common_.store.disk()) {
             disk->stop();

@@ -139,7 +139,8 @@ private:
     steady_time next_guard_;
     memory_upkeep memory_upkeep_;
     std::atomic<bool> saving_{false};
-    net::side_thread aside_{"settings"};  // what waits for files
+    net::side_thread aside_{"settings"};        // what waits for files
+    net::side_thread room_looks_{"disk-room"};  // a store's disk that hangs holds up no reload
     bool running_ = false;
     std::unique_ptr<successor> successor_;
 };
