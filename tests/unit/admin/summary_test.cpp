@@ -233,7 +233,7 @@ TEST_SUITE("admin/summary") {
             one.digest.digest.state = peer::follow_state::failing;
             CHECK(says(only_trouble(inputs), "the one before is used meanwhile"));
             one.digest.digest.state = peer::follow_state::outdated;
-            CHECK(says(only_trouble(inputs), "it is not asked"));
+            CHECK(says(only_trouble(inputs), "no object is asked of it"));
             one.digest.digest.state = peer::follow_state::current;
             CHECK(make_summary(inputs).not_well.empty());
         }
