@@ -281,7 +281,8 @@ peer::resource_answer peering::answer(const http::request_head& request,
     }
     const auto how = static_cast<std::size_t>(out.what);
     answers_[how].fetch_add(1, relaxed);
-    answer_bytes_[how].fetch_add(out.head.size() + (out.body ? out.body->size() : 0), relaxed);
+    answer_bytes_[how].fetch_add(
+        out.head.size() + out.text.size() + (out.body ? out.body->size() : 0), relaxed);
     return out;
 }
 

@@ -293,7 +293,7 @@ resource_answer answer(const http::request_head& request,
     }
     out.head += "\r\n";
     if (is_get) {
-        out.head += refusal;
+        out.text = std::move(refusal);
     }
     if (is_get && made.body) {
         out.body = std::move(made.body);

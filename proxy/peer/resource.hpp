@@ -92,7 +92,8 @@ inline constexpr std::size_t answered_count = 8;
 struct resource_answer {
     answered what = answered::no_resource;
     unsigned status = 404;
-    std::string head;  ///< whole, empty line included; and behind it the text of a refusal
+    std::string head;  ///< whole, empty line included
+    std::string text;  ///< the body of a refusal, and then there is no other
     wire_bytes body;   ///< null: none
     /// Squids up to at least 7.6 garble a mask that comes in one read with its control block: send
     /// head and so many bytes of the body, wait, then the rest. 0: all at once.

@@ -52,6 +52,9 @@ awaitable<ended_or_next> peer_page::give() {
     }
     x_.out.begin();
     x_.out.add(page.head);
+    if (!page.text.empty()) {
+        x_.out.add(page.text);
+    }
     if (page.body && page.first > 0) {
         co_return co_await send_in_two(page);
     }

@@ -100,6 +100,10 @@ echo "ok: the origin was asked for the wheel so many times: $times"
 is_at_least "bytes that c had of b" 300000 "$(figure 'reprise_sibling_bytes_total{sibling="b"}')"
 
 if ((${#watching[@]})); then
+    # The kernel hands packets over by the second; what is still with it when tcpdump ends is lost.
+    is_captured() { (($(stat -c %s "$work/siblings.packets") >= 300000)); }
+    within 10 "what passed between siblings is captured" is_captured
+    sleep 1.2
     kill -INT "${watching[@]}" # it writes what it has, and ends
     wait "${watching[@]}"
     is_at_least "bytes that passed between siblings" 300000 "$(stat -c %s "$work/siblings.packets")"

@@ -184,7 +184,7 @@ TEST_SUITE("peer/resource") {
         const auto target = std::string{digest_path};
         const auto stranger = ask(get(target), {.address = "10.0.0.9"}, s.offer());
         const std::string why = "10.0.0.9 is the address of no peer in the settings here\n";
-        CHECK(stranger.head.ends_with("\r\n\r\n" + why));
+        CHECK(stranger.text == why);
         CHECK(says(stranger, "Content-Length: " + std::to_string(why.size())));
         const auto bad = ask(get(target),
                              {.is_reprise = true,
@@ -192,10 +192,11 @@ TEST_SUITE("peer/resource") {
                               .signature = signature_verdict::out_of_time,
                               .address = "10.0.0.9"},
                              s.offer());
-        CHECK(bad.head.find("the signature is out_of_time") != std::string::npos);
+        CHECK(bad.text.starts_with("the signature is out_of_time"));
         const auto only_head = ask(
             "HEAD " + target + " HTTP/1.1\r\nHost: a\r\n\r\n", {.address = "10.0.0.9"}, s.offer());
-        CHECK(only_head.head.ends_with("\r\n\r\n"));
+        CHECK(only_head.text.empty());
+        CHECK(says(only_head, "Content-Length: " + std::to_string(why.size())));
     }
 
     TEST_CASE("with a secret a peer must have signed well") {
