@@ -221,10 +221,10 @@ int main(int argc, char** argv) {
             ->check(CLI::ExistingFile);
         form->add_option("--before", given.before, "another build of the proxy, set beside")
             ->check(CLI::ExistingFile);
-        form->add_option(
-                "--only",
-                given.only,
-                "parts (costs, https, memory, tails, scale, rates), or rows by the beginning of their names")
+        form->add_option("--only",
+                         given.only,
+                         "parts (costs, https, memory, tails, scale, rates), or rows by the "
+                         "beginning of their names")
             ->delimiter(',');
         form->add_option("--rounds", rounds, "of each row");
         form->add_option("--seconds", seconds, "of load, in a round");

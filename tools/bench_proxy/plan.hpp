@@ -15,7 +15,7 @@ struct plan {
     unsigned tail_rounds = 3;
     unsigned memory_rounds = 3;
     unsigned scale_rounds = 5, lock_rounds = 3;
-    double tail_seconds = 5;           ///< of requests at a fixed rate, in a round
+    double tail_seconds = 5;  ///< of requests at a fixed rate, in a round
     unsigned rate_rounds = 2;
     double rate_seconds = 5;           ///< of a client that is limited, in a round
     double tail_rate = 5000;           ///< requests a second

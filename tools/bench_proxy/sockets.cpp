@@ -51,8 +51,15 @@ listening listen_anywhere() {
     return out;
 }
 
-socket_handle connect_to(std::uint16_t port) {
+socket_handle connect_to(std::uint16_t port, std::uint32_t from) {
     socket_handle out{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    if (from != 0) {
+        auto own = loopback(0);
+        own.sin_addr.s_addr = htonl((INADDR_LOOPBACK & 0xffff0000) + 0x100 + from);
+        if (::bind(out.get(), reinterpret_cast<const sockaddr*>(&own), sizeof own) != 0) {
+            throw std::runtime_error("cannot bind to an address of loopback");
+        }
+    }
     const timeval deadline{10, 0};
     const int one = 1;
     ::setsockopt(out.get(), SOL_SOCKET, SO_RCVTIMEO, &deadline, sizeof deadline);

@@ -34,7 +34,8 @@ struct listening {
 [[nodiscard]] listening listen_anywhere();
 
 /// Blocking, with deadlines of ten seconds for each send and receive. @throws std::runtime_error
-[[nodiscard]] socket_handle connect_to(std::uint16_t port);
+/// @param from  0, or the client's own address: 127.0.1.0 and so much
+[[nodiscard]] socket_handle connect_to(std::uint16_t port, std::uint32_t from = 0);
 
 /// @throws std::runtime_error when not all of it could be sent
 void send_all(int fd, std::string_view bytes);

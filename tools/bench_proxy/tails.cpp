@@ -9,6 +9,7 @@
 #include "tools/bench_proxy/load.hpp"
 #include "tools/bench_proxy/loop_watch.hpp"
 #include "tools/bench_proxy/parts.hpp"
+#include "tools/bench_proxy/wrong_passwords.hpp"
 
 #include <algorithm>
 #include <array>
@@ -85,6 +86,10 @@ struct disturbance {
     std::function<void(const scene&)> meanwhile;
     /// A count in /stats that rises in each round, or the round shows nothing.
     std::string rises;
+    std::string fields{};  ///< of the hits, each ended by CRLF
+    /// Whether the hits' p99 is set beside what it is without this, in the same round; and how many times
+    /// that it may be.
+    std::optional<double> beside_quiet{};
 };
 
 // --- What is done meanwhile -----------------------------------------------------------------------
@@ -304,6 +309,24 @@ disturbance memory_given_back() {
     return out;
 }
 
+/// Wrong ones, as fast as they are answered, and hits of one whose right one is known.
+disturbance wrong_passwords(const lab& of) {
+    constexpr std::size_t clients = 32;
+    disturbance out;
+    out.name = "wrong passwords";
+    const auto file = of.wanted.folder + "/users";
+    std::ofstream{file} << user_line("ann", "right") << user_line("bob", "other");
+    out.settings = {{"access", {{"users_file", file}}}};
+    out.fields = login_field("ann", "right");
+    out.meanwhile = [](const scene& now) {
+        (void)try_passwords(
+            now.ours.port, clients, now.of.origin.base() + "/1024/hot/0", "bob", now.over);
+    };
+    out.rises = "/failures/user_unknown";
+    out.beside_quiet = 1.5;
+    return out;
+}
+
 // --- Measuring ------------------------------------------------------------------------------------
 
 struct round_figures {
@@ -341,16 +364,20 @@ public:
             one.prepare(of_, *ours);
         }
         for (int i = 0; i < 3; ++i) {
-            (void)run_load(hits(*ours, 0));
+            (void)run_load(hits(*ours, 0, one.fields));
             if (nginx) {
                 (void)run_load(hits(*nginx, 0));
             }
         }
         std::vector<round_figures> mine;
-        std::vector<double> theirs, theirs_held;
+        std::vector<double> theirs, theirs_held, quietly;
         for (unsigned round = 0; round < of_.wanted.tail_rounds; ++round) {
             if (one.before_round) {
                 one.before_round(of_, *ours);
+            }
+            if (one.beside_quiet) {
+                quietly.push_back(
+                    run_load(hits(*ours, of_.wanted.tail_rate, one.fields)).latency(0.99));
             }
             mine.push_back(play_round(one, *ours, watch));
             if (nginx) {
@@ -360,6 +387,16 @@ public:
             }
         }
         tell(one.name, mine, theirs, theirs_held);
+        if (one.beside_quiet) {
+            row quiet_row{.name = prefix(one.name) + ": latency p99 / without them",
+                          .unit = "x",
+                          .goal = one.beside_quiet,
+                          .grain = 0.3};
+            for (std::size_t i = 0; i < mine.size(); ++i) {
+                quiet_row.rounds.push_back(mine[i].p99 / quietly[i]);
+            }
+            out_.rows.push_back(std::move(quiet_row));
+        }
         std::fprintf(stderr, "bench: tail %s\n", one.name.c_str());
     }
 
@@ -370,13 +407,16 @@ private:
     static std::string prefix(const std::string& name) { return "tail " + name; }
 
     /// Of what is stored, at `rate`, or without one each twice.
-    [[nodiscard]] load_plan hits(const server& at, double rate) const {
+    [[nodiscard]] load_plan hits(const server& at,
+                                 double rate,
+                                 const std::string& fields = {}) const {
         load_plan out;
         out.port = at.port;
         out.connections = hit_connections;
-        out.request = [this, &at](std::uint64_t n) {
-            return get_request(at.url(of_, "/1024/hot/" + std::to_string(n % hot_objects)),
-                               of_.origin.authority());
+        out.request = [this, &at, fields](std::uint64_t n) {
+            auto request = get_request(at.url(of_, "/1024/hot/" + std::to_string(n % hot_objects)),
+                                       of_.origin.authority());
+            return request.insert(request.size() - 2, fields);
         };
         out.rate = rate;
         if (rate > 0) {
@@ -406,7 +446,7 @@ private:
                 }
             }};
             try {
-                got = run_load(hits(ours, of_.wanted.tail_rate));
+                got = run_load(hits(ours, of_.wanted.tail_rate, one.fields));
             } catch (...) {
                 over = true;
                 throw;
@@ -574,6 +614,7 @@ found_rows measure_tails(const lab& of) {
     all.play(generation_cleared(of));
     all.play(purged_by_tag(of));
     all.play(memory_given_back());
+    all.play(wrong_passwords(of));
     return all.found();
 }
 
