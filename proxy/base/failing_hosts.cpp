@@ -1,5 +1,7 @@
 #include "proxy/base/failing_hosts.hpp"
 
+#include "proxy/base/ascii.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -11,15 +13,11 @@ std::int64_t step_of(steady_time at) {
     return std::chrono::floor<std::chrono::seconds>(at.time_since_epoch()) / failing_hosts::step;
 }
 
-char lower(char c) noexcept {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
 }  // namespace
 
 void failing_hosts::note(std::string_view host, steady_time now) {
     std::string name{host};
-    std::transform(name.begin(), name.end(), name.begin(), lower);
+    std::transform(name.begin(), name.end(), name.begin(), ascii_lower);
     const auto at = step_of(now);
     const std::lock_guard lock{guard_};
     auto found = std::find_if(

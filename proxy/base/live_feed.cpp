@@ -1,5 +1,7 @@
 #include "proxy/base/live_feed.hpp"
 
+#include "proxy/base/ascii.hpp"
+
 #include <algorithm>
 #include <chrono>
 #include <new>
@@ -13,16 +15,12 @@ constexpr std::chrono::milliseconds slot_length{250};
 constexpr std::size_t most_in_slot = live_feed::most_a_second / 4;
 constexpr std::size_t most_of_url = 1024;
 
-char lower(char c) noexcept {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
 bool ends_alike(std::string_view host, std::string_view with) noexcept {
     return host.size() >= with.size() &&
            std::equal(with.begin(),
                       with.end(),
                       host.end() - static_cast<std::ptrdiff_t>(with.size()),
-                      [](char a, char b) { return a == lower(b); });
+                      [](char a, char b) { return a == ascii_lower(b); });
 }
 
 bool is_wanted(const live_feed::wanted& what, outcome how, std::string_view host) noexcept {
