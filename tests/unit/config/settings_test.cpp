@@ -254,7 +254,8 @@ TEST_SUITE("config/settings") {
 
     TEST_CASE("limits, timeouts, origins and dns are read") {
         const auto wanted = every_setting();
-        const auto& [head, fields, url, connections, per_client, body_rate, client_rate] = wanted.limits;
+        const auto& [head, fields, url, connections, per_client, body_rate, client_rate] =
+            wanted.limits;
         CHECK(head == 32ull << 10);
         CHECK(fields == 100);
         CHECK(url == 8192);
