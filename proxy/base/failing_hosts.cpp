@@ -50,7 +50,8 @@ std::vector<failing_hosts::one> failing_hosts::last_minute(steady_time now) cons
         const std::lock_guard lock{guard_};
         for (const auto& entry : entries_) {
             std::uint64_t failures = 0;
-            for (auto step = std::max<std::int64_t>(at - 6, entry.last - 6); step <= entry.last;
+            for (auto step = std::max<std::int64_t>({0, at - 6, entry.last - 6});
+                 step <= entry.last;
                  ++step) {
                 failures += entry.of[static_cast<std::size_t>(step) % steps];
             }

@@ -64,7 +64,26 @@ client_bucket::client_bucket(const rate& now_set, const client_name& whose)
     : rate_{now_set},
       at_{whose.at()},
       user_{whose.user()},
-      paid_until_{std::numeric_limits<std::int64_t>::min()} {}
+      paid_until_{std::numeric_limits<std::int64_t>::min()},
+      settled_{now_set.changes.load(relaxed)} {}
+
+// Whoever is first after a change forgives the debt; what others pay in that moment is lost with it.
+std::uint64_t client_bucket::settle(steady_time now) noexcept {
+    const auto changes = rate_.changes.load(relaxed);
+    if (settled_.load(relaxed) != changes) [[unlikely]] {
+        if (settled_.exchange(changes) != changes) {
+            const auto latest = nanoseconds_of(now);
+            auto paid = paid_until_.load(relaxed);
+            while (paid > latest && !paid_until_.compare_exchange_weak(paid, latest, relaxed)) {
+            }
+        }
+    }
+    return rate_.bytes.load(relaxed);
+}
+
+bool client_bucket::is_free_before(steady_time due) const noexcept {
+    return paid_until_.load(relaxed) < nanoseconds_of(due);
+}
 
 // A full bucket was paid for until a burst ago, whatever it was before.
 std::int64_t client_bucket::beginning(std::int64_t paid,
@@ -74,7 +93,7 @@ std::int64_t client_bucket::beginning(std::int64_t paid,
 }
 
 std::uint64_t client_bucket::take(std::uint64_t most, steady_time now) noexcept {
-    const auto at = rate_.load(relaxed);
+    const auto at = settle(now);
     if (at == 0) {
         return most;
     }
@@ -98,7 +117,7 @@ std::uint64_t client_bucket::take(std::uint64_t most, steady_time now) noexcept 
 }
 
 client_bucket::reservation client_bucket::reserve(std::uint64_t most, steady_time now) noexcept {
-    const auto at = rate_.load(relaxed);
+    const auto at = settle(now);
     if (at == 0) {
         return {most, now};
     }
@@ -113,15 +132,16 @@ client_bucket::reservation client_bucket::reserve(std::uint64_t most, steady_tim
 }
 
 void client_bucket::give_back(std::uint64_t bytes) noexcept {
-    if (const auto at = rate_.load(relaxed); at != 0) {
+    if (const auto at = rate_.bytes.load(relaxed); at != 0) {
         paid_until_.fetch_sub(cost_of(bytes, at), relaxed);
     }
 }
 
 bool client_bucket::is_full(steady_time now) const noexcept {
-    const auto at = rate_.load(relaxed);
+    const auto at = rate_.bytes.load(relaxed);
     const auto paid = paid_until_.load(relaxed);
-    return at == 0 || paid <= nanoseconds_of(now) - cost_of(burst_of(at), at);
+    return at == 0 || settled_.load(relaxed) != changes() ||
+           paid <= nanoseconds_of(now) - cost_of(burst_of(at), at);
 }
 
 client_bucket_ptr client_rates::bucket_of(const client_name& whose, steady_time now) {
@@ -129,7 +149,7 @@ client_bucket_ptr client_rates::bucket_of(const client_name& whose, steady_time 
     if (const auto known = buckets_.find(whose); known != buckets_.end()) {
         return known->second;
     }
-    if (buckets_.size() >= forgets_at_) {
+    if (buckets_.size() >= forgets_at_ && now >= next_forget_) {
         forget_full(now);
         forgets_at_ = std::clamp<std::size_t>(2 * buckets_.size(), 1024, most_clients);
     }
@@ -142,12 +162,15 @@ client_bucket_ptr client_rates::bucket_of(const client_name& whose, steady_time 
 
 std::size_t client_rates::known(steady_time now) {
     const std::lock_guard lock{guard_};
-    forget_full(now);
+    if (now >= next_forget_) {
+        forget_full(now);
+    }
     return buckets_.size();
 }
 
 // Nobody comes to share one meanwhile: that takes the lock.
 void client_rates::forget_full(steady_time now) {
+    next_forget_ = now + std::chrono::seconds{1};
     for (auto at = buckets_.begin(); at != buckets_.end();) {
         const auto& bucket = at->second;
         at = bucket.use_count() == 1 && bucket->is_full(now) ? buckets_.erase(at) : std::next(at);
@@ -155,12 +178,17 @@ void client_rates::forget_full(steady_time now) {
 }
 
 void rate_share::limit_to(client_bucket_ptr whose) noexcept {
-    if (bucket_ && paid_ > 0) {
+    give_back();
+    is_waiting_ = false;
+    bucket_ = std::move(whose);
+}
+
+// What was paid at another rate has been forgotten already.
+void rate_share::give_back() noexcept {
+    if (bucket_ && paid_ > 0 && bucket_->changes() == changes_) {
         bucket_->give_back(paid_);
     }
     paid_ = 0;
-    is_waiting_ = false;
-    bucket_ = std::move(whose);
 }
 
 std::size_t rate_share::may_send(std::size_t wanted, steady_time now) noexcept {
@@ -169,7 +197,13 @@ std::size_t rate_share::may_send(std::size_t wanted, steady_time now) noexcept {
         is_waiting_ = false;
         return wanted;
     }
+    // Nothing of it was offered yet: it may wait for another time.
+    if (paid_ > 0 && now < due_ &&
+        (bucket_->changes() != changes_ || bucket_->is_free_before(due_))) {
+        give_back();
+    }
     if (paid_ == 0) {
+        changes_ = bucket_->changes();
         paid_ = bucket_->take(wanted, now);
         due_ = now;
     }
@@ -177,7 +211,9 @@ std::size_t rate_share::may_send(std::size_t wanted, steady_time now) noexcept {
         const auto ahead = bucket_->reserve(wanted, now);
         paid_ = ahead.bytes;
         due_ = ahead.due;
-        waits_.add();
+        if (!is_waiting_) {
+            waits_.add();
+        }
     }
     is_waiting_ = now < due_;
     return is_waiting_ ? 0 : static_cast<std::size_t>(std::min<std::uint64_t>(paid_, wanted));

@@ -47,8 +47,12 @@ private:
 /// One client's. Threads: any number. Lifetime: that of its client_rates at most.
 class client_bucket {
 public:
-    /// Bytes per second; 0: no limit.
-    using rate = std::atomic<std::uint64_t>;
+    /// Bytes per second; 0: no limit. What was paid for at a rate that has changed since is forgotten:
+    /// its price is no longer known.
+    struct rate {
+        std::atomic<std::uint64_t> bytes;
+        std::atomic<std::uint64_t> changes{0};
+    };
 
     /// Full. @param now_set  outlives it
     client_bucket(const rate& now_set, const client_name& whose);
@@ -56,7 +60,10 @@ public:
     client_bucket& operator=(const client_bucket&) = delete;
 
     [[nodiscard]] client_name whose() const noexcept { return {at_, user_}; }
-    [[nodiscard]] bool is_limited() const noexcept { return rate_.load(relaxed) != 0; }
+    [[nodiscard]] bool is_limited() const noexcept { return rate_.bytes.load(relaxed) != 0; }
+    [[nodiscard]] std::uint64_t changes() const noexcept { return rate_.changes.load(relaxed); }
+    /// Whether who may send from `due` on would have its turn sooner now: others have left.
+    [[nodiscard]] bool is_free_before(steady_time due) const noexcept;
 
     /// Pays for as many of `most` bytes as it has now; none: it has not enough for all, nor for a
     /// piece.
@@ -76,11 +83,14 @@ private:
     [[nodiscard]] std::int64_t beginning(std::int64_t paid,
                                          steady_time now,
                                          std::uint64_t at) const noexcept;
+    /// The rate now; what was paid at another is forgotten.
+    [[nodiscard]] std::uint64_t settle(steady_time now) noexcept;
 
     const rate& rate_;
     const address_bytes at_;
     const std::string user_;
     std::atomic<std::int64_t> paid_until_;  // nanoseconds of the steady clock
+    std::atomic<std::uint64_t> settled_;    // rate::changes at which that was paid
 };
 using client_bucket_ptr = std::shared_ptr<client_bucket>;
 
@@ -101,19 +111,25 @@ class client_rates {
 public:
     static constexpr std::size_t most_clients = 1u << 17;
 
-    explicit client_rates(std::uint64_t bytes_per_second) noexcept : rate_{bytes_per_second} {}
+    explicit client_rates(std::uint64_t bytes_per_second) noexcept {
+        rate_.bytes = bytes_per_second;
+    }
     client_rates(const client_rates&) = delete;
     client_rates& operator=(const client_rates&) = delete;
 
-    /// Holds at once for what is being sent too.
+    /// Holds for what is being sent too, and for what waits its turn; not for what began while there was
+    /// no limit.
     void set_rate(std::uint64_t bytes_per_second) noexcept {
-        rate_.store(bytes_per_second, relaxed);
+        if (rate_.bytes.exchange(bytes_per_second) != bytes_per_second) {
+            rate_.changes.fetch_add(1);
+        }
     }
-    [[nodiscard]] bool are_limited() const noexcept { return rate_.load(relaxed) != 0; }
+    [[nodiscard]] bool are_limited() const noexcept { return rate_.bytes.load(relaxed) != 0; }
 
     /// Never null. @throws std::bad_alloc
     [[nodiscard]] client_bucket_ptr bucket_of(const client_name& whose, steady_time now);
-    /// Those who have a connection that was limited, or whose buckets are not full. O(known).
+    /// Those who have a connection that was limited, or whose buckets are not full, or were not a second
+    /// ago. O(known) once a second.
     [[nodiscard]] std::size_t known(steady_time now);
 
 private:
@@ -128,6 +144,7 @@ private:
     client_bucket::rate rate_;
     std::mutex guard_;
     std::size_t forgets_at_ = 1024;
+    steady_time next_forget_{};
     std::unordered_map<client_name, client_bucket_ptr, name_hash>
         buckets_;  // names are the buckets'
 };
@@ -173,13 +190,15 @@ public:
     void end_wait() noexcept;
 
 private:
+    void give_back() noexcept;
     [[nodiscard]] steady_time next_look(steady_time now) const noexcept;
 
     asio::steady_timer timer_;
     counter& waits_;
-    client_bucket_ptr bucket_;  // null: not limited
-    std::uint64_t paid_ = 0;    // and not sent
-    steady_time due_{};         // when that may be sent
+    client_bucket_ptr bucket_;   // null: not limited
+    std::uint64_t paid_ = 0;     // and not sent
+    steady_time due_{};          // when that may be sent
+    std::uint64_t changes_ = 0;  // of the rate at which it was paid
     bool is_waiting_ = false;
 };
 

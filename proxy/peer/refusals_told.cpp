@@ -10,8 +10,14 @@ void refusals_told::refused(const std::string& address, std::string_view reason)
     auto text = address + ": " + std::string{reason};
     {
         const std::scoped_lock lock{guard_};
-        if (told_.size() >= most || std::find(told_.begin(), told_.end(), text) != told_.end()) {
+        if (std::find(told_.begin(), told_.end(), text) != told_.end()) {
             return;
+        }
+        if (told_.size() == most) {
+            if (!crowded_.due()) {
+                return;
+            }
+            told_.erase(told_.begin());
         }
         told_.push_back(text);
     }

@@ -2,6 +2,8 @@
 // Whoever asks for a digest and is refused is said in the log once: he asks again and again, and
 // where he is a sibling, his operator and this one's look for the reason in both logs.
 
+#include "proxy/base/seldom.hpp"
+
 #include <cstddef>
 #include <mutex>
 #include <string>
@@ -10,7 +12,7 @@
 
 namespace reprise::proxy::peer {
 
-/// Memory    at most `most` addresses; what is refused beyond them is not said.
+/// Memory    at most `most` addresses; beyond them one a minute is said, in the oldest one's place.
 /// Threads   any; a short lock.
 class refusals_told {
 public:
@@ -24,6 +26,7 @@ public:
 private:
     std::mutex guard_;
     std::vector<std::string> told_;
+    log::seldom crowded_;
 };
 
 }  // namespace reprise::proxy::peer

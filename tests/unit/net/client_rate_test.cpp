@@ -191,7 +191,7 @@ TEST_CASE("strangers are forgotten as more come") {
         const client_name whose{canonical(at), {}};
         CHECK(rates.bucket_of(whose, now)->take(1000, now) == 1000);
     }
-    CHECK(rates.known(now) <= 2);
+    CHECK(rates.known(now + 1s) <= 2);
 }
 
 TEST_CASE("a connection sends what it has paid for, and waits for the rest") {
@@ -229,6 +229,53 @@ TEST_CASE("a reload holds for who waits") {
     share.note_sent(mib);
     rates.set_rate(2 * mib);
     CHECK(share.may_send(mib, start + 1h) == 256 * kib);
+}
+
+TEST_CASE("a debt at one rate is none at another") {
+    asio::io_context io{1};
+    counter waits;
+    client_rates rates{1};  // a byte a second
+    const auto name = by_address("192.0.2.1");
+    rate_share waiting{io, waits};
+    waiting.limit_to(rates.bucket_of(name, start));
+    waiting.note_sent(waiting.may_send(64 * kib, start));
+    {
+        rate_share other{io, waits};
+        other.limit_to(rates.bucket_of(name, start));
+        REQUIRE(other.may_send(mib, start) == 0);
+        REQUIRE(waiting.may_send(mib, start) == 0);
+        rates.set_rate(10 * mib);
+    }
+    // What would have waited for hours has some at once, or after the time of a piece.
+    CHECK(waiting.may_send(64 * kib, start + 10ms) == 0);
+    CHECK(waiting.may_send(64 * kib, start + 20ms) == 64 * kib);
+    waiting.note_sent(64 * kib);
+    rate_share next{io, waits};
+    next.limit_to(rates.bucket_of(name, start));
+    CHECK(next.may_send(mib, start + 50ms) > 0);
+}
+
+TEST_CASE("who waits behind others that have left is not kept waiting for them") {
+    asio::io_context io{1};
+    counter waits;
+    client_rates rates{mib};
+    const auto name = by_address("192.0.2.1");
+    rate_share first{io, waits}, last{io, waits};
+    first.limit_to(rates.bucket_of(name, start));
+    first.note_sent(first.may_send(mib, start));
+    {
+        std::vector<std::unique_ptr<rate_share>> others;
+        for (int i = 0; i < 100; ++i) {
+            auto& one = *others.emplace_back(std::make_unique<rate_share>(io, waits));
+            one.limit_to(rates.bucket_of(name, start));
+            REQUIRE(one.may_send(mib, start) == 0);
+        }
+        last.limit_to(rates.bucket_of(name, start));
+        REQUIRE(last.may_send(mib, start) == 0);
+        CHECK(last.may_send(mib, start + 1s) == 0);
+    }
+    CHECK(last.may_send(mib, start + 1100ms) == 128 * kib);
+    CHECK(waits.read() == 101);
 }
 
 TEST_CASE("a connection's end gives back what it has paid for") {
