@@ -73,7 +73,8 @@ std::uint64_t try_passwords(std::uint16_t port,
                     answered += is_refused(port,
                                            i,
                                            "GET " + url + " HTTP/1.1\r\nHost: 127.0.0.1\r\n" +
-                                               login_field(name, word) + "\r\n")
+                                               (name.empty() ? "" : login_field(name, word)) +
+                                               "\r\n")
                                     ? 1
                                     : 0;
                 } catch (const std::runtime_error&) {

@@ -15,7 +15,7 @@ namespace reprise::bench {
 [[nodiscard]] std::string login_field(const std::string& name, const std::string& password);
 
 /// Until `over`: `clients` threads, from 127.0.1.1 on, ask for `url` as `name`, each time with another wrong
-/// password. Returns how many were answered. @throws std::runtime_error where one was let in
+/// password; without a name they send none. Returns how many were answered. @throws std::runtime_error where one was let in
 std::uint64_t try_passwords(std::uint16_t port,
                             std::size_t clients,
                             const std::string& url,
