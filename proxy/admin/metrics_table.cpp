@@ -418,10 +418,12 @@ constexpr metric own_rows[] = {
              "admission.hits_lost_by_host",
              "host",
              "What admission cost by the host asked for; of the 64 hosts with most, since each is "
-             "among them.",
+             "among them, those with a hundredth of all: clients choose hosts.",
              [](in from, out sink) {
                  for (const auto& one : from.costly) {
-                     draw(sink, one.hits_lost, one.host);
+                     if (one.hits_lost * 100 >= from.counts.admission_hits_lost) {
+                         draw(sink, one.hits_lost, one.host);
+                     }
                  }
              }),
     plain("reprise_filter_fill_ratio",

@@ -378,10 +378,13 @@ std::string explanation_page(const json& told) {
         for (const auto& one : member(siblings, "claims")) {
             names.append(names.empty() ? "" : ", ").append(text_of(one));
         }
-        rows.push_back({"siblings",
-                        (names.empty() ? "no digest says that one has it"
-                                       : "by their digests these may have it: " + names) +
-                            " (" + text_of(member(siblings, "note")) + ")"});
+        auto text = text_of(member(siblings, "why_none_is_asked"));
+        if (text.empty()) {
+            text = (names.empty() ? "no digest says that one has it"
+                                  : "by their digests these may have it: " + names) +
+                   " (" + text_of(member(siblings, "note")) + ")";
+        }
+        rows.push_back({"siblings", std::move(text)});
     }
     if (const auto& opened = member(told, "opened"); opened.is_object()) {
         rows.push_back({"intercepted",

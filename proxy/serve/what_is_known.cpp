@@ -240,7 +240,7 @@ json siblings_of(const thread::common_state& common,
                  const peer::peer_book* book,
                  const request& asked) {
     const auto nobody = [](const char* why) {
-        return json{{"claims", json::array()}, {"note", why}};
+        return json{{"claims", json::array()}, {"why_none_is_asked", why}};
     };
     if (common.peers == nullptr || book == nullptr) {
         return nobody("there are no siblings");

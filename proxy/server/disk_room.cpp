@@ -1,14 +1,19 @@
 #include "proxy/server/disk_room.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <new>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <system_error>
+#include <utility>
 
 namespace reprise::proxy::server {
 
 namespace {
+
+constexpr std::chrono::seconds between_looks{10};
 
 /// On disk, of the files directly in a directory; those that can't be seen count for nothing.
 std::uint64_t bytes_in(const std::string& directory) {
@@ -36,6 +41,37 @@ std::optional<admin::disk_room> room_on_disk(const config::disk_options& disk,
                             .size = disk.size,
                             .held = bytes_in(disk.path),
                             .free = std::uint64_t{room.f_bavail} * room.f_frsize};
+}
+
+void room_watch::look(const config::disk_options& disk) {
+    try {
+        auto seen = room_on_disk(disk, disk.path);
+        const std::lock_guard lock{guard_};
+        last_ = std::move(seen);
+    } catch (const std::bad_alloc&) {
+        // It is asked again.
+    }
+}
+
+void room_watch::look_aside(const config::disk_options& disk, steady_time now) {
+    if (now < next_ || is_looking_.exchange(true)) {
+        return;
+    }
+    next_ = now + between_looks;
+    try {
+        thread_.post([this, disk] {
+            look(disk);
+            is_looking_ = false;
+        });
+    } catch (...) {
+        is_looking_ = false;
+        throw;
+    }
+}
+
+std::optional<admin::disk_room> room_watch::last() const {
+    const std::lock_guard lock{guard_};
+    return last_;
 }
 
 }  // namespace reprise::proxy::server

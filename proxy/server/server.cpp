@@ -37,7 +37,6 @@ constexpr std::chrono::seconds reload_patience{5};
 /// At the end, beside what timeouts.drain has left: for workers, and for what writes files.
 constexpr std::chrono::seconds workers_patience{3}, files_patience{5};
 /// Between two looks at the room that the store on disk has.
-constexpr std::chrono::seconds between_room_looks{10};
 
 // Whatever the thread: one cause, one line.
 constinit log::seldom worker_threw;
@@ -86,7 +85,6 @@ server::server(config::options options,
       started_{steady_now()},
       windows_{started_},
       history_{started_},
-      next_room_look_{started_ + between_room_looks},
       next_save_{started_ + settings_->options.admission.save_every},
       next_expiry_look_{started_ + std::chrono::hours{24}},
       next_guard_{started_ + std::chrono::minutes{1}} {
@@ -216,7 +214,7 @@ void server::start(given_sockets given) {
                                  error.message()};
     }
     if (common_.store.disk() != nullptr) {
-        look_at_room();
+        room_.look(current()->options.disk);
     }
     const auto threads = thread_count(options);
     for (std::size_t i = 0; i < threads; ++i) {
@@ -508,15 +506,8 @@ void server::housekeep() {
             }
         }
     }
-    if (now >= next_room_look_ && common_.store.disk() != nullptr &&
-        !looking_at_room_.exchange(true)) {
-        next_room_look_ = now + between_room_looks;
-        try {
-            room_looks_.post([this] { look_at_room(); });
-        } catch (...) {
-            looking_at_room_ = false;
-            throw;
-        }
+    if (common_.store.disk() != nullptr) {
+        room_.look_aside(current()->options.disk, now);
     }
     if (now >= next_save_ && !saving_.exchange(true)) {
         next_save_ = now + current()->options.admission.save_every;
@@ -569,20 +560,6 @@ std::string server::history_at(steady_time now) {
     return admin::history_json(history_, now, tally_now());
 }
 
-// Waits for the disk.
-void server::look_at_room() {
-    try {
-        const auto held = current();
-        const auto& disk = held->options.disk;
-        auto seen = room_on_disk(disk, disk.path);
-        const std::lock_guard lock{room_guard_};
-        room_ = std::move(seen);
-    } catch (const std::bad_alloc&) {
-        // It is looked at again.
-    }
-    looking_at_room_ = false;
-}
-
 admin::stats_inputs server::stats() {
     admin::stats_inputs in;
     const auto now = steady_now();
@@ -608,9 +585,10 @@ admin::stats_inputs server::stats() {
     in.last_ten_minutes = windows_.last(std::chrono::minutes{10}, now, in.counts);
     {
         constexpr std::chrono::hours day{24};
+        const auto counted = tally_now();
         const std::lock_guard lock{history_guard_};
-        in.within_a_minute = history_.within(std::chrono::minutes{1}, now, tally_now());
-        in.within_a_day = history_.within(day, now, tally_now());
+        in.within_a_minute = history_.within(std::chrono::minutes{1}, now, counted);
+        in.within_a_day = history_.within(day, now, counted);
         in.day_covers = history_.covered(day, now);
         in.over_upgrade = history_.has_adopted();
     }
@@ -619,8 +597,7 @@ admin::stats_inputs server::stats() {
     in.store = common_.store.memory().figures();
     if (const auto* disk = common_.store.disk()) {
         in.disk = disk->figures();
-        const std::lock_guard lock{room_guard_};
-        in.room = room_;
+        in.room = room_.last();
     }
     if (common_.peers) {
         in.peers = common_.peers->report(*current_book());
@@ -755,7 +732,7 @@ bool server::stop(const std::function<bool()>& hurry) {
         aside_.finish();
         save_state();
     });
-    ends.begin("the room in disk.path", [this] { room_looks_.finish(); });
+    ends.begin("the room in disk.path", [this] { room_.finish(); });
     ends.begin("disk.path", [this] {
         if (auto* disk = common_.store.disk()) {
             disk->stop();

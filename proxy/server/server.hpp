@@ -12,6 +12,7 @@
 #include "proxy/admin/windows.hpp"
 #include "proxy/net/side_thread.hpp"
 #include "proxy/server/conversation.hpp"
+#include "proxy/server/disk_room.hpp"
 #include "proxy/server/given_sockets.hpp"
 #include "proxy/server/memory_upkeep.hpp"
 #include "proxy/server/successor.hpp"
@@ -97,7 +98,6 @@ private:
     [[nodiscard]] admin::stats_inputs stats();
     [[nodiscard]] admin::tally tally_now() const;
     [[nodiscard]] std::string history_at(steady_time now);
-    void look_at_room();
     [[nodiscard]] admin::admin_response purge(const admin::admin_request& asked);
     [[nodiscard]] thread::settings_ptr current();
     [[nodiscard]] peer::peering::book_ptr current_book();
@@ -129,18 +129,14 @@ private:
     admin::ratio_windows windows_;
     std::mutex history_guard_;  // the admin's handlers, and an upgrade
     admin::history history_;
-    std::mutex room_guard_;
-    std::optional<admin::disk_room> room_;  // none: it is not known, or there is no store on disk
-    steady_time next_room_look_;
-    std::atomic<bool> looking_at_room_{false};
     std::unique_ptr<admin::admin_server> admin_;
     steady_time next_save_;
     steady_time next_expiry_look_;
     steady_time next_guard_;
     memory_upkeep memory_upkeep_;
     std::atomic<bool> saving_{false};
-    net::side_thread aside_{"settings"};        // what waits for files
-    net::side_thread room_looks_{"disk-room"};  // a store's disk that hangs holds up no reload
+    net::side_thread aside_{"settings"};  // what waits for files
+    room_watch room_;
     bool running_ = false;
     std::unique_ptr<successor> successor_;
 };

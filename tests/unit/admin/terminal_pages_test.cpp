@@ -106,6 +106,12 @@ TEST_SUITE("admin/terminal_pages") {
                   "second-hit: not asked for before, would not be stored yet"));
     }
 
+    TEST_CASE("where no sibling is asked the reason stands alone") {
+        const auto page = explanation_page(json::parse(
+            R"({"siblings": {"claims": [], "why_none_is_asked": "there are no siblings"}})"));
+        CHECK(has(page, "siblings  there are no siblings\n"));
+    }
+
     TEST_CASE("how often a URL was asked for is said as far as it is counted") {
         const auto said = [](unsigned seen, unsigned most) {
             return explanation_page(json{{"admission",
