@@ -100,11 +100,7 @@ TEST_SUITE("scenario/client_rate") {
         const test_authority authority;
         const auto made = authority.issue("IP:127.0.0.1");
         auto settings = limited_to("1MiB");
-        settings["listeners"] = json::array(
-            {json{{"address", "127.0.0.1:0"},
-                  {"tls",
-                   {{"certificate", files.write("certificate.pem", made.certificate)},
-                    {"key", files.write("key.pem", made.key)}}}}});
+        settings["listeners"] = json::array({tls_listener(files, made)});
         world w{settings};
         w.origin.on("/a", ok(cacheable, half));
         tls_peer::wishes wanted;

@@ -51,11 +51,7 @@ TEST_SUITE("scenario/cut_answers") {
 
         explicit with_tls(json settings) {
             const auto made = authority.issue("IP:127.0.0.1");
-            const auto certificate = files.write("certificate.pem", made.certificate);
-            const auto key = files.write("key.pem", made.key);
-            settings["listeners"] = json::array(
-                {json{{"address", "127.0.0.1:0"},
-                      {"tls", {{"certificate", certificate}, {"key", key}}}}});
+            settings["listeners"] = json::array({tls_listener(files, made)});
             proxy = std::make_unique<proxy_process>(settings);
         }
         [[nodiscard]] std::unique_ptr<tls_client> connect() const {

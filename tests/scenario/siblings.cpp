@@ -415,16 +415,10 @@ TEST_SUITE("scenario/siblings") {
         for (const bool rightful : {true, false}) {
             CAPTURE(rightful);
             const auto made = authority.issue(rightful ? "IP:127.0.0.1" : "DNS:else.example");
-            files.write("certificate.pem", made.certificate);
-            files.write("key.pem", made.key);
             files.write("authority.pem", authority.certificate());
             auto behind = node_settings();
             behind["listeners"] = json::array(
-                {json{{"address", "127.0.0.1:0"}},
-                 json{{"address", "127.0.0.1:0"},
-                      {"tls",
-                       {{"certificate", files.file("certificate.pem")},
-                        {"key", files.file("key.pem")}}}}});
+                {json{{"address", "127.0.0.1:0"}}, tls_listener(files, made)});
             behind["peers"] = json::array({peer_at("asker", 1)});
             fake_origin origin;
             const proxy_process first{behind};
@@ -466,11 +460,7 @@ TEST_SUITE("scenario/siblings") {
         settings["peers"] = json::array({peer_at("asker", 1)});
         auto behind = settings;
         behind["listeners"] = json::array(
-            {json{{"address", "127.0.0.1:0"}},
-             json{{"address", "127.0.0.1:0"},
-                  {"tls",
-                   {{"certificate", files.write("certificate.pem", made.certificate)},
-                    {"key", files.write("key.pem", made.key)}}}}});
+            {json{{"address", "127.0.0.1:0"}}, tls_listener(files, made)});
         const proxy_process first{behind};
         CHECK(first.get(url).body == "hello");
         auto secure = peer_at("secure", first.port(1));

@@ -88,11 +88,7 @@ TEST_SUITE("scenario/slow_readers") {
         const test_authority authority;
         const auto made = authority.issue("IP:127.0.0.1");
         auto settings = with_little_patience();
-        settings["listeners"] = json::array(
-            {json{{"address", "127.0.0.1:0"},
-                  {"tls",
-                   {{"certificate", files.write("certificate.pem", made.certificate)},
-                    {"key", files.write("key.pem", made.key)}}}}});
+        settings["listeners"] = json::array({tls_listener(files, made)});
         world w{settings};
         w.origin.on("/a", [&](origin_request&, origin_connection& connection) {
             send_all(connection, body);

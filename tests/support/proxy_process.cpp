@@ -137,6 +137,13 @@ json storing_settings() {
     return settings;
 }
 
+json tls_listener(const temp_dir& files, const made_certificate& made) {
+    return {{"address", "127.0.0.1:0"},
+            {"tls",
+             {{"certificate", files.write("certificate.pem", made.certificate)},
+              {"key", files.write("key.pem", made.key)}}}};
+}
+
 finished_program run_to_its_end(const std::vector<std::string>& words,
                                 std::chrono::milliseconds limit) {
     const temp_dir directory;

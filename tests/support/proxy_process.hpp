@@ -4,6 +4,7 @@
 // signals and exit status. A sanitizer's report or a bad exit status is complained of
 // (complaint.hpp), with what the program printed.
 
+#include "tests/support/certificates.hpp"
 #include "tests/support/client.hpp"
 #include "tests/support/temp_dir.hpp"
 
@@ -24,6 +25,8 @@ using nlohmann::json;
 [[nodiscard]] json basic_settings();
 /// basic_settings() that store at the first request.
 [[nodiscard]] json storing_settings();
+/// A forward listener with this certificate, which is written to `files` as certificate.pem and key.pem.
+[[nodiscard]] json tls_listener(const temp_dir& files, const made_certificate& made);
 
 /// A program that was run to its end.
 struct finished_program {
