@@ -12,9 +12,9 @@
 #include "proxy/server/predecessor.hpp"
 #include "proxy/server/server.hpp"
 #include "proxy/server/service_manager.hpp"
+#include "proxy/server/signals.hpp"
 
 #include <boost/asio/post.hpp>
-#include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <nlohmann/json.hpp>
 
@@ -175,14 +175,9 @@ int serve(const config::options& options,
     // keep what each thread lets go for that thread's use, and a fetch's window would count once
     // per thread. A hit allocates nothing, and small blocks are cached by thread before any arena.
     ::mallopt(M_ARENA_MAX, 1);
-    // Every thread is begun under this mask: signals are this thread's, and wait until it waits for
-    // them. Those that tell of a fault in a thread stay its own.
-    sigset_t ours;
-    sigemptyset(&ours);
-    for (const int one : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2}) {
-        sigaddset(&ours, one);
-    }
-    ::pthread_sigmask(SIG_BLOCK, &ours, nullptr);
+    boost::asio::io_context io{1};
+    // Before any thread is begun. Those that tell of a fault in a thread stay its own.
+    server::signals signals{io, {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2}};
     std::optional<diagnostic_log> diagnostics{options.log.level};
     for (const auto& one : found) {
         if (one.weight == server::obstacle_weight::harms) {
@@ -227,10 +222,6 @@ int serve(const config::options& options,
     }
     server::server proxy{options, REPRISE_VERSION, reload, before ? &before->state() : nullptr};
     running = &proxy;
-    boost::asio::io_context io{1};
-    boost::asio::signal_set signals{io, SIGTERM, SIGINT, SIGHUP};
-    signals.add(SIGUSR1);
-    signals.add(SIGUSR2);
     if (before) {
         // Until then the program before answers.
         proxy.wait_for_store(store_patience);
@@ -255,40 +246,24 @@ int serve(const config::options& options,
         });
     };
     keep_house();
-    bool told_to_end = false;
     const auto succeeded = [&](pid_t by) {
-        boost::asio::post(io, [&io, &signals, &told_to_end, by] {
+        boost::asio::post(io, [&io, by] {
             log::info("upgrade: process ", by, " serves; draining");
             server::tell_service_manager("MAINPID=" + std::to_string(by));
-            if (!told_to_end) {
-                signals.cancel();  // one that comes now is for the end, which waits for them anew
-            }
             io.stop();
         });
     };
-    std::function<void()> wait_for_signal = [&] {
-        signals.async_wait([&](boost::system::error_code error, int number) {
-            if (error) {
-                return;
-            }
-            if (number == SIGTERM || number == SIGINT) {
-                told_to_end = true;
-                log::info("draining");
-                server::tell_service_manager("STOPPING=1");
-                io.stop();
-                return;
-            }
-            wait_for_signal();  // first: in what this wait has left
-            if (number == SIGHUP) {
-                proxy.reload_aside();
-            } else if (number == SIGUSR1) {
-                proxy.reopen_logs();
-            } else {
-                proxy.hand_over(how.words, succeeded);
-            }
-        });
-    };
-    wait_for_signal();
+    signals.tell([&](int number) {
+        switch (number) {
+        case SIGHUP: proxy.reload_aside(); break;
+        case SIGUSR1: proxy.reopen_logs(); break;
+        case SIGUSR2: proxy.hand_over(how.words, succeeded); break;
+        default:
+            log::info("draining");
+            server::tell_service_manager("STOPPING=1");
+            io.stop();
+        }
+    });
     // Once ready, for signals too.
     boost::asio::post(io, [&] {
         if (!how.pid_file.empty()) {
@@ -310,31 +285,19 @@ int serve(const config::options& options,
             proxy.own_admin_socket();
         }
     });
-    ::pthread_sigmask(SIG_UNBLOCK, &ours, nullptr);
     run_through(io);
     bool again = false;
-    std::function<void()> wait_for_another = [&] {
-        signals.async_wait([&](boost::system::error_code error, int number) {
-            if (error) {
-                return;
-            }
-            again = number == SIGTERM || number == SIGINT;
-            if (number == SIGUSR1) {
-                proxy.reopen_logs();
-            }
-            if (!again) {
-                wait_for_another();
-            }
-        });
-    };
-    wait_for_another();
+    signals.tell([&](int number) {
+        again = again || number == SIGTERM || number == SIGINT;
+        if (number == SIGUSR1) {
+            proxy.reopen_logs();
+        }
+    });
     const bool at_rest = proxy.stop([&] {
         io.restart();
         io.poll();
         return again;
     });
-    // Nobody waits for them any more: one that still comes must not be how an orderly end is told of.
-    ::pthread_sigmask(SIG_BLOCK, &ours, nullptr);
     if (!how.pid_file.empty()) {
         server::remove_pid_file(how.pid_file);
     }

@@ -15,6 +15,7 @@
 #include <optional>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <thread>
 #include <vector>
 
@@ -402,6 +403,23 @@ TEST_SUITE("scenario/hand_over") {
         holds.connection().close();
         CHECK(w.proxy->have_others_ended());
         CHECK(eventually([&] { return w.proxy->upgrade(); }));
+    }
+
+    TEST_CASE(
+        "a program that has been taken over from is told to end again and again, and ends well") {
+        upgrade_world w;
+        for (int round = 0; round < 5; ++round) {
+            const auto before = w.proxy->pid();
+            REQUIRE(w.proxy->upgrade());
+            siginfo_t ended{};
+            for (int i = 0; i < 10'000'000 && ended.si_pid == 0; ++i) {
+                ::kill(before, SIGTERM);
+                ::waitid(P_PID, static_cast<id_t>(before), &ended, WEXITED | WNOHANG | WNOWAIT);
+            }
+            CHECK(ended.si_code == CLD_EXITED);
+            CHECK(ended.si_status == 0);
+            CHECK(w.proxy->have_others_ended());
+        }
     }
 
     TEST_CASE("a socket that a service manager bound is used, by all threads, and handed over") {

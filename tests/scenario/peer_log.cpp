@@ -43,6 +43,9 @@ TEST_SUITE("scenario/peer_log") {
         auto squid = peer_at("s", 1);
         squid["protocol"] = "squid";
         f.tell(1, json::array({squid}));
+        // Until it has heard of a peer at that address it gives its digest to whoever is there.
+        REQUIRE(eventually([&] { return f[1].stats()["siblings"]["digest_answers"].contains("s"); },
+                           patience));
         f.tell(0, json::array({known}));
         CHECK(says(f[0], "peers: n1: its digest can't be had: refused"));
         REQUIRE(eventually([&] { return failures(f) >= 3; }, 3 * patience));

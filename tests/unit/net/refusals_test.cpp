@@ -136,7 +136,14 @@ TEST_SUITE("net/refusals") {
             one.join();
         }
         CHECK(table.has_host("7", 443, begin));
-        CHECK(table.has_client(client(3), "999", begin));
+        // A quarter of the places, under a secret: of some buckets more is wanted than they have.
+        unsigned known = 0;
+        for (unsigned thread = 0; thread < 4; ++thread) {
+            for (unsigned i = 0; i < 1'000; ++i) {
+                known += table.has_client(client(thread), std::to_string(i), begin) ? 1 : 0;
+            }
+        }
+        CHECK(known > 3'900);
     }
 
 }  // TEST_SUITE
