@@ -1,6 +1,7 @@
 #include "proxy/cache/fetch.hpp"
 
 #include "proxy/base/recycled.hpp"
+#include "proxy/base/relaxed.hpp"
 #include "proxy/http/message_head.hpp"
 
 #include <algorithm>
@@ -89,6 +90,15 @@ bool fetch::must_wait() const {
            std::any_of(readers_.begin(), readers_.end(), [&](const auto* reader) {
                return has_fallen_behind(*reader);
            });
+}
+
+void fetch::note_who_is_waited_for() const {
+    const bool can_be = pausing_ && readers_.size() > 1 && holds_up();
+    const auto front = can_be ? fastest() : 0;
+    for (auto* reader : readers_) {
+        const bool is = can_be && reader->offset_ < front && has_fallen_behind(*reader);
+        reader->others_wait_.store(is, relaxed);
+    }
 }
 
 bool fetch::is_read() const {
@@ -307,6 +317,7 @@ bool fetch::producer_must_pause() {
         ++pauses_;
         ahead_ = std::min(limits_.read_ahead, std::max(least_ahead, ahead_ / 2));
     }
+    note_who_is_waited_for();
     return pausing_;
 }
 
@@ -398,6 +409,7 @@ bool fetch::serves_others() const {
 void fetch::leave(fetch_reader& reader) {
     const std::lock_guard lock{guard_};
     readers_.erase(std::remove(readers_.begin(), readers_.end(), &reader), readers_.end());
+    note_who_is_waited_for();
     if (phase_ > phase::streaming) {
         return;
     }
@@ -500,9 +512,12 @@ void fetch_reader::next(report& into, std::size_t most) {
         }
         into.what = news::data;
         f.let_go();
-        if (f.pausing_ && !f.must_wait()) {
-            f.pausing_ = false;
-            f.sleeper_.notify();
+        if (f.pausing_) {
+            if (!f.must_wait()) {
+                f.pausing_ = false;
+                f.sleeper_.notify();
+            }
+            f.note_who_is_waited_for();
         }
         return;
     }

@@ -18,7 +18,8 @@
 //              a slow reader holds up nobody.
 //            - otherwise what it has had can be continued by nothing but this fetch, and nobody is
 //              to be cut because another is faster: the producer waits for it. Its session ends,
-//              and the wait with it, when it takes less than limits.body_rate.
+//              and the wait with it, when it takes less than limits.body_rate, whatever it may be
+//              that keeps it from more (others_wait()): limits.client_rate does not count then.
 // Sharing    what can't be resumed, is not held whole and is said to be longer than the window is
 //            its first reader's alone (serves_others()), since a slow one would hold up the others:
 //            they fetch for themselves. A body of unknown length is shared, but nobody joins while
@@ -203,6 +204,7 @@ private:
     [[nodiscard]] bool has_fallen_behind(const fetch_reader& reader) const;  // with guard_ held
     [[nodiscard]] bool holds_up() const;   // with guard_ held: whoever is behind holds up the rest
     [[nodiscard]] bool must_wait() const;  // with guard_ held: the producer, for readers
+    void note_who_is_waited_for() const;   // with guard_ held
     [[nodiscard]] bool is_read() const;    // with guard_ held: by a reader still served
     [[nodiscard]] bool is_wanted() const;  // with guard_ held: read, or to be kept
     void leave(fetch_reader& reader);
@@ -276,12 +278,16 @@ public:
     void leave();
 
     [[nodiscard]] std::uint64_t offset() const noexcept { return offset_; }
+    /// Whether the producer waits for this one while others of the fetch want more; outlives what this
+    /// one was given. Written on any thread.
+    [[nodiscard]] const std::atomic<bool>& others_wait() const noexcept { return others_wait_; }
     [[nodiscard]] const std::shared_ptr<fetch>& source() const noexcept { return source_; }
 
 private:
     friend class fetch;
     std::shared_ptr<fetch> source_;
     net::wakeup::signal sleeper_;
+    std::atomic<bool> others_wait_{false};  // written with source_->guard_ held
     bool listed_ = false;  // from before anybody else sees this reader until it leaves
     // Guarded by source_->guard_:
     std::uint64_t offset_ = 0;

@@ -21,7 +21,7 @@ constexpr std::uint64_t largest_piece = 256u << 10;
 constexpr double nanoseconds_a_second = 1e9;
 // At high rates a piece takes less than a timer: what comes together meanwhile goes out with it.
 constexpr std::chrono::milliseconds shortest_nap{4};
-constexpr std::chrono::milliseconds longest_nap{100};  // a reload is heard of
+constexpr std::chrono::milliseconds longest_nap{1000};  // a reload is heard of
 
 std::int64_t nanoseconds_of(steady_time at) noexcept {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(at.time_since_epoch()).count();

@@ -1,5 +1,7 @@
 #include "proxy/net/client_stream.hpp"
 
+#include "proxy/base/relaxed.hpp"
+
 #include <boost/beast/core/buffers_prefix.hpp>
 
 #include <utility>
@@ -151,14 +153,25 @@ bool client_stream::send_share_now(std::vector<asio::const_buffer>& parts) {
     return true;
 }
 
-// Waits for its turn, and for the kernel; the client owes progress in the second wait alone.
+// Waits for its turn, and for the kernel; the client owes progress in the second wait, and in the
+// first where others wait for it.
 awaitable<ended> client_stream::send_share(std::vector<asio::const_buffer>& parts,
                                            std::uint64_t bytes_per_second,
-                                           std::chrono::milliseconds timeout) {
+                                           std::chrono::milliseconds timeout,
+                                           const std::atomic<bool>* others_wait) {
     while (!send_share_now(parts)) {
         const auto may = share_->may_send(asio::buffer_size(parts));
         if (may == 0) {
+            auto* const owed = others_wait != nullptr && others_wait->load(relaxed) ? &taking()
+                                                                                    : nullptr;
+            if (owed != nullptr) {
+                owed->begin(bytes_per_second, timeout);
+            }
             static_cast<void>(co_await share_->wait(use_tuple));
+            if (owed != nullptr) {
+                owed->end();
+                failed_ = failed_ || owed->expired();
+            }
             failed_ = failed_ || !socket_.is_open() || patience_.all().stopped();
             continue;
         }
@@ -180,12 +193,13 @@ awaitable<ended> client_stream::send_share(std::vector<asio::const_buffer>& part
 
 awaitable<ended> client_stream::send(std::vector<asio::const_buffer>& parts,
                                      std::uint64_t bytes_per_second,
-                                     std::chrono::milliseconds timeout) {
+                                     std::chrono::milliseconds timeout,
+                                     const std::atomic<bool>* others_wait) {
     if (send_now(parts)) {
         co_return failed_ ? ended::gone : ended::keep;
     }
     if (share_) [[unlikely]] {
-        co_return co_await send_share(parts, bytes_per_second, timeout);
+        co_return co_await send_share(parts, bytes_per_second, timeout, others_wait);
     }
     auto& pace = taking();
     pace.begin(bytes_per_second, timeout);

@@ -7,7 +7,7 @@
 // close_notify, is the end of a body to a client that was told no length.
 //
 // What is limited (limits.client_rate) waits its turn by a timer. That is no time in which the client
-// owes us anything: no deadline runs meanwhile.
+// owes us anything, and no deadline runs meanwhile, but where others wait for this client.
 
 #include "proxy/base/ended.hpp"
 #include "proxy/net/client_rate.hpp"
@@ -16,6 +16,7 @@
 #include "proxy/net/pace.hpp"
 #include "proxy/net/read_buffer.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -63,9 +64,12 @@ public:
     [[nodiscard]] bool send_now(std::vector<asio::const_buffer>& parts);
     /// Sends the rest, waiting at most `timeout` without enough progress: bytes that the client
     /// has acknowledged, or sends itself. `gone`: it has left, or is too slow.
+    /// @param others_wait  outlives the wait; while it is true what the client waits for its turn
+    ///                     counts too. Null: it never does.
     [[nodiscard]] awaitable<ended> send(std::vector<asio::const_buffer>& parts,
                                         std::uint64_t bytes_per_second,
-                                        std::chrono::milliseconds timeout);
+                                        std::chrono::milliseconds timeout,
+                                        const std::atomic<bool>* others_wait = nullptr);
 
     /// Says that nothing follows: a FIN, or close_notify, for which there must be room: waits like
     /// send. `gone`: the connection has failed.
@@ -117,7 +121,8 @@ private:
     [[nodiscard]] bool send_share_now(std::vector<asio::const_buffer>& parts);
     [[nodiscard]] awaitable<ended> send_share(std::vector<asio::const_buffer>& parts,
                                               std::uint64_t bytes_per_second,
-                                              std::chrono::milliseconds timeout);
+                                              std::chrono::milliseconds timeout,
+                                              const std::atomic<bool>* others_wait);
 
     byte_stream socket_;
     read_buffer input_;

@@ -15,7 +15,7 @@ public:
 
     bool send_now(pieces& what) override { return stream.send_now(what); }
     awaitable<ended> send(pieces& what, pace owed) override {
-        return stream.send(what, owed.bytes_per_second, owed.timeout);
+        return stream.send(what, owed.bytes_per_second, owed.timeout, owed.others_wait);
     }
     awaitable<ended> end_sending(pace owed) override {
         return stream.end_sending(owed.bytes_per_second, owed.timeout);

@@ -139,7 +139,7 @@ awaitable<ended> next_of(exchange_state& x, cache::fetch_reader& reader) {
         if (x.out.has_pieces()) {
             auto sent = x.out.try_send();
             if (!sent) {
-                sent = co_await x.out.send();
+                sent = co_await x.out.send(&reader.others_wait());
             }
             if (sent != ended::keep) {
                 co_return *sent;
@@ -206,7 +206,7 @@ awaitable<relayed> relay_body(exchange_state& x, cache::fetch_reader& reader, bo
         if (x.out.has_pieces()) {
             auto sent = x.out.try_send();
             if (!sent) {
-                sent = co_await x.out.send();
+                sent = co_await x.out.send(&reader.others_wait());
             }
             if (sent != ended::keep) {
                 co_return relayed::gone;

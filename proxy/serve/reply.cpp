@@ -53,9 +53,10 @@ std::optional<ended> reply::try_send() {
     return sent(failed() ? ended::gone : ended::keep);
 }
 
-awaitable<ended> reply::send() {
+awaitable<ended> reply::send(const std::atomic<bool>* others_wait) {
     const auto& options = now_.options;
-    const reply_sink::pace owed{options.limits.body_rate, options.timeouts.client_body};
+    const reply_sink::pace owed{
+        options.limits.body_rate, options.timeouts.client_body, others_wait};
     const auto how = co_await to_.send(pieces_, owed);
     co_return sent(how);
 }
@@ -72,7 +73,7 @@ ended reply::sent(ended how) {
 
 awaitable<ended> reply::end_sending() {
     const auto& options = now_.options;
-    return to_.end_sending({options.limits.body_rate, options.timeouts.client_body});
+    return to_.end_sending({options.limits.body_rate, options.timeouts.client_body, nullptr});
 }
 
 ended reply::end() {

@@ -58,7 +58,8 @@ public:
     /// Sends what the kernel takes of what is composed. None: send() has to go on.
     [[nodiscard]] std::optional<ended> try_send();
     /// Sends what is composed. `gone`: the client took too little for too long, or left.
-    [[nodiscard]] awaitable<ended> send();
+    /// @param others_wait  as reply_sink::pace's
+    [[nodiscard]] awaitable<ended> send(const std::atomic<bool>* others_wait = nullptr);
     /// Behind a reply that ends with the connection: says that nothing follows, while the request's
     /// body is still read.
     [[nodiscard]] awaitable<ended> end_sending();

@@ -16,6 +16,7 @@
 #include "proxy/net/asio.hpp"
 #include "proxy/net/wakeup.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <vector>
@@ -29,6 +30,9 @@ public:
     struct pace {
         std::uint64_t bytes_per_second = 0;
         std::chrono::milliseconds timeout{0};
+        /// While it is true others wait for this client, and what it waits for its turn counts too
+        /// (limits.client_rate); null: nobody does. Outlives the wait.
+        const std::atomic<bool>* others_wait = nullptr;
     };
 
     reply_sink(const reply_sink&) = delete;

@@ -213,6 +213,36 @@ TEST_SUITE("scenario/falling_behind") {
         CHECK(w.origin.count("/a") == 1);
     }
 
+    TEST_CASE("who is limited to less than limits.body_rate holds up nobody for long") {
+        const long_body body{24 * mib};
+        auto settings = with_window("1MiB");
+        settings["limits"]["client_rate"] = "1KiB";
+        settings["access"]["fronts"] = {"127.0.0.2"};  // no one client
+        settings["limits"]["body_rate"] = 32 * kib;
+        settings["timeouts"]["client_body"] = "2s";
+        world w{settings};
+        auto& go = w.origin.make_gate();
+        w.origin.on("/a", [&](origin_request&, origin_connection& connection) {
+            go.wait();
+            send_chunked(connection, body, "");
+        });
+        client slow{w.proxy.port()};
+        client quick{w.proxy.port(), "127.0.0.2"};
+        slow.send(w.request("/a"));
+        REQUIRE(eventually([&] { return w.origin.count("/a") == 1; }));
+        quick.send(w.request("/a"));
+        REQUIRE(eventually([&] { return figure(w.proxy.stats(), figure_name::joined) == 1; }));
+        go.open();
+        long_body_check whole{body};
+        const auto got = quick.read("GET", [&](std::string_view bytes) { whole.feed(bytes); });
+        CHECK(got.complete());
+        CHECK(whole.is_whole());
+        CHECK(w.origin.count("/a") == 1);
+        const auto cut = slow.read();
+        CHECK(cut.end == ending::cut_short);
+        CHECK(cut.was_reset);
+    }
+
     TEST_CASE("a client that stalls holds up nobody who can fetch for himself") {
         const long_body body{48 * mib};
         world w{with_window("1MiB")};
