@@ -13,14 +13,19 @@ namespace reprise::proxy::net {
 
 namespace {
 
+// With every processor busy a thread of the first gets a tenth of what one of the loops gets, of the
+// second a seventieth: the hash that takes a tenth of a second takes one, or seven.
+constexpr int prompt_priority = 10;
+constexpr int patient_priority = 19;
+
 // Once for each thread: the loops come first. Where that is not allowed it is as before.
-void give_way() noexcept {
-    thread_local const bool done = [] {
+void give_way(int priority) noexcept {
+    thread_local const bool done = [priority] {
         sigset_t all;
         sigfillset(&all);  // signals are the main thread's
         pthread_sigmask(SIG_BLOCK, &all, nullptr);
         pthread_setname_np(pthread_self(), "passwords");
-        return ::setpriority(PRIO_PROCESS, 0, 10) == 0;  // of this thread alone, on Linux
+        return ::setpriority(PRIO_PROCESS, 0, priority) == 0;  // of this thread alone, on Linux
     }();
     (void)done;
 }
@@ -39,6 +44,11 @@ address_bytes place_of(address_bytes address) {
 bool try_limits::may_try(const address_bytes& who, steady_time now) const {
     const auto found = by_address_.find(who);
     return found == by_address_.end() || found->second.next <= now;
+}
+
+bool try_limits::was_wrong(const address_bytes& who, steady_time now) const {
+    const auto found = by_address_.find(who);
+    return found != by_address_.end() && now - found->second.last <= forgotten_after;
 }
 
 void try_limits::note(const address_bytes& who, bool right, steady_time now) {
@@ -101,20 +111,28 @@ bool password_checks::begin(order one, call told, steady_time now) {
         under_way_.contains(one.which) || !limits_.may_try(one.from, now)) {
         return false;
     }
-    if (!threads_) {
-        threads_.emplace(at_once);
+    const auto by = lane_of(one, now);
+    auto& threads = threads_[static_cast<std::size_t>(by)];
+    if (!threads) {
+        threads.emplace(1);
     }
     const auto which = one.which;
     check made{std::move(one), {}};
     made.told.push_back(std::move(told));
     under_way_.emplace(which, std::move(made));
     ++asking_;
-    asio::post(*threads_, [this, which] { carry_out(which); });
+    ++in_lane_[static_cast<std::size_t>(by)];
+    asio::post(*threads, [this, which, by] { carry_out(which, by); });
     return true;
 }
 
-void password_checks::carry_out(const login_hash& which) {
-    give_way();
+password_checks::lane password_checks::lane_of(const order& one, steady_time now) const {
+    const auto [prompt, patient] = in_lane_;
+    return limits_.was_wrong(one.from, now) || prompt > patient + 1 ? lane::patient : lane::prompt;
+}
+
+void password_checks::carry_out(const login_hash& which, lane by) {
+    give_way(by == lane::prompt ? prompt_priority : patient_priority);
     const check* one = nullptr;
     {
         const std::lock_guard lock{guard_};
@@ -150,6 +168,7 @@ void password_checks::carry_out(const login_hash& which) {
         }
         all = std::move(done.mapped().told);
         asking_ -= all.size();
+        --in_lane_[static_cast<std::size_t>(by)];
         auto& password = done.mapped().of.password;
         OPENSSL_cleanse(password.data(), password.size());
     }
@@ -167,10 +186,12 @@ void password_checks::finish() noexcept {
         const std::lock_guard lock{guard_};
         finished_ = true;
     }
-    if (threads_) {
-        threads_->stop();
-        threads_->join();
-        threads_.reset();
+    for (auto& lane : threads_) {
+        if (lane) {
+            lane->stop();
+            lane->join();
+            lane.reset();
+        }
     }
 }
 

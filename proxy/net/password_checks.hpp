@@ -4,7 +4,9 @@
 //
 // At most two are tried at once, by threads that give way to others, and few wait; those of one login
 // that many connections send at once are tried once. An address that sends wrong ones is made to wait,
-// for longer each time; what is known already (known_logins) never comes here.
+// for longer each time; and what comes from it is tried by one of the two threads alone, which gives
+// way to whatever else there is to do: whoever mistyped waits for that on a machine without a moment
+// to spare, and nobody else does. What is known already (known_logins) never comes here.
 //
 // Threads  any, but for finish and destruction.
 // Memory   bounded: most_waiting checks, most_asking that wait for them, most_addresses remembered.
@@ -16,6 +18,8 @@
 
 #include <boost/asio/thread_pool.hpp>
 
+#include <array>
+#include <cstdint>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -35,6 +39,8 @@ public:
     static constexpr std::chrono::minutes forgotten_after{10};
 
     [[nodiscard]] bool may_try(const address_bytes& who, steady_time now) const;
+    /// It has sent a wrong one that is not forgotten.
+    [[nodiscard]] bool was_wrong(const address_bytes& who, steady_time now) const;
     void note(const address_bytes& who, bool right, steady_time now);
 
 private:
@@ -48,7 +54,6 @@ private:
 
 class password_checks {
 public:
-    static constexpr unsigned at_once = 2;
     static constexpr std::size_t most_waiting = 64;  ///< checks
     static constexpr std::size_t most_of_address = 8;
     static constexpr std::size_t most_asking = 1024;  ///< connections, for all of them
@@ -78,14 +83,22 @@ private:
         order of;
         std::vector<call> told;
     };
-    void carry_out(const login_hash& which);
+    /// Threads of one check at a time each.
+    enum class lane : std::uint8_t {
+        prompt,   ///< for those who have sent no wrong one lately
+        patient,  ///< for those who have, and where it has less to do
+    };
+    [[nodiscard]] lane lane_of(const order& one, steady_time now) const;  // with guard_ held
+    void carry_out(const login_hash& which, lane by);
 
     std::mutex guard_;
     std::unordered_map<login_hash, check> under_way_;
     std::size_t asking_ = 0;
     known_logins known_;  // by all loops together: each asks here once
     try_limits limits_;
-    std::optional<boost::asio::thread_pool> threads_;  // from the first check on
+    std::array<std::size_t, 2> in_lane_{};  // checks, by lane
+    std::array<std::optional<boost::asio::thread_pool>, 2>
+        threads_;  // from a lane's first check on
     bool finished_ = false;
 };
 

@@ -195,6 +195,28 @@ TEST_SUITE("net/password_checks") {
         CHECK(limits.may_try(who, now + 12min));
     }
 
+    TEST_CASE("what a place tries that has sent a wrong one holds up nobody else's") {
+        crypt_data work{};
+        const std::string quick = ::crypt_r("right", "$6$rounds=1000$saltsalt$", &work);
+        const std::string slow = ::crypt_r("right", "$6$rounds=300000$saltsalt$", &work);
+        const auto users = std::make_shared<const user_list>(
+            password_hashes{{"ann", quick}, {"bob", slow}}, token_owners{});
+        answers theirs;
+        answers ours;
+        password_checks checks;
+        REQUIRE(checks.begin({of("0"), address(2), users, "ann", "0"}, theirs.call(), start));
+        REQUIRE(theirs.wait(1));
+        for (const std::string wrong : {"1", "2", "3", "4"}) {
+            REQUIRE(
+                checks.begin({of(wrong), address(2), users, "bob", wrong}, theirs.call(), start));
+        }
+        REQUIRE(checks.begin({of("right"), address(1), users, "ann", "right"}, ours.call(), start));
+        REQUIRE(ours.wait(1));
+        CHECK(ours.all[0]);
+        const std::lock_guard lock{theirs.guard};
+        CHECK(theirs.all.size() < 4);
+    }
+
     TEST_CASE("what is under way at the end is waited for, and nothing begins after it") {
         const auto users = some_users();
         answers told;
