@@ -136,16 +136,21 @@ object_table<admission_options> admission_table() {
     rows.insert(
         rows.end(),
         {
-            value("probation",
-                  &admission_options::probation,
-                  percentage_between(0, 1),
-                  live,
-                  "The share of memory where what is asked for a first time waits, so that a soon "
-                  "second request needs no second fetch. More spares origins more of them, and "
-                  "leaves as much less to what was admitted; nothing is written to disk of what "
-                  "waits. \"0%\": strictly at the second request. \"100%\": all of memory takes "
-                  "first requests, in the order of memory.policy, and admission decides only what "
-                  "goes to disk."),
+            by_default(
+                "0%; with disk.path 100%",
+                value(
+                    "probation",
+                    &admission_options::probation,
+                    percentage_between(0, 1),
+                    live,
+                    "The share of memory where what is asked for a first time waits, so that a "
+                    "soon "
+                    "second request needs no second fetch. More spares origins more of them, and "
+                    "leaves as much less to what was admitted; nothing is written to disk of what "
+                    "waits. \"0%\": strictly at the second request. \"100%\": all of memory takes "
+                    "first requests, in the order of memory.policy, and admission decides only "
+                    "what "
+                    "goes to disk.")),
             auto_or_object("remember",
                            &admission_options::remember,
                            remember,
@@ -190,6 +195,7 @@ object_table<admission_options> admission_table() {
     return {std::move(rows),
             "policy",
             [](admission_options& into, const given& members, const place& here) {
+                into.has_probation = {members.has("probation")};
                 check_hits(into.choice, members, here);
                 check_shadowed(into.rules, members, here);
             }};

@@ -6,7 +6,12 @@ namespace reprise::config {
 
 std::vector<std::string> keep_until_restart(const options& before, options& next) {
     std::vector<std::string> kept;
+    const bool wants_disk = !next.disk.path.empty();
     keep_in_object(settings_table(), before, next, "", kept);
+    // It can change at once, but is to suit the disk that there is until then.
+    if (wants_disk == next.disk.path.empty() && !next.admission.has_probation) {
+        next.admission.probation = before.admission.probation;
+    }
     return kept;
 }
 

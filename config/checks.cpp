@@ -43,8 +43,8 @@ void check_listener(listener& into, const given& members, const place& here) {
     }
 }
 
-void check_memory(const memory_options& into, const given& members, const place& here) {
-    // With a small store the default bound on one object is above it, which does no harm.
+void check_memory(memory_options& into, const given& members, const place& here) {
+    into.has_policy = {members.has("policy")};
     if (members.has("max_object") && members.is_sound("max_object") && members.is_sound("size") &&
         into.max_object > into.size) {
         here.member("max_object")
@@ -52,8 +52,10 @@ void check_memory(const memory_options& into, const given& members, const place&
     }
 }
 
-void check_disk(const disk_options& into, const given& members, const place& here) {
-    // With a small store the default bound on one object is above it, which does no harm.
+void check_disk(disk_options& into, const given& members, const place& here) {
+    into.has_write = {members.has("write")};
+    into.has_carry = {members.has("carry")};
+    into.has_selective = {members.has("selective")};
     if (members.has("max_object") && members.is_sound("max_object") && members.is_sound("size") &&
         into.max_object > into.size / 4) {
         here.member("max_object")
@@ -159,9 +161,33 @@ void check_reachable(const std::vector<Rule>& rules, const reachable& served, co
     }
 }
 
+// Whoever names a disk and says no more gets the store that lost least against others on all traces
+// it was tried on (tools/results): what is asked for once waits in memory, what is asked for again
+// reaches the disk when memory lets it go, if it is worth more than what goes for it.
+void adopt_store_with_disk(options& into) {
+    if (!into.memory.has_policy) {
+        into.memory.policy = eviction_kind::gdsf;
+    }
+    if (!into.disk.has_write) {
+        into.disk.write = disk_write::eviction;
+    }
+    if (!into.disk.has_carry) {
+        into.disk.carry = 0.6;
+    }
+    if (!into.disk.has_selective) {
+        into.disk.selective = true;
+    }
+    if (!into.admission.has_probation) {
+        into.admission.probation = 1;
+    }
+}
+
 }  // namespace
 
-void check_options(const options& into, const given& members, const place& here) {
+void check_options(options& into, const given& members, const place& here) {
+    if (!into.disk.path.empty()) {
+        adopt_store_with_disk(into);
+    }
     std::map<std::string, std::string> taken;  // address to the setting that has it
     const auto take =
         [&taken](const endpoint& address, const std::string& path, const place& there) {

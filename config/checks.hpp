@@ -22,8 +22,8 @@ void check_hits(const admission_choice& choice, const given& members, const plac
 /// aside, so that it is not taken for another listener's.
 void check_listener(listener& into, const given& members, const place& here);
 
-void check_disk(const disk_options& into, const given& members, const place& here);
-void check_memory(const memory_options& into, const given& members, const place& here);
+void check_disk(disk_options& into, const given& members, const place& here);
+void check_memory(memory_options& into, const given& members, const place& here);
 void check_limits(const limit_options& into, const given& members, const place& here);
 void check_origins(const origin_options& into, const given& members, const place& here);
 void check_dns(const dns_options& into, const given& members, const place& here);
@@ -44,6 +44,7 @@ void check_shadowed(const std::vector<Rule>& rules, const given& members, const 
 }
 
 /// No address is listened on twice, port 0 excepted; no rule is for URLs that no listener serves.
-void check_options(const options& into, const given& members, const place& here);
+/// With a disk, settings of the store that are not written are others than without one.
+void check_options(options& into, const given& members, const place& here);
 
 }  // namespace reprise::config

@@ -23,36 +23,46 @@ object_table<disk_options> disk_table() {
                   restart,
                   "What all files in it take at most, bookkeeping included. More holds more "
                   "hits; memory for the index grows by up to 24 bytes an object."),
-            value("max_object",
-                  &disk_options::max_object,
-                  size_between(1 * kib, 64 * tib),
-                  restart,
-                  "A larger body is not stored on disk, nor one larger than a quarter of size. "
-                  "More lets one large object push many small ones out."),
-            value("write",
-                  &disk_options::write,
-                  one_of<disk_write>(
-                      {{"admission", disk_write::admission}, {"eviction", disk_write::eviction}}),
-                  restart,
-                  "When a response goes to disk, once: when it is admitted, or when it leaves "
-                  "memory and was used there. \"eviction\" writes less and loses what memory "
-                  "held when the process ends."),
-            value("carry",
-                  &disk_options::carry,
-                  fraction_between(0, 0.9),
-                  restart,
-                  "Of the bytes written at most this share are objects that were used and would "
-                  "leave: they are written again instead. More keeps more hits and writes more."),
-            value(
-                "selective",
-                &disk_options::selective,
-                yes_or_no(),
-                restart,
-                "Once the disk is full, what is asked for less often than what would leave for it "
-                "is not written. Fewer writes and more hits; what was admitted a moment ago may be "
-                "in memory alone. While it fills, and write is \"eviction\", all that leaves "
-                "memory "
-                "is written, probation's too."),
+            by_default(
+                "a quarter of size",
+                value("max_object",
+                      &disk_options::max_object,
+                      size_between(1 * kib, 64 * tib),
+                      restart,
+                      "A larger body is not stored on disk. Less keeps one large object from "
+                      "pushing many small ones out.")),
+            by_default(
+                "eviction",
+                value("write",
+                      &disk_options::write,
+                      one_of<disk_write>({{"admission", disk_write::admission},
+                                          {"eviction", disk_write::eviction}}),
+                      restart,
+                      "When a response goes to disk, once: when it is admitted, or when it leaves "
+                      "memory and was used there. \"eviction\" writes less and loses what memory "
+                      "held when the process ends.")),
+            by_default(
+                "0.6",
+                value("carry",
+                      &disk_options::carry,
+                      fraction_between(0, 0.9),
+                      restart,
+                      "Of the bytes written at most this share are objects that were used and "
+                      "would leave: they are written again instead. More keeps more hits and "
+                      "writes more.")),
+            by_default(
+                "true",
+                value("selective",
+                      &disk_options::selective,
+                      yes_or_no(),
+                      restart,
+                      "Once the disk is full, what is asked for less often than what would leave "
+                      "for it "
+                      "is not written. Fewer writes and more hits; what was admitted a moment ago "
+                      "may be "
+                      "in memory alone. While it fills, and write is \"eviction\", all that leaves "
+                      "memory "
+                      "is written, probation's too.")),
         },
         {},
         check_disk};

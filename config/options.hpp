@@ -83,22 +83,42 @@ struct admin_options {
     bool operator==(const admin_options&) const = default;
 };
 
+/// Whether the file had a setting whose default depends on others (check_options). Options that differ
+/// in that alone are the same.
+struct written {
+    bool is = false;
+    explicit operator bool() const noexcept { return is; }
+    bool operator==(const written& /*other*/) const noexcept { return true; }
+};
+
+/// The largest body that a store of `size` takes: a quarter, so that one object leaves room for
+/// others, or less where `max_object` says so; 0: it says nothing. tools/replay has the same.
+[[nodiscard]] constexpr byte_count largest_object(byte_count size, byte_count max_object) noexcept {
+    return max_object == 0 || max_object > size / 4 ? size / 4 : max_object;
+}
+
 struct memory_options {
     byte_count size = 256ull << 20;
-    byte_count max_object = 32ull << 20;  ///< a larger body never enters memory
+    byte_count max_object = 0;  ///< 0: not written
     eviction_kind policy = eviction_kind::sieve;
+    written has_policy;
+    /// A larger body never enters memory.
+    [[nodiscard]] byte_count largest() const noexcept { return largest_object(size, max_object); }
     bool operator==(const memory_options&) const = default;
 };
 
 /// When an object goes to disk: as it is admitted, or as it leaves memory.
 enum class disk_write : std::uint8_t { admission, eviction };
 struct disk_options {
-    std::string path;                    ///< a directory; empty ("off"): no disk tier
-    byte_count size = 20ull << 30;       ///< what all files in it take at most
-    byte_count max_object = 1ull << 30;  ///< a larger body is not stored there
+    std::string path;               ///< a directory; empty ("off"): no disk tier
+    byte_count size = 20ull << 30;  ///< what all files in it take at most
+    byte_count max_object = 0;      ///< 0: not written
     disk_write write = disk_write::admission;
     double carry = 0.25;     ///< of the bytes written, at most this share is carried forward
     bool selective = false;  ///< what is asked for less than what it pushes out is not written
+    written has_write, has_carry, has_selective;
+    /// A larger body is not stored there.
+    [[nodiscard]] byte_count largest() const noexcept { return largest_object(size, max_object); }
     bool operator==(const disk_options&) const = default;
 };
 
@@ -123,6 +143,7 @@ struct admission_rule {
 struct admission_options {
     admission_choice choice;  ///< "policy" and "hits"
     double probation = 0;     ///< share of memory where first requests wait
+    written has_probation;
     remember_options remember;
     double false_positive_rate = 0.001;
     std::vector<admission_rule> rules;  ///< first match wins

@@ -118,32 +118,36 @@ object_table<admin_options> admin_table() {
 }
 
 object_table<memory_options> memory_table() {
-    return {{
-                value("size",
-                      &memory_options::size,
-                      size_between(1 * mib, 4 * tib),
-                      live,
-                      "What stored responses may take, heads and bookkeeping included. More holds "
-                      "more hits; the process is larger by as much."),
+    return {
+        {
+            value("size",
+                  &memory_options::size,
+                  size_between(1 * mib, 4 * tib),
+                  live,
+                  "What stored responses may take, heads and bookkeeping included. More holds "
+                  "more hits; the process is larger by as much."),
+            by_default(
+                "a quarter of size",
                 value("max_object",
                       &memory_options::max_object,
                       size_between(1 * kib, 1 * tib),
                       live,
-                      "A larger body never enters memory, nor does one that comes and is larger "
-                      "than a quarter of size: it goes to disk alone, where there is one, and is "
-                      "not stored otherwise. More lets a few large objects push many small ones "
-                      "out."),
-                value("policy",
-                      &memory_options::policy,
-                      one_of<eviction_kind>({eviction_names.begin(), eviction_names.end()}),
-                      restart,
-                      "What leaves when there is no more room. \"gdsf\" keeps small objects "
-                      "longer, which makes more hits of fewer bytes; \"lfu-da\" is the same "
-                      "whatever the size. tools/replay measures them on a log; /stats says what "
-                      "the others would have done here."),
-            },
-            {},
-            check_memory};
+                      "A larger body never enters memory: it goes to disk alone, where there "
+                      "is one, and is not stored otherwise. More than a quarter of size means "
+                      "a quarter. Less keeps a few large objects from pushing many small ones "
+                      "out.")),
+            by_default("sieve; with disk.path gdsf",
+                       value("policy",
+                             &memory_options::policy,
+                             one_of<eviction_kind>({eviction_names.begin(), eviction_names.end()}),
+                             restart,
+                             "What leaves when there is no more room. \"gdsf\" keeps small objects "
+                             "longer, which makes more hits of fewer bytes; \"lfu-da\" is the same "
+                             "whatever the size. tools/replay measures them on a log; /stats says "
+                             "what the others would have done here.")),
+        },
+        {},
+        check_memory};
 }
 
 object_table<collapsing_options> collapsing_table() {

@@ -18,6 +18,8 @@ namespace {
 constexpr std::uint64_t sibling_rate = 16u << 10;  // bytes a second
 constexpr std::chrono::milliseconds sibling_patience{1000};
 
+constexpr std::chrono::milliseconds between_disk_looks{5};
+
 constexpr auto changed = "the object changed while it was being sent";
 
 }  // namespace
@@ -32,11 +34,18 @@ body_reader::body_reader(
       published_{std::move(published)},
       owed_{published_->length.value_or(std::numeric_limits<std::uint64_t>::max())} {}
 
+// For readers, who say when they have gone on, and for the disk, which is looked at.
 awaitable<ended> body_reader::wait_for_room() {
-    while (into_.producer_must_pause()) {
+    for (;;) {
+        const bool for_readers = into_.producer_must_pause();
+        if (!for_readers && !keeping_.outruns_disk()) {
+            break;
+        }
         at_.patience.clear();
-        const bool signalled = co_await at_.ready.wait(steady_time::max());
-        if (!signalled || into_.abandoned()) {
+        const auto until = for_readers ? steady_time::max() : steady_now() + between_disk_looks;
+        const bool signalled = co_await at_.ready.wait(until);
+        const bool program_ends = !signalled && steady_now() < until;
+        if (program_ends || into_.abandoned()) {
             co_return ended::gone;
         }
     }
@@ -121,7 +130,7 @@ trouble body_reader::take_buffered(progress& so_far, std::string& trailers) {
 
 awaitable<trouble> body_reader::read_more(progress& so_far) {
     auto waited = into_.abandoned() ? ended::gone : ended::keep;
-    if (into_.producer_must_pause()) {
+    if (into_.producer_must_pause() || keeping_.outruns_disk()) {
         waited = co_await wait_for_room();
     }
     if (waited != ended::keep) {

@@ -210,10 +210,10 @@ void keeping::is_known_to(cache::head_ptr head, std::size_t readers) {
 
 // What is admitted goes to memory, or to disk alone where memory does not take it. It is said to be
 // stored (RFC 9211 2.6: "the cache stored the response") where nothing that is known now stands
-// against it; what is written to disk as it arrives may yet come faster than the disk takes it.
+// against it; what is written to disk as it arrives may yet meet a disk that stands still.
 void keeping::find_place(cache::fetched_head& head) {
     const auto& options = order_.now_settings->options;
-    if (head.length && held_already_ + *head.length > options.memory.max_object) {
+    if (head.length && held_already_ + *head.length > options.memory.largest()) {
         head.detail = begin_on_disk(head, "too-large");
     } else if (head.length && !w_.common.store.takes(order_.key, order_.url, *head.length)) {
         head.detail = w_.common.store.offers_unused_to_disk() ? begin_on_disk(head, "no-room")
@@ -257,7 +257,7 @@ void keeping::keep_on_probation(cache::fetched_head& head) {
     if (!ruling_.may_wait) {
         return;
     }
-    if (head.length && held_already_ + *head.length > options.memory.max_object) {
+    if (head.length && held_already_ + *head.length > options.memory.largest()) {
         return;
     }
     if (!promise_room(head.length) || !into_.keep_whole()) {
@@ -321,7 +321,7 @@ void keeping::keep_up() {
     if (head_->length) {
         const auto next = std::min(*head_->length, into_.received() + room_ahead);
         // A late sight may have admitted it without a promise of room.
-        if (held_already_ + *head_->length > order_.now_settings->options.memory.max_object ||
+        if (held_already_ + *head_->length > order_.now_settings->options.memory.largest() ||
             !room_.grow_to(next)) {
             leave_memory();
         }
@@ -329,7 +329,7 @@ void keeping::keep_up() {
     }
     const auto& now = *order_.now_settings;
     const auto next = into_.received() + room_for_a_read;
-    if (next > std::min<std::uint64_t>(now.options.memory.max_object, now.fetches.window) ||
+    if (next > std::min<std::uint64_t>(now.options.memory.largest(), now.fetches.window) ||
         !room_.grow_to(next)) {
         leave_memory();
     }
@@ -347,8 +347,8 @@ void keeping::leave_memory() {
     }
 }
 
-// A body that memory does not take is written as it arrives. Nothing waits for that: a disk that
-// falls behind loses the object. What clients are told of it; `otherwise` if it is not written.
+// A body that memory does not take is written as it arrives, no faster than the disk takes it
+// (outruns_disk). What clients are told of it; `otherwise` if it is not written.
 std::string_view keeping::begin_on_disk(const cache::fetched_head& head,
                                         std::string_view otherwise) {
     if (head.status == 206) {
@@ -508,7 +508,7 @@ void keeping::store_whole(const cache::response_draft& made) {
 // come between the look and the put: then it is combined with that.
 void keeping::store_part(cache::response_draft added) {
     const auto& now = *order_.now_settings;
-    const cache::combining_rules rules{now.options.memory.max_object,
+    const cache::combining_rules rules{now.options.memory.largest(),
                                        now.response_limits.bytes,
                                        now.response_limits.fields,
                                        http::is_personal(order_.request->head.fields, {})

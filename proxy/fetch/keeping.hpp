@@ -45,6 +45,9 @@ public:
     void is_known_to(cache::head_ptr head, std::size_t readers);
     /// A piece of the body has come.
     void keep_up();
+    /// It is written to disk as it comes, and the disk takes it more slowly: more of it had better
+    /// wait a moment.
+    [[nodiscard]] bool outruns_disk() const { return on_disk_ && on_disk_->wants_a_pause(); }
     /// The body has passed, which is a sight. With `trusted` it is stored, if it is to be.
     void finish(bool trusted);
     /// It, or what it describes, is worth remembering the origin for.

@@ -404,8 +404,7 @@ void sources::note_certificate_request(const head_end& end) const {
         end.why.code != failure_code::tls_client_certificate) {
         return;
     }
-    if (w_.common.refusals.note_host(
-            order_.connect_host, order_.connect_port, steady_now())) {
+    if (w_.common.refusals.note_host(order_.connect_host, order_.connect_port, steady_now())) {
         log::info("intercept: ",
                   order_.connect_host,
                   " asks its clients for a certificate; its tunnels are passed on for an hour, and "

@@ -158,7 +158,7 @@ void fetched_reply::note_late_sight(cache::fetch& joined) const {
     const fetch::admission_question asked{
         x_.asked.key, x_.asked.url, order_->admission, order_->may_use_peers};
     const auto ruling = fetch::rule_on(x_.w, asked, joined.add_sights(1));
-    const bool fits = !head->length || *head->length <= x_.settings->options.memory.max_object;
+    const bool fits = !head->length || *head->length <= x_.settings->options.memory.largest();
     if (ruling.admitted && fits && (joined.kept_whole() || joined.keep_whole()) && joined.admit()) {
         note_admission(x_.w.counts, ruling.policy, ruling.rule, true);
     }

@@ -81,7 +81,7 @@ cache::stored_ptr partial_reply::updated_by(const cache::fetched_head& head) con
     const auto& now = *x_.settings;
     const auto& freshness = thread::freshness_for(now, x_.asked.url);
     const cache::combining_rules rules{
-        now.options.memory.max_object,
+        now.options.memory.largest(),
         now.response_limits.bytes,
         now.response_limits.fields,
         http::is_personal(x_.asked.head->fields, {}) ? freshness.for_one_client() : freshness,

@@ -441,7 +441,7 @@ std::vector<std::string> server::take_over(config::options next) {
         next.log.access = before.log.access;
     }
     resize(common_.store.memory(), next.memory.size);
-    common_.store.set_largest_in_memory(next.memory.max_object);
+    common_.store.set_largest_in_memory(next.memory.largest());
     common_.client_rates.set_rate(next.limits.client_rate);
     common_.admission.adopt(next);
     common_.store.memory().set_probation(common_.admission.probation());

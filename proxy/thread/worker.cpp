@@ -43,7 +43,7 @@ const filter::hash_secret* attach_disk(cache::store& store,
     cache::disk::tier_settings settings;
     settings.path = options.path;
     settings.size = options.size;
-    settings.max_object = std::min(options.max_object, options.size / 4);
+    settings.max_object = options.largest();
     settings.carry = options.carry;
     settings.exponent = cache::exponent_of(all.caching.objective);
     settings.choosy = options.selective;
@@ -101,7 +101,7 @@ common_state::common_state(const config::options& options,
       advice{options, steady_now()},
       counters{threads},
       client_rates{options.limits.client_rate} {
-    store.set_largest_in_memory(options.memory.max_object);
+    store.set_largest_in_memory(options.memory.largest());
     store.on_eviction([this](const cache::evicted_response& gone) {
         if (gone.was_admitted) {
             admission.evicted(gone.key);

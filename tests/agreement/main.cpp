@@ -98,7 +98,10 @@ public:
         settings["disk"] = {{"path", directory.file("store")},
                             {"size", wanted},
                             {"max_object", wanted / 4},
+                            {"write", "admission"},
+                            {"selective", false},
                             {"carry", carry}};
+        settings["admission"]["probation"] = "0%";
         const auto cost = [&](std::uint32_t bytes) -> std::uint64_t {
             return bytes + record_front;
         };

@@ -143,7 +143,8 @@ urls 1001 2200 >"$work/a" # what Reprise holds
 urls 3001 5000 >"$work/b" # what Squid holds
 urls 6001 8000 >"$work/c" # what nobody holds
 settings='
-  "disk": { "path": "'"$work"'/store", "size": "256MiB" },
+  "disk": { "path": "'"$work"'/store", "size": "256MiB", "write": "admission", "selective": false },
+  "admission": { "probation": "0%" },
   "digest": { "squid": true, "publish_after": "1s" },
   "peers": [{ "name": "squid", "url": "http://127.0.0.1:9", "protocol": "squid",
               "proxy_only": true, "refresh": "1s", "timeout": "5s" }],

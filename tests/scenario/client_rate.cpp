@@ -83,7 +83,7 @@ TEST_SUITE("scenario/client_rate") {
     TEST_CASE("a body that is on disk alone is limited") {
         const temp_dir files;
         auto settings = limited_to("1MiB");
-        settings["disk"] = {{"path", files.file("store")}, {"size", "64MiB"}};
+        settings["disk"] = disk_of_all_admitted(files.file("store"), "64MiB");
         settings["memory"] = {{"size", "8MiB"}, {"max_object", "64KiB"}};
         world w{settings};
         REQUIRE(eventually([&] { return w.proxy.stats()["disk"]["state"] == "ready"; }));

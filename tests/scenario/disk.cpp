@@ -23,7 +23,7 @@ TEST_SUITE("scenario/disk") {
         std::optional<proxy_process> proxy;
 
         explicit disk_world(std::string_view size = "64MiB") {
-            settings["disk"] = {{"path", directory.file("store")}, {"size", size}};
+            settings["disk"] = disk_of_all_admitted(directory.file("store"), std::string{size});
             settings["access"]["purge_clients"] = {"127.0.0.1"};
             start();
         }

@@ -5,6 +5,7 @@
 
 #include "tests/scenario/figures.hpp"
 #include "tests/scenario/world.hpp"
+#include "tests/support/long_body.hpp"
 #include "tools/sized_body.hpp"
 
 #include <algorithm>
@@ -33,7 +34,7 @@ TEST_SUITE("scenario/disk_faults") {
 
         faulty_world() {
             settings["memory"] = {{"size", "16MiB"}, {"max_object", "1KiB"}};
-            settings["disk"] = {{"path", directory.file("store")}, {"size", "64MiB"}};
+            settings["disk"] = disk_of_all_admitted(directory.file("store"), "64MiB");
             settings["access"]["purge_clients"] = {"127.0.0.1"};
             // "/7/4000": 4,000 bytes that the 7 makes.
             origin.otherwise([](origin_request& request, origin_connection& connection) {
@@ -226,6 +227,52 @@ TEST_SUITE("scenario/disk_faults") {
         CHECK(told);
         // Each copy would have hidden the one before it.
         CHECK(figure(w.proxy->stats(), "/disk/puts") - before < 4);
+    }
+
+    TEST_CASE("an admitted object that comes faster than the disk takes it waits for the disk") {
+        faulty_world w;
+        w.settings["disk"]["size"] = "256MiB";
+        w.proxy.reset();
+        w.start();
+        const long_body body{40 * mib};
+        for (const bool is_told_length : {true, false}) {
+            CAPTURE(is_told_length);
+            const std::string path = is_told_length ? "/told" : "/chunked";
+            w.origin.on(path, [&](origin_request&, origin_connection& connection) {
+                const std::string fields = "Cache-Control: max-age=600\r\n";
+                if (!is_told_length) {
+                    connection.send(raw_head("200 OK", fields + "Transfer-Encoding: chunked\r\n"));
+                } else {
+                    connection.send(raw_head(
+                        "200 OK",
+                        fields + "Content-Length: " + std::to_string(body.size()) + "\r\n"));
+                }
+                for (std::uint64_t at = 0; at < body.size();) {
+                    const auto piece = body.piece(at, mib);
+                    if (!connection.send(is_told_length ? piece : chunk(piece), 6 * patience)) {
+                        return;
+                    }
+                    at += piece.size();
+                }
+                if (!is_told_length) {
+                    connection.send("0\r\n\r\n");
+                }
+            });
+            const auto ask = [&] {
+                client one{w.proxy->port()};
+                one.send(absolute_request("GET", w.origin.url(path)));
+                long_body_check check{body};
+                auto got = one.read("GET", [&](std::string_view bytes) { check.feed(bytes); });
+                CHECK(check.is_whole());
+                return got;
+            };
+            w.faults.set().delay_ms = 10;
+            CHECK_FALSE(is_hit(ask()));
+            w.faults.heal();
+            CHECK(eventually([&] { return figure(w.proxy->stats(), "/disk/queued_bytes") == 0; }));
+            CHECK(is_hit(ask()));
+            CHECK(w.origin.count(path) == 1);
+        }
     }
 
     TEST_CASE("a disk that takes seconds holds up no hit in memory, and is skipped by the rest") {

@@ -216,7 +216,7 @@ TEST_SUITE("scenario/explain") {
     TEST_CASE("what the disk alone has is read there first, and so it is said") {
         const temp_dir at;
         auto settings = storing_settings();
-        settings["disk"] = {{"path", at.file("store")}, {"size", "64MiB"}};
+        settings["disk"] = disk_of_all_admitted(at.file("store"), "64MiB");
         fake_origin origin;
         origin.on("/a", ok("Cache-Control: max-age=600\r\n", "hello"));
         {

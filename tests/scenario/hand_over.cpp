@@ -66,7 +66,7 @@ TEST_SUITE("scenario/hand_over") {
 
         explicit upgrade_world(bool with_disk = true) {
             if (with_disk) {
-                settings["disk"] = {{"path", directory.file("store")}, {"size", "64MiB"}};
+                settings["disk"] = disk_of_all_admitted(directory.file("store"), "64MiB");
             }
             settings["access"]["purge_clients"] = {"127.0.0.1"};
             settings["timeouts"]["hand_over"] = "20s";

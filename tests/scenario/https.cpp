@@ -291,7 +291,7 @@ TEST_SUITE("scenario/https") {
     TEST_CASE("what https brought outlives a restart on disk, and rules know its URLs") {
         const temp_dir files;
         auto settings = storing_settings();
-        settings["disk"] = {{"path", files.file("store")}, {"size", "64MiB"}};
+        settings["disk"] = disk_of_all_admitted(files.file("store"), "64MiB");
         settings["admission"] = {{"policy", "always"},
                                  {"rules", {{{"url", "https://*/never/*"}, {"policy", "never"}}}}};
         fake_origin origin{{.identity = authority().issue("IP:127.0.0.1")}};

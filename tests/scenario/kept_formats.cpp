@@ -28,8 +28,9 @@ TEST_SUITE("scenario/kept_formats") {
                                              "-C",
                                              directory.path().string()});
             REQUIRE_MESSAGE(ran.exit_status == 0, ran.errors);
-            settings["disk"] = {{"path", directory.file("store")}, {"size", "16MiB"}};
+            settings["disk"] = disk_of_all_admitted(directory.file("store"), "16MiB");
             settings["admission"] = {{"state", directory.file("admission")},
+                                     {"probation", "0%"},
                                      {"remember", {{"objects", 1024}}}};
         }
     };

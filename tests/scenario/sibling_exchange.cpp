@@ -210,7 +210,7 @@ TEST_SUITE("scenario/sibling_exchange") {
     TEST_CASE("a digest is whole again after a restart with a store on disk") {
         const temp_dir directory;
         auto settings = node_settings();
-        settings["disk"] = {{"path", directory.file("store")}, {"size", "64MiB"}};
+        settings["disk"] = disk_of_all_admitted(directory.file("store"), "64MiB");
         fleet f{0};
         f.add(settings);
         f.add(node_settings());

@@ -343,7 +343,7 @@ TEST_SUITE("scenario/siblings") {
         const temp_dir disk;
         fleet f{1};
         auto settings = node_settings();
-        settings["disk"] = {{"path", disk.file("store")}, {"size", "64MiB"}};
+        settings["disk"] = disk_of_all_admitted(disk.file("store"), "64MiB");
         f.serve_everything();
         const auto url = f.origin.url("/a"), other = f.origin.url("/b");
         {

@@ -27,7 +27,7 @@ TEST_SUITE("scenario/squid_peer") {
     TEST_CASE("who asks before the index is loaded waits for the digest") {
         const temp_dir directory;
         auto settings = with_squid();
-        settings["disk"] = {{"path", directory.file("store")}, {"size", "64MiB"}};
+        settings["disk"] = disk_of_all_admitted(directory.file("store"), "64MiB");
         fake_origin origin;
         for (int start = 0; start < 5; ++start) {
             const proxy_process proxy{settings};

@@ -91,7 +91,7 @@ TEST_SUITE("scenario/stored_claims") {
     TEST_CASE("what the disk may be too slow for is not promised, and is a hit if it was not") {
         const temp_dir directory;
         auto settings = with_memory("64MiB", "64KiB");
-        settings["disk"] = {{"path", directory.file("store")}, {"size", "64MiB"}};
+        settings["disk"] = disk_of_all_admitted(directory.file("store"), "64MiB");
         world w{settings};
         const auto body = patterned(mib);
         w.origin.on("/large", ok(fresh + "ETag: \"1\"\r\n", body));
@@ -106,8 +106,8 @@ TEST_SUITE("scenario/stored_claims") {
     TEST_CASE("what neither memory nor disk takes is told so") {
         const temp_dir directory;
         auto settings = with_memory("64MiB", "64KiB");
-        settings["disk"] = {
-            {"path", directory.file("store")}, {"size", "64MiB"}, {"max_object", "512KiB"}};
+        settings["disk"] = disk_of_all_admitted(directory.file("store"), "64MiB");
+        settings["disk"]["max_object"] = "512KiB";
         world w{settings};
         w.origin.on("/large", ok(fresh, patterned(mib)));
         REQUIRE(eventually([&] { return w.proxy.stats()["disk"]["state"] == "ready"; }));

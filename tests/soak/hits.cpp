@@ -255,7 +255,8 @@ private:
         auto out = settings_on_one_thread();
         // Nothing that is asked for here is small enough for this memory.
         out["memory"] = {{"size", "1MiB"}, {"max_object", "1KiB"}};
-        out["disk"] = {{"path", plan_.directory + "/store"}, {"size", "2GiB"}};
+        out["disk"] = {
+            {"path", plan_.directory + "/store"}, {"size", "2GiB"}, {"write", "admission"}};
         return out;
     }
 

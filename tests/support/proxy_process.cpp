@@ -137,6 +137,14 @@ json storing_settings() {
     return settings;
 }
 
+json disk_of_all_admitted(const std::string& path, const std::string& size) {
+    return {{"path", path},
+            {"size", size},
+            {"write", "admission"},
+            {"carry", 0.25},
+            {"selective", false}};
+}
+
 json tls_listener(const temp_dir& files, const made_certificate& made) {
     return {{"address", "127.0.0.1:0"},
             {"tls",

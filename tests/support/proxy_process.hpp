@@ -25,6 +25,8 @@ using nlohmann::json;
 [[nodiscard]] json basic_settings();
 /// basic_settings() that store at the first request.
 [[nodiscard]] json storing_settings();
+/// Settings of a store on disk: each response is written as it is admitted, whatever it is worth.
+[[nodiscard]] json disk_of_all_admitted(const std::string& path, const std::string& size);
 /// A forward listener with this certificate, which is written to `files` as certificate.pem and key.pem.
 [[nodiscard]] json tls_listener(const temp_dir& files, const made_certificate& made);
 

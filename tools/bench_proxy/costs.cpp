@@ -205,7 +205,11 @@ private:
         const nlohmann::json always{{"admission", "always"}};
         auto small = always;
         small["memory"] = {{"size", "1MiB"}, {"max_object", "1KiB"}};
-        small["disk"] = {{"path", of_.wanted.folder + "/disk1k"}, {"size", "256MiB"}};
+        small["disk"] = {{"path", of_.wanted.folder + "/disk1k"},
+                         {"size", "256MiB"},
+                         {"write", "admission"},
+                         {"carry", 0.25},
+                         {"selective", false}};
         const auto memory = start_reprise(
             of_, {.name = "memory", .program = of_.wanted.program, .settings = always});
         const auto disk = start_reprise(

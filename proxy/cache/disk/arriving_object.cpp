@@ -74,6 +74,11 @@ bool arriving_object::append(const slice& bytes) {
     return true;
 }
 
+bool arriving_object::wants_a_pause() const {
+    return !over_ && writer_->queued_bytes() > core_->settings.write_queue / 2 &&
+           writer_->behind() < patience_with_disk;
+}
+
 bool arriving_object::offer_extent() {
     if (core_->closed.load(std::memory_order_acquire)) {
         return false;

@@ -101,6 +101,19 @@ TEST_SUITE("config/changes") {
         CHECK(differing > 20);
     }
 
+    TEST_CASE("what a disk makes of other settings waits for the disk") {
+        const options before;
+        auto next = good(R"({"disk": {"path": "/var/cache/reprise"}})");
+        CHECK(next.admission.probation == 1);
+        CHECK(keep_until_restart(before, next) ==
+              names{"memory.policy", "disk.path", "disk.write", "disk.carry", "disk.selective"});
+        CHECK(next == before);
+        next = good(R"({"disk": {"path": "/var/cache/reprise"},
+                        "admission": {"probation": "5%"}})");
+        (void)keep_until_restart(before, next);
+        CHECK(next.admission.probation == 0.05);
+    }
+
     TEST_CASE("of as many listeners what can change live does, and the rest does not") {
         const options before;
         auto next = good(R"({"listeners": [{"address": "127.0.0.1:1", "admission": "never"}]})");

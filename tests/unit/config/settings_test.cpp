@@ -156,7 +156,19 @@ TEST_SUITE("config/settings") {
     }
 
     TEST_CASE("the disk is read") {
-        const auto& [path, size, max_object, write, carry, selective] = every_setting().disk;
+        const auto wanted = every_setting();
+        const auto& [path,
+                     size,
+                     max_object,
+                     write,
+                     carry,
+                     selective,
+                     has_write,
+                     has_carry,
+                     has_selective] = wanted.disk;
+        CHECK(has_write);
+        CHECK(has_carry);
+        CHECK(has_selective);
         CHECK(selective);
         CHECK(path == "/var/cache/reprise");
         CHECK(size == 100ull << 30);
@@ -165,17 +177,53 @@ TEST_SUITE("config/settings") {
         CHECK(carry == 0.1);
     }
 
+    TEST_CASE("a disk alone makes the store that suits one; what is written stays as it is") {
+        const auto of = [](const std::string& text) { return good(text); };
+        const auto plain = of("{}");
+        CHECK(plain.admission.probation == 0);
+        CHECK(plain.memory.policy == eviction_kind::sieve);
+        CHECK(plain.memory.largest() == 64ull << 20);
+        const auto with_disk = of(R"({"disk": {"path": "/var/cache/reprise", "size": "40GiB"}})");
+        CHECK(with_disk.admission.choice.policy == admission_policy::second_hit);
+        CHECK(with_disk.admission.probation == 1);
+        CHECK(with_disk.memory.policy == eviction_kind::gdsf);
+        CHECK(with_disk.disk.write == disk_write::eviction);
+        CHECK(with_disk.disk.carry == 0.6);
+        CHECK(with_disk.disk.selective);
+        CHECK(with_disk.disk.largest() == 10ull << 30);
+        const auto written = of(
+            R"({"memory": {"policy": "sieve", "max_object": "1MiB"},
+                "disk": {"path": "/var/cache/reprise", "write": "admission", "carry": 0.25,
+                         "selective": false, "max_object": "1GiB"},
+                "admission": {"policy": "second-hit", "probation": "0%"}})");
+        CHECK(written.admission.probation == 0);
+        CHECK(written.memory.policy == eviction_kind::sieve);
+        CHECK(written.memory.largest() == 1ull << 20);
+        CHECK(written.disk.write == disk_write::admission);
+        CHECK(written.disk.carry == 0.25);
+        CHECK_FALSE(written.disk.selective);
+        CHECK(written.disk.largest() == 1ull << 30);
+    }
+
     TEST_CASE("memory, collapsing, admission and freshness are read") {
         const auto wanted = every_setting();
-        const auto& [size, max_object, policy] = wanted.memory;
+        const auto& [size, max_object, policy, has_policy] = wanted.memory;
+        CHECK(has_policy);
         CHECK(size == 1ull << 30);
         CHECK(max_object == 64ull << 20);
         CHECK(policy == eviction_kind::s3_fifo);
         const auto& [window, finish] = wanted.collapsing;
         CHECK(window == 4ull << 20);
         CHECK(finish == 1'000'000);
-        const auto& [choice, probation, remember, rate, rules, state, save_every, share] =
-            wanted.admission;
+        const auto& [choice,
+                     probation,
+                     has_probation,
+                     remember,
+                     rate,
+                     rules,
+                     state,
+                     save_every,
+                     share] = wanted.admission;
         CHECK(choice == admission_choice{admission_policy::nth_hit, 3});
         CHECK(probation == 0.025);
         CHECK(remember == remember_options{false, 2'000'000, 48h});
