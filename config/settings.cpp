@@ -317,9 +317,10 @@ object_table<forwarding_options> forwarding_table() {
               &forwarding_options::pseudonym,
               pseudonym(),
               restart,
-              "This instance's name in Via and Cache-Status, by which it knows "
-              "a loop: no two may share one. Empty: \"reprise-\" and random "
-              "letters, new at each start."),
+              "This instance's name in Via, by which it knows a loop, and in Cache-Status: no two "
+              "may "
+              "share one. Empty: \"reprise-\" and random letters, new at each start, and in "
+              "Cache-Status \"reprise\"."),
         value(
             "client_address",
             &forwarding_options::client_address,

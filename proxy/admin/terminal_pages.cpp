@@ -160,6 +160,18 @@ table_row row_of_disk(const json& disk) {
         more};
 }
 
+/// Who is kept to limits.client_rate; empty where nobody was.
+std::optional<table_row> row_of_limits(const json& clients) {
+    const auto now = count_of(member(clients, "rate_known"));
+    const auto waits = count_of(member(clients, "rate_waits"));
+    if (now == 0 && waits == 0) {
+        return std::nullopt;
+    }
+    return table_row{"Limited",
+                     grouped(now) + (now == 1 ? " client" : " clients"),
+                     "now, by limits.client_rate; " + grouped(waits) + " waits since the start"};
+}
+
 std::string described(const json& variant) {
     const auto& fresh = member(variant, "freshness");
     auto text = text_of(member(variant, "status")) + ", " +
@@ -321,6 +333,9 @@ std::string status_page(const json& stats, std::size_t width) {
     }
     if (const auto& disk = member(in_short, "disk"); disk.is_object()) {
         rows.push_back(row_of_disk(disk));
+    }
+    if (auto limits = row_of_limits(member(stats, "clients"))) {
+        rows.push_back(std::move(*limits));
     }
     append_table(out, rows, width);
     const auto& siblings = member(in_short, "siblings");

@@ -118,13 +118,14 @@ json answered_here(outcome how, std::string_view rule, const char* section) {
             {"fwd", nullptr}};
 }
 
-std::string status_text(const http::cache_status& how) {
+std::string status_text(std::string_view name, const http::cache_status& how) {
     std::string text;
-    http::append_cache_status(text, "reprise", how);
+    http::append_cache_status(text, name, how);
     return text;
 }
 
-json judged(const cache::verdict& verdict,
+json judged(std::string_view name,
+            const cache::verdict& verdict,
             const cache::lookup_result& kept,
             const std::optional<failure>& stands_against) {
     json out{{"ruling", cache::to_string(verdict.what)},
@@ -140,7 +141,7 @@ json judged(const cache::verdict& verdict,
     if (verdict.answers()) {
         const bool fresh = verdict.what == cache::ruling::hit;
         out["outcome"] = to_string(fresh ? outcome::hit : outcome::stale);
-        out["cache_status"] = status_text(cache::status_of(verdict, *kept.response));
+        out["cache_status"] = status_text(name, cache::status_of(verdict, *kept.response));
         return out;
     }
     out["fwd"] = http::to_string(verdict.forward);
@@ -154,7 +155,7 @@ json judged(const cache::verdict& verdict,
         http::cache_status how;
         how.forward = verdict.forward;
         how.detail = facts.name;
-        out["cache_status"] = status_text(how);
+        out["cache_status"] = status_text(name, how);
         out["outcome"] = to_string(facts.counts_as);
         out["refused"] = facts.name;
         out["status"] = facts.status;
@@ -363,7 +364,8 @@ explanation explain(const thread::common_state& common,
     if (!against) {
         against = judge_host(now_settings, asked);
     }
-    auto& told = out["verdict"] = judged(verdict, kept, verdict.answers() ? std::nullopt : against);
+    auto& told = out["verdict"] = judged(
+        common.cache_name, verdict, kept, verdict.answers() ? std::nullopt : against);
     if (verdict.why == cache::rule::request_no_cache &&
         http::find(head.fields, http::field_id::cache_control) == nullptr) {
         told["section"] = "RFC 9111 5.4";  // it said so by Pragma

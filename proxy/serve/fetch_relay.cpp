@@ -34,7 +34,7 @@ void append_own_fields(exchange_state& x,
         text.append("Age: ").append(std::to_string(age.count())).append("\r\n");
     }
     text.append("Cache-Status: ");
-    http::append_cache_status(text, "reprise", how);
+    http::append_cache_status(text, x.w.common.cache_name, how);
     text.append("\r\n");
     x.out.append_connection(text);
     text.append("\r\n");

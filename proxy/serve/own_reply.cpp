@@ -66,7 +66,7 @@ void compose_failure(exchange_state& x, const failure& why) {
         http::cache_status how;
         how.forward = x.verdict.forward;
         how.detail = facts.name;
-        http::append_cache_status(status, "reprise", how);
+        http::append_cache_status(status, x.w.common.cache_name, how);
     }
     const auto& head = *x.asked.head;
     const auto* accept = http::find(head.fields, field_id::accept);

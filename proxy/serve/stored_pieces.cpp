@@ -32,7 +32,7 @@ void stored_pieces::compose_fields(wall_time now, const http::cache_status& how)
     fields.assign("Age: ");
     append_number(fields, http::current_age(from_.freshness(), now).count());
     fields.append("\r\nCache-Status: ");
-    http::append_cache_status(fields, "reprise", how);
+    http::append_cache_status(fields, x_.w.common.cache_name, how);
     fields.append("\r\n");
     x_.out.append_connection(fields);
     fields.append("\r\n");

@@ -88,6 +88,7 @@ common_state::common_state(const config::options& options,
                            const taken_over* from)
     : pseudonym{from != nullptr && options.forwarding.pseudonym.empty() ? from->pseudonym
                                                                         : make_pseudonym(options)},
+      cache_name{options.forwarding.pseudonym.empty() ? "reprise" : options.forwarding.pseudonym},
       peers{peer::peering::is_wanted(options)
                 ? std::make_unique<peer::peering>(options, pseudonym, now)
                 : nullptr},

@@ -79,7 +79,8 @@ struct common_state {
     /// made before this call, and the other process, where there is one, has carried them out.
     void keep_purges(std::function<void()> kept);
 
-    std::string pseudonym;  ///< in Via; unique to this instance
+    std::string pseudonym;   ///< in Via; unique to this instance
+    std::string cache_name;  ///< in Cache-Status: the pseudonym that is set, else "reprise"
     /// Null: there are no peers. Before the store, which tells it what it holds.
     std::unique_ptr<peer::peering> peers;
     /// Counts requests by key for policies and admission; null where none asks.

@@ -46,6 +46,18 @@ TEST_SUITE("scenario/forwarding") {
         CHECK(answer.fields.all("Via") == "1.0 behind, 1.1 here");
     }
 
+    TEST_CASE("a pseudonym names the cache in Cache-Status too, whoever the answer is of") {
+        auto settings = storing_settings();
+        settings["forwarding"] = {{"pseudonym", "here"}};
+        world w{settings};
+        w.origin.on("/a", ok("Cache-Control: max-age=60\r\n", "hello"));
+        CHECK(w.get("/a").get("Cache-Status").starts_with("here; fwd=uri-miss"));
+        CHECK(w.get("/a").get("Cache-Status").starts_with("here; hit"));
+        CHECK(w.get("/b", "Cache-Control: only-if-cached\r\n")
+                  .get("Cache-Status")
+                  .starts_with("here; fwd=uri-miss; detail="));
+    }
+
     TEST_CASE("without a pseudonym each instance has a name of its own") {
         world one{basic_settings()};
         world two{basic_settings()};

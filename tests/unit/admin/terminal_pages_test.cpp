@@ -72,6 +72,17 @@ TEST_SUITE("admin/terminal_pages") {
         CHECK(has(page, "used now, in /var/cache/reprise; 30 GiB are free there"));
     }
 
+    TEST_CASE("clients that are limited have a line") {
+        auto told = json::parse(unwell);
+        CHECK(!has(status_page(told), "limits.client_rate"));
+        told["clients"] = json::parse(R"({"rate_known": 1, "rate_waits": 1204})");
+        const auto page = status_page(told, 200);
+        CAPTURE(page);
+        CHECK(has(page, "Limited"));
+        CHECK(has(page, "1 client"));
+        CHECK(has(page, "now, by limits.client_rate; 1,204 waits since the start"));
+    }
+
     TEST_CASE("what is worth knowing and no trouble stands apart from what is") {
         auto told = json::parse(unwell);
         told["summary"]["notes"] = {"1 request failed."};
