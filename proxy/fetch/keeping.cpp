@@ -210,7 +210,7 @@ void keeping::is_known_to(cache::head_ptr head, std::size_t readers) {
 
 // What is admitted goes to memory, or to disk alone where memory does not take it. It is said to be
 // stored (RFC 9211 2.6: "the cache stored the response") where nothing that is known now stands
-// against it; what is written to disk as it arrives may yet meet a disk that stands still.
+// against it; what is written to disk as it arrives may yet meet a disk that hangs.
 void keeping::find_place(cache::fetched_head& head) {
     const auto& options = order_.now_settings->options;
     if (head.length && held_already_ + *head.length > options.memory.largest()) {

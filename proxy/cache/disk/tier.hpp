@@ -142,9 +142,9 @@ public:
     /// The next bytes of the body; the slice is held until they are written. False: given up (the
     /// queue is full, the disk fails, the object proves too large), and so from now on.
     [[nodiscard]] virtual bool append(const slice& bytes) = 0;
-    /// Whether whoever brings more had better wait: half of the queue is full, of a disk that goes on
-    /// writing. False for one that has stood still for `patience_with_disk`: what comes meanwhile is
-    /// given up rather than kept from clients. A short lock.
+    /// Whether whoever brings more had better wait: half of the queue is full. False where the oldest
+    /// in it has waited for `patience_with_disk` (the disk hangs, or takes less than 2 MB/s): what
+    /// comes meanwhile is given up rather than kept from clients. Two short locks.
     [[nodiscard]] virtual bool wants_a_pause() const = 0;
     static constexpr std::chrono::seconds patience_with_disk{5};
     /// The body is complete. `response` is its head, `content` null. False: not stored.
