@@ -57,12 +57,8 @@ object_table<disk_options> disk_table() {
                       yes_or_no(),
                       restart,
                       "Once the disk is full, what is asked for less often than what would leave "
-                      "for it "
-                      "is not written. Fewer writes and more hits; what was admitted a moment ago "
-                      "may be "
-                      "in memory alone. While it fills, and write is \"eviction\", all that leaves "
-                      "memory "
-                      "is written, probation's too.")),
+                      "for it is not written. Fewer writes and more hits; what was admitted a "
+                      "moment ago may be in memory alone.")),
         },
         {},
         check_disk};

@@ -201,6 +201,31 @@ TEST_SUITE("scenario/disk") {
         }
     }
 
+    TEST_CASE(
+        "by the defaults what was asked for once never reaches the disk, however empty it is") {
+        const temp_dir directory;
+        auto settings = basic_settings();
+        settings["memory"] = {{"size", "1MiB"}};
+        settings["disk"] = {{"path", directory.file("store")}, {"size", "64MiB"}};
+        world w{settings};
+        w.origin.otherwise([](origin_request&, origin_connection& connection) {
+            connection.send(ok("Cache-Control: max-age=600\r\n", std::string(50'000, 'x')));
+        });
+        const auto puts = [&] { return figure(w.proxy.stats(), "/disk/puts"); };
+        for (int i = 0; i < 100; ++i) {
+            CHECK(cache_status_of(w.get("/once/" + std::to_string(i))).detail == "probation");
+        }
+        CHECK(puts() == 0);
+        // Asked for twice each, it is a hit at once, and goes to disk as it leaves memory.
+        for (int i = 0; i < 100; ++i) {
+            const auto path = "/twice/" + std::to_string(i);
+            CHECK_FALSE(is_hit(w.get(path)));
+            CHECK(is_hit(w.get(path)));
+        }
+        CHECK(puts() > 50);
+        CHECK(puts() <= 100);
+    }
+
     TEST_CASE("a body above memory.max_object is hit again and again without entering memory") {
         disk_world w;
         w.settings["memory"]["max_object"] = "1KiB";

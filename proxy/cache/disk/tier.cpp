@@ -293,10 +293,8 @@ void tier::note_request(const filter::key_hash& key) noexcept {
     core_->requests.note(key);
 }
 
-tier::choice tier::chooses() const noexcept {
-    return !core_->settings.choosy ? choice::takes_all
-           : core_->room.filling() ? choice::fills
-                                   : choice::judges;
+bool tier::chooses() const noexcept {
+    return core_->settings.choosy;
 }
 
 bool tier::may_hold(const filter::key_hash& key) const noexcept {
