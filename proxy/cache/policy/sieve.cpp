@@ -4,9 +4,15 @@ namespace reprise::proxy::cache {
 
 void sieve_policy::set_capacity(std::uint64_t) {}
 
+// Another request: who came last is one of the queue from now on.
+void sieve_policy::missed(const filter::key_hash&) noexcept {
+    newcomer_ = nullptr;
+}
+
 void sieve_policy::inserted(evictable& entry) {
     entry.uses = 0;
     entries_.push(entry);
+    newcomer_ = &entry;
 }
 
 void sieve_policy::used(evictable& entry) noexcept {
@@ -22,21 +28,30 @@ void sieve_policy::take_out(evictable& entry) noexcept {
     if (hand_ == &entry) {
         hand_ = entry.next_to.newer;
     }
+    if (newcomer_ == &entry) {
+        newcomer_ = nullptr;
+    }
     entries_.remove(entry);
+}
+
+// The newcomer is the youngest of all: the round ends before it.
+evictable* sieve_policy::or_oldest(evictable* entry) const noexcept {
+    return entry != nullptr && entry != newcomer_ ? entry : entries_.oldest();
 }
 
 evictable* sieve_policy::evict() noexcept {
     if (entries_.empty()) {
         return nullptr;
     }
-    // Ends: a whole round leaves no mark.
-    auto* victim = hand_ != nullptr ? hand_ : entries_.oldest();
+    // Ends: a whole round leaves no mark. The newcomer leaves only when nothing else is in.
+    auto* victim = or_oldest(hand_);
     while (victim->uses != 0) {
         victim->uses = 0;
-        victim = victim->next_to.newer != nullptr ? victim->next_to.newer : entries_.oldest();
+        victim = or_oldest(victim->next_to.newer);
     }
-    hand_ = victim;
+    auto* const next = victim->next_to.newer;
     take_out(*victim);
+    hand_ = next != newcomer_ ? next : nullptr;
     return victim;
 }
 

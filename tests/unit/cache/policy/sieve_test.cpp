@@ -10,7 +10,8 @@ using namespace reprise::proxy::cache::test;
 
 namespace {
 
-// As in the paper's figure: newest in front, the hand goes from the back to the front.
+// As in the paper's figure: newest in front, the hand goes from the back to the front, and room is
+// made before the newcomer is in.
 class slow_sieve final : public slow_model {
 public:
     bool ask(const wish& wanted, std::vector<std::uint64_t>& left) override {
@@ -22,9 +23,7 @@ public:
         if (wanted.bytes > policy_capacity) {
             return false;
         }
-        entries_.push_front({wanted, false});
-        bytes_ += wanted.bytes;
-        while (bytes_ > policy_capacity) {
+        while (bytes_ + wanted.bytes > policy_capacity) {
             if (hand_ == entries_.end()) {
                 hand_ = std::prev(entries_.end());
             }
@@ -35,6 +34,8 @@ public:
             left.push_back(hand_->what.object);
             erase(hand_);
         }
+        entries_.push_front({wanted, false});
+        bytes_ += wanted.bytes;
         return false;
     }
     void remove(std::uint64_t object) override {
@@ -88,6 +89,43 @@ TEST_CASE("the hand goes on where it was, and survivors keep their place") {
     CHECK(cache.left == std::vector<std::uint64_t>{2});
     cache.ask({5, 100});  // on to 3, though 1 is older and unmarked now
     CHECK(cache.left == std::vector<std::uint64_t>{3});
+}
+
+TEST_CASE("a newcomer does not leave for itself, however much in use the others are") {
+    owner cache{std::make_unique<sieve_policy>(), 300};
+    for (int round = 0; round < 2; ++round) {
+        cache.ask({1, 100});
+        cache.ask({2, 100});
+        cache.ask({3, 100});
+    }
+    cache.ask({4, 100});  // the hand clears all three, and takes the oldest
+    CHECK(cache.left == std::vector<std::uint64_t>{1});
+    CHECK(cache.holds(4));
+}
+
+TEST_CASE(
+    "when the hand took the youngest, it begins again at the oldest and not at the newcomer") {
+    owner cache{std::make_unique<sieve_policy>(), 300};
+    cache.ask({1, 100});
+    cache.ask({2, 100});
+    cache.ask({3, 100});
+    cache.ask({1, 100});
+    cache.ask({2, 100});
+    cache.ask({4, 100});  // the hand clears 1 and 2, and takes 3
+    CHECK(cache.left == std::vector<std::uint64_t>{3});
+    cache.ask({5, 100});
+    CHECK(cache.left == std::vector<std::uint64_t>{1});
+    CHECK(cache.holds(4));
+}
+
+TEST_CASE("a newcomer leaves when nothing else is in") {
+    owner cache{std::make_unique<sieve_policy>(), 300};
+    cache.ask({1, 100});
+    CHECK(cache.evict() == 1);
+    CHECK_FALSE(cache.evict().has_value());
+    cache.ask({2, 300});
+    cache.ask({2, 300});
+    CHECK(cache.evict() == 2);
 }
 
 TEST_SUITE_END();

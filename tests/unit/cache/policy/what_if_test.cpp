@@ -187,10 +187,13 @@ TEST_SUITE("cache/policy/what_if") {
     }
 
     TEST_CASE("when admission costs more hits than it brings, the advice names what would not") {
-        // Everything is asked for exactly twice, soon: strict second-hit has no hit at all.
+        // All but twenty are asked for exactly twice, soon: strict second-hit has no hit at all.
         std::vector<std::uint64_t> keys;
         for (std::uint64_t n = 0; n < 5'000; ++n) {
             keys.push_back(n);
+            keys.push_back(n);
+        }
+        for (std::uint64_t n = 5'000; n < 5'020; ++n) {
             keys.push_back(n);
         }
         what_if ghosts{{.capacity = 1'000'000}, start, 1};
@@ -198,11 +201,11 @@ TEST_SUITE("cache/policy/what_if") {
         const auto report = ghosts.report(start + minutes{1});
         CHECK(report.lost_to_admission == doctest::Approx(0.5).epsilon(0.01));
         REQUIRE(report.advice);
-        CHECK(report.advice->gain == doctest::Approx(0.5));
+        CHECK(report.advice->gain == doctest::Approx(0.499).epsilon(0.001));
         // As many hits as always, and the fewest bytes written.
         CHECK(report.advice->admission.probation > 0);
         CHECK(report.text.find("\"probation\": \"") != std::string::npos);
-        CHECK(report.text.find("50.0%") != std::string::npos);
+        CHECK(report.text.find("49.9%") != std::string::npos);
     }
 
     TEST_CASE("when admission costs little there is no advice") {
