@@ -1,5 +1,7 @@
 #include "tools/replay/line_source.hpp"
 
+#include "tools/replay/unpacker.hpp"
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -9,7 +11,6 @@
 #include <system_error>
 #include <unistd.h>
 #include <vector>
-#include <zstd.h>
 
 namespace reprise::replay {
 
@@ -17,11 +18,6 @@ namespace {
 
 constexpr std::size_t piece = 1u << 20;
 constexpr std::size_t longest_line = 16u << 20;
-constexpr unsigned char zstd_magic[] = {0x28, 0xb5, 0x2f, 0xfd};
-
-struct free_stream {
-    void operator()(ZSTD_DStream* stream) const noexcept { ZSTD_freeDStream(stream); }
-};
 
 }  // namespace
 
@@ -33,9 +29,8 @@ struct line_source::inside {
 
     std::vector<char> raw = std::vector<char>(piece);  // as read; of a plain file unused
     std::size_t raw_from = 0, raw_to = 0;
-    bool at_end = false;  // of the file
-    std::unique_ptr<ZSTD_DStream, free_stream> stream;
-    std::size_t owed = 0;  // 0: between frames, where the file may end
+    bool at_end = false;               // of the file
+    std::unique_ptr<unpacker> packed;  // null: a plain file
 
     std::vector<char> text = std::vector<char>(piece);  // text[from, to) is not yet given out
     std::size_t from = 0, to = 0;
@@ -73,16 +68,10 @@ struct line_source::inside {
         if (::fstat(file, &status) == 0 && S_ISREG(status.st_mode)) {
             length = static_cast<std::uint64_t>(status.st_size);
         }
-        while (raw_to < sizeof zstd_magic && !at_end) {
+        while (raw_to < unpacker::telling_bytes && !at_end) {
             raw_to += read_some(raw.data() + raw_to, raw.size() - raw_to);
         }
-        if (raw_to >= sizeof zstd_magic &&
-            std::memcmp(raw.data(), zstd_magic, sizeof zstd_magic) == 0) {
-            stream.reset(ZSTD_createDStream());
-            if (!stream) {
-                throw std::bad_alloc{};
-            }
-        }
+        packed = unpacker::for_stream({raw.data(), raw_to});
     }
 
     // More text behind `to`; false at the end.
@@ -95,7 +84,7 @@ struct line_source::inside {
         if (to == text.size()) {
             text.resize(2 * text.size());
         }
-        if (!stream) {
+        if (!packed) {
             std::size_t got = 0;
             if (raw_from != raw_to) {  // what was read to look for the magic number
                 got = std::min(raw_to - raw_from, text.size() - to);
@@ -107,27 +96,33 @@ struct line_source::inside {
             to += got;
             return got != 0;
         }
-        ZSTD_outBuffer out{text.data() + to, text.size() - to, 0};
-        while (out.pos == 0) {
+        std::size_t made = 0;
+        while (made == 0) {
             if (raw_from == raw_to) {
                 raw_from = 0;
                 raw_to = at_end ? 0 : read_some(raw.data(), raw.size());
                 if (raw_to == 0) {
-                    if (owed != 0) {
-                        fail("the zstd stream is cut off");
+                    if (!packed->may_end()) {
+                        fail("the " + std::string{packed->name()} + " stream is cut off");
                     }
                     return false;
                 }
             }
-            ZSTD_inBuffer in{raw.data(), raw_to, raw_from};
-            owed = ZSTD_decompressStream(stream.get(), &out, &in);
-            raw_from = in.pos;
-            if (ZSTD_isError(owed) != 0) {
-                fail(std::string{"zstd: "} + ZSTD_getErrorName(owed));
-            }
+            made = unpack_some();
         }
-        to += out.pos;
         return true;
+    }
+
+    std::size_t unpack_some() {
+        try {
+            const auto done = packed->unpack({raw.data() + raw_from, raw_to - raw_from},
+                                             {text.data() + to, text.size() - to});
+            raw_from += done.taken;
+            to += done.made;
+            return done.made;
+        } catch (const std::runtime_error& error) {
+            fail(error.what());
+        }
     }
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// Lines of a file, plain or zstd (told apart by their first bytes), or of standard input ("-").
+// Lines of a file, plain, zstd or gzip (told apart by their first bytes), or of standard input ("-").
 
 #include <cstdint>
 #include <memory>
@@ -20,7 +20,7 @@ public:
     line_source& operator=(line_source&&) noexcept;
 
     /// The next line, without its newline; valid until the next call. False at the end.
-    /// @throws std::runtime_error when it can't be read, or is no whole zstd stream
+    /// @throws std::runtime_error when it can't be read, or is packed and damaged or cut off
     [[nodiscard]] bool next(std::string_view& line);
 
     /// Of the file, as it lies on disk: how far it is read, and how long it is (0: unknown).

@@ -250,7 +250,7 @@ int main(int argc, char** argv) {
     command asked;
     CLI::App app{"Plays logs through the proxy's own policies: what each cache would have done."};
     app.set_version_flag("--version", std::string{"reprise-replay "} + REPRISE_VERSION);
-    app.add_option("trace", asked.traces, "logs, plain or zstd; - is standard input");
+    app.add_option("trace", asked.traces, "logs, plain, zstd or gzip; - is standard input");
     app.add_option("--format", asked.format, "trace, squid, combined or json (else found out)");
     app.add_option("--size", asked.sizes, "bytes (1GiB) or shares of unique bytes (10%)")
         ->delimiter(',')

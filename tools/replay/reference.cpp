@@ -61,7 +61,7 @@ std::unique_ptr<model> plain_lru(const admission_choice& admission,
                                  std::uint64_t capacity,
                                  std::uint64_t objects) {
     using namespace proxy::cache;
-    return std::make_unique<one_tier>(make_policy(eviction_kind::lru, capacity),
+    return std::make_unique<one_tier>(proxy::cache::make_policy(eviction_kind::lru, capacity),
                                       make_rule(admission, objects, {.objects = objects}),
                                       capacity,
                                       0);

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string>
 #include <vector>
+#include <zlib.h>
 #include <zstd.h>
 
 using namespace reprise::replay;
@@ -24,6 +25,22 @@ std::string written(const temp_dir& directory, const std::string& name, const st
 std::string compressed(const std::string& text) {
     std::string out(ZSTD_compressBound(text.size()), '\0');
     out.resize(ZSTD_compress(out.data(), out.size(), text.data(), text.size(), 3));
+    return out;
+}
+
+std::string gzipped(const std::string& text) {
+    z_stream stream{};
+    constexpr int as_gzip = 16;
+    REQUIRE(deflateInit2(&stream, 6, Z_DEFLATED, as_gzip + MAX_WBITS, 8, Z_DEFAULT_STRATEGY) ==
+            Z_OK);
+    std::string from = text, out(deflateBound(&stream, from.size()), '\0');
+    stream.next_in = reinterpret_cast<Bytef*>(from.data());
+    stream.avail_in = static_cast<uInt>(from.size());
+    stream.next_out = reinterpret_cast<Bytef*>(out.data());
+    stream.avail_out = static_cast<uInt>(out.size());
+    REQUIRE(deflate(&stream, Z_FINISH) == Z_STREAM_END);
+    out.resize(stream.total_out);
+    deflateEnd(&stream);
     return out;
 }
 
@@ -63,6 +80,7 @@ TEST_CASE("lines come one by one, the last without its newline too, plain and co
     const std::vector<std::string> wanted{"a", "", "bc", "d"};
     CHECK(lines_of(written(directory, "plain", "a\n\nbc\nd")) == wanted);
     CHECK(lines_of(written(directory, "zstd", compressed("a\n\nbc\nd\n"))) == wanted);
+    CHECK(lines_of(written(directory, "gzip", gzipped("a\n\nbc\nd\n"))) == wanted);
     CHECK(lines_of(written(directory, "none", "")).empty());
     CHECK(lines_of(written(directory, "short", "a\n")) == std::vector<std::string>{"a"});
 }
@@ -73,10 +91,37 @@ TEST_CASE("two zstd frames behind each other are one text") {
     CHECK(lines_of(path) == std::vector<std::string>{"a", "bc", "d"});
 }
 
+TEST_CASE(
+    "two gzip members behind each other are one text, whatever zeros fill up the last block") {
+    const temp_dir directory;
+    const auto text = gzipped("a\nb") + gzipped("c\nd\n");
+    const std::vector<std::string> wanted{"a", "bc", "d"};
+    CHECK(lines_of(written(directory, "two", text)) == wanted);
+    CHECK(lines_of(written(directory, "padded", text + std::string(300, '\0'))) == wanted);
+    CHECK(lines_of(written(directory, "nothing", gzipped(""))).empty());
+    const auto path = written(directory, "more", text + "more");
+    CHECK(refusal(path) == path + ": gzip: incorrect header check");
+}
+
+TEST_CASE(
+    "text that fills the room for it to the byte is whole, however little it was packed into") {
+    const temp_dir directory;
+    for (const std::size_t length : {(1u << 20) - 1, 1u << 20, (1u << 20) + 1, 5u << 20}) {
+        CAPTURE(length);
+        const std::string text(length - 1, 'x');
+        for (const auto& file : {compressed(text + "\n"), gzipped(text + "\n")}) {
+            const auto lines = lines_of(written(directory, "full", file));
+            REQUIRE(lines.size() == 1);
+            CHECK(lines[0] == text);
+        }
+    }
+}
+
 TEST_CASE("a line may be longer than what is read at once") {
     const temp_dir directory;
     const std::string text(3'000'000, 'x');
-    for (const auto& file : {text + "\nend\n", compressed(text + "\nend\n")}) {
+    for (const auto& file :
+         {text + "\nend\n", compressed(text + "\nend\n"), gzipped(text + "\nend\n")}) {
         const auto lines = lines_of(written(directory, "long", file));
         REQUIRE(lines.size() == 2);
         CHECK(lines[0] == text);
@@ -90,6 +135,19 @@ TEST_CASE("a file that is not there, or cut off, is named with the reason") {
     const auto whole = compressed(std::string(10'000, 'x') + "\nsome more text\n");
     const auto path = written(directory, "cut", whole.substr(0, whole.size() - 5));
     CHECK(refusal(path) == path + ": the zstd stream is cut off");
+}
+
+TEST_CASE("a gzip file that is cut off anywhere, or damaged, is named with the reason") {
+    const temp_dir directory;
+    auto whole = gzipped("some text\nand some more\n");
+    for (std::size_t cut = 2; cut < whole.size(); ++cut) {
+        CAPTURE(cut);
+        const auto path = written(directory, "cut", whole.substr(0, cut));
+        CHECK(refusal(path) == path + ": the gzip stream is cut off");
+    }
+    whole[whole.size() - 6] ^= 1;  // of the checksum
+    const auto path = written(directory, "damaged", whole);
+    CHECK(refusal(path) == path + ": gzip: incorrect data check");
 }
 
 TEST_CASE("objects are numbered by first appearance, and have the largest size seen") {
