@@ -185,7 +185,8 @@ int replay(const command& asked) {
             source, models, threads, [&bar](double share) { bar.show("playing", share); });
     }
 
-    const trace_summary summary{asked.traces, source.figures(), source.objects().sum()};
+    const trace_summary summary{
+        asked.traces, source.formats(), source.figures(), source.objects().sum()};
     std::vector<result> results;
     for (std::size_t i = 0; i < setups.size(); ++i) {
         result one{.what = setups[i],
@@ -252,7 +253,7 @@ int main(int argc, char** argv) {
     app.set_version_flag("--version", std::string{"reprise-replay "} + REPRISE_VERSION);
     app.add_option("trace", asked.traces, "logs, plain, zstd or gzip; - is standard input");
     app.add_option("--format", asked.format, "trace, squid, combined or json (else found out)");
-    app.add_option("--size", asked.sizes, "bytes (1GiB) or shares of unique bytes (10%)")
+    app.add_option("--size", asked.sizes, "bytes (1GiB, \"50 GB\") or shares of unique bytes (10%)")
         ->delimiter(',')
         ->capture_default_str();
     app.add_option("--policy",

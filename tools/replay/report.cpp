@@ -90,6 +90,9 @@ void print_report(std::ostream& out,
     }
     const auto& figures = of.figures;
     const auto& totals = of.totals;
+    if (const auto formats = formats_text(of.formats); !formats.empty()) {
+        out << "(format: " << formats << ')';
+    }
     out << "</p>\n<p>" << figures.requests << " requests of "
         << bytes_text(static_cast<double>(figures.bytes)) << " for " << totals.objects
         << " objects of " << bytes_text(static_cast<double>(totals.bytes))

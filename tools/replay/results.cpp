@@ -165,6 +165,22 @@ std::string describe_rest(const setup& what) {
     return out;
 }
 
+std::string formats_text(const std::vector<std::optional<log_format>>& formats) {
+    std::string out;
+    for (const auto format : every_format) {
+        const auto count = std::count(formats.begin(), formats.end(), format);
+        if (count == 0) {
+            continue;
+        }
+        out += out.empty() ? "" : "; ";
+        out += to_string(format);
+        if (static_cast<std::size_t>(count) != formats.size()) {
+            out += ", " + std::to_string(count) + " of " + std::to_string(formats.size());
+        }
+    }
+    return out;
+}
+
 std::string hidden_queries(const trace_figures& figures) {
     return figures.query_hidden == 0
                ? std::string{}
@@ -176,6 +192,9 @@ std::string hidden_queries(const trace_figures& figures) {
 void print_summary(std::ostream& out, const trace_summary& of) {
     const auto& figures = of.figures;
     const auto& totals = of.totals;
+    if (const auto formats = formats_text(of.formats); !formats.empty()) {
+        out << "format: " << formats << '\n';
+    }
     out << figures.requests << " requests of " << bytes_text(static_cast<double>(figures.bytes))
         << " for " << totals.objects << " objects of "
         << bytes_text(static_cast<double>(totals.bytes)) << '\n';
@@ -232,6 +251,7 @@ void print_json(std::ostream& out,
     nlohmann::ordered_json root;
     auto& about = root["trace"];
     about["paths"] = of.paths;
+    about["format"] = formats_text(of.formats);
     about["lines"] = of.figures.lines;
     about["requests"] = of.figures.requests;
     about["bytes"] = of.figures.bytes;

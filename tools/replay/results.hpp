@@ -29,6 +29,7 @@ struct result {
 
 struct trace_summary {
     std::vector<std::string> paths;
+    std::vector<std::optional<log_format>> formats;  ///< of each path; none of an empty file
     trace_figures figures;
     object_table::totals totals;
     /// Hits of a cache that never runs out of room.
@@ -39,6 +40,9 @@ struct trace_summary {
 
 /// "second-hit, probation 2%, disk 20% memory": all that is not size and policy.
 [[nodiscard]] std::string describe_rest(const setup& what);
+
+/// "squid", or of several logs "squid, 2 of 3; json, 1 of 3"; empty where nothing was read.
+[[nodiscard]] std::string formats_text(const std::vector<std::optional<log_format>>& formats);
 
 /// That queries are hidden, and what that makes of the figures; empty where none are.
 [[nodiscard]] std::string hidden_queries(const trace_figures& figures);

@@ -1,5 +1,6 @@
 #include "tools/replay/setup.hpp"
 
+#include "config/quantity.hpp"
 #include "proxy/cache/plan.hpp"
 #include "tools/replay/arc.hpp"
 #include "tools/replay/number.hpp"
@@ -16,20 +17,24 @@ namespace reprise::replay {
 namespace {
 
 constexpr std::uint64_t first_sketch = 64;  // it grows with what is stored
+constexpr std::uint64_t most_bytes = (std::uint64_t{1} << 63) - 1;
 
-struct unit_name {
-    std::string_view name;
-    double bytes;
-};
-constexpr std::array units{unit_name{"TiB", 0x1p40},
-                           unit_name{"GiB", 0x1p30},
-                           unit_name{"MiB", 0x1p20},
-                           unit_name{"KiB", 0x1p10},
-                           unit_name{"T", 0x1p40},
-                           unit_name{"G", 0x1p30},
-                           unit_name{"M", 0x1p20},
-                           unit_name{"K", 0x1p10},
-                           unit_name{"B", 1}};
+// What a number may be followed by: the units of settings, the binary ones by their first letter
+// too, and nothing for bytes.
+std::optional<double> bytes_of_unit(std::string_view unit) {
+    if (unit.empty()) {
+        return 1;
+    }
+    std::string one = "1" + std::string{unit};
+    if (unit.size() == 1 && unit != "B") {
+        one += "iB";
+    }
+    const auto parsed = config::parse_size(one);
+    if (const auto* bytes = config::value_of(parsed)) {
+        return static_cast<double>(*bytes);
+    }
+    return std::nullopt;
+}
 
 std::string short_number(double value) {
     char text[32];
@@ -119,19 +124,24 @@ std::optional<cache_size> cache_size_of(std::string_view text) {
         }
         return cache_size{.of_unique = *percent / 100};
     }
-    double factor = 1;
-    for (const auto& unit : units) {
-        if (text.ends_with(unit.name)) {
-            factor = unit.bytes;
-            text.remove_suffix(unit.name.size());
-            break;
-        }
+    const auto parsed = config::parse_size(text);
+    if (const auto* bytes = config::value_of(parsed)) {
+        return *bytes >= 1 && *bytes <= most_bytes ? std::optional{cache_size{.bytes = *bytes}}
+                                                   : std::nullopt;
     }
-    const auto number = number_in<double>(text);
-    if (!number || !(*number * factor >= 1) || *number * factor >= 0x1p63) {
+    // What settings do not take: fractions, and no unit.
+    const auto digits = std::min(text.find_first_not_of("0123456789."), text.size());
+    auto unit = text.substr(digits);
+    if (unit.starts_with(' ') && unit.size() > 1) {
+        unit.remove_prefix(1);
+    }
+    const auto factor = unit.starts_with(' ') ? std::nullopt : bytes_of_unit(unit);
+    const auto number = number_in<double>(text.substr(0, digits));
+    if (!number || !factor || !(*number * *factor >= 1) ||
+        *number * *factor >= static_cast<double>(most_bytes)) {
         return std::nullopt;
     }
-    return cache_size{.bytes = static_cast<std::uint64_t>(*number * factor)};
+    return cache_size{.bytes = static_cast<std::uint64_t>(*number * *factor)};
 }
 
 std::string bytes_text(double bytes) {

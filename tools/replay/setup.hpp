@@ -25,7 +25,8 @@ struct policy_choice {
 [[nodiscard]] std::optional<policy_choice> policy_choice_of(std::string_view text);
 [[nodiscard]] std::string to_string(const policy_choice& choice);
 
-/// Bytes ("1GiB", "500000", "64K"), or a share of the trace's unique bytes ("10%").
+/// Bytes, as settings have them ("1GiB", "50 GB") or with fractions and short or no units ("1.5GB",
+/// "64K", "500000"), or a share of the trace's unique bytes ("10%").
 struct cache_size {
     std::uint64_t bytes = 0;
     double of_unique = 0;  ///< 0: `bytes` holds

@@ -17,7 +17,15 @@ constexpr std::array colours{
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000"};
 constexpr std::array dashes{"", "7 4", "2 3", "9 3 2 3"};
 
-constexpr double left = 80, top = 36, width = 520, height = 300, below = 50, legend = 290;
+constexpr double left = 80, top = 36, width = 520, height = 300, below = 50;
+constexpr double before_name = 48;  // a piece of its line, between the plot and a line's name
+
+// A letter is seldom wider in a sans-serif of 12 pixels, and a name is long enough to even out.
+constexpr double letter = 7.5;
+
+double width_of(const std::string& text) {
+    return letter * static_cast<double>(text.size());
+}
 
 std::string number(double value) {
     char text[32];
@@ -94,8 +102,12 @@ void print_svg(std::ostream& out, const line_chart& chart) {
     const auto up = [&](double y) { return top + height - y / most_y * height; };
 
     const auto rows = static_cast<double>(chart.lines.size());
+    double legend = 0;
+    for (const auto& line : chart.lines) {
+        legend = std::max(legend, width_of(line.name));
+    }
     begin_svg(out,
-              left + width + legend,
+              std::max(left + width + before_name + legend + 10, left + width_of(chart.title)),
               std::max(top + height + below, top + 18 * rows + 10),
               chart.title);
     for (double y = 0; y <= most_y * 1.0001; y += step) {
@@ -130,13 +142,17 @@ void print_svg(std::ostream& out, const line_chart& chart) {
         const auto x = left + width + 16;
         out << "<line " << style << " x1=\"" << number(x) << "\" x2=\"" << number(x + 26)
             << "\" y1=\"" << number(y) << "\" y2=\"" << number(y) << "\"/>\n";
-        text_at(out, x + 32, y + 4, "start", chart.lines[i].name);
+        text_at(out, left + width + before_name, y + 4, "start", chart.lines[i].name);
     }
     out << "</svg>\n";
 }
 
 void print_svg(std::ostream& out, const bar_chart& chart) {
-    constexpr double row = 28, names = 200;
+    constexpr double row = 28;
+    double names = 120;
+    for (const auto& [name, percent] : chart.bars) {
+        names = std::max(names, width_of(name) + 8 - left);
+    }
     const auto high = top + row * static_cast<double>(chart.bars.size()) + 10;
     begin_svg(out, left + names + width, high, chart.title);
     for (std::size_t i = 0; i < chart.bars.size(); ++i) {

@@ -39,6 +39,7 @@ bool trace::open_next() {
     first_lines_.clear();
     first_taken_ = 0;
     if (format_) {
+        formats_.push_back(format_);
         return true;
     }
     std::string_view line;
@@ -50,6 +51,7 @@ bool trace::open_next() {
     if (!format_ && !views.empty()) {
         throw std::runtime_error{path + ": no format that is known; name one with --format"};
     }
+    formats_.push_back(format_);
     return true;
 }
 

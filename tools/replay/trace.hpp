@@ -45,6 +45,10 @@ public:
     [[nodiscard]] const trace_figures& figures() const noexcept { return figures_; }
     [[nodiscard]] const object_table& objects() const noexcept { return objects_; }
     [[nodiscard]] std::optional<log_format> format() const noexcept { return format_; }
+    /// Of every file that was opened, in their order, asked for or found; none of an empty one.
+    [[nodiscard]] const std::vector<std::optional<log_format>>& formats() const noexcept {
+        return formats_;
+    }
 
     /// Of the files as they lie on disk; 0 of 0 when that is unknown.
     [[nodiscard]] double share_read() const noexcept;
@@ -57,6 +61,7 @@ private:
     std::size_t opened_ = 0;
     std::optional<log_format> asked_;
     std::optional<log_format> format_;  // of the file in hand
+    std::vector<std::optional<log_format>> formats_;
     std::optional<line_source> source_;
     std::vector<std::string> first_lines_;  // read to find the format
     std::size_t first_taken_ = 0;

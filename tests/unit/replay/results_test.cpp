@@ -162,6 +162,22 @@ TEST_CASE("the summary names what did not count") {
     CHECK(out.str().find("70.00 % hits") != std::string::npos);
 }
 
+TEST_CASE("the formats that were found are told, of several logs how many were of each") {
+    using enum log_format;
+    CHECK(formats_text({}).empty());
+    CHECK(formats_text({std::nullopt}).empty());
+    CHECK(formats_text({squid}) == "squid");
+    CHECK(formats_text({squid, squid}) == "squid");
+    CHECK(formats_text({json, std::nullopt, squid}) == "squid, 1 of 3; json, 1 of 3");
+    auto about = summary();
+    about.formats = {combined};
+    std::ostringstream text, json_text;
+    print_summary(text, about);
+    CHECK(text.str().starts_with("format: combined\n"));
+    print_json(json_text, about, {}, "");
+    CHECK(nlohmann::json::parse(json_text.str())["trace"]["format"] == "combined");
+}
+
 TEST_CASE("the report is one page: plots in it, no script, nothing fetched, names escaped") {
     auto large = result_of("lru", "always", 700, 3'000);
     large.what.size = {.of_unique = 0.2};

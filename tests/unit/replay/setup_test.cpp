@@ -64,6 +64,22 @@ TEST_CASE("sizes are bytes with a unit, or a share of the unique bytes") {
     }
 }
 
+TEST_CASE("sizes have the units that settings have, with a space or without") {
+    CHECK(cache_size_of("50GB")->bytes == 50'000'000'000);
+    CHECK(cache_size_of("50 GB")->bytes == 50'000'000'000);
+    CHECK(cache_size_of("1 TiB")->bytes == std::uint64_t{1} << 40);
+    CHECK(cache_size_of("100 B")->bytes == 100);
+    CHECK(cache_size_of("7MB")->bytes == 7'000'000);
+    CHECK(cache_size_of("1.5 GB")->bytes == 1'500'000'000);
+    CHECK(cache_size_of("2.5KiB")->bytes == 2560);
+    CHECK(cache_size_of("2T")->bytes == std::uint64_t{2} << 40);
+    for (const auto* text :
+         {"50  GB", "50 ", " 50GB", "50gb", "50 G B", "1e3", "0B", "0.5B", "16777216TiB", "5iB"}) {
+        CAPTURE(text);
+        CHECK_FALSE(cache_size_of(text).has_value());
+    }
+}
+
 TEST_CASE("shares are percentages up to the whole") {
     CHECK(share_of("2%") == 0.02);
     CHECK(share_of("0%") == 0);

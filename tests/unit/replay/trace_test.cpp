@@ -195,6 +195,8 @@ TEST_CASE("files follow each other, each in its own format") {
     REQUIRE(requests.size() == 2);
     CHECK(requests[0].object == requests[1].object);
     CHECK(source.share_read() == doctest::Approx(1));
+    using formats = std::vector<std::optional<log_format>>;
+    CHECK(source.formats() == formats{log_format::trace, log_format::squid});
 }
 
 TEST_CASE("lines that are no requests are counted by why") {
