@@ -14,7 +14,6 @@
 // the same. What an object costs a store is known to the proxy alone: it is measured first, and the
 // replay tool is given a trace with those costs for sizes.
 
-#include "proxy/cache/disk/format.hpp"
 #include "tests/agreement/played_trace.hpp"
 #include "tests/agreement/proxy_run.hpp"
 #include "tests/agreement/replay_run.hpp"
@@ -30,7 +29,6 @@
 namespace {
 
 using namespace reprise::tests;
-namespace disk = reprise::proxy::cache::disk;
 
 struct plan {
     std::string trace;
@@ -77,15 +75,11 @@ public:
         auto settings = settings_for(policy, admission);
         settings["memory"]["size"] = capacity;
         settings["memory"]["max_object"] = capacity;
-        // Of a fetch that is to be stored the proxy promises at most a quarter of its memory: a
-        // larger object is never stored.
-        const auto cost = [&](std::uint32_t bytes) {
-            return bytes > capacity / 4 ? 2 * capacity : charge_(bytes);
-        };
+        const auto cost = [&](std::uint32_t bytes) { return charge_(bytes); };
         compare({"memory", percent, policy, admission},
                 settings,
                 cost,
-                {"--size", std::to_string(capacity)});
+                {"--memory", std::to_string(capacity)});
     }
 
     /// A small memory above a disk that is a plain log, and one that carries objects forward.
@@ -108,11 +102,10 @@ public:
         // Both tiers together; a memory's object costs more than the record of the same.
         const double ratio = static_cast<double>(sum(cost)) / static_cast<double>(all_cost_);
         const auto memory = static_cast<std::uint64_t>(static_cast<double>(least_memory) * ratio);
-        compare(
-            {"both, carry " + std::to_string(carry).substr(0, 4), percent, "sieve", admission},
-            settings,
-            cost,
-            with_disk(wanted, memory, carry, {"--write", "admission", "--copies", "--take-all"}));
+        compare({"both, carry " + std::to_string(carry).substr(0, 4), percent, "sieve", admission},
+                settings,
+                cost,
+                with_disk(wanted, memory, carry, {"--write", "admission", "--take-all"}));
     }
 
     /// The recommended profile (README.md): memory has four tenths and takes first requests too,
@@ -152,21 +145,11 @@ private:
                                               std::uint64_t memory,
                                               double carry,
                                               std::vector<std::string> more) {
-        const auto shape = disk::plan(wanted);
-        const auto both = memory + shape.segment_bytes * shape.segments;
-        const auto share = 100 * static_cast<double>(memory) / static_cast<double>(both);
         more.insert(more.end(),
-                    {"--size",
-                     std::to_string(both),
-                     "--memory",
-                     std::to_string(share) + "%",
-                     "--free-overhead",
-                     "--sketch",
-                     std::to_string(std::max<std::uint64_t>(wanted >> 14, 1u << 14)),
-                     "--segments",
-                     std::to_string(shape.segments),
-                     "--extents",
-                     std::to_string(shape.segment_bytes / shape.inline_most),
+                    {"--memory",
+                     std::to_string(memory),
+                     "--disk",
+                     std::to_string(wanted),
                      "--carry",
                      std::to_string(carry)});
         return more;

@@ -92,8 +92,10 @@ private:
 // Longer than any trace: what binds in a replay is the number of keys.
 constexpr auto filter_age = std::chrono::hours{24 * 365 * 20};
 
-// The proxy's housekeeper comes every second. What it does here, it does for every model.
+// The proxy's housekeeper comes every second. What it does here, it does for every model: not so
+// often, and not at all where hardly anything was asked for meanwhile.
 constexpr std::uint32_t seconds_between_housekeeping = 30;
+constexpr unsigned requests_between_housekeeping = 256;
 
 // cache::admission_gate, told what the exchange tells it.
 class gate_rule final : public admission_rule {
@@ -108,7 +110,9 @@ public:
         }
         auto& remember = options_.admission.remember;
         remember.automatic = filter.automatic;
-        if (!filter.automatic) {
+        if (filter.as_set) {
+            remember.objects = filter.objects;
+        } else if (!filter.automatic) {
             const auto settings = filter_within(filter.objects, filter_bytes_a_key);
             remember.objects = settings.objects;
             remember.age = filter_age;
@@ -138,6 +142,7 @@ public:
         const auto age = static_cast<double>(unused.count());
         eviction_age_ = eviction_age_ ? *eviction_age_ + (age - *eviction_age_) / 64 : age;
     }
+    void follow(age_source age) override { age_of_disk_ = std::move(age); }
     std::uint64_t memory() const noexcept override { return memory_; }
 
 private:
@@ -152,6 +157,15 @@ private:
         memory_ = gate_->figures(proxy::wall_time{}).memory - (requests_ ? requests_->memory() : 0);
     }
 
+    std::optional<std::chrono::seconds> age() const {
+        if (age_of_disk_) {
+            return age_of_disk_();
+        }
+        return eviction_age_
+                   ? std::optional{std::chrono::seconds{static_cast<std::int64_t>(*eviction_age_)}}
+                   : std::nullopt;
+    }
+
     // Begins when the trace does.
     proxy::cache::admission_gate& at(const request& wanted) {
         if (!gate_) {
@@ -159,12 +173,11 @@ private:
             second_ = wanted.seconds;
             weigh();
         }
-        if (wanted.seconds - second_ >= seconds_between_housekeeping) {
+        if (++since_ >= requests_between_housekeeping &&
+            wanted.seconds - second_ >= seconds_between_housekeeping) {
             second_ = wanted.seconds;
-            gate_->housekeep(eviction_age_ ? std::optional{std::chrono::seconds{
-                                                 static_cast<std::int64_t>(*eviction_age_)}}
-                                           : std::nullopt,
-                             wanted.time());
+            since_ = 0;
+            gate_->housekeep(age(), wanted.time());
             // It changes its size, if at all, by that much.
             if (options_.admission.remember.automatic) {
                 weigh();
@@ -179,6 +192,8 @@ private:
     std::shared_ptr<proxy::cache::frequency_sketch> requests_;
     std::optional<proxy::cache::admission_gate> gate_;
     std::uint32_t second_ = 0;
+    unsigned since_ = 0;
+    age_source age_of_disk_;
     unsigned uses_to_admit_ = 1;
     std::uint64_t memory_ = 0;
     std::optional<double> eviction_age_;  // seconds

@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -59,6 +60,10 @@ public:
         (void)key;
         (void)unused;
     }
+    /// Where there is a disk, it says how long what nobody asks for stays in the store, instead of
+    /// what evicted() told.
+    using age_source = std::function<std::optional<std::chrono::seconds>()>;
+    virtual void follow(age_source age) { (void)age; }
     /// Bytes of memory that a proxy would spend on it, a sketch of others not included; of the
     /// exact rules none, for they are yardsticks.
     [[nodiscard]] virtual std::uint64_t memory() const noexcept { return 0; }
@@ -67,6 +72,8 @@ public:
 /// How much the gate's filter remembers.
 struct remembering {
     bool automatic = false;  ///< as "remember": "auto" does, which `objects` then means nothing to
+    /// As a proxy's settings have it, in rate and age too; else within filter_bytes_a_key, forever.
+    bool as_set = false;
     std::uint64_t objects = 0;                       ///< the settings' remember.objects
     std::uint64_t memory_bytes = 0, disk_bytes = 0;  ///< of the tiers: "auto" is bounded by them
 };

@@ -27,11 +27,21 @@ segmented_disk::segmented_disk(const space_settings& settings,
       extent_bytes_{std::max<std::uint64_t>(1, segment_bytes_ / extents)},
       space_{settings},
       footers_(settings.segments),
-      filled_(settings.segments) {}
+      filled_(settings.segments),
+      begun_(settings.segments) {}
 
 bool segmented_disk::is_worth_writing(const filter::key_hash& key,
                                       std::uint64_t bytes) const noexcept {
     return has_room_for(bytes) && space_.worth_writing(sketch_.estimate(key), bytes);
+}
+
+std::optional<std::chrono::seconds> segmented_disk::eviction_age() const {
+    if (!has_evicted_) {
+        return std::nullopt;
+    }
+    // Once something had to leave, all of them have begun.
+    const auto oldest = *std::min_element(begun_.begin(), begun_.end());
+    return std::chrono::seconds{now_ - std::min(oldest, now_)};
 }
 
 bool segmented_disk::has_room_for(std::uint64_t bytes) const noexcept {
@@ -100,10 +110,12 @@ void segmented_disk::begin_segment() {
         if (auto* const owner = stored_.find(live[i].object); owner != nullptr && !is_chosen[i]) {
             owner->places[live[i].extent] = nowhere;
             drop(live[i].object);
+            has_evicted_ = true;
         }
     }
     footers_[next].clear();
     filled_[next] = 0;
+    begun_[next] = now_;
     space_.open(next, ++sequence_);
     open_ = next;
     for (const auto index : chosen) {

@@ -11,8 +11,10 @@
 #include "tools/replay/object_pool.hpp"
 #include "tools/replay/request.hpp"
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -29,6 +31,11 @@ public:
     /// Objects numbered below this may be asked for from now on.
     virtual void make_room(std::size_t objects) = 0;
     virtual void prefetch(std::span<const request> requests, std::size_t at) const noexcept = 0;
+    /// The time from now on.
+    void at(std::uint32_t seconds) noexcept { now_ = seconds; }
+    /// For about how long what nobody asks for stays; none while nothing had to leave, or where
+    /// that is not known.
+    [[nodiscard]] virtual std::optional<std::chrono::seconds> eviction_age() const = 0;
     /// The sketch has halved its counters so often.
     virtual void aged_to(std::uint64_t agings) noexcept = 0;
 
@@ -47,6 +54,9 @@ public:
 
     /// Written once more, to be kept.
     [[nodiscard]] virtual std::uint64_t carried_bytes() const noexcept = 0;
+
+protected:
+    std::uint32_t now_ = 0;
 };
 
 /// An object may have at most a quarter of the disk. Larger ones than an extent are written in
@@ -66,6 +76,8 @@ public:
     [[nodiscard]] bool holds(object_number object) const noexcept override {
         return stored_.find(object) != nullptr;
     }
+    /// The age of the oldest segment, as the proxy has it.
+    [[nodiscard]] std::optional<std::chrono::seconds> eviction_age() const override;
     unsigned hit(object_number object) noexcept override { return stored_.find(object)->uses++; }
     [[nodiscard]] bool is_worth_writing(const filter::key_hash& key,
                                         std::uint64_t bytes) const noexcept override;
@@ -106,6 +118,8 @@ private:
     proxy::cache::disk::space space_;
     std::vector<std::vector<record>> footers_;
     std::vector<std::uint64_t> filled_;
+    std::vector<std::uint32_t> begun_;  // seconds
+    bool has_evicted_ = false;
     segment_number open_ = nowhere;
     std::uint64_t sequence_ = 0;
     object_pool<on_disk> stored_;
@@ -121,6 +135,9 @@ public:
         stored_.prefetch(requests, at);
     }
     void aged_to(std::uint64_t agings) noexcept override;
+    [[nodiscard]] std::optional<std::chrono::seconds> eviction_age() const override {
+        return std::nullopt;
+    }
     [[nodiscard]] bool holds(object_number object) const noexcept override {
         return stored_.find(object) != nullptr;
     }

@@ -1,5 +1,7 @@
 // reprise-replay: what caches would have done with a log. README.md says how to read it.
 
+#include "config/options.hpp"
+#include "config/quantity.hpp"
 #include "proxy/base/log.hpp"
 #include "tools/replay/recommend.hpp"
 #include "tools/replay/reference.hpp"
@@ -27,21 +29,25 @@ namespace {
 
 using namespace reprise::replay;
 
+// That a scaled filter remembers where the trace is not read first.
+constexpr std::uint64_t usual_objects = 1'000'000;
+
 struct command {
     std::vector<std::string> traces;
     std::string format;
-    std::vector<std::string> sizes{"1%", "10%"};
+    std::vector<std::string> sizes;
     std::vector<std::string> policies{"lru", "sieve", "s3-fifo", "w-tinylfu", "gdsf"};
     std::vector<std::string> admissions{"always", "second-hit"};
     std::vector<std::string> probations{"0%"};
     std::string wanted = "requests";
-    std::string memory;
+    std::vector<std::string> memory, disks;
     std::string write = "eviction";
     disk_choice disk;
+    bool scaled = false;
     bool counts_overhead = false;
     bool remembers_automatically = false;
     std::uint64_t unit = 0;
-    std::uint64_t objects = 1'000'000;
+    std::uint64_t objects = 0;
     unsigned threads = 0;
     bool csv = false, json = false, quiet = false;
     std::string html;
@@ -85,29 +91,92 @@ private:
     int last_ = -1;
 };
 
-std::vector<setup> sweep_of(const command& asked) {
+// What there is to store in.
+struct room {
+    cache_size size;
     std::optional<disk_choice> disk;
-    if (!asked.memory.empty()) {
-        disk = asked.disk;
-        disk->memory = must(share_of(asked.memory), "--memory", asked.memory);
-        if (asked.write != "eviction" && asked.write != "admission") {
-            must(std::optional<int>{}, "--write", asked.write);
-        }
-        disk->write = asked.write == "admission" ? write_when::admission : write_when::eviction;
+};
+
+std::uint64_t bytes_of(const std::string& text, const std::string& option) {
+    const auto size = must(cache_size_of(text), option, text);
+    if (size.bytes == 0) {
+        throw std::runtime_error{option + ": \"" + text + "\" is to be bytes, such as 1GiB"};
     }
+    return size.bytes;
+}
+
+disk_choice disk_of(const command& asked) {
+    auto out = asked.disk;
+    if (asked.write != "eviction" && asked.write != "admission") {
+        must(std::optional<int>{}, "--write", asked.write);
+    }
+    out.write = asked.write == "admission" ? write_when::admission : write_when::eviction;
+    return out;
+}
+
+// Of each memory beside each disk.
+std::vector<room> divided_rooms(const command& asked) {
+    auto memories = asked.memory;
+    if (memories.empty()) {
+        memories.push_back(reprise::config::size_to_string(reprise::config::options{}.memory.size));
+    }
+    std::vector<room> out;
+    for (const auto& text : memories) {
+        const auto memory = bytes_of(text, "--memory");
+        if (asked.disks.empty()) {
+            out.push_back({{.bytes = memory}, std::nullopt});
+        }
+        for (const auto& disk : asked.disks) {
+            auto choice = disk_of(asked);
+            choice.memory_bytes = memory;
+            out.push_back({{.bytes = memory + bytes_of(disk, "--disk")}, choice});
+        }
+    }
+    return out;
+}
+
+std::vector<room> rooms_of(const command& asked) {
+    const auto is_share = [](const std::string& text) { return text.ends_with('%'); };
+    const bool shares = std::any_of(asked.memory.begin(), asked.memory.end(), is_share);
+    if (!asked.disks.empty() || (!asked.memory.empty() && !shares)) {
+        if (!asked.sizes.empty()) {
+            throw std::runtime_error{"--size says what --memory and --disk are together: with it, "
+                                     "--memory is a share (20%) and --disk is not named"};
+        }
+        return divided_rooms(asked);
+    }
+    const auto sizes = asked.sizes.empty() ? std::vector<std::string>{"1%", "10%"} : asked.sizes;
+    std::vector<room> out;
+    for (const auto& text : sizes) {
+        const auto size = must(cache_size_of(text), "--size", text);
+        if (asked.memory.empty()) {
+            out.push_back({size, std::nullopt});
+        }
+        for (const auto& share : asked.memory) {
+            auto choice = disk_of(asked);
+            choice.memory = must(share_of(share), "--memory", share);
+            out.push_back({size, choice});
+        }
+    }
+    return out;
+}
+
+std::vector<setup> sweep_of(const command& asked) {
     std::vector<setup> out;
-    for (const auto& size : asked.sizes) {
+    for (const auto& [size, disk] : rooms_of(asked)) {
         for (const auto& policy : asked.policies) {
             for (const auto& admission : asked.admissions) {
                 for (const auto& probation : asked.probations) {
                     setup one;
-                    one.size = must(cache_size_of(size), "--size", size);
+                    one.size = size;
                     one.policy = must(policy_choice_of(policy), "--policy", policy);
                     one.admission = must(admission_choice_of(admission), "--admission", admission);
                     one.probation = must(share_of(probation), "--probation", probation);
                     one.disk = disk;
-                    one.counts_overhead = asked.counts_overhead;
                     one.wanted = asked.wanted == "bytes" ? objective::bytes : objective::requests;
+                    one.scaled = asked.scaled;
+                    one.remember_objects = asked.scaled ? 0 : asked.objects;
+                    one.counts_overhead = asked.counts_overhead;
                     one.remembers_automatically = asked.remembers_automatically;
                     if (one.admission.what == admission_choice::kind::always) {
                         one.probation = disk ? one.probation : 0;
@@ -165,7 +234,9 @@ int replay(const command& asked) {
     };
     std::vector<double> seconds;
     progress_bar bar{asked.quiet};
-    trace_scale scale{.objects = asked.objects, .unique_bytes = 0, .unit = asked.unit};
+    trace_scale scale{.objects = asked.objects != 0 ? asked.objects : usual_objects,
+                      .unique_bytes = 0,
+                      .unit = asked.unit};
     if (has_shares(setups)) {
         const recorded_trace requests{source, [&bar](double share) { bar.show("reading", share); }};
         const auto totals = source.objects().sum();
@@ -254,8 +325,17 @@ int main(int argc, char** argv) {
     app.add_option("trace", asked.traces, "logs, plain, zstd or gzip; - is standard input");
     app.add_option("--format", asked.format, "trace, squid, combined or json (else found out)");
     app.add_option("--size", asked.sizes, "bytes (1GiB, \"50 GB\") or shares of unique bytes (10%)")
-        ->delimiter(',')
-        ->capture_default_str();
+        ->delimiter(',');
+    app.add_option("--memory",
+                   asked.memory,
+                   "bytes of memory (1GiB); or with --size its share of that (20%), a disk having "
+                   "the rest")
+        ->delimiter(',');
+    app.add_option("--disk",
+                   asked.disks,
+                   "bytes of disk below the memory (\"50 GB\"); only what is written there counts "
+                   "as written")
+        ->delimiter(',');
     app.add_option("--policy",
                    asked.policies,
                    "lru, sieve, s3-fifo, w-tinylfu, gdsf, gdsf:EXPONENT, lfu-da, arc")
@@ -273,24 +353,25 @@ int main(int argc, char** argv) {
                    "share of memory for first requests; with a disk 100%: all of it")
         ->delimiter(',')
         ->capture_default_str();
+    app.add_flag(
+        "--scaled",
+        asked.scaled,
+        "a small cache stands for a large one: filter and sketch are as large as the trace "
+        "wants them, instead of as a proxy of that size has them");
     app.add_flag("--remember-auto",
                  asked.remembers_automatically,
-                 "the filter follows the store's age of eviction, instead of remembering as many "
-                 "keys as the trace has");
+                 "with --scaled: the filter follows the store's age of eviction, instead of "
+                 "remembering as many keys as the trace has");
     app.add_option(
            "--objective", asked.wanted, "requests or bytes: what gdsf and a recommendation are for")
         ->capture_default_str();
-    app.add_option("--memory",
-                   asked.memory,
-                   "two tiers: memory's share of the size (20%), a disk has the rest; only what is "
-                   "written to disk counts as written");
     app.add_option("--write", asked.write, "to disk at: eviction or admission")
         ->capture_default_str();
-    app.add_option("--segments", asked.disk.segments, "of the disk")
-        ->capture_default_str()
+    app.add_option("--segments", asked.disk.segments, "of the disk (else as the proxy has them)")
         ->check(CLI::Range(2u, 1'000'000u));
-    app.add_option("--extents", asked.disk.extents, "of a segment: larger objects are cut")
-        ->capture_default_str()
+    app.add_option("--extents",
+                   asked.disk.extents,
+                   "of a segment: larger objects are cut (else as the proxy has them)")
         ->check(CLI::Range(2u, 1'000'000u));
     app.add_option("--carry", asked.disk.carry, "share of a reclaimed segment that is kept")
         ->capture_default_str()
@@ -305,25 +386,25 @@ int main(int argc, char** argv) {
     app.add_flag("--by-object",
                  asked.disk.by_object,
                  "no segments: an object at a time, the yardstick beside them");
-    app.add_flag(
-        "!--free-overhead",
-        asked.disk.counts_overhead,
-        "with a disk: what filter and sketch take is not memory's, as memory.size means it");
+    app.add_flag("!--free-overhead",
+                 asked.disk.counts_overhead,
+                 "with --scaled and a disk: what filter and sketch take is not memory's");
     app.add_option("--sketch",
                    asked.disk.sketch,
-                   "keys that requests are counted for, as a proxy's sketch is made (0: it grows "
-                   "with the objects; a proxy's has one for 16 KiB of disk, 16384 at least)")
-        ->capture_default_str();
+                   "keys that the disk counts requests for (else as many as the proxy's does)");
     app.add_flag("--copies", asked.disk.copies, "what is on disk may stay in memory too");
-    app.add_flag("--count-overhead", asked.counts_overhead, "the filter takes room from the size");
+    app.add_flag("--count-overhead",
+                 asked.counts_overhead,
+                 "with --scaled: the filter takes room from the size");
     app.add_option("--unit",
                    asked.unit,
                    "bytes that one of the trace's counts for beside a filter's (16384 where all "
                    "sizes are 1)");
-    app.add_option("--objects",
-                   asked.objects,
-                   "that the filter remembers, where the trace is not read first (sizes in bytes)")
-        ->capture_default_str();
+    app.add_option(
+        "--objects",
+        asked.objects,
+        "that the filter remembers (else it follows the store); with --scaled, where the "
+        "trace is not read first");
     app.add_option("--threads", asked.threads, "0: one a processor");
     auto* csv = app.add_flag("--csv", asked.csv, "results as CSV");
     app.add_flag("--json", asked.json, "results as JSON")->excludes(csv);

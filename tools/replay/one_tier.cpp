@@ -1,5 +1,6 @@
 #include "tools/replay/one_tier.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -17,8 +18,10 @@ one_tier::one_tier(std::unique_ptr<proxy::cache::eviction_policy> policy,
                    std::unique_ptr<admission_rule> admission,
                    std::uint64_t capacity_bytes,
                    double probation,
-                   std::unique_ptr<proxy::cache::frequency_sketch> requests)
-    : requests_{std::move(requests)},
+                   one_tier_parts with)
+    : requests_{std::move(with.requests)},
+      requests_grow_{with.requests_grow},
+      largest_{std::min(with.largest, capacity_bytes)},
       residents_{std::move(policy), capacity_bytes, probation},
       admission_{std::move(admission)},
       capacity_{capacity_bytes},
@@ -60,7 +63,7 @@ void one_tier::ask(const request& wanted) {
     }
     residents_.missed(wanted.key);
     const bool admitted = admission_->admits(wanted);
-    if (wanted.bytes > capacity_) {
+    if (wanted.bytes > largest_) {
         ++tally_.too_large;
     } else if (admitted) {
         store(wanted, standing::admitted);
@@ -84,7 +87,7 @@ void one_tier::store(const request& wanted, standing as) {
     while (residents_.bytes() > capacity_) {
         evict(wanted);
     }
-    if (requests_) {
+    if (requests_ && requests_grow_) {
         requests_->grow_to(sketch_keys_an_object * residents_.count());
     }
 }

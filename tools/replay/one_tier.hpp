@@ -13,15 +13,22 @@
 
 namespace reprise::replay {
 
+struct one_tier_parts {
+    /// Where given it is noted, for a policy or a rule that asks it, and may grow with what is
+    /// stored.
+    std::shared_ptr<proxy::cache::frequency_sketch> requests{};
+    bool requests_grow = true;
+    std::uint64_t largest = ~std::uint64_t{0};  ///< a larger object is not stored
+};
+
 class one_tier final : public model {
 public:
-    /// `probation`: share of the capacity for what admission refused, 0 to 1. `requests`, where
-    /// given, is noted, for a policy or a rule that asks it, and grows with what is stored.
+    /// `probation`: share of the capacity for what admission refused, 0 to 1.
     one_tier(std::unique_ptr<proxy::cache::eviction_policy> policy,
              std::unique_ptr<admission_rule> admission,
              std::uint64_t capacity_bytes,
              double probation,
-             std::unique_ptr<proxy::cache::frequency_sketch> requests = nullptr);
+             one_tier_parts with = {});
 
     void feed(std::span<const request> requests, std::size_t objects) override;
     [[nodiscard]] tally figures() const override;
@@ -38,7 +45,9 @@ private:
 
     void evict(const request& now);
 
-    std::unique_ptr<proxy::cache::frequency_sketch> requests_;
+    std::shared_ptr<proxy::cache::frequency_sketch> requests_;
+    bool requests_grow_;
+    std::uint64_t largest_;
     proxy::cache::residents residents_;
     std::unique_ptr<admission_rule> admission_;
     std::uint64_t capacity_;

@@ -1,5 +1,7 @@
 #include "tools/replay/recommend.hpp"
 
+#include "tools/replay/made_of.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -66,20 +68,17 @@ std::string settings_for(const result& chosen,
     nlohmann::ordered_json out;
     const auto& what = chosen.what;
     const auto capacity = chosen.capacity * unit;
-    auto memory = capacity;
+    const auto settings = options_of(what, capacity);
     if (what.disk) {
-        memory = static_cast<std::uint64_t>(static_cast<double>(memory) * what.disk->memory);
         out["disk"]["path"] = "/var/cache/reprise";
-        out["disk"]["size"] = std::max(capacity - memory, least_disk);
+        out["disk"]["size"] = std::max(settings.disk.size, least_disk);
         out["disk"]["write"] = what.disk->write == write_when::admission ? "admission" : "eviction";
         out["disk"]["selective"] = what.disk->selective;
         out["disk"]["carry"] = what.disk->carry;
     }
-    memory = std::max(memory, least_memory);
-    out["memory"]["size"] = memory;
+    out["memory"]["size"] = std::max(settings.memory.size, least_memory);
     if (what.disk) {
-        const auto largest = static_cast<double>(memory) * what.disk->max_in_memory;
-        out["memory"]["max_object"] = std::max(static_cast<std::uint64_t>(largest), least_object);
+        out["memory"]["max_object"] = std::max(settings.memory.max_object, least_object);
     }
     out["memory"]["policy"] = config::to_string(what.policy.kind.value());
     auto& admission = out["admission"];
@@ -96,7 +95,9 @@ std::string settings_for(const result& chosen,
     if (what.probation > 0) {
         admission["probation"] = percent_text(what.probation);
     }
-    if (what.remembers_automatically) {
+    if (!what.scaled && what.remember_objects != 0) {
+        admission["remember"]["objects"] = what.remember_objects;
+    } else if (!what.scaled || what.remembers_automatically) {
         admission["remember"] = "auto";
     } else if (what.admission.what == kind::nth_hit) {
         admission["remember"]["objects"] = std::max<std::uint64_t>(objects, 1'000);

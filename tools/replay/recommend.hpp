@@ -20,7 +20,7 @@ namespace reprise::replay {
 
 /// The settings that make the proxy what `chosen` was, as JSON that `reprise --check-config`
 /// accepts: sizes that are less than those may be are raised to that. `objects`: of the trace, for
-/// what the filter is to remember; `unit`: bytes that one of its counts stands for.
+/// what the filter of a scaled setup is to remember; `unit`: bytes that one of its counts stands for.
 [[nodiscard]] std::string settings_for(const result& chosen,
                                        objective wanted,
                                        std::uint64_t objects,

@@ -157,7 +157,9 @@ std::string describe_rest(const setup& what) {
         out += " probation " + probation_text(what.probation);
     }
     if (what.disk) {
-        out += " memory " + probation_text(what.disk->memory);
+        out += " memory " + (what.disk->memory_bytes != 0
+                                 ? bytes_text(static_cast<double>(what.disk->memory_bytes))
+                                 : probation_text(what.disk->memory));
         out += what.disk->write == write_when::admission ? " write admission" : " write eviction";
         out += what.disk->selective ? "" : " take all";
         out += what.disk->by_object ? " by object" : "";

@@ -3,6 +3,7 @@
 #include "config/quantity.hpp"
 #include "proxy/cache/plan.hpp"
 #include "tools/replay/arc.hpp"
+#include "tools/replay/made_of.hpp"
 #include "tools/replay/number.hpp"
 #include "tools/replay/one_tier.hpp"
 #include "tools/replay/two_tiers.hpp"
@@ -16,7 +17,6 @@ namespace reprise::replay {
 
 namespace {
 
-constexpr std::uint64_t first_sketch = 64;  // it grows with what is stored
 constexpr std::uint64_t most_bytes = (std::uint64_t{1} << 63) - 1;
 
 // What a number may be followed by: the units of settings, the binary ones by their first letter
@@ -161,33 +161,11 @@ std::string to_string(const cache_size& size) {
                                : short_number(size.of_unique * 100) + "%";
 }
 
-namespace {
-
-// Of both tiers; without a disk all is memory.
-remembering room_of(const setup& wanted, const trace_scale& scale) {
-    const auto bytes = wanted.size.resolved(scale.unique_bytes) * scale.unit;
-    remembering out{.automatic = wanted.remembers_automatically,
-                    .objects = scale.objects,
-                    .memory_bytes = bytes};
-    if (wanted.disk) {
-        out.memory_bytes = static_cast<std::uint64_t>(static_cast<double>(bytes) *
-                                                      wanted.disk->memory);
-        out.disk_bytes = bytes - out.memory_bytes;
-    }
-    return out;
-}
-
-}  // namespace
-
 std::uint64_t keys_remembered(const setup& wanted, const trace_scale& scale) {
     if (!wanted.disk) {
         return scale.objects;
     }
-    const auto room = room_of(wanted, scale);
-    config::options options;
-    options.memory.size = room.memory_bytes;
-    options.disk.path = "(none)";
-    options.disk.size = room.disk_bytes;
+    const auto options = options_of(wanted, wanted.size.resolved(scale.unique_bytes) * scale.unit);
     constexpr double generations = 2;
     const auto most = static_cast<double>(proxy::cache::remembering_bytes(options)) /
                       (generations * filter_bytes_a_key);
@@ -195,28 +173,29 @@ std::uint64_t keys_remembered(const setup& wanted, const trace_scale& scale) {
 }
 
 std::unique_ptr<model> make_model(const setup& wanted, const trace_scale& scale) {
-    using proxy::cache::eviction_kind;
-    auto capacity = wanted.size.resolved(scale.unique_bytes);
-    auto filter = room_of(wanted, scale);
-    filter.objects = keys_remembered(wanted, scale);
-    auto admission = make_rule(wanted.admission, scale.objects, filter);
+    auto made = parts_of(wanted, scale);
+    auto admission = make_rule(wanted.admission, scale.objects, made.filter);
     if (wanted.disk) {
-        return std::make_unique<two_tiers>(wanted, std::move(admission), capacity, scale.unit);
+        return std::make_unique<two_tiers>(
+            wanted, std::move(admission), std::move(made), scale.unit);
     }
-    if (wanted.counts_overhead && wanted.admission.what == admission_choice::kind::nth_hit) {
+    auto capacity = made.memory_bytes / scale.unit;
+    if (wanted.scaled && wanted.counts_overhead &&
+        wanted.admission.what == admission_choice::kind::nth_hit) {
         const auto settings = filter_within(scale.objects, filter_bytes_a_key);
         const auto bytes = 2 * (wanted.admission.hits - 1) * 64 *
                            filter::admission_blocks(settings);
         capacity -= std::min(capacity, bytes / scale.unit);
     }
-    std::unique_ptr<proxy::cache::frequency_sketch> requests;
-    if (wanted.policy.kind == eviction_kind::gdsf || wanted.policy.kind == eviction_kind::lfu_da ||
-        wanted.admission.what == admission_choice::kind::tinylfu) {
-        requests = std::make_unique<proxy::cache::frequency_sketch>(first_sketch);
-    }
-    auto policy = make_policy(wanted, capacity, requests.get());
+    auto policy = make_policy(wanted, capacity, made.requests.get());
     return std::make_unique<one_tier>(
-        std::move(policy), std::move(admission), capacity, wanted.probation, std::move(requests));
+        std::move(policy),
+        std::move(admission),
+        capacity,
+        wanted.probation,
+        one_tier_parts{.requests = std::move(made.requests),
+                       .requests_grow = made.requests_grow,
+                       .largest = made.largest_in_memory / scale.unit});
 }
 
 }  // namespace reprise::replay

@@ -50,24 +50,28 @@ enum class write_when : std::uint8_t { admission, eviction };
 
 /// The disk below the memory, when there is one. `size` is then of both together.
 struct disk_choice {
-    double memory = 0.2;  ///< share of the size
-    std::uint32_t segments = 128;
-    /// In a segment, at least. An extent is 1 MiB at most, and a segment of a disk of 8 GiB has
-    /// 64 MiB: a small disk that stands for a large one is not to lose more at the ends of its
-    /// segments than that one. One that stands for itself has 8.
-    std::uint32_t extents = 64;
+    double memory = 0.2;             ///< share of the size
+    std::uint64_t memory_bytes = 0;  ///< instead of the share, where it is not zero
+    /// 0: as the proxy divides a disk of that size, or 128 where that is scaled.
+    std::uint32_t segments = 0;
+    /// In a segment, at least. 0: as the proxy has them. Scaled, 64: an extent is 1 MiB at most, and
+    /// a segment of a disk of 8 GiB has 64 MiB; a small disk that stands for a large one is not to
+    /// lose more at the ends of its segments than that one.
+    std::uint32_t extents = 0;
     double carry = 0.6;  ///< of a reclaimed segment's bytes
     /// Of size, in the worth of a byte on disk; without one the objective's.
     std::optional<double> exponent{};
     write_when write = write_when::eviction;
-    bool selective = true;       ///< what is worth less than what it pushes out is not written
-    bool copies = false;         ///< what is on disk stays in memory too, until it is evicted there
+    bool selective = true;  ///< what is worth less than what it pushes out is not written
+    /// What is on disk stays in memory too, until it is evicted there. The proxy's write at
+    /// admission does so always.
+    bool copies = false;
     bool by_object = false;      ///< no segments: the yardstick beside them
     double max_in_memory = 0.5;  ///< of memory: a larger object goes to the disk alone
-    /// Keys that the sketch of requests is made for, as a running proxy's is once and for all; 0:
-    /// it grows with the objects that would fit.
+    /// Keys that the disk's sketch of requests is made for; 0: as many as the proxy's is for.
+    /// Scaled, there is one sketch for both tiers, and with 0 it grows with the objects that fit.
     std::uint64_t sketch = 0;
-    bool counts_overhead = true;  ///< sketch and filter take room from memory
+    bool counts_overhead = true;  ///< scaled: sketch and filter take room from memory
     bool operator==(const disk_choice&) const = default;
 };
 
@@ -80,8 +84,13 @@ struct setup {
     double probation = 0;
     std::optional<disk_choice> disk;
     objective wanted = objective::requests;
-    bool remembers_automatically = false;  ///< "remember": "auto"
-    /// What admission remembers, the sketch and ghosts take room from the size.
+    /// Sketches, filter and limits are not those of a proxy of that size but as large as the trace
+    /// wants them: for small caches that stand for large ones.
+    bool scaled = false;
+    /// "remember": {"objects": N}; 0: "auto". Not of scaled setups.
+    std::uint64_t remember_objects = 0;
+    bool remembers_automatically = false;  ///< scaled: "remember": "auto", else all of the trace
+    /// Scaled: what admission remembers takes room from the size of one tier.
     bool counts_overhead = false;
     bool operator==(const setup&) const = default;
 };
@@ -93,14 +102,16 @@ struct trace_scale {
     /// What one unit of the trace's sizes stands for where it is weighed against memory: 1, or more
     /// for traces without sizes.
     std::uint64_t unit = 1;
+    /// The share of keys that are played, each with all its requests. Sizes stay those of the whole.
+    double sample = 1;
 };
 
 /// For objects of unknown size, whose sizes in the trace are all 1.
 inline constexpr std::uint64_t unit_of_unknown = 16u << 10;
 
-/// How many keys the filter remembers: all of the trace's, and with a disk at most what the proxy
-/// would give it room for by itself ("remember": "auto"), or the filter of a small cache would
-/// leave no room for objects.
+/// How many keys the filter of a scaled setup remembers: all of the trace's, and with a disk at
+/// most what the proxy would give it room for by itself ("remember": "auto"), or the filter of a
+/// small cache would leave no room for objects.
 [[nodiscard]] std::uint64_t keys_remembered(const setup& wanted, const trace_scale& scale);
 
 /// The proxy's, for an objective.

@@ -9,51 +9,45 @@ namespace reprise::replay {
 
 using proxy::cache::residents;
 using proxy::cache::standing;
-using proxy::cache::disk::space_settings;
 
 namespace {
 
-// Keys of the sketch for each object that would fit, by the mean size of what is missed: its
-// counters are then halved about every 20 requests an object, half as often as TinyLFU's would,
-// which keeps what a large store holds apart. Until so many misses are known, by a usual size.
+// Keys of a sketch that grows for each object that would fit, by the mean size of what is missed:
+// its counters are then halved about every 20 requests an object, half as often as TinyLFU's would,
+// which keeps what a large store holds apart.
 constexpr std::uint64_t sketch_keys_an_object = 2;
 constexpr std::uint64_t misses_to_know_sizes = 512;
-constexpr std::uint64_t usual_object = 64u << 10;
-constexpr std::uint64_t smallest_sketch = 16;
-constexpr std::uint64_t smallest_segment = 16;
-
-std::uint64_t part(std::uint64_t whole, double share) noexcept {
-    return static_cast<std::uint64_t>(static_cast<double>(whole) * share);
-}
 
 }  // namespace
 
 two_tiers::two_tiers(const setup& wanted,
                      std::unique_ptr<admission_rule> admission,
-                     std::uint64_t capacity,
+                     parts made,
                      std::uint64_t unit)
     : choice_{wanted.disk.value()},
+      made_{std::move(made)},
       has_probation_{wanted.probation > 0},
       unit_{unit},
       admission_{std::move(admission)},
-      sketch_{choice_.sketch != 0 ? choice_.sketch
-                                  : std::max(smallest_sketch, capacity * unit / usual_object)},
-      memory_bytes_{part(capacity * unit, choice_.memory)},
-      disk_bytes_{capacity * unit - memory_bytes_} {
+      requests_{*made_.requests},
+      own_of_disk_{
+          made_.disk_keys != 0
+              ? std::optional<proxy::cache::frequency_sketch>{std::in_place, made_.disk_keys}
+              : std::nullopt},
+      disk_requests_{own_of_disk_ ? *own_of_disk_ : requests_} {
     residents_.emplace(
-        make_policy(wanted, memory_bytes_, &sketch_), memory_bytes_, wanted.probation);
-    admission_->count_by(sketch_);
-    const auto exponent = choice_.exponent.value_or(exponent_of(wanted.wanted));
+        make_policy(wanted, made_.memory_bytes, &requests_), made_.memory_bytes, wanted.probation);
+    admission_->count_by(requests_);
+    auto space = made_.disk;
+    space.carry = choice_.carry;
+    space.exponent = choice_.exponent.value_or(exponent_of(wanted.wanted));
     if (choice_.by_object) {
-        disk_ = std::make_unique<object_disk>(disk_bytes_, exponent, sketch_);
+        disk_ = std::make_unique<object_disk>(made_.disk_bytes, space.exponent, disk_requests_);
     } else {
-        const auto segment = std::max(smallest_segment, disk_bytes_ / choice_.segments);
-        disk_ = std::make_unique<segmented_disk>(space_settings{.segments = choice_.segments,
-                                                                .segment_bytes = segment,
-                                                                .carry = choice_.carry,
-                                                                .exponent = exponent},
-                                                 choice_.extents,
-                                                 sketch_);
+        disk_ = std::make_unique<segmented_disk>(space, made_.extents, disk_requests_);
+    }
+    if (!wanted.scaled) {
+        admission_->follow([this] { return disk_->eviction_age(); });
     }
 }
 
@@ -70,8 +64,12 @@ void two_tiers::feed(std::span<const request> requests, std::size_t objects) {
 void two_tiers::ask(const request& wanted) {
     ++tally_.requests;
     tally_.bytes += wanted.bytes;
-    sketch_.note(wanted.key);
-    disk_->aged_to(sketch_.agings());
+    requests_.note(wanted.key);
+    if (own_of_disk_) {
+        own_of_disk_->note(wanted.key);
+    }
+    disk_->aged_to(disk_requests_.agings());
+    disk_->at(wanted.seconds);
     if (auto* const found = in_memory_.find(wanted.object)) {
         ++tally_.hits;
         tally_.hit_bytes += wanted.bytes;
@@ -83,7 +81,7 @@ void two_tiers::ask(const request& wanted) {
         admission_->hit(wanted);
         const auto uses = disk_->hit(wanted.object);
         const auto bytes = wanted.bytes * unit_;
-        if (uses > 1 && promotes() && bytes <= part(memory_bytes_, choice_.max_in_memory)) {
+        if (uses > 1 && promotes() && bytes <= made_.largest_in_memory) {
             enter_memory(wanted, bytes, standing::admitted);
         }
     } else {
@@ -96,12 +94,12 @@ void two_tiers::asked_in_memory(const request& wanted, kept& found) {
     found.last_used = wanted.seconds;
     found.was_found = true;
     const bool just_admitted = residents_->use(found);
-    if (choice_.write == write_when::admission && (just_admitted || !choice_.copies) &&
+    if (choice_.write == write_when::admission && (just_admitted || !made_.copies) &&
         residents::standing_of(found) == standing::admitted && !disk_->holds(found.object) &&
         goes_to_disk(found.key, found.charge)) {
         const auto key = found.key;
         const auto bytes = found.charge;
-        if (!choice_.copies) {
+        if (!made_.copies) {
             residents_->leave(found);
             in_memory_.remove(wanted.object);
         }
@@ -114,10 +112,10 @@ void two_tiers::missed(const request& wanted) {
     const auto bytes = wanted.bytes * unit_;
     ++misses_;
     missed_bytes_ += bytes;
-    if (choice_.sketch == 0 && misses_ >= misses_to_know_sizes && std::has_single_bit(misses_)) {
-        const auto objects = static_cast<double>(memory_bytes_ + disk_bytes_) *
+    if (made_.requests_grow && misses_ >= misses_to_know_sizes && std::has_single_bit(misses_)) {
+        const auto objects = static_cast<double>(made_.memory_bytes + made_.disk_bytes) *
                              static_cast<double>(misses_) / static_cast<double>(missed_bytes_ + 1);
-        sketch_.grow_to(sketch_keys_an_object * static_cast<std::uint64_t>(objects));
+        requests_.grow_to(sketch_keys_an_object * static_cast<std::uint64_t>(objects));
     }
     const bool admitted = admission_->admits(wanted);
     if (!admitted) {
@@ -125,10 +123,10 @@ void two_tiers::missed(const request& wanted) {
         tally_.refused_bytes += wanted.bytes;
     }
     const bool to_disk = admitted && goes_to_disk(wanted.key, bytes);
-    const bool is_large = bytes > part(memory_bytes_, choice_.max_in_memory);
+    const bool is_large = bytes > made_.largest_in_memory;
     if (to_disk && (is_large || choice_.write == write_when::admission)) {
         write(wanted.object, wanted.key, bytes);
-        if (is_large || !choice_.copies) {
+        if (is_large || !made_.copies) {
             return;
         }
     }
@@ -146,12 +144,12 @@ void two_tiers::enter_memory(const request& wanted, std::uint64_t bytes, standin
     fresh.object = wanted.object;
     fresh.last_used = wanted.seconds;
     residents_->enter(fresh, as, as == standing::admitted ? 1 : admission_->uses_to_admit());
-    // The sketch grows with what is stored, and takes its room from memory; never more than half.
-    const auto taken = choice_.counts_overhead
-                           ? std::min(sketch_.memory() + admission_->memory(), memory_bytes_ / 2)
-                           : 0;
-    if (memory_bytes_ - taken != planned_for_) {
-        planned_for_ = memory_bytes_ - taken;
+    // A sketch that grows with what is stored takes its room from memory; never more than half.
+    const auto taken = made_.counts_overhead ? std::min(requests_.memory() + admission_->memory(),
+                                                        made_.memory_bytes / 2)
+                                             : 0;
+    if (made_.memory_bytes - taken != planned_for_) {
+        planned_for_ = made_.memory_bytes - taken;
         residents_->set_capacity(planned_for_);
     }
     while (residents_->bytes() > planned_for_) {
@@ -173,7 +171,7 @@ void two_tiers::evict_from_memory(const request& now) {
 
 // As cache::store has it: where each tier has objects of its own, a copy would push one out.
 bool two_tiers::promotes() const noexcept {
-    return choice_.copies || (choice_.write == write_when::eviction && !choice_.selective);
+    return made_.copies || (choice_.write == write_when::eviction && !choice_.selective);
 }
 
 // As cache::store decides which of those that leave memory are offered to the disk.
@@ -186,6 +184,9 @@ bool two_tiers::is_for_disk(const kept& leaving) const noexcept {
 }
 
 bool two_tiers::goes_to_disk(const filter::key_hash& key, std::uint64_t bytes) const noexcept {
+    if (bytes > made_.largest_on_disk) {
+        return false;
+    }
     return choice_.selective ? disk_->is_worth_writing(key, bytes) : disk_->has_room_for(bytes);
 }
 
@@ -199,7 +200,8 @@ tally two_tiers::figures() const {
     auto out = tally_;
     out.carried_bytes = disk_->carried_bytes() / unit_;
     out.written_bytes += out.carried_bytes;
-    out.memory_bytes = sketch_.memory() + admission_->memory() + residents_->overhead();
+    out.memory_bytes = requests_.memory() + (own_of_disk_ ? own_of_disk_->memory() : 0) +
+                       admission_->memory() + residents_->overhead();
     return out;
 }
 

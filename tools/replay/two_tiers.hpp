@@ -8,12 +8,14 @@
 //                 admitted, or when it leaves memory. Its place in memory is then free, unless
 //                 copies are kept.
 //
-// Requests are counted in one sketch for both tiers, which decides what is worth keeping.
+// Requests are counted in a sketch for memory and admission and in another for the disk, which
+// decide what is worth keeping; where a setup is scaled, in one for both.
 
 #include "proxy/cache/policy/frequency_sketch.hpp"
 #include "proxy/cache/policy/residents.hpp"
 #include "tools/replay/admission_rule.hpp"
 #include "tools/replay/disk_model.hpp"
+#include "tools/replay/made_of.hpp"
 #include "tools/replay/model.hpp"
 #include "tools/replay/object_pool.hpp"
 #include "tools/replay/setup.hpp"
@@ -26,11 +28,10 @@ namespace reprise::replay {
 
 class two_tiers final : public model {
 public:
-    /// `capacity` in the trace's units, of both tiers together; `unit`: bytes for each. What the
-    /// filter and the sketch take is memory that the memory tier does not have.
+    /// `unit`: bytes for each of the trace's sizes. @pre wanted.disk, and `made` has a disk
     two_tiers(const setup& wanted,
               std::unique_ptr<admission_rule> admission,
-              std::uint64_t capacity,
+              parts made,
               std::uint64_t unit);
 
     void feed(std::span<const request> requests, std::size_t objects) override;
@@ -55,12 +56,13 @@ private:
     void write(object_number object, const filter::key_hash& key, std::uint64_t bytes);
 
     disk_choice choice_;
+    parts made_;
     bool has_probation_;
     std::uint64_t unit_;
     std::unique_ptr<admission_rule> admission_;
-    proxy::cache::frequency_sketch sketch_;
-    std::uint64_t memory_bytes_;  // sketch and filter included
-    std::uint64_t disk_bytes_;
+    proxy::cache::frequency_sketch& requests_;                   // for memory and admission
+    std::optional<proxy::cache::frequency_sketch> own_of_disk_;  // where the disk counts apart
+    proxy::cache::frequency_sketch& disk_requests_;
     std::uint64_t planned_for_ = 0;  // what residents_ was last told
     std::optional<proxy::cache::residents> residents_;
     object_pool<kept> in_memory_;

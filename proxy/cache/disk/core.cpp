@@ -10,9 +10,6 @@ namespace reprise::proxy::cache::disk {
 
 namespace {
 
-// What the sketch of requests is sized by: a key takes 8 bytes of memory for so many of disk.
-constexpr std::uint64_t usual_object = 16u << 10;
-
 // The high half is new at each start, so that no id of an earlier one comes again; never 0.
 std::uint64_t first_id() {
     std::random_device random;
@@ -179,7 +176,7 @@ core::core(const tier_settings& from,
             .segment_bytes = planned.segment_bytes,
             .carry = from.carry,
             .exponent = from.exponent}},
-      requests{std::max<std::uint64_t>(from.size / usual_object, 1u << 14)},
+      requests{counted_keys(from.size)},
       first_id_{first_id()},
       next_id_{first_id_} {}
 

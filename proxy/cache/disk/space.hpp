@@ -32,6 +32,7 @@
 // Memory    24 bytes per segment.
 // Errors    std::bad_alloc from the constructor and choose(); nothing else throws.
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <optional>
@@ -48,6 +49,13 @@ struct space_settings {
     double carry = 0.5;     ///< share of a reclaimed segment's bytes, 0 to 0.9
     double exponent = 0.4;  ///< of length in density, 0 to 1
 };
+
+/// For how many keys a disk of so many bytes counts requests: a key takes 8 bytes of memory for
+/// 16 KiB of disk, and 16,384 keys are always counted.
+[[nodiscard]] constexpr std::uint64_t counted_keys(std::uint64_t disk_bytes) noexcept {
+    constexpr std::uint64_t usual_object = 16u << 10, least = 1u << 14;
+    return std::max(disk_bytes / usual_object, least);
+}
 
 /// A record of the segment that is being reclaimed, which the index still points to.
 struct occupant {

@@ -12,7 +12,7 @@ bool may_have(std::uint64_t capacity,
               std::uint64_t promised,
               std::uint64_t own,
               std::uint64_t bytes) noexcept {
-    const auto most = capacity / 4;
+    const auto most = reservation::most_of(capacity);
     const auto more = bytes - own;
     if (promised > most || more > most - promised) {
         return false;

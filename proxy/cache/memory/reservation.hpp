@@ -29,6 +29,15 @@ public:
 
     static constexpr std::uint64_t share = 4;
 
+    /// What all promises of a store of `capacity` may be together, and one that has no other beside
+    /// it: a longer body never comes into memory.
+    [[nodiscard]] static constexpr std::uint64_t most_of(std::uint64_t capacity) noexcept {
+        return capacity / 4;
+    }
+    [[nodiscard]] static constexpr std::uint64_t largest_of(std::uint64_t capacity) noexcept {
+        return most_of(capacity) / (share + 1) * share;
+    }
+
     /// Raises the promise to `bytes` in all. False, and nothing changes, when the store has no room
     /// for it.
     [[nodiscard]] bool grow_to(std::uint64_t bytes);

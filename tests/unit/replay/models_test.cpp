@@ -90,7 +90,9 @@ TEST_CASE("a refused miss is neither written nor a hit later; every other is wri
 TEST_CASE("the filter and the exact rule agree when the filter has room") {
     const auto requests = requests_of(3, 20'000);
     const auto exact = played(setup_of("lru", "exact-second"), requests);
-    const auto filtered = played(setup_of("lru", "second-hit"), requests);
+    auto what = setup_of("lru", "second-hit");
+    what.scaled = true;
+    const auto filtered = played(what, requests);
     CHECK(filtered.memory_bytes <= 4 * objects + 128);
     CHECK(std::abs(filtered.hit_ratio() - exact.hit_ratio()) < 0.002);
 }
@@ -127,11 +129,22 @@ TEST_CASE("in two tiers only what goes to disk counts as written") {
     }
 }
 
+TEST_CASE("what is written as it is admitted stays in memory besides, as in the proxy") {
+    const auto requests = requests_of(9, 20'000);
+    auto what = setup_of("lru", "always");
+    what.disk = disk_choice{.memory = 0.5, .write = write_when::admission};
+    const auto plain = played(what, requests);
+    what.disk->copies = true;
+    CHECK(played(what, requests).disk_hits == plain.disk_hits);
+    CHECK(plain.hits > plain.disk_hits);
+}
+
 TEST_CASE("a disk that is never full loses nothing that was written") {
     const auto requests = requests_of(6, 20'000);
     auto what = setup_of("lru", "always");
     what.size.bytes = 100'000'000;
     what.disk = disk_choice{.memory = 0.01, .write = write_when::admission};
+    what.scaled = true;  // the objects are as large as such a memory takes
     const auto counted = played(what, requests);
     std::vector<bool> seen(objects);
     std::uint64_t different = 0;
