@@ -87,8 +87,11 @@ std::uint64_t memory_of(const setup& wanted, std::uint64_t bytes) noexcept {
     if (!wanted.disk) {
         return bytes;
     }
-    return wanted.disk->memory_bytes != 0 ? std::min(wanted.disk->memory_bytes, bytes)
-                                          : share_of_bytes(bytes, wanted.disk->memory);
+    const auto named = wanted.disk->memory_bytes;
+    if (named == 0 || wanted.size.bytes == 0) {
+        return share_of_bytes(bytes, wanted.disk->memory);
+    }
+    return std::min(named * (bytes / wanted.size.bytes), bytes);
 }
 
 config::options options_of(const setup& wanted, std::uint64_t bytes) {

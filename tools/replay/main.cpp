@@ -3,6 +3,8 @@
 #include "config/options.hpp"
 #include "config/quantity.hpp"
 #include "proxy/base/log.hpp"
+#include "tools/replay/answer.hpp"
+#include "tools/replay/answer_report.hpp"
 #include "tools/replay/recommend.hpp"
 #include "tools/replay/reference.hpp"
 #include "tools/replay/report.hpp"
@@ -13,9 +15,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <exception>
 #include <fstream>
+#include <functional>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -31,6 +35,26 @@ using namespace reprise::replay;
 
 // That a scaled filter remembers where the trace is not read first.
 constexpr std::uint64_t usual_objects = 1'000'000;
+// Requests that are kept to answer with: 128 MiB, and some seconds a configuration.
+constexpr std::uint64_t usual_sample = 4'000'000;
+
+// Options that say what is to be tried.
+constexpr std::array tried_by{"--size",
+                              "--policy",
+                              "--admission",
+                              "--probation",
+                              "--scaled",
+                              "--objects",
+                              "--write",
+                              "--segments",
+                              "--extents",
+                              "--carry",
+                              "--exponent",
+                              "--take-all",
+                              "--by-object",
+                              "--sketch",
+                              "--copies"};
+constexpr std::uint64_t least_disk = 16u << 20;  // that settings take
 
 struct command {
     std::vector<std::string> traces;
@@ -50,7 +74,10 @@ struct command {
     std::uint64_t objects = 0;
     unsigned threads = 0;
     bool csv = false, json = false, quiet = false;
-    std::string html;
+    std::string html, settings;
+    std::uint64_t sample = usual_sample;
+    bool answers = false;  ///< nothing is named that says what to try
+    prices costs;
     std::string reference;
     std::string directory = ".";
 };
@@ -90,6 +117,19 @@ private:
     bool shown_;
     int last_ = -1;
 };
+
+std::optional<objective> objective_of(const std::string& text) {
+    return text == "requests" ? std::optional{objective::requests}
+           : text == "bytes"  ? std::optional{objective::bytes}
+                              : std::nullopt;
+}
+
+std::optional<log_format> format_asked(const command& asked) {
+    if (asked.format.empty()) {
+        return std::nullopt;
+    }
+    return must(format_of(asked.format), "--format", asked.format);
+}
 
 // What there is to store in.
 struct room {
@@ -173,7 +213,7 @@ std::vector<setup> sweep_of(const command& asked) {
                     one.admission = must(admission_choice_of(admission), "--admission", admission);
                     one.probation = must(share_of(probation), "--probation", probation);
                     one.disk = disk;
-                    one.wanted = asked.wanted == "bytes" ? objective::bytes : objective::requests;
+                    one.wanted = must(objective_of(asked.wanted), "--objective", asked.wanted);
                     one.scaled = asked.scaled;
                     one.remember_objects = asked.scaled ? 0 : asked.objects;
                     one.counts_overhead = asked.counts_overhead;
@@ -203,15 +243,17 @@ bool has_shares(const std::vector<setup>& setups) {
     });
 }
 
+void write_file(const std::string& path, const std::function<void(std::ostream&)>& print) {
+    std::ofstream out{path};
+    print(out);
+    out.close();
+    if (!out) {
+        throw std::runtime_error{path + ": can't be written"};
+    }
+}
+
 int replay(const command& asked) {
-    if (asked.wanted != "requests" && asked.wanted != "bytes") {
-        must(std::optional<int>{}, "--objective", asked.wanted);
-    }
-    const auto wanted = asked.wanted == "bytes" ? objective::bytes : objective::requests;
-    std::optional<log_format> format;
-    if (!asked.format.empty()) {
-        format = must(format_of(asked.format), "--format", asked.format);
-    }
+    const auto wanted = must(objective_of(asked.wanted), "--objective", asked.wanted);
     const auto threads = asked.threads != 0 ? asked.threads
                                             : std::max(1u, std::thread::hardware_concurrency());
 
@@ -225,7 +267,7 @@ int replay(const command& asked) {
         }
     }
 
-    trace source{asked.traces, format};
+    trace source{asked.traces, format_asked(asked)};
     std::vector<std::unique_ptr<model>> models;
     const auto make_models = [&](const trace_scale& scale) {
         for (const auto& one : played) {
@@ -306,12 +348,70 @@ int replay(const command& asked) {
         }
     }
     if (!asked.html.empty()) {
-        std::ofstream out{asked.html};
-        print_report(out, summary, results, recommended, wanted);
-        out.close();
-        if (!out) {
-            throw std::runtime_error{asked.html + ": can't be written"};
+        write_file(asked.html, [&](std::ostream& out) {
+            print_report(out, summary, results, recommended, wanted);
+        });
+    }
+    if (!asked.settings.empty() && !recommended.empty()) {
+        write_file(asked.settings,
+                   [&](std::ostream& out) { out << recommended.back().settings << '\n'; });
+    }
+    return 0;
+}
+
+int answer_it(const command& asked) {
+    question what{.memory = {},
+                  .disk = {},
+                  .wanted = must(objective_of(asked.wanted), "--objective", asked.wanted),
+                  .costs = asked.costs};
+    if (asked.memory.size() > 1 || asked.disks.size() > 1) {
+        throw std::runtime_error{"with several memories or disks, say what to try there: --policy, "
+                                 "--admission (--help)"};
+    }
+    if (!asked.memory.empty()) {
+        what.memory = bytes_of(asked.memory.front(), "--memory");
+    }
+    if (!asked.disks.empty()) {
+        const auto& text = asked.disks.front();
+        what.disk = text == "0" ? 0 : bytes_of(text, "--disk");
+        if (*what.disk != 0 && *what.disk < least_disk) {
+            throw std::runtime_error{"--disk: a disk is to have 16 MiB at least"};
         }
+    }
+    const auto threads = asked.threads != 0 ? asked.threads
+                                            : std::max(1u, std::thread::hardware_concurrency());
+    trace source{asked.traces, format_asked(asked)};
+    progress_bar bar{asked.quiet};
+    const recorded_trace requests{source,
+                                  [&bar](double share) { bar.show("reading", share); },
+                                  asked.sample == 0 ? ~std::uint64_t{0} : asked.sample};
+    const auto totals = source.objects().sum();
+    const trace_summary summary{asked.traces, source.formats(), source.figures(), totals};
+    if (summary.figures.requests == 0) {
+        throw std::runtime_error{"no request that counts is in it"};
+    }
+    const auto unit = asked.unit != 0                  ? asked.unit
+                      : totals.bytes == totals.objects ? unit_of_unknown
+                                                       : 1;
+    const auto found = find_answer(what, requests, summary, unit, threads, [&bar](double share) {
+        bar.show("playing", share);
+    });
+
+    if (asked.json) {
+        print_answer_json(std::cout, found, what, summary, unit);
+    } else if (asked.csv) {
+        print_csv(std::cout, found.results);
+    } else {
+        print_summary(std::cout, summary);
+        std::cout << '\n';
+        print_answer(std::cout, found, what, summary, unit);
+    }
+    if (!asked.html.empty()) {
+        write_file(asked.html,
+                   [&](std::ostream& out) { print_answer_page(out, found, what, summary, unit); });
+    }
+    if (!asked.settings.empty()) {
+        write_file(asked.settings, [&](std::ostream& out) { out << found.settings << '\n'; });
     }
     return 0;
 }
@@ -409,6 +509,24 @@ int main(int argc, char** argv) {
     auto* csv = app.add_flag("--csv", asked.csv, "results as CSV");
     app.add_flag("--json", asked.json, "results as JSON")->excludes(csv);
     app.add_option("--html", asked.html, "writes a report with plots, one file");
+    app.add_option("--settings", asked.settings, "writes the recommended settings, one file");
+    app.add_option("--sample",
+                   asked.sample,
+                   "requests that are kept to answer with: of a longer log some of its objects are "
+                   "played (0: all)")
+        ->capture_default_str();
+    app.add_option("--cost-memory", asked.costs.memory, "of a GB of memory for 30 days")
+        ->check(CLI::NonNegativeNumber);
+    app.add_option("--cost-disk", asked.costs.disk, "of a GB of disk for 30 days")
+        ->check(CLI::NonNegativeNumber);
+    app.add_option("--cost-origin", asked.costs.origin, "of a GB asked of origins")
+        ->check(CLI::NonNegativeNumber);
+    app.add_option("--cost-second", asked.costs.second, "of a second that a client waits")
+        ->check(CLI::NonNegativeNumber);
+    app.add_option(
+           "--miss-seconds", asked.costs.miss_seconds, "that a miss takes longer than a hit")
+        ->capture_default_str()
+        ->check(CLI::NonNegativeNumber);
     app.add_flag("--quiet", asked.quiet, "no progress bar");
     app.add_option("--check-reference",
                    asked.reference,
@@ -416,6 +534,12 @@ int main(int argc, char** argv) {
     app.add_option("--traces", asked.directory, "where that file's traces are")
         ->capture_default_str();
     CLI11_PARSE(app, argc, argv);
+    // Whoever says what is to be tried gets that, and all others an answer.
+    const auto named = [&app](const char* option) { return app.count(option) != 0; };
+    asked.answers = std::none_of(tried_by.begin(), tried_by.end(), named) &&
+                    std::none_of(asked.memory.begin(), asked.memory.end(), [](const auto& text) {
+                        return text.ends_with('%');
+                    });
     // The gate says what its filter remembers; here there are as many gates as models.
     reprise::proxy::set_log_level(reprise::config::log_level::warn);
     try {
@@ -428,7 +552,7 @@ int main(int argc, char** argv) {
         if (asked.traces.empty()) {
             throw std::runtime_error{"no trace is named (--help)"};
         }
-        return replay(asked);
+        return asked.answers ? answer_it(asked) : replay(asked);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "reprise-replay: %s\n", error.what());
         return 2;

@@ -22,26 +22,6 @@ std::string fixed(double value, int digits) {
     return text;
 }
 
-void print_rows(std::ostream& out, const std::vector<result>& results) {
-    out << "<table><tr><th>size<th>policy<th>admission<th>hits<th>byte hits<th>objects written"
-           "<th>bytes written<th>writes avoided<th>hits lost<th>origin bytes</tr>\n";
-    for (const auto& one : results) {
-        const auto& counted = one.counted;
-        out << "<tr><td>" << to_string(one.what.size) << "<td>" << to_string(one.what.policy)
-            << "<td>" << html_text(describe_rest(one.what)) << "<td>"
-            << fixed(100 * counted.hit_ratio(), 2) << " %<td>"
-            << fixed(100 * counted.byte_hit_ratio(), 2) << " %<td>" << counted.written << "<td>"
-            << bytes_text(static_cast<double>(counted.written_bytes)) << "<td>";
-        if (one.without_admission) {
-            out << one.writes_avoided() << "<td>" << one.hits_lost();
-        } else {
-            out << "<td>";
-        }
-        out << "<td>" << bytes_text(static_cast<double>(counted.origin_bytes())) << "</tr>\n";
-    }
-    out << "</table>\n";
-}
-
 }  // namespace
 
 line_chart over_sizes(const std::vector<result>& results,
@@ -72,11 +52,27 @@ line_chart over_sizes(const std::vector<result>& results,
     return chart;
 }
 
-void print_report(std::ostream& out,
-                  const trace_summary& of,
-                  const std::vector<result>& results,
-                  const std::vector<recommendation>& recommended,
-                  objective wanted) {
+void print_rows(std::ostream& out, const std::vector<result>& results) {
+    out << "<table><tr><th>size<th>policy<th>admission<th>hits<th>byte hits<th>objects written"
+           "<th>bytes written<th>writes avoided<th>hits lost<th>origin bytes</tr>\n";
+    for (const auto& one : results) {
+        const auto& counted = one.counted;
+        out << "<tr><td>" << to_string(one.what.size) << "<td>" << to_string(one.what.policy)
+            << "<td>" << html_text(describe_rest(one.what)) << "<td>"
+            << fixed(100 * counted.hit_ratio(), 2) << " %<td>"
+            << fixed(100 * counted.byte_hit_ratio(), 2) << " %<td>" << counted.written << "<td>"
+            << bytes_text(static_cast<double>(counted.written_bytes)) << "<td>";
+        if (one.without_admission) {
+            out << one.writes_avoided() << "<td>" << one.hits_lost();
+        } else {
+            out << "<td>";
+        }
+        out << "<td>" << bytes_text(static_cast<double>(counted.origin_bytes())) << "</tr>\n";
+    }
+    out << "</table>\n";
+}
+
+void begin_page(std::ostream& out, const trace_summary& of, const std::string& title) {
     out << "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
            "<title>reprise-replay</title>\n<style>"
            "body{font:15px/1.5 sans-serif;max-width:1000px;margin:2em auto;padding:0 1em}"
@@ -84,7 +80,8 @@ void print_report(std::ostream& out,
            "border-bottom:1px solid #ddd}td:nth-child(2),td:nth-child(3),th:nth-child(2),"
            "th:nth-child(3){text-align:left}pre{background:#f4f4f4;padding:1em;overflow:auto}"
            "svg{max-width:100%;height:auto;display:block;margin:1.5em 0}</style></head><body>\n"
-           "<h1>What caches would have done with this log</h1>\n<p>";
+           "<h1>"
+        << html_text(title) << "</h1>\n<p>";
     for (const auto& path : of.paths) {
         out << "<code>" << html_text(path) << "</code> ";
     }
@@ -104,7 +101,11 @@ void print_report(std::ostream& out,
     if (const auto note = hidden_queries(figures); !note.empty()) {
         out << "<p>Note: " << note << ".</p>\n";
     }
+}
 
+void print_asked_once(std::ostream& out, const trace_summary& of) {
+    const auto& figures = of.figures;
+    const auto& totals = of.totals;
     out << "<h2>Asked for once</h2>\n";
     print_svg(out,
               bar_chart{"what is asked for once and never again",
@@ -112,6 +113,19 @@ void print_report(std::ostream& out,
                          {"of requests", percent(totals.asked_once, figures.requests)},
                          {"of unique bytes", percent(totals.asked_once_bytes, totals.bytes)},
                          {"of requested bytes", percent(totals.asked_once_bytes, figures.bytes)}}});
+}
+
+void end_page(std::ostream& out) {
+    out << "</body></html>\n";
+}
+
+void print_report(std::ostream& out,
+                  const trace_summary& of,
+                  const std::vector<result>& results,
+                  const std::vector<recommendation>& recommended,
+                  objective wanted) {
+    begin_page(out, of, "What caches would have done with this log");
+    print_asked_once(out, of);
 
     out << "<h2>Hits and writes over size</h2>\n";
     print_svg(out,
@@ -143,7 +157,7 @@ void print_report(std::ostream& out,
         out << "<h3>" << to_string(one.chosen.what.size) << "</h3>\n<pre>"
             << html_text(one.settings) << "</pre>\n";
     }
-    out << "</body></html>\n";
+    end_page(out);
 }
 
 }  // namespace reprise::replay

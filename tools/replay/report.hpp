@@ -23,6 +23,14 @@ struct recommendation {
                                     const std::string& y_name,
                                     const std::function<double(const tally&)>& value);
 
+/// What every page begins with: its look, the title, what was read.
+void begin_page(std::ostream& out, const trace_summary& of, const std::string& title);
+/// How much is asked for once, with a plot.
+void print_asked_once(std::ostream& out, const trace_summary& of);
+/// A table of all results.
+void print_rows(std::ostream& out, const std::vector<result>& results);
+void end_page(std::ostream& out);
+
 void print_report(std::ostream& out,
                   const trace_summary& of,
                   const std::vector<result>& results,

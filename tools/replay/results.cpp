@@ -1,5 +1,7 @@
 #include "tools/replay/results.hpp"
 
+#include "tools/replay/columns.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -15,42 +17,13 @@ std::int64_t difference(std::uint64_t a, std::uint64_t b) noexcept {
     return static_cast<std::int64_t>(a) - static_cast<std::int64_t>(b);
 }
 
-std::string percent(double share, int digits) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.*f", digits, 100 * share);
-    return text;
-}
-
 double share(std::uint64_t part, std::uint64_t of) noexcept {
     return of == 0 ? 0 : static_cast<double>(part) / static_cast<double>(of);
 }
 
 std::string probation_text(double probation) {
-    return percent(probation, probation * 100 == static_cast<int>(probation * 100) ? 0 : 1) + "%";
-}
-
-// A column's head and each row's text; numbers are aligned right, words left.
-struct column {
-    std::string head;
-    bool is_number;
-    std::vector<std::string> cells;
-};
-
-void print_columns(std::ostream& out, const std::vector<column>& columns) {
-    const auto rows = columns.front().cells.size();
-    for (std::size_t row = 0; row <= rows; ++row) {
-        for (const auto& one : columns) {
-            auto width = one.head.size();
-            for (const auto& cell : one.cells) {
-                width = std::max(width, cell.size());
-            }
-            const auto& text = row == 0 ? one.head : one.cells[row - 1];
-            const std::string pad(width - text.size(), ' ');
-            out << (one.is_number ? pad + text : text + pad)
-                << (&one == &columns.back() ? "" : "  ");
-        }
-        out << '\n';
-    }
+    return percent_of(probation, probation * 100 == static_cast<int>(probation * 100) ? 0 : 1) +
+           "%";
 }
 
 std::vector<column> columns_of(const std::vector<result>& results) {
@@ -78,8 +51,8 @@ std::vector<column> columns_of(const std::vector<result>& results) {
             to_string(one.what.size),
             to_string(one.what.policy),
             describe_rest(one.what),
-            percent(counted.hit_ratio(), 2),
-            percent(counted.byte_hit_ratio(), 2),
+            percent_of(counted.hit_ratio(), 2),
+            percent_of(counted.byte_hit_ratio(), 2),
             std::to_string(counted.written),
             bytes_text(static_cast<double>(counted.written_bytes)),
             compared ? std::to_string(one.writes_avoided()) : "",
@@ -200,11 +173,11 @@ void print_summary(std::ostream& out, const trace_summary& of) {
     out << figures.requests << " requests of " << bytes_text(static_cast<double>(figures.bytes))
         << " for " << totals.objects << " objects of "
         << bytes_text(static_cast<double>(totals.bytes)) << '\n';
-    out << "asked for once: " << percent(share(totals.asked_once, totals.objects), 1)
-        << " % of objects, " << percent(share(totals.asked_once, figures.requests), 1)
-        << " % of requests, " << percent(share(totals.asked_once_bytes, totals.bytes), 1)
+    out << "asked for once: " << percent_of(share(totals.asked_once, totals.objects), 1)
+        << " % of objects, " << percent_of(share(totals.asked_once, figures.requests), 1)
+        << " % of requests, " << percent_of(share(totals.asked_once_bytes, totals.bytes), 1)
         << " % of unique bytes; a cache without bounds would have "
-        << percent(share(of.possible_hits(), figures.requests), 2) << " % hits\n";
+        << percent_of(share(of.possible_hits(), figures.requests), 2) << " % hits\n";
     const auto skipped = figures.other_method + figures.other_status + figures.malformed;
     if (skipped != 0 || figures.size_unknown != 0) {
         out << figures.lines << " lines; not counted: " << figures.other_method << " not GET, "

@@ -124,9 +124,49 @@ void tell(const std::function<void(double)>& progress, double share) {
     }
 }
 
+// By a hash of the hash: sketches and filters find their places by bits of the key's, which must
+// not all be alike.
+bool is_in_sample(const request& one, double sample) noexcept {
+    auto mixed = (one.key.low ^ (one.key.high >> 32)) * 0x9e3779b97f4a7c15;
+    mixed = (mixed ^ (mixed >> 29)) * 0xbf58476d1ce4e5b9;
+    return static_cast<double>(mixed >> 32) < sample * 0x1p32;
+}
+
 }  // namespace
 
-recorded_trace::recorded_trace(trace& from, const std::function<void(double)>& progress) {
+std::uint64_t recorded_trace::halve() {
+    sample_ /= 2;
+    std::uint64_t left = 0;
+    for (auto& one : batches_) {
+        std::erase_if(one.requests,
+                      [this](const request& each) { return !is_in_sample(each, sample_); });
+        one.requests.shrink_to_fit();
+        left += one.requests.size();
+    }
+    return left;
+}
+
+void recorded_trace::number_anew(std::size_t objects) {
+    constexpr auto none = ~object_number{0};
+    std::vector<object_number> numbers(objects, none);
+    object_number next = 0;
+    for (auto& one : batches_) {
+        for (auto& each : one.requests) {
+            auto& number = numbers[each.object];
+            if (number == none) {
+                number = next++;
+            }
+            each.object = number;
+        }
+        one.objects = next;
+    }
+}
+
+recorded_trace::recorded_trace(trace& from,
+                               const std::function<void(double)>& progress,
+                               std::uint64_t most) {
+    constexpr double least_sample = 0x1p-20;
+    std::uint64_t kept = 0;
     for (;;) {
         batch next;
         from.next(next.requests, batch_size);
@@ -134,8 +174,20 @@ recorded_trace::recorded_trace(trace& from, const std::function<void(double)>& p
             break;
         }
         next.objects = from.objects().size();
+        if (sample_ < 1) {
+            std::erase_if(next.requests,
+                          [this](const request& each) { return !is_in_sample(each, sample_); });
+            next.requests.shrink_to_fit();
+        }
+        kept += next.requests.size();
         batches_.push_back(std::move(next));
+        while (kept > most && sample_ > least_sample) {
+            kept = halve();
+        }
         tell(progress, from.share_read());
+    }
+    if (sample_ < 1) {
+        number_anew(from.objects().size());
     }
 }
 

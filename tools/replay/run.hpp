@@ -4,6 +4,8 @@
 #include "tools/replay/model.hpp"
 #include "tools/replay/trace.hpp"
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
@@ -18,15 +20,27 @@ namespace reprise::replay {
 class recorded_trace {
 public:
     /// Reads all of `from`. `progress`, if any, is told now and then how far it is, 0 to 1.
-    explicit recorded_trace(trace& from, const std::function<void(double)>& progress = {});
+    ///
+    /// Of more than `most` requests a sample is kept: the requests for some of the keys, chosen by
+    /// their hash, so that a cache of the same share of the size has about the hits of the whole one
+    /// (SHARDS: Waldspurger, Park, Garthwaite, Ahmad, FAST 2015). Its objects are numbered anew.
+    explicit recorded_trace(trace& from,
+                            const std::function<void(double)>& progress = {},
+                            std::uint64_t most = ~std::uint64_t{0});
 
     struct batch {
         std::vector<request> requests;
         std::size_t objects = 0;  ///< in the trace so far
     };
     [[nodiscard]] std::span<const batch> batches() const noexcept { return batches_; }
+    /// The share of keys that are in it.
+    [[nodiscard]] double sample() const noexcept { return sample_; }
 
 private:
+    std::uint64_t halve();
+    void number_anew(std::size_t objects);
+
+    double sample_ = 1;
     std::vector<batch> batches_;
 };
 

@@ -51,7 +51,7 @@ enum class write_when : std::uint8_t { admission, eviction };
 /// The disk below the memory, when there is one. `size` is then of both together.
 struct disk_choice {
     double memory = 0.2;             ///< share of the size
-    std::uint64_t memory_bytes = 0;  ///< instead of the share, where it is not zero
+    std::uint64_t memory_bytes = 0;  ///< instead of the share, where it is not zero: as `size` is
     /// 0: as the proxy divides a disk of that size, or 128 where that is scaled.
     std::uint32_t segments = 0;
     /// In a segment, at least. 0: as the proxy has them. Scaled, 64: an extent is 1 MiB at most, and
