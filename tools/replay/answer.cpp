@@ -76,18 +76,18 @@ struct player {
         const auto grown = [&](std::uint64_t count) {
             return static_cast<std::uint64_t>(static_cast<double>(count) / sample);
         };
-        // Keys that are asked for very often are in the sample or not, and are hits nearly always:
-        // what the sample has too much or too little counts as such.
-        const auto hits_of = [&](std::uint64_t hits, std::uint64_t is, std::uint64_t whole) {
-            const auto more = static_cast<double>(whole) - static_cast<double>(is) / sample;
-            const auto all = static_cast<double>(hits) / sample + more;
-            return static_cast<std::uint64_t>(std::clamp(all, 0.0, static_cast<double>(whole)));
-        };
         tally out = part;
         out.requests = of.figures.requests;
         out.bytes = of.figures.bytes;
-        out.hits = hits_of(part.hits, part.requests, out.requests);
-        out.hit_bytes = hits_of(part.hit_bytes, part.bytes, out.bytes);
+        // Keys that are asked for very often are in the sample or not, and are hits nearly always:
+        // requests that the sample has too many or too few count as such (SHARDS-adj). Bytes do
+        // not, for what is large is a hit less surely.
+        const auto whole = static_cast<double>(out.requests);
+        const auto more = whole - static_cast<double>(part.requests) / sample;
+        out.hits = static_cast<std::uint64_t>(
+            std::clamp(static_cast<double>(part.hits) / sample + more, 0.0, whole));
+        out.hit_bytes = static_cast<std::uint64_t>(part.byte_hit_ratio() *
+                                                   static_cast<double>(out.bytes));
         for (auto* count : {&out.disk_hits,
                             &out.written,
                             &out.written_bytes,
@@ -319,6 +319,11 @@ answer find_answer(const question& asked,
         out.best_in_memory = by.better(out.best_in_memory, played[i]);
     }
     out.recommended = out.best_in_memory;
+    for (const auto& one : out.rooms) {
+        if (one.bytes == out.cheapest && one.bytes < out.memory && !asked.disk) {
+            out.recommended = one.best;
+        }
+    }
     if (out.disk != 0) {
         out.disk_as_it_comes = played[first_of_disk];
         out.lru_of_both = played[first_of_disk + 1];

@@ -121,11 +121,13 @@ config::options options_of(const setup& wanted, std::uint64_t bytes) {
 
 parts parts_of(const setup& wanted, const trace_scale& scale) {
     const auto whole = wanted.size.resolved(scale.unique_bytes) * scale.unit;
+    const auto of_sample = [&](std::uint64_t count) { return share_of_bytes(count, scale.sample); };
     if (wanted.scaled) {
-        return scaled_parts(wanted, scale, whole);
+        auto out = scaled_parts(wanted, scale, of_sample(whole));
+        out.filter.objects = std::max<std::uint64_t>(1, of_sample(out.filter.objects));
+        return out;
     }
     const auto options = options_of(wanted, whole);
-    const auto of_sample = [&](std::uint64_t count) { return share_of_bytes(count, scale.sample); };
     parts out;
     out.memory_bytes = of_sample(options.memory.size);
     out.largest_in_memory = std::min(options.memory.max_object,

@@ -1,5 +1,6 @@
 #include "tools/replay/recommend.hpp"
 
+#include "config/quantity.hpp"
 #include "tools/replay/made_of.hpp"
 
 #include <nlohmann/json.hpp>
@@ -17,6 +18,13 @@ constexpr std::uint64_t least_disk = 16u << 20, least_memory = 1u << 20, least_o
 
 std::uint64_t lost(const tally& counted, objective wanted) noexcept {
     return wanted == objective::requests ? counted.misses() : counted.origin_bytes();
+}
+
+// "256MiB"; what is no whole number of some unit, as bytes.
+nlohmann::ordered_json size_as_set(std::uint64_t bytes) {
+    constexpr std::uint64_t kib = 1024;
+    return bytes % kib == 0 ? nlohmann::ordered_json(config::size_to_string(bytes))
+                            : nlohmann::ordered_json(bytes);
 }
 
 // As settings have percentages: "2.5%".
@@ -71,14 +79,15 @@ std::string settings_for(const result& chosen,
     const auto settings = options_of(what, capacity);
     if (what.disk) {
         out["disk"]["path"] = "/var/cache/reprise";
-        out["disk"]["size"] = std::max(settings.disk.size, least_disk);
+        out["disk"]["size"] = size_as_set(std::max(settings.disk.size, least_disk));
         out["disk"]["write"] = what.disk->write == write_when::admission ? "admission" : "eviction";
         out["disk"]["selective"] = what.disk->selective;
         out["disk"]["carry"] = what.disk->carry;
     }
-    out["memory"]["size"] = std::max(settings.memory.size, least_memory);
+    out["memory"]["size"] = size_as_set(std::max(settings.memory.size, least_memory));
     if (what.disk) {
-        out["memory"]["max_object"] = std::max(settings.memory.max_object, least_object);
+        out["memory"]["max_object"] = size_as_set(
+            std::max(settings.memory.max_object, least_object));
     }
     out["memory"]["policy"] = config::to_string(what.policy.kind.value());
     auto& admission = out["admission"];

@@ -1,3 +1,4 @@
+#include "config/units.hpp"
 #include "proxy/cache/disk/format.hpp"
 #include "proxy/cache/disk/space.hpp"
 #include "proxy/cache/memory/reservation.hpp"
@@ -9,11 +10,11 @@
 #include <cstdint>
 
 using namespace reprise::replay;
+using reprise::config::gib;
+using reprise::config::mib;
 namespace cache = reprise::proxy::cache;
 
 namespace {
-
-constexpr std::uint64_t mib = 1u << 20, gib = 1u << 30;
 
 setup made_setup(const std::string& policy, const std::string& admission, std::uint64_t bytes) {
     setup out;
@@ -118,6 +119,9 @@ TEST_CASE("of a sample of the keys all is smaller by as much, but objects are as
     CHECK(part.disk.segments == whole.disk.segments);
     CHECK(part.disk.segment_bytes == whole.disk.segment_bytes / 4);
     CHECK(part.largest_in_memory == whole.largest_in_memory);
+    auto scaled = made_setup("lru", "always", gib);
+    scaled.scaled = true;
+    CHECK(parts_of(scaled, sampled).memory_bytes == gib / 4);
 }
 
 TEST_CASE("the options that a setup stands for say what was played") {

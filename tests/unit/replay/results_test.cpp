@@ -102,8 +102,8 @@ TEST_CASE("of a trace without sizes the recommendation counts each object with i
     one.what.disk = disk_choice{};
     one.what.disk->memory = 0.2;
     const auto made = nlohmann::json::parse(settings_for(one, objective::requests, 1, 16'384));
-    CHECK(made["memory"]["size"] == 10'000 * 16'384 / 5);
-    CHECK(made["disk"]["size"] == 10'000 * 16'384 / 5 * 4);
+    CHECK(made["memory"]["size"] == "32000KiB");
+    CHECK(made["disk"]["size"] == "125MiB");
 }
 
 TEST_CASE("what admission saved and cost is told beside the same without it") {
