@@ -91,10 +91,10 @@ struct written {
     bool operator==(const written& /*other*/) const noexcept { return true; }
 };
 
-/// The largest body that a store of `size` takes: a quarter, so that one object leaves room for
-/// others, or less where `max_object` says so; 0: it says nothing. tools/replay has the same.
-[[nodiscard]] constexpr byte_count largest_object(byte_count size, byte_count max_object) noexcept {
-    return max_object == 0 || max_object > size / 4 ? size / 4 : max_object;
+/// The largest body that a store takes: a part of it, so that one object leaves room for others, or
+/// less where `max_object` says so; 0: it says nothing. tools/replay has the same.
+[[nodiscard]] constexpr byte_count largest_object(byte_count part, byte_count max_object) noexcept {
+    return max_object == 0 || max_object > part ? part : max_object;
 }
 
 struct memory_options {
@@ -102,8 +102,11 @@ struct memory_options {
     byte_count max_object = 0;  ///< 0: not written
     eviction_kind policy = eviction_kind::sieve;
     written has_policy;
-    /// A larger body never enters memory.
-    [[nodiscard]] byte_count largest() const noexcept { return largest_object(size, max_object); }
+    /// A larger body never enters memory: a fifth, which is what one on its way may be promised
+    /// (cache::reservation).
+    [[nodiscard]] byte_count largest() const noexcept {
+        return largest_object(size / 5, max_object);
+    }
     bool operator==(const memory_options&) const = default;
 };
 
@@ -118,7 +121,9 @@ struct disk_options {
     bool selective = false;  ///< what is asked for less than what it pushes out is not written
     written has_write, has_carry, has_selective;
     /// A larger body is not stored there.
-    [[nodiscard]] byte_count largest() const noexcept { return largest_object(size, max_object); }
+    [[nodiscard]] byte_count largest() const noexcept {
+        return largest_object(size / 4, max_object);
+    }
     bool operator==(const disk_options&) const = default;
 };
 

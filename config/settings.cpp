@@ -127,14 +127,14 @@ object_table<memory_options> memory_table() {
                   "What stored responses may take, heads and bookkeeping included. More holds "
                   "more hits; the process is larger by as much."),
             by_default(
-                "a quarter of size",
+                "a fifth of size",
                 value("max_object",
                       &memory_options::max_object,
                       size_between(1 * kib, 1 * tib),
                       live,
                       "A larger body never enters memory: it goes to disk alone, where there "
-                      "is one, and is not stored otherwise. More than a quarter of size means "
-                      "a quarter. Less keeps a few large objects from pushing many small ones "
+                      "is one, and is not stored otherwise. More than a fifth of size means "
+                      "a fifth. Less keeps a few large objects from pushing many small ones "
                       "out.")),
             by_default("sieve; with disk.path gdsf",
                        value("policy",

@@ -71,7 +71,9 @@ parts scaled_parts(const setup& wanted, const trace_scale& scale, std::uint64_t 
         return out;
     }
     const auto& disk = *wanted.disk;
-    out.largest_in_memory = share_of_bytes(out.memory_bytes, disk.max_in_memory);
+    config::memory_options memory;
+    memory.size = out.memory_bytes;
+    out.largest_in_memory = memory.largest();
     out.requests = std::make_shared<frequency_sketch>(
         disk.sketch != 0 ? disk.sketch : std::max(least_growing_sketch, bytes / usual_object));
     out.requests_grow = disk.sketch == 0;
@@ -100,7 +102,6 @@ config::options options_of(const setup& wanted, std::uint64_t bytes) {
     out.memory.policy = wanted.policy.kind.value_or(proxy::cache::eviction_kind::lru);
     if (wanted.disk) {
         const auto& disk = *wanted.disk;
-        out.memory.max_object = share_of_bytes(out.memory.size, disk.max_in_memory);
         out.disk.path = "/var/cache/reprise";
         out.disk.size = bytes - out.memory.size;
         out.disk.write = disk.write == write_when::admission ? config::disk_write::admission
@@ -130,8 +131,7 @@ parts parts_of(const setup& wanted, const trace_scale& scale) {
     const auto options = options_of(wanted, whole);
     parts out;
     out.memory_bytes = of_sample(options.memory.size);
-    out.largest_in_memory = std::min(options.memory.max_object,
-                                     proxy::cache::reservation::largest_of(options.memory.size));
+    out.largest_in_memory = options.memory.largest();
     out.filter = {.automatic = options.admission.remember.automatic,
                   .as_set = true,
                   .objects = std::max<std::uint64_t>(1, of_sample(wanted.remember_objects)),
@@ -147,7 +147,7 @@ parts parts_of(const setup& wanted, const trace_scale& scale) {
     namespace on_disk = proxy::cache::disk;
     out.disk_bytes = of_sample(options.disk.size);
     out.filter.disk_bytes = out.disk_bytes;
-    out.largest_on_disk = std::min(options.disk.max_object, options.disk.size / 4);
+    out.largest_on_disk = options.disk.largest();
     out.disk_keys = of_sample(disk.sketch != 0 ? disk.sketch
                                                : on_disk::counted_keys(options.disk.size));
     if (options.disk.size >= on_disk::smallest_store) {

@@ -14,7 +14,7 @@ namespace reprise::replay {
 namespace {
 
 // The least that the settings take: a log of a day on a small site asks for less.
-constexpr std::uint64_t least_disk = 16u << 20, least_memory = 1u << 20, least_object = 1u << 10;
+constexpr std::uint64_t least_disk = 16u << 20, least_memory = 1u << 20;
 
 std::uint64_t lost(const tally& counted, objective wanted) noexcept {
     return wanted == objective::requests ? counted.misses() : counted.origin_bytes();
@@ -85,10 +85,6 @@ std::string settings_for(const result& chosen,
         out["disk"]["carry"] = what.disk->carry;
     }
     out["memory"]["size"] = size_as_set(std::max(settings.memory.size, least_memory));
-    if (what.disk) {
-        out["memory"]["max_object"] = size_as_set(
-            std::max(settings.memory.max_object, least_object));
-    }
     out["memory"]["policy"] = config::to_string(what.policy.kind.value());
     auto& admission = out["admission"];
     if (what.admission.what == kind::always) {

@@ -66,8 +66,7 @@ struct disk_choice {
     /// What is on disk stays in memory too, until it is evicted there. The proxy's write at
     /// admission does so always.
     bool copies = false;
-    bool by_object = false;      ///< no segments: the yardstick beside them
-    double max_in_memory = 0.5;  ///< of memory: a larger object goes to the disk alone
+    bool by_object = false;  ///< no segments: the yardstick beside them
     /// Keys that the disk's sketch of requests is made for; 0: as many as the proxy's is for.
     /// Scaled, there is one sketch for both tiers, and with 0 it grows with the objects that fit.
     std::uint64_t sketch = 0;

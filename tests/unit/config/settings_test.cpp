@@ -182,7 +182,7 @@ TEST_SUITE("config/settings") {
         const auto plain = of("{}");
         CHECK(plain.admission.probation == 0);
         CHECK(plain.memory.policy == eviction_kind::sieve);
-        CHECK(plain.memory.largest() == 64ull << 20);
+        CHECK(plain.memory.largest() == (256ull << 20) / 5);
         const auto with_disk = of(R"({"disk": {"path": "/var/cache/reprise", "size": "40GiB"}})");
         CHECK(with_disk.admission.choice.policy == admission_policy::second_hit);
         CHECK(with_disk.admission.probation == 1);

@@ -77,10 +77,10 @@ TEST_CASE("a disk is divided as the proxy divides it, and what it cannot have is
 
 TEST_CASE("objects are too large where the proxy would say so") {
     const auto alone = parts_of(made_setup("lru", "always", 16 * gib), some_scale);
-    CHECK(alone.largest_in_memory == reprise::config::options{}.memory.max_object);
+    CHECK(alone.largest_in_memory == 16 * gib / 5);
     const auto small = parts_of(made_setup("lru", "always", 10 * mib), some_scale);
     CHECK(small.largest_in_memory == cache::reservation::largest_of(10 * mib));
-    CHECK(small.largest_in_memory == doctest::Approx(2.0 * mib));
+    CHECK(small.largest_in_memory == 2 * mib);
     const auto both = parts_of(with_disk(mib, gib), some_scale);
     CHECK(both.largest_on_disk == 256 * mib);
 }
@@ -101,7 +101,7 @@ TEST_CASE("a scaled setup has one sketch that grows, a filter for the trace, and
     CHECK(made.counts_overhead);
     CHECK_FALSE(made.filter.as_set);
     CHECK(made.largest_on_disk > gib);
-    CHECK(made.largest_in_memory == mib / 2);
+    CHECK(made.largest_in_memory == mib / 5);
     what = made_setup("lru", "second-hit", gib);
     what.scaled = true;
     CHECK(parts_of(what, some_scale).filter.objects == some_scale.objects);
