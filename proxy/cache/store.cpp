@@ -3,6 +3,8 @@
 #include "proxy/cache/partial_response.hpp"
 #include "proxy/cache/recency.hpp"
 
+#include <chrono>
+#include <thread>
 #include <utility>
 
 namespace reprise::proxy::cache {
@@ -127,6 +129,21 @@ void store::admitted(const filter::key_hash& key,
     if (disk_ && when_ == disk_write::admission && response->has_content()) {
         (void)disk_->put(key, url, response, asked);
     }
+}
+
+std::uint64_t store::leave_to_disk(steady_time until) {
+    constexpr std::chrono::milliseconds nap{2};
+    if (!disk_ || when_ != disk_write::eviction) {
+        return 0;
+    }
+    while (steady_now() < until) {
+        if (disk_->wants_a_pause()) {
+            std::this_thread::sleep_for(nap);
+        } else if (!memory_.let_one_go()) {
+            return 0;
+        }
+    }
+    return memory_.figures().bytes;
 }
 
 bool store::put_over(const filter::key_hash& key,

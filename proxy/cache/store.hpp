@@ -114,6 +114,10 @@ public:
                   std::string_view url,
                   const stored_ptr& response,
                   invalidation_mark asked);
+    /// The process ends: what memory would give to the disk as it leaves is given now, in that order
+    /// and no faster than the disk takes it, until `until`. Memory is empty then, or as much is left
+    /// as is returned (bytes). Blocks. @pre nobody asks for anything any more
+    std::uint64_t leave_to_disk(steady_time until);
     /// Parts, or what parts have become; the whole goes to disk too.
     bool put_over(const filter::key_hash& key,
                   std::string_view url,

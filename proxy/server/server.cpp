@@ -35,7 +35,7 @@ namespace {
 /// For the workers, whose loops nothing holds up.
 constexpr std::chrono::seconds reload_patience{5};
 /// At the end, beside what timeouts.drain has left: for workers, and for what writes files.
-constexpr std::chrono::seconds workers_patience{3}, files_patience{5};
+constexpr std::chrono::seconds workers_patience{3}, files_patience{5}, time_to_close_files{2};
 /// Between two looks at the room that the store on disk has.
 
 // Whatever the thread: one cause, one line.
@@ -696,7 +696,8 @@ bool server::stop(const std::function<bool()>& hurry) {
         return common_.counters.snapshot().client_open == 0;
     };
     const auto until = steady_now() + drain;
-    while (steady_now() < until && !all_quiet() && !(hurry && hurry())) {
+    bool hurried = false;
+    while (steady_now() < until && !all_quiet() && !(hurried = hurry && hurry())) {
         std::this_thread::sleep_for(std::chrono::milliseconds{10});
     }
     if (common_.peers) {
@@ -733,23 +734,30 @@ bool server::stop(const std::function<bool()>& hurry) {
         save_state();
     });
     ends.begin("the room in disk.path", [this] { room_.finish(); });
-    ends.begin("disk.path", [this] {
+    const auto files_until = std::max(until, steady_now() + files_patience);
+    ends.begin("disk.path", [this, gives_all = !succeeded && !hurried && at_rest, files_until] {
         if (auto* disk = common_.store.disk()) {
+            if (gives_all) {
+                const auto left = common_.store.leave_to_disk(files_until - time_to_close_files);
+                if (left > 0) {
+                    log::warn(
+                        "disk: there was no time to write ", left, " bytes that memory holds");
+                }
+            }
             disk->stop();
         }
     });
     ends.begin("log.access", [this] { common_.access.stop(); });
-    give_up_on(
-        ends, std::max(until, steady_now() + files_patience), [this](const std::string& what) {
-            if (auto* disk = common_.store.disk(); disk != nullptr && what == "disk.path") {
-                const auto left = disk->figures();
-                log::error("disk: not written: at least ",
-                           left.queued_bytes,
-                           " bytes of responses and ",
-                           left.queued_purges,
-                           " purges; what these met may be back");
-            }
-        });
+    give_up_on(ends, files_until, [this](const std::string& what) {
+        if (auto* disk = common_.store.disk(); disk != nullptr && what == "disk.path") {
+            const auto left = disk->figures();
+            log::error("disk: not written: at least ",
+                       left.queued_bytes,
+                       " bytes of responses and ",
+                       left.queued_purges,
+                       " purges; what these met may be back");
+        }
+    });
     return at_rest;
 }
 

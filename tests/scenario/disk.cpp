@@ -226,6 +226,30 @@ TEST_SUITE("scenario/disk") {
         CHECK(puts() <= 100);
     }
 
+    TEST_CASE("by the defaults an orderly end writes what was asked for again, and nothing else") {
+        const temp_dir directory;
+        auto settings = basic_settings();
+        settings["disk"] = {{"path", directory.file("store")}, {"size", "64MiB"}};
+        fake_origin origin;
+        origin.otherwise([](origin_request& request, origin_connection& connection) {
+            connection.send(ok("Cache-Control: max-age=600\r\n", "body of " + request.target));
+        });
+        std::optional<proxy_process> proxy{std::in_place, settings};
+        const auto get = [&](int i) { return proxy->get(origin.url("/" + std::to_string(i))); };
+        for (int i = 0; i < 300; ++i) {
+            CHECK_FALSE(is_hit(get(i)));
+            CHECK((i >= 200 || is_hit(get(i))));
+        }
+        CHECK(figure(proxy->stats(), "/disk/puts") == 0);
+        CHECK(proxy->stop() == 0);
+        proxy.emplace(settings);
+        REQUIRE(eventually([&] { return proxy->stats()["disk"]["state"] == "ready"; }));
+        CHECK(figure(proxy->stats(), "/disk/objects") == 200);
+        for (int i = 0; i < 300; i += 7) {
+            CHECK(is_hit(get(i)) == (i < 200));
+        }
+    }
+
     TEST_CASE("a body above memory.max_object is hit again and again without entering memory") {
         disk_world w;
         w.settings["memory"]["max_object"] = "1KiB";

@@ -75,8 +75,7 @@ bool arriving_object::append(const slice& bytes) {
 }
 
 bool arriving_object::wants_a_pause() const {
-    return !over_ && writer_->queued_bytes() > core_->settings.write_queue / 2 &&
-           writer_->behind() < patience_with_disk;
+    return !over_ && writer_->wants_a_pause();
 }
 
 bool arriving_object::offer_extent() {

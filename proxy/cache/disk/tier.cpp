@@ -297,6 +297,10 @@ bool tier::chooses() const noexcept {
     return core_->settings.choosy;
 }
 
+bool tier::wants_a_pause() const {
+    return writer_->wants_a_pause();
+}
+
 bool tier::may_hold(const filter::key_hash& key) const noexcept {
     return core_->index.find(key).has_value();
 }

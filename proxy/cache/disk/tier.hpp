@@ -144,7 +144,7 @@ public:
     [[nodiscard]] virtual bool append(const slice& bytes) = 0;
     /// Whether whoever brings more had better wait: half of the queue is full. False where the oldest
     /// in it has waited for `patience_with_disk` (the disk hangs, or takes less than 2 MB/s): what
-    /// comes meanwhile is given up rather than kept from clients. Two short locks.
+    /// comes meanwhile is given up rather than kept from clients. A short lock.
     [[nodiscard]] virtual bool wants_a_pause() const = 0;
     static constexpr std::chrono::seconds patience_with_disk{5};
     /// The body is complete. `response` is its head, `content` null. False: not stored.
@@ -178,6 +178,8 @@ public:
     /// `choosy`: put() writes what is worth more than what would go for it. Otherwise it writes
     /// whatever it is given, which should be what was used alone.
     [[nodiscard]] bool chooses() const noexcept;
+    /// Whether put() had better wait (object_writer::wants_a_pause).
+    [[nodiscard]] bool wants_a_pause() const;
 
     /// In memory alone: false means that the key is not here. One shard's short lock.
     [[nodiscard]] bool may_hold(const filter::key_hash& key) const noexcept;

@@ -102,8 +102,7 @@ public:
         }
         const std::lock_guard lock{guard_};
         const auto known = representations_.find(representation);
-        return known == representations_.end() ? std::nullopt
-                                               : std::optional{known->second.asked};
+        return known == representations_.end() ? std::nullopt : std::optional{known->second.asked};
     }
 
 private:

@@ -184,6 +184,12 @@ std::uint64_t writer::queued_bytes() {
     return offered_bytes_;
 }
 
+bool writer::wants_a_pause() {
+    const std::lock_guard lock{guard_};
+    return offered_bytes_ > core_->settings.write_queue / 2 &&
+           !(oldest_ && steady_now() - *oldest_ > object_writer::patience_with_disk);
+}
+
 std::chrono::nanoseconds writer::behind() {
     const std::lock_guard lock{guard_};
     return oldest_ ? steady_now() - *oldest_ : std::chrono::nanoseconds{0};

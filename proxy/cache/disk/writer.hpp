@@ -113,6 +113,8 @@ public:
     [[nodiscard]] bool note(const drop_note& record);
     /// What was offered and is not yet in hand.
     [[nodiscard]] std::uint64_t queued_bytes();
+    /// Whether whoever offers more had better wait: object_writer::wants_a_pause.
+    [[nodiscard]] bool wants_a_pause();
     /// How long the oldest task that was offered has waited and is not in a file; zero: there is
     /// none. A process that is killed now loses what was offered since then, and nothing older.
     [[nodiscard]] std::chrono::nanoseconds behind();

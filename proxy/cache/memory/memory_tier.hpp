@@ -197,6 +197,8 @@ public:
     /// reserves something evicts for that alone, twice over, or one put on an event loop would have
     /// to evict for all.
     void set_capacity(std::uint64_t bytes);
+    /// One more leaves as if its room were needed. False: nothing was left.
+    bool let_one_go() { return evict_one() != 0; }
     /// What waits beyond a smaller share leaves as room is needed.
     void set_probation(double share);
 
