@@ -1,16 +1,17 @@
 // reprise-replay: what caches would have done with a log. README.md says how to read it.
 
 #include "config/options.hpp"
-#include "config/quantity.hpp"
 #include "proxy/base/log.hpp"
 #include "tools/replay/answer.hpp"
 #include "tools/replay/answer_report.hpp"
+#include "tools/replay/progress_bar.hpp"
 #include "tools/replay/recommend.hpp"
 #include "tools/replay/reference.hpp"
 #include "tools/replay/report.hpp"
 #include "tools/replay/results.hpp"
 #include "tools/replay/run.hpp"
 #include "tools/replay/setup.hpp"
+#include "tools/replay/sweep.hpp"
 #include "tools/replay/trace.hpp"
 
 #include <CLI/CLI.hpp>
@@ -56,22 +57,10 @@ constexpr std::array tried_by{"--size",
                               "--copies"};
 constexpr std::uint64_t least_disk = 16u << 20;  // that settings take
 
-struct command {
+struct command : sweep_words {
     std::vector<std::string> traces;
     std::string format;
-    std::vector<std::string> sizes;
-    std::vector<std::string> policies{"lru", "sieve", "s3-fifo", "w-tinylfu", "gdsf"};
-    std::vector<std::string> admissions{"always", "second-hit"};
-    std::vector<std::string> probations{"0%"};
-    std::string wanted = "requests";
-    std::vector<std::string> memory, disks;
-    std::string write = "eviction";
-    disk_choice disk;
-    bool scaled = false;
-    bool counts_overhead = false;
-    bool remembers_automatically = false;
     std::uint64_t unit = 0;
-    std::uint64_t objects = 0;
     unsigned threads = 0;
     bool csv = false, json = false, quiet = false;
     std::string html, settings;
@@ -82,153 +71,11 @@ struct command {
     std::string directory = ".";
 };
 
-template <class T>
-T must(std::optional<T> value, const std::string& option, const std::string& text) {
-    if (!value) {
-        throw std::runtime_error{option + ": \"" + text + "\" is not one of its values (--help)"};
-    }
-    return *std::move(value);
-}
-
-// A line that is written over, on a terminal only.
-class progress_bar {
-public:
-    explicit progress_bar(bool quiet) : shown_{!quiet && ::isatty(STDERR_FILENO) == 1} {}
-    ~progress_bar() {
-        if (shown_) {
-            std::fprintf(stderr, "\r\033[K");
-        }
-    }
-    progress_bar(const progress_bar&) = delete;
-    progress_bar& operator=(const progress_bar&) = delete;
-
-    void show(const char* what, double share) {
-        constexpr int width = 40;
-        const auto percent = static_cast<int>(100 * share);
-        if (!shown_ || percent == last_) {
-            return;
-        }
-        last_ = percent;
-        const std::string bar(static_cast<std::size_t>(width * share), '#');
-        std::fprintf(stderr, "\r%-8s [%-*s] %3d %%", what, width, bar.c_str(), percent);
-    }
-
-private:
-    bool shown_;
-    int last_ = -1;
-};
-
-std::optional<objective> objective_of(const std::string& text) {
-    return text == "requests" ? std::optional{objective::requests}
-           : text == "bytes"  ? std::optional{objective::bytes}
-                              : std::nullopt;
-}
-
 std::optional<log_format> format_asked(const command& asked) {
     if (asked.format.empty()) {
         return std::nullopt;
     }
     return must(format_of(asked.format), "--format", asked.format);
-}
-
-// What there is to store in.
-struct room {
-    cache_size size;
-    std::optional<disk_choice> disk;
-};
-
-std::uint64_t bytes_of(const std::string& text, const std::string& option) {
-    const auto size = must(cache_size_of(text), option, text);
-    if (size.bytes == 0) {
-        throw std::runtime_error{option + ": \"" + text + "\" is to be bytes, such as 1GiB"};
-    }
-    return size.bytes;
-}
-
-disk_choice disk_of(const command& asked) {
-    auto out = asked.disk;
-    if (asked.write != "eviction" && asked.write != "admission") {
-        must(std::optional<int>{}, "--write", asked.write);
-    }
-    out.write = asked.write == "admission" ? write_when::admission : write_when::eviction;
-    return out;
-}
-
-// Of each memory beside each disk.
-std::vector<room> divided_rooms(const command& asked) {
-    auto memories = asked.memory;
-    if (memories.empty()) {
-        memories.push_back(reprise::config::size_to_string(reprise::config::options{}.memory.size));
-    }
-    std::vector<room> out;
-    for (const auto& text : memories) {
-        const auto memory = bytes_of(text, "--memory");
-        if (asked.disks.empty()) {
-            out.push_back({{.bytes = memory}, std::nullopt});
-        }
-        for (const auto& disk : asked.disks) {
-            auto choice = disk_of(asked);
-            choice.memory_bytes = memory;
-            out.push_back({{.bytes = memory + bytes_of(disk, "--disk")}, choice});
-        }
-    }
-    return out;
-}
-
-std::vector<room> rooms_of(const command& asked) {
-    const auto is_share = [](const std::string& text) { return text.ends_with('%'); };
-    const bool shares = std::any_of(asked.memory.begin(), asked.memory.end(), is_share);
-    if (!asked.disks.empty() || (!asked.memory.empty() && !shares)) {
-        if (!asked.sizes.empty()) {
-            throw std::runtime_error{"--size says what --memory and --disk are together: with it, "
-                                     "--memory is a share (20%) and --disk is not named"};
-        }
-        return divided_rooms(asked);
-    }
-    const auto sizes = asked.sizes.empty() ? std::vector<std::string>{"1%", "10%"} : asked.sizes;
-    std::vector<room> out;
-    for (const auto& text : sizes) {
-        const auto size = must(cache_size_of(text), "--size", text);
-        if (asked.memory.empty()) {
-            out.push_back({size, std::nullopt});
-        }
-        for (const auto& share : asked.memory) {
-            auto choice = disk_of(asked);
-            choice.memory = must(share_of(share), "--memory", share);
-            out.push_back({size, choice});
-        }
-    }
-    return out;
-}
-
-std::vector<setup> sweep_of(const command& asked) {
-    std::vector<setup> out;
-    for (const auto& [size, disk] : rooms_of(asked)) {
-        for (const auto& policy : asked.policies) {
-            for (const auto& admission : asked.admissions) {
-                for (const auto& probation : asked.probations) {
-                    setup one;
-                    one.size = size;
-                    one.policy = must(policy_choice_of(policy), "--policy", policy);
-                    one.admission = must(admission_choice_of(admission), "--admission", admission);
-                    one.probation = must(share_of(probation), "--probation", probation);
-                    one.disk = disk;
-                    one.wanted = must(objective_of(asked.wanted), "--objective", asked.wanted);
-                    one.scaled = asked.scaled;
-                    one.remember_objects = asked.scaled ? 0 : asked.objects;
-                    one.counts_overhead = asked.counts_overhead;
-                    one.remembers_automatically = asked.remembers_automatically;
-                    if (one.admission.what == admission_choice::kind::always) {
-                        one.probation = disk ? one.probation : 0;
-                    }
-                    if (std::find(out.begin(), out.end(), one) == out.end()) {
-                        out.push_back(one);
-                    }
-                }
-            }
-        }
-    }
-    return out;
 }
 
 setup without_admission(setup what) {
@@ -258,7 +105,7 @@ int replay(const command& asked) {
                                             : std::max(1u, std::thread::hardware_concurrency());
 
     // What was asked for, and behind it what that is compared with.
-    const auto setups = sweep_of(asked);
+    const auto setups = setups_of(asked);
     auto played = setups;
     for (const auto& one : setups) {
         const auto plain = without_admission(one);
@@ -369,11 +216,11 @@ int answer_it(const command& asked) {
                                  "--admission (--help)"};
     }
     if (!asked.memory.empty()) {
-        what.memory = bytes_of(asked.memory.front(), "--memory");
+        what.memory = bytes_named(asked.memory.front(), "--memory");
     }
     if (!asked.disks.empty()) {
         const auto& text = asked.disks.front();
-        what.disk = text == "0" ? 0 : bytes_of(text, "--disk");
+        what.disk = text == "0" ? 0 : bytes_named(text, "--disk");
         if (*what.disk != 0 && *what.disk < least_disk) {
             throw std::runtime_error{"--disk: a disk is to have 16 MiB at least"};
         }
