@@ -54,7 +54,10 @@ constexpr std::array tried_by{"--size",
                               "--take-all",
                               "--by-object",
                               "--sketch",
-                              "--copies"};
+                              "--copies",
+                              "--remember-auto",
+                              "--free-overhead",
+                              "--count-overhead"};
 constexpr std::uint64_t least_disk = 16u << 20;  // that settings take
 
 struct command : sweep_words {
@@ -114,7 +117,7 @@ int replay(const command& asked) {
         }
     }
 
-    trace source{asked.traces, format_asked(asked)};
+    trace source{by_first_request(asked.traces, format_asked(asked)), format_asked(asked)};
     std::vector<std::unique_ptr<model>> models;
     const auto make_models = [&](const trace_scale& scale) {
         for (const auto& one : played) {
@@ -227,7 +230,7 @@ int answer_it(const command& asked) {
     }
     const auto threads = asked.threads != 0 ? asked.threads
                                             : std::max(1u, std::thread::hardware_concurrency());
-    trace source{asked.traces, format_asked(asked)};
+    trace source{by_first_request(asked.traces, format_asked(asked)), format_asked(asked)};
     progress_bar bar{asked.quiet};
     const recorded_trace requests{source,
                                   [&bar](double share) { bar.show("reading", share); },
@@ -267,7 +270,10 @@ int answer_it(const command& asked) {
 
 int main(int argc, char** argv) {
     command asked;
-    CLI::App app{"Plays logs through the proxy's own policies: what each cache would have done."};
+    CLI::App app{
+        "Plays logs through the proxy's own policies. A log alone is answered with what its "
+        "clients would get, and settings for that; --size, --policy, --admission and the "
+        "like say what is to be tried instead."};
     app.set_version_flag("--version", std::string{"reprise-replay "} + REPRISE_VERSION);
     app.add_option("trace", asked.traces, "logs, plain, zstd or gzip; - is standard input");
     app.add_option("--format", asked.format, "trace, squid, combined or json (else found out)");

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <limits>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 namespace reprise::replay {
@@ -101,6 +103,37 @@ void trace::next(std::vector<request>& into, std::size_t most) {
             return;
         }
     }
+}
+
+std::vector<std::string> by_first_request(std::vector<std::string> paths,
+                                          std::optional<log_format> format) {
+    std::vector<std::pair<std::int64_t, std::string>> timed;
+    for (const auto& path : paths) {
+        std::error_code ignored;
+        if (paths.size() < 2 || !std::filesystem::is_regular_file(path, ignored)) {
+            return paths;
+        }
+        line_source source{path};
+        std::vector<std::string> lines;
+        std::string_view line;
+        while (lines.size() < lines_to_judge_by && source.next(line)) {
+            lines.emplace_back(line);
+        }
+        const std::vector<std::string_view> views(lines.begin(), lines.end());
+        const auto is = format ? format : detect_format(views);
+        const auto first = std::find_if(views.begin(), views.end(), [&is](auto one) {
+            return is && parse_line(*is, one).kind == line_kind::request;
+        });
+        if (first == views.end()) {
+            return paths;
+        }
+        timed.emplace_back(parse_line(*is, *first).seconds, path);
+    }
+    std::stable_sort(
+        timed.begin(), timed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::transform(
+        timed.begin(), timed.end(), paths.begin(), [](const auto& one) { return one.second; });
+    return paths;
 }
 
 double trace::share_read() const noexcept {

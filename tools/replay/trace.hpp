@@ -72,4 +72,11 @@ private:
     std::vector<std::uint32_t> clients_;
 };
 
+/// The files in the order of their first requests, for rotated logs are named from the newest to the
+/// oldest. As they are where one is no regular file, or has no request among its first lines, and
+/// those that begin at the same time.
+/// @throws std::runtime_error when a file can't be opened or read
+[[nodiscard]] std::vector<std::string> by_first_request(std::vector<std::string> paths,
+                                                        std::optional<log_format> format);
+
 }  // namespace reprise::replay

@@ -199,6 +199,28 @@ TEST_CASE("files follow each other, each in its own format") {
     CHECK(source.formats() == formats{log_format::trace, log_format::squid});
 }
 
+TEST_CASE(
+    "rotated logs are put in the order of their requests, whatever the order of their names") {
+    const temp_dir directory;
+    const auto of_second = [](const std::string& second) {
+        return "# a comment\n" + second + ".0 1 c TCP_HIT/200 30 GET http://x/ - y/z t\n";
+    };
+    const auto newest = written(directory, "log", of_second("30"));
+    const auto middle = written(directory, "log.1", of_second("20"));
+    const auto oldest = written(directory, "log.2.gz", gzipped(of_second("10")));
+    using paths = std::vector<std::string>;
+    CHECK(by_first_request({newest, middle, oldest}, std::nullopt) ==
+          paths{oldest, middle, newest});
+    CHECK(by_first_request({newest}, std::nullopt) == paths{newest});
+    // What says nothing of its time, or can be read only once, leaves them as they are named.
+    const auto empty = written(directory, "empty", "");
+    CHECK(by_first_request({newest, empty, oldest}, std::nullopt) == paths{newest, empty, oldest});
+    CHECK(by_first_request({newest, "-", oldest}, std::nullopt) == paths{newest, "-", oldest});
+    const auto again = written(directory, "again", of_second("20"));
+    CHECK(by_first_request({again, middle, oldest}, log_format::squid) ==
+          paths{oldest, again, middle});
+}
+
 TEST_CASE("lines that are no requests are counted by why") {
     const temp_dir directory;
     trace source{{written(directory,
