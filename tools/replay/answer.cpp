@@ -1,5 +1,6 @@
 #include "tools/replay/answer.hpp"
 
+#include "config/load.hpp"
 #include "config/options.hpp"
 #include "proxy/cache/disk/format.hpp"
 #include "tools/replay/recommend.hpp"
@@ -51,9 +52,19 @@ struct player {
         return out;
     }
 
-    // As the disk is without a word in its settings.
-    [[nodiscard]] setup plain_disk(setup one) const {
-        const config::disk_options usual;
+    // All that is admitted is written, once, and nothing of it again: a plain log.
+    [[nodiscard]] setup plain_disk(setup one) const { return on_disk_of({}, std::move(one)); }
+
+    // As it comes with a disk: what its settings make of a path, and of nothing else.
+    [[nodiscard]] setup as_it_comes(std::uint64_t memory, std::uint64_t disk) const {
+        const auto read = config::load(R"({"disk": {"path": "/var/cache/reprise"}})");
+        const auto& usual = std::get<config::options>(read);
+        return on_disk_of(
+            usual.disk,
+            made(usual.memory.policy, second_hit, usual.admission.probation, memory, disk));
+    }
+
+    [[nodiscard]] static setup on_disk_of(const config::disk_options& usual, setup one) {
         one.disk->write = usual.write == config::disk_write::admission ? write_when::admission
                                                                        : write_when::eviction;
         one.disk->carry = usual.carry;
@@ -304,8 +315,7 @@ answer find_answer(const question& asked,
     setups.push_back(by.lru(out.memory));
     const auto first_of_disk = setups.size();
     if (out.disk != 0) {
-        setups.push_back(
-            by.plain_disk(by.made(usual.memory.policy, second_hit, 0, out.memory, out.disk)));
+        setups.push_back(by.as_it_comes(out.memory, out.disk));
         setups.push_back(by.lru(out.memory + out.disk));
         const auto more = sweep_of_disk(by, out.memory, out.disk);
         setups.insert(setups.end(), more.begin(), more.end());

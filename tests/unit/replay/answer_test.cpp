@@ -55,6 +55,10 @@ TEST_CASE("with little memory the answer tries disks and probation, and says wha
     CHECK(found.best_in_memory.counted.hits >= found.plain_lru.counted.hits);
     CHECK(found.enough > found.memory);
     REQUIRE(found.best_with_disk);
+    REQUIRE(found.disk_as_it_comes);
+    CHECK(found.disk_as_it_comes->what.probation == 1);
+    CHECK(found.disk_as_it_comes->what.disk->selective);
+    CHECK(found.disk_as_it_comes->what.disk->write == write_when::eviction);
     CHECK(found.disk == found.enough - found.memory);
     CHECK(found.best_with_disk->counted.hits > found.best_in_memory.counted.hits);
     CHECK(found.recommended.what == found.best_with_disk->what);
