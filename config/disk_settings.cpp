@@ -39,8 +39,8 @@ object_table<disk_options> disk_table() {
                                           {"eviction", disk_write::eviction}}),
                       restart,
                       "When a response goes to disk, once: when it is admitted, or when it leaves "
-                      "memory and was used there. \"eviction\" writes less and loses what memory "
-                      "held when the process ends.")),
+                      "memory and was used there. \"eviction\" writes less; what memory holds is "
+                      "written at an orderly end, and lost in a crash.")),
             by_default(
                 "0.6",
                 value("carry",
@@ -58,7 +58,8 @@ object_table<disk_options> disk_table() {
                       restart,
                       "Once the disk is full, what is asked for less often than what would leave "
                       "for it is not written. Fewer writes and more hits; what was admitted a "
-                      "moment ago may be in memory alone.")),
+                      "moment ago may be in memory alone. While it fills, and write is "
+                      "\"eviction\", all that leaves memory is written, probation's too.")),
         },
         {},
         check_disk};

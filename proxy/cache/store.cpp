@@ -12,11 +12,16 @@ namespace reprise::proxy::cache {
 namespace {
 
 // Which of those that leave memory are offered to the disk. A disk that judges for itself needs no
-// judgement by so little as a use in memory. What was asked for once is not written while there is
-// room either: on no trace did that spare more than a hundredth of the misses, and it was up to a
-// third of the writes (tools/results/2026-11-25-regret.md).
+// judgement by so little as a use in memory. While it fills, admission has nothing to protect: with
+// memory for a twentieth of the room, strictness cost up to 29 % more misses than plain LRU has where
+// half of all that was asked for fits, and this up to 14 % (tools/results/2026-11-25-regret.md).
 bool is_for_disk(const evicted_response& gone, const disk::tier& disk) noexcept {
-    return gone.was_admitted && (disk.chooses() || gone.was_found);
+    switch (disk.chooses()) {
+    case disk::tier::choice::takes_all: return gone.was_admitted && gone.was_found;
+    case disk::tier::choice::judges: return gone.was_admitted;
+    case disk::tier::choice::fills: return true;
+    }
+    return false;
 }
 
 // Made of one exchange, and not freshened since.
@@ -176,7 +181,8 @@ void store::promote(const filter::key_hash& key,
                     const stored_ptr& response,
                     unsigned uses,
                     invalidation_mark asked) {
-    const bool each_has_its_own = when_ == disk_write::eviction && disk_ && disk_->chooses();
+    const bool each_has_its_own = when_ == disk_write::eviction && disk_ &&
+                                  disk_->chooses() != disk::tier::choice::takes_all;
     if (uses > 1 && response->has_content() && fits_memory(*response) && !each_has_its_own) {
         (void)memory_.put_over(key, url, nullptr, response, asked);  // over nothing that is newer
     }

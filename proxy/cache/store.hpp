@@ -98,7 +98,8 @@ public:
     /// Whether what was admitted is offered to the disk though nobody has used it in memory: at
     /// once, or when it leaves. What memory does not take goes there directly.
     [[nodiscard]] bool offers_unused_to_disk() const noexcept {
-        return disk_ && (when_ == disk_write::admission || disk_->chooses());
+        return disk_ && (when_ == disk_write::admission ||
+                         disk_->chooses() != disk::tier::choice::takes_all);
     }
 
     /// A whole response with `content`. On probation it goes to memory alone, until its

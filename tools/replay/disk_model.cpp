@@ -12,7 +12,8 @@ using proxy::cache::disk::space_settings;
 
 namespace {
 
-constexpr std::uint64_t largest = 4;  // a quarter of the disk
+constexpr std::uint64_t largest = 4;         // a quarter of the disk
+constexpr std::uint64_t filling_until = 16;  // a sixteenth is free, as disk::space has it
 constexpr unsigned most_uses = proxy::cache::disk::record_index::most_uses;
 
 }  // namespace
@@ -158,6 +159,10 @@ void object_disk::aged_to(std::uint64_t agings) noexcept {
 bool object_disk::is_worth_writing(const filter::key_hash& key,
                                    std::uint64_t bytes) const noexcept {
     return has_room_for(bytes) && (used_ + bytes <= bytes_ || density(key, bytes) > threshold_);
+}
+
+bool object_disk::filling() const noexcept {
+    return used_ < bytes_ - bytes_ / filling_until;
 }
 
 bool object_disk::has_room_for(std::uint64_t bytes) const noexcept {

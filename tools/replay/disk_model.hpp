@@ -45,6 +45,8 @@ public:
     /// Whether an object that admission let in would be kept rather than what leaves for it.
     [[nodiscard]] virtual bool is_worth_writing(const filter::key_hash& key,
                                                 std::uint64_t bytes) const noexcept = 0;
+    /// Whatever is written takes nobody's room.
+    [[nodiscard]] virtual bool filling() const noexcept = 0;
     /// Whether it could be written at all.
     [[nodiscard]] virtual bool has_room_for(std::uint64_t bytes) const noexcept = 0;
     /// @pre has_room_for, and it does not hold the object
@@ -80,6 +82,7 @@ public:
     [[nodiscard]] bool is_worth_writing(const filter::key_hash& key,
                                         std::uint64_t bytes) const noexcept override;
     void write(object_number object, const filter::key_hash& key, std::uint64_t bytes) override;
+    [[nodiscard]] bool filling() const noexcept override { return space_.filling(); }
     [[nodiscard]] bool has_room_for(std::uint64_t bytes) const noexcept override;
     [[nodiscard]] std::uint64_t carried_bytes() const noexcept override {
         return space_.figures().carried_bytes;
@@ -146,6 +149,7 @@ public:
     [[nodiscard]] bool is_worth_writing(const filter::key_hash& key,
                                         std::uint64_t bytes) const noexcept override;
     void write(object_number object, const filter::key_hash& key, std::uint64_t bytes) override;
+    [[nodiscard]] bool filling() const noexcept override;
     [[nodiscard]] bool has_room_for(std::uint64_t bytes) const noexcept override;
     [[nodiscard]] std::uint64_t carried_bytes() const noexcept override { return 0; }
 

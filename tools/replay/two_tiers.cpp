@@ -177,7 +177,10 @@ bool two_tiers::promotes() const noexcept {
 // As cache::store decides which of those that leave memory are offered to the disk.
 bool two_tiers::is_for_disk(const kept& leaving) const noexcept {
     const bool admitted = residents::standing_of(leaving) == standing::admitted;
-    return admitted && (choice_.selective || leaving.was_found);
+    if (!choice_.selective) {
+        return admitted && leaving.was_found;
+    }
+    return admitted || disk_->filling();
 }
 
 bool two_tiers::goes_to_disk(const filter::key_hash& key, std::uint64_t bytes) const noexcept {

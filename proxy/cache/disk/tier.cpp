@@ -293,8 +293,10 @@ void tier::note_request(const filter::key_hash& key) noexcept {
     core_->requests.note(key);
 }
 
-bool tier::chooses() const noexcept {
-    return core_->settings.choosy;
+tier::choice tier::chooses() const noexcept {
+    return !core_->settings.choosy ? choice::takes_all
+           : core_->room.filling() ? choice::fills
+                                   : choice::judges;
 }
 
 bool tier::wants_a_pause() const {

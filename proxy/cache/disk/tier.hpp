@@ -175,9 +175,13 @@ public:
     /// writing, follow from it. A disk_lookup says so itself. Two cache lines.
     void note_request(const filter::key_hash& key) noexcept;
 
-    /// `choosy`: put() writes what is worth more than what would go for it. Otherwise it writes
-    /// whatever it is given, which should be what was used alone.
-    [[nodiscard]] bool chooses() const noexcept;
+    /// What put() does with an object that is offered when it leaves memory.
+    enum class choice : std::uint8_t {
+        takes_all,  ///< writes whatever it is given: it should be given what was used alone
+        judges,     ///< `choosy`: writes what is worth more than what would go for it
+        fills,      ///< `choosy`, but there is room: even what was asked for once would be kept
+    };
+    [[nodiscard]] choice chooses() const noexcept;
     /// Whether put() had better wait (object_writer::wants_a_pause).
     [[nodiscard]] bool wants_a_pause() const;
 
