@@ -176,7 +176,7 @@ void keeping::judge(cache::fetched_head& head, const received& came, bool here) 
 void keeping::note_verdict(cache::fetched_head& head, const received& came, bool here) {
     const bool storable = head.verdict == http::storability::storable;
     const auto status = came.head.status;
-    if (order_.listed && storable) {
+    if (storable && (order_.listed || storable_)) {
         w_.common.uncacheable.forget(order_.key);
     } else if (order_.listed && cache::speaks_for_next(head.verdict, status)) {
         w_.common.uncacheable.note(order_.key, head.verdict, steady_now(), uncacheable_for);

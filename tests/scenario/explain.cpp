@@ -238,6 +238,21 @@ TEST_SUITE("scenario/explain") {
         CHECK(absent.at("verdict").at("ruling") == "forward");
     }
 
+    TEST_CASE("what is stored after all is not said to be kept out any more") {
+        world w;
+        w.origin.on("/a", ok("Cache-Control: no-store, max-age=600\r\n", "hello"));
+        CHECK(cache_status_of(w.get("/a")).detail == "no-store");
+        CHECK(explained(w.proxy, w.origin.url("/a")).at("storing").at("reason") == "no-store");
+        auto settings = storing_settings();
+        settings["freshness"] = {{"rules", {{{"url", "*/a"}, {"override", {"no-store"}}}}}};
+        w.proxy.reload(settings);
+        CHECK(cache_status_of(w.get("/a")).stored);
+        CHECK(is_hit(w.get("/a")));
+        const auto said = explained(w.proxy, w.origin.url("/a"));
+        CHECK(said.at("verdict").at("ruling") == "hit");
+        CHECK(said.at("storing").is_null());
+    }
+
     // Random stored states and requests, seed by seed. A second may pass between the word and the
     // deed, so ages are compared with one second's leave; every other word exactly.
     TEST_CASE("what it says is what the request then gets") {
