@@ -223,10 +223,16 @@ std::string times_asked(const json& admission) {
 // stored admission is not asked.
 void append_storing(std::vector<table_row>& rows, const json& told) {
     const auto& storing = member(told, "storing");
+    const auto& largest = member(told, "largest");
+    const auto most = largest.is_object() ? bytes_in_words(count_of(member(largest, "bytes"))) +
+                                                " (" + text_of(member(largest, "setting")) + ")"
+                                          : std::string{};
     if (storing.is_object()) {
+        const auto section = text_of(member(storing, "section"));
         const auto why = text_of(member(storing, "says")) + " (" +
-                         text_of(member(storing, "reason")) + ", " +
-                         text_of(member(storing, "section")) + ")";
+                         text_of(member(storing, "reason")) +
+                         (section.empty() ? ")" : ", " + section + ")") +
+                         (section.empty() && !most.empty() ? ": at most " + most : "");
         const bool last = text_of(member(storing, "from")) == "last-answer";
         if (!member(storing, "may").is_null()) {
             rows.push_back({"storing", (last ? "its last answer was not stored: " : "no: ") + why});
@@ -239,8 +245,9 @@ void append_storing(std::vector<table_row>& rows, const json& told) {
         return;
     }
     auto text = text_of(member(admission, "policy")) + ": " + times_asked(admission) +
-                (is_true(member(admission, "admits")) ? ", would be stored now"
-                                                      : ", would not be stored yet");
+                (is_true(member(admission, "admits"))
+                     ? ", would be stored now" + (most.empty() ? "" : " if no larger than " + most)
+                     : ", would not be stored yet");
     if (const auto rule = text_of(member(admission, {"rule", "url"})); !rule.empty()) {
         text += ", by the rule " + rule;
     }

@@ -9,7 +9,8 @@ constexpr std::uint64_t time_mask = (std::uint64_t{1} << time_bits) - 1;
 constexpr unsigned why_bits = 4;
 constexpr std::uint64_t why_mask = (std::uint64_t{1} << why_bits) - 1;
 constexpr std::uint64_t below_tag = (std::uint64_t{1} << (why_bits + time_bits)) - 1;
-static_assert(static_cast<std::uint64_t>(http::storability::useless) <= why_mask);
+constexpr std::uint64_t too_large = why_mask;
+static_assert(static_cast<std::uint64_t>(http::storability::useless) < too_large);
 
 std::uint64_t second_of(steady_time at) noexcept {
     const auto since = std::chrono::duration_cast<std::chrono::seconds>(at.time_since_epoch());
@@ -57,8 +58,20 @@ void uncacheable_keys::note(const filter::key_hash& key,
                             http::storability why,
                             steady_time now,
                             std::chrono::seconds for_long) noexcept {
-    const auto reason = static_cast<std::uint64_t>(why) << time_bits;
-    slots_[key.low % slot_count].store(tag_of(key) | reason | second_of(now + for_long),
+    put(key, static_cast<std::uint64_t>(why), now, for_long);
+}
+
+void uncacheable_keys::note_too_large(const filter::key_hash& key,
+                                      steady_time now,
+                                      std::chrono::seconds for_long) noexcept {
+    put(key, too_large, now, for_long);
+}
+
+void uncacheable_keys::put(const filter::key_hash& key,
+                           std::uint64_t why,
+                           steady_time now,
+                           std::chrono::seconds for_long) noexcept {
+    slots_[key.low % slot_count].store(tag_of(key) | why << time_bits | second_of(now + for_long),
                                        std::memory_order_relaxed);
 }
 
@@ -71,6 +84,19 @@ void uncacheable_keys::forget(const filter::key_hash& key) noexcept {
 
 std::optional<http::storability> uncacheable_keys::why(const filter::key_hash& key,
                                                        steady_time now) const noexcept {
+    const auto why = noted(key, now);
+    if (!why || *why == too_large) {
+        return std::nullopt;
+    }
+    return static_cast<http::storability>(*why);
+}
+
+bool uncacheable_keys::was_too_large(const filter::key_hash& key, steady_time now) const noexcept {
+    return noted(key, now) == too_large;
+}
+
+std::optional<std::uint64_t> uncacheable_keys::noted(const filter::key_hash& key,
+                                                     steady_time now) const noexcept {
     const auto word = slots_[key.low % slot_count].load(std::memory_order_relaxed);
     if (word == 0 || (word & ~below_tag) != tag_of(key)) {
         return std::nullopt;
@@ -80,7 +106,7 @@ std::optional<http::storability> uncacheable_keys::why(const filter::key_hash& k
     if (left == 0 || left > time_mask / 2) {
         return std::nullopt;
     }
-    return static_cast<http::storability>(word >> time_bits & why_mask);
+    return word >> time_bits & why_mask;
 }
 
 }  // namespace reprise::proxy::cache

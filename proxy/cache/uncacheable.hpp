@@ -4,6 +4,9 @@
 // released to a fetch of its own. Knowing it beforehand spares them the wait. What is remembered is
 // a hint and nothing else: a request that goes alone may still store what it gets.
 //
+// Beside them, which keys brought a body too large for every store. Their requests may share a fetch
+// as any others; what is known is for /explain, and for what is said to be admission's doing.
+//
 // A table of fixed size, one atomic word per slot: 36 bits of the key's hash, 4 of why, 24 of the
 // second until which it holds. Two keys in one slot displace each other; a stranger that shares slot
 // and tag (about one in 2^36) goes alone for nothing.
@@ -39,16 +42,28 @@ public:
               http::storability why,
               steady_time now,
               std::chrono::seconds for_long) noexcept;
-    /// It could be after all.
+    /// The key's last body was larger than what any store takes; for as long as with note().
+    void note_too_large(const filter::key_hash& key,
+                        steady_time now,
+                        std::chrono::seconds for_long) noexcept;
+    /// It could be stored after all, or is not too large.
     void forget(const filter::key_hash& key) noexcept;
     [[nodiscard]] bool has(const filter::key_hash& key, steady_time now) const noexcept {
         return why(key, now).has_value();
     }
-    /// What was noted; none: nothing, or it holds no longer.
+    /// What was noted; none: nothing but its size, or it holds no longer.
     [[nodiscard]] std::optional<http::storability> why(const filter::key_hash& key,
                                                        steady_time now) const noexcept;
+    [[nodiscard]] bool was_too_large(const filter::key_hash& key, steady_time now) const noexcept;
 
 private:
+    void put(const filter::key_hash& key,
+             std::uint64_t why,
+             steady_time now,
+             std::chrono::seconds for_long) noexcept;
+    [[nodiscard]] std::optional<std::uint64_t> noted(const filter::key_hash& key,
+                                                     steady_time now) const noexcept;
+
     static constexpr std::size_t slot_count = std::size_t{1} << 16;
     std::unique_ptr<std::atomic<std::uint64_t>[]> slots_;
 };

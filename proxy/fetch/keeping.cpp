@@ -16,6 +16,7 @@ namespace reprise::proxy::fetch {
 namespace {
 
 constexpr std::chrono::seconds uncacheable_for{120};
+constexpr std::chrono::seconds too_large_for{3600};   // nobody is served otherwise for it
 constexpr std::uint64_t room_for_a_read = 16u << 10;  // of a body of unknown length, at a time
 constexpr std::uint64_t room_ahead = 64u << 10;  // of the bytes that have come; one read is no more
 
@@ -39,7 +40,7 @@ void keeping::note_sights(std::size_t sights) {
     std::uint64_t lost = 0;
     for (std::size_t i = 0; i < sights; ++i) {
         ruling_ = rule_on(w_, asked, order_.pending_sights + before + i);
-        if (ruling_.seen_before > 0 && !order_.replaces) {
+        if (ruling_.seen_before > 0 && !order_.replaces && !too_large_) {
             ++lost;
         }
     }
@@ -88,6 +89,21 @@ bool keeping::leaves_stored(const received& came) const {
     return http::may_serve_on_error(stored.directives(), stored.freshness(), came.resident_came) ||
            (freshness.stale_on_error_status && !http::forbids_stale(stored.directives()) &&
             -http::remaining(stored.freshness(), came.resident_came) < freshness.stale_on_error);
+}
+
+// No store takes so long a body, whoever asks and however often.
+bool keeping::exceeds_stores(unsigned status, std::uint64_t length) const {
+    const auto& options = order_.now_settings->options;
+    const bool may_go_to_disk = w_.common.store.disk() != nullptr && status != 206;
+    return held_already_ + length > options.memory.largest() &&
+           (!may_go_to_disk || length > options.disk.largest());
+}
+
+// A part says nothing of how large its whole is.
+void keeping::note_too_large(unsigned status) {
+    if (status != 206) {
+        w_.common.uncacheable.note_too_large(order_.key, steady_now(), too_large_for);
+    }
 }
 
 http::storability keeping::judge_as(std::string_view method,
@@ -151,12 +167,19 @@ void keeping::judge(cache::fetched_head& head, const received& came, bool here) 
         begin();
         head.replaces_stored = true;
     }
+    too_large_ = head.length ? exceeds_stores(status, *head.length)
+                             : w_.common.uncacheable.was_too_large(order_.key, steady_now());
     if (is_sight_) {
         sights_ = std::max<std::size_t>(into_.readers(), 1);
         note_sights(sights_);
     }
     note_verdict(head, came, here);
     if (!storable_) {
+        return;
+    }
+    if (too_large_ && head.length) {
+        head.detail = "too-large";
+        note_too_large(status);
         return;
     }
     const bool admitted = ruling_.admitted || order_.replaces;
@@ -167,7 +190,7 @@ void keeping::judge(cache::fetched_head& head, const received& came, bool here) 
     } else {
         refuse(head);
     }
-    if (!order_.replaces) {
+    if (!order_.replaces && !too_large_) {
         note_admission(w_.counts, ruling_.policy, ruling_.rule, admitted);
     }
 }
@@ -177,7 +200,9 @@ void keeping::note_verdict(cache::fetched_head& head, const received& came, bool
     const bool storable = head.verdict == http::storability::storable;
     const auto status = came.head.status;
     if (storable && (order_.listed || storable_)) {
-        w_.common.uncacheable.forget(order_.key);
+        if (head.length || !too_large_) {
+            w_.common.uncacheable.forget(order_.key);
+        }
     } else if (order_.listed && cache::speaks_for_next(head.verdict, status)) {
         w_.common.uncacheable.note(order_.key, head.verdict, steady_now(), uncacheable_for);
     }
@@ -202,7 +227,7 @@ void keeping::is_known_to(cache::head_ptr head, std::size_t readers) {
         return;
     }
     note_sights(readers - sights_);
-    if (storable_ && ruling_.admitted) {
+    if (storable_ && ruling_.admitted && !(too_large_ && head_->length)) {
         (void)into_.keep_whole();
         (void)into_.admit();
     }
@@ -379,8 +404,23 @@ void keeping::feed_disk() {
 
 // ---- the body is whole ----
 
+// Of a body of unknown length it is known only now.
+void keeping::judge_size() {
+    if (!storable_ || head_->length) {
+        return;
+    }
+    const bool was = too_large_;
+    too_large_ = exceeds_stores(head_->status, into_.received());
+    if (too_large_) {
+        note_too_large(head_->status);
+    } else if (was) {
+        w_.common.uncacheable.forget(order_.key);
+    }
+}
+
 void keeping::finish(bool trusted) {
     record_sights();
+    judge_size();
     if (!trusted) {
         on_disk_.reset();
         into_.keep_no_more();
@@ -389,10 +429,10 @@ void keeping::finish(bool trusted) {
         finish_on_disk();
     } else if (into_.kept_whole()) {
         store_body();
-    } else if (refused_) {
+    } else if (refused_ && !too_large_) {
         note_refused_bytes(w_.counts, ruling_.policy, ruling_.rule, into_.received());
     }
-    if (ruling_.seen_before > 0 && storable_ && !order_.replaces) {
+    if (ruling_.seen_before > 0 && storable_ && !order_.replaces && !too_large_) {
         w_.counts.admission_hit_bytes_lost.add(into_.received());
     }
 }

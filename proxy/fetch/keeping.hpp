@@ -58,6 +58,9 @@ private:
     void record_sights();
     void note_verdict(cache::fetched_head& head, const received& came, bool here);
     [[nodiscard]] bool leaves_stored(const received& came) const;
+    [[nodiscard]] bool exceeds_stores(unsigned status, std::uint64_t length) const;
+    void note_too_large(unsigned status);
+    void judge_size();
     [[nodiscard]] http::storability judge_as(std::string_view method,
                                              unsigned status,
                                              const cache::fetched_head& head,
@@ -92,6 +95,7 @@ private:
     bool is_sight_ = false;
     std::size_t sights_ = 0;
     bool storable_ = false;
+    bool too_large_ = false;  // for every store, or so it was when it came last: not admission's
     bool refused_ = false;    // storable, and admission said no
     unsigned probation_ = 0;  // how many uses would admit what waits on probation; 0: it does not
     cache::reservation room_;

@@ -27,6 +27,7 @@ struct explanation {
 ///     stored     every variant: selecting fields, each term of its age and lifetime, parts
 ///     storing    what is known of whether its answer may be stored before it is there: by the
 ///                request itself, or since its last answer lately might not; null: nothing
+///     largest    how many bytes a body may have at most to be stored, and the setting that says so
 ///     admission  times seen (`counts_to` at most are told from one another), the policy and rule in
 ///                force, whether this request would admit it
 ///     rules      how many freshness and admission rules there are, and those `near`: they would be

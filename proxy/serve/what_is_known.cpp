@@ -5,6 +5,7 @@
 #include "proxy/http/date.hpp"
 #include "proxy/http/storability.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <optional>
 #include <string>
@@ -226,6 +227,13 @@ json storing_of(const thread::common_state& common, const request& asked) {
     if (const auto why = common.uncacheable.why(asked.key, steady_now())) {
         return told(false, "last-answer", *why);
     }
+    if (common.uncacheable.was_too_large(asked.key, steady_now())) {
+        return {{"may", false},
+                {"from", "last-answer"},
+                {"reason", "too-large"},
+                {"section", nullptr},
+                {"says", "it was larger than what is stored"}};
+    }
     if (asked.facts.has_authorization) {
         return told(nullptr, "request", storability::authorization);
     }
@@ -233,6 +241,14 @@ json storing_of(const thread::common_state& common, const request& asked) {
         return told(nullptr, "request", storability::cookie);
     }
     return nullptr;
+}
+
+// The largest body that is stored at all, and the setting that says so.
+json largest_of(const thread::common_state& common, const config::options& options) {
+    const auto in_memory = options.memory.largest();
+    const auto on_disk = common.store.disk() != nullptr ? options.disk.largest() : 0;
+    return {{"bytes", std::max(in_memory, on_disk)},
+            {"setting", on_disk > in_memory ? "disk.max_object" : "memory.max_object"}};
 }
 
 // Whose digests name it, of those who might be asked, and what there is to say of that.
@@ -275,6 +291,7 @@ void add_what_is_known(json& out,
     }
     out["fetch_under_way"] = common.fetches.has(asked.key, asked.url);
     out["storing"] = storing_of(common, asked);
+    out["largest"] = largest_of(common, now_settings.options);
     out["admission"] = admission_of(common, now_settings.options, listener, asked.key, asked.url);
     out["freshness_rule"] = rule;
     out["rules"] = rules_of(now_settings.options, asked);

@@ -12,7 +12,8 @@
 
 namespace reprise::proxy::serve {
 
-/// Adds `key`, `stored`, `fetch_under_way`, `storing`, `admission`, `rules` and `siblings` to `out`.
+/// Adds `key`, `stored`, `fetch_under_way`, `storing`, `largest`, `admission`, `rules` and `siblings`
+/// to `out`.
 /// The store and the filter are only peeked at. Any thread.
 void add_what_is_known(nlohmann::json& out,
                        const thread::common_state& common,

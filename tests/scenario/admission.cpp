@@ -31,6 +31,44 @@ TEST_SUITE("scenario/admission") {
         CHECK(is_hit(w.get("/a")));
     }
 
+    TEST_CASE("what is too large to be stored is not admission's cost, nor what it spares") {
+        auto settings = basic_settings();
+        settings["memory"] = {{"size", "64MiB"}, {"max_object", "64KiB"}};
+        settings["admission"] = {{"policy", "nth-hit"}, {"hits", 3}};
+        world w{settings};
+        const auto body = patterned(mib);
+        const std::string fresh = "Cache-Control: max-age=60\r\n";
+        w.origin.on("/large", ok(fresh, body));
+        for (int i = 0; i < 4; ++i) {
+            const auto answer = w.get("/large");
+            CHECK(answer.body == body);
+            CHECK(cache_status_of(answer).detail == "too-large");
+        }
+        const auto stats = w.proxy.stats();
+        CHECK(figure(stats, "/admission/hits_lost") == 0);
+        CHECK(figure(stats, "/admission/hit_bytes_lost") == 0);
+        CHECK(figure(stats, figure_name::ledger_objects) == 0);
+        CHECK(figure(stats, figure_name::ledger_bytes) == 0);
+        CHECK(figure(stats, figure_name::admission_refused) == 0);
+
+        // Of unknown length: the first is known to be so when it has passed, the next before.
+        w.origin.on("/chunked", [&](origin_request&, origin_connection& to) {
+            to.send(raw_head("200 OK", fresh + "Transfer-Encoding: chunked\r\n") + "100000\r\n" +
+                    body + "\r\n0\r\n\r\n");
+        });
+        for (int i = 0; i < 4; ++i) {
+            CHECK(w.get("/chunked").body == body);
+            CHECK(eventually([&] {
+                const auto said = w.proxy.admin("/explain?url=" + w.origin.url("/chunked"));
+                return said.body.find("too-large") != std::string::npos;
+            }));
+        }
+        const auto after = w.proxy.stats();
+        CHECK(figure(after, "/admission/hits_lost") == 0);
+        CHECK(figure(after, "/admission/hit_bytes_lost") == 0);
+        CHECK(figure(after, figure_name::ledger_bytes) == 0);
+    }
+
     TEST_CASE("never stores nothing, however often it is asked") {
         auto settings = basic_settings();
         settings["admission"] = {{"policy", "never"}};

@@ -253,6 +253,43 @@ TEST_SUITE("scenario/explain") {
         CHECK(said.at("storing").is_null());
     }
 
+    TEST_CASE("what is too large for every store is not said to be stored next time") {
+        auto settings = storing_settings();
+        settings["memory"] = {{"size", "64MiB"}, {"max_object", "64KiB"}};
+        world w{settings};
+        const auto body = patterned(mib);
+        const std::string fresh = "Cache-Control: max-age=60\r\n";
+        w.origin.on("/a", ok(fresh, body));
+        w.origin.on("/chunked", [&](origin_request&, origin_connection& to) {
+            to.send(raw_head("200 OK", fresh + "Transfer-Encoding: chunked\r\n") + "100000\r\n" +
+                    body + "\r\n0\r\n\r\n");
+        });
+        for (const std::string path : {"/a", "/chunked"}) {
+            CAPTURE(path);
+            const auto before = explained(w.proxy, w.origin.url(path));
+            CHECK(before.at("storing").is_null());
+            CHECK(before.at("largest") ==
+                  json{{"bytes", 64 * kib}, {"setting", "memory.max_object"}});
+            CHECK(w.get(path).body == body);
+            CHECK(eventually([&] {
+                const auto said = explained(w.proxy, w.origin.url(path)).at("storing");
+                return said.is_object() && said.at("reason") == "too-large" &&
+                       said.at("from") == "last-answer" && said.at("may") == false;
+            }));
+        }
+        w.origin.on("/a", ok(fresh, "small"));
+        w.origin.on("/chunked", [&](origin_request&, origin_connection& to) {
+            to.send(raw_head("200 OK", fresh + "Transfer-Encoding: chunked\r\n") +
+                    "5\r\nsmall\r\n0\r\n\r\n");
+        });
+        for (const std::string path : {"/a", "/chunked"}) {
+            CAPTURE(path);
+            CHECK(w.get(path).body == "small");
+            CHECK(eventually(
+                [&] { return explained(w.proxy, w.origin.url(path)).at("storing").is_null(); }));
+        }
+    }
+
     // Random stored states and requests, seed by seed. A second may pass between the word and the
     // deed, so ages are compared with one second's leave; every other word exactly.
     TEST_CASE("what it says is what the request then gets") {

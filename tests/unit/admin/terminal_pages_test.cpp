@@ -117,6 +117,24 @@ TEST_SUITE("admin/terminal_pages") {
                   "second-hit: not asked for before, would not be stored yet"));
     }
 
+    TEST_CASE("how large a body may be is said where it would be stored, and where one was not") {
+        json told{{"largest", {{"bytes", 4U << 20}, {"setting", "memory.max_object"}}},
+                  {"admission",
+                   {{"policy", "always"}, {"seen_before", 0U}, {"counts_to", 1}, {"admits", true}}}};
+        CHECK(has(explanation_page(told),
+                  "always: not asked for before, would be stored now if no larger than 4.0 MiB "
+                  "(memory.max_object)\n"));
+        told["storing"] = {{"may", false},
+                           {"from", "last-answer"},
+                           {"reason", "too-large"},
+                           {"section", nullptr},
+                           {"says", "it was larger than what is stored"}};
+        CHECK(has(explanation_page(told),
+                  "its last answer was not stored: it was larger than what is stored (too-large): "
+                  "at most 4.0 MiB (memory.max_object)\n"));
+        CHECK_FALSE(has(explanation_page(told), "would be stored"));
+    }
+
     TEST_CASE("where no sibling is asked the reason stands alone") {
         const auto page = explanation_page(json::parse(
             R"({"siblings": {"claims": [], "why_none_is_asked": "there are no siblings"}})"));

@@ -81,6 +81,22 @@ TEST_CASE("why it could not be stored is remembered with the key") {
     }
 }
 
+TEST_CASE("what was too large is remembered, and is no reason to go alone") {
+    uncacheable_keys keys;
+    CHECK_FALSE(keys.was_too_large(one, start));
+    keys.note_too_large(one, start, 120s);
+    CHECK(keys.was_too_large(one, start + 119s));
+    CHECK_FALSE(keys.was_too_large(one, start + 120s));
+    CHECK_FALSE(keys.was_too_large(same_slot, start));
+    CHECK_FALSE(keys.has(one, start));
+    CHECK_FALSE(keys.why(one, start));
+    keys.note(one, http::storability::no_store, start, 120s);
+    CHECK_FALSE(keys.was_too_large(one, start));
+    keys.note_too_large(one, start, 120s);
+    keys.forget(one);
+    CHECK_FALSE(keys.was_too_large(one, start));
+}
+
 TEST_CASE("the time of a slot may wrap") {
     uncacheable_keys keys;
     const steady_time late{std::chrono::seconds{(1 << 24) - 5}};
