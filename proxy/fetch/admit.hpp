@@ -22,5 +22,11 @@ struct admission_question {
 [[nodiscard]] cache::admission_ruling rule_on(thread::worker& w,
                                               const admission_question& asked,
                                               std::size_t pending = 0);
+/// The same for whoever is no worker. `seen`: what siblings have seen, as this thread reads it; may
+/// be null where not asked.with_siblings.
+[[nodiscard]] cache::admission_ruling rule_on(const thread::common_state& common,
+                                              peer::seen_elsewhere::reader* seen,
+                                              const admission_question& asked,
+                                              std::size_t pending = 0);
 
 }  // namespace reprise::proxy::fetch

@@ -59,8 +59,7 @@ std::shared_ptr<fetch::fetch_order> make_order(exchange_state& x) {
         o.what = wanted::head{};
     }
     o.retryable = asked.is_safe() && asked.body.kind == http::body_kind::none && !asked.websocket;
-    o.may_use_peers = x.w.peers.has_value() && !asked.accelerator &&
-                      (!asked.websocket || x.settings->options.peering.never_direct);
+    o.may_use_peers = x.w.peers.has_value() && asks_peers(asked, x.settings->options);
     return order;
 }
 

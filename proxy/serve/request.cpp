@@ -234,6 +234,10 @@ bool is_listed(const std::vector<config::destination>& rules,
     });
 }
 
+bool asks_peers(const request& asked, const config::options& options) noexcept {
+    return !asked.accelerator && (!asked.websocket || options.peering.never_direct);
+}
+
 bool denies_host(const thread::settings& now, const http::target& target) {
     auto host = http::connect_host(target);
     if (const auto literal = net::read_numeric_host(host)) {

@@ -100,6 +100,9 @@ void ignore_reload(request& asked, const thread::settings& now) noexcept;
                              std::string host,
                              std::uint16_t port);
 
+/// Whether its answer may come from peers, where there are any, and what they have seen counts for it.
+[[nodiscard]] bool asks_peers(const request& asked, const config::options& options) noexcept;
+
 /// access.deny_destinations, asked of hits too. A hit connects to no address; but what an operator
 /// denies by name, or by an address that the URL names, is not served from the store either.
 [[nodiscard]] bool denies_host(const thread::settings& now, const http::target& target);

@@ -2,6 +2,7 @@
 
 #include "config/url.hpp"
 #include "proxy/cache/admission/admission_gate.hpp"
+#include "proxy/fetch/admit.hpp"
 #include "proxy/http/date.hpp"
 #include "proxy/http/storability.hpp"
 
@@ -114,12 +115,18 @@ json variant_of(const cache::stored_response& stored,
 json admission_of(const thread::common_state& common,
                   const config::options& options,
                   const config::listener& listener,
-                  const filter::key_hash& key,
-                  std::string_view url) {
-    const auto choice = cache::choice_for(options.admission, listener.admission, url);
-    const auto ruling = common.admission.peek(key, choice);
+                  const request& asked) {
+    const auto choice = cache::choice_for(options.admission, listener.admission, asked.url);
+    std::optional<peer::seen_elsewhere::reader> seen;
+    if (common.peers && asks_peers(asked, options)) {
+        seen.emplace(common.peers->seen_elsewhere());
+    }
+    const auto ruling = fetch::rule_on(
+        common, seen ? &*seen : nullptr, {asked.key, asked.url, choice, seen.has_value()});
+    const auto seen_here = common.admission.peek(asked.key, choice).seen_before;
     json out{{"policy", to_string(ruling.policy)},
-             {"seen_before", ruling.seen_before},
+             {"seen_before", seen_here},
+             {"seen_by_siblings", ruling.seen_before > seen_here},
              {"counts_to", common.admission.counts_to()},
              {"admits", ruling.admitted},
              {"rule", nullptr}};
@@ -292,7 +299,7 @@ void add_what_is_known(json& out,
     out["fetch_under_way"] = common.fetches.has(asked.key, asked.url);
     out["storing"] = storing_of(common, asked);
     out["largest"] = largest_of(common, now_settings.options);
-    out["admission"] = admission_of(common, now_settings.options, listener, asked.key, asked.url);
+    out["admission"] = admission_of(common, now_settings.options, listener, asked);
     out["freshness_rule"] = rule;
     out["rules"] = rules_of(now_settings.options, asked);
     out["siblings"] = siblings_of(common, book, asked);

@@ -188,6 +188,14 @@ TEST_SUITE("scenario/sibling_exchange") {
         // What n0 saw reaches the others with the next exchange.
         const auto path = f.shared_sight(0, 1);
         REQUIRE(!path.empty());
+        const auto told = f.origin.url("/told");
+        CHECK(f[0].get(told).status == 200);
+        CHECK(eventually([&] {
+            const auto said = json::parse(f[1].admin("/explain?url=" + told).body).at("admission");
+            return said.at("admits") == true && said.at("seen_before") == 0 &&
+                   said.value("seen_by_siblings", false);
+        }));
+        CHECK(cache_status_of(f[1].get(told)).stored);
         CHECK(is_hit(f[1].get(f.origin.url(path))));
         CHECK(f.origin.count(path) == 2);
         REQUIRE(eventually([&] { return f.estimate(2, "n1") > 0.5; }));
