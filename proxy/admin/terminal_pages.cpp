@@ -209,6 +209,9 @@ void append_stored(std::vector<table_row>& rows, const json& told) {
 std::string times_asked(const json& admission) {
     const auto seen = count_of(member(admission, "seen_before"));
     const auto most = count_of(member(admission, "counts_to"));
+    if (is_true(member(admission, "seen_by_siblings"))) {
+        return seen == 0 ? "asked for before, of a sibling" : "asked for before, of a sibling too";
+    }
     if (seen == 0) {
         return "not asked for before";
     }
@@ -288,6 +291,9 @@ std::string verdict_in_words(const json& verdict) {
     }
     if (const auto why = text_of(member(verdict, "why")); !why.empty()) {
         text += ": " + why;
+    }
+    if (const auto detail = text_of(member(verdict, "detail")); !detail.empty()) {
+        text += " " + detail;
     }
     return text;
 }
@@ -393,7 +399,9 @@ std::string explanation_page(const json& told) {
     if (is_true(member(told, "fetch_under_way"))) {
         rows.push_back({"fetched", "just now, for somebody else"});
     }
-    append_storing(rows, told);
+    if (text_of(member(verdict, "ruling")) != "refused") {
+        append_storing(rows, told);
+    }
     append_rules(rows, told);
     if (const auto& siblings = member(told, "siblings"); siblings.is_object()) {
         std::string names;

@@ -110,8 +110,8 @@ struct basic_counters {
 
     std::array<admission_cells<Cell>, policy_count> admission_by_policy{};
     std::array<admission_cells<Cell>, counted_rules> admission_by_rule{};
-    Cell
-        admission_hits_lost{};  ///< later sights, of what is not too large for the store, that had to go to the origin
+    /// Later sights of what could be stored, not too large for it, that had to go to the origin.
+    Cell admission_hits_lost{};
     Cell admission_hit_bytes_lost{};
 
     std::array<Cell, counted_reasons> not_stored_by_reason{};

@@ -92,7 +92,7 @@ std::optional<asked_for> head_of(std::string_view query, std::size_t listeners, 
 
 json failed(const failure& why) {
     const auto& facts = facts_of(why.code);
-    json out{{"ruling", "refuse"},
+    json out{{"ruling", "refused"},
              {"rule", facts.name},
              {"section", nullptr},
              {"outcome", to_string(facts.counts_as)},
@@ -144,22 +144,24 @@ json judged(std::string_view name,
         out["cache_status"] = status_text(name, cache::status_of(verdict, *kept.response));
         return out;
     }
-    out["fwd"] = http::to_string(verdict.forward);
-    auto against = stands_against;
-    if (verdict.what == cache::ruling::unavailable) {
-        against = failure{failure_code::only_if_cached_miss, ""};
-        out["section"] = "RFC 9111 5.2.1.7";
-    }
-    if (against) {
-        const auto& facts = facts_of(against->code);
+    const bool unavailable = verdict.what == cache::ruling::unavailable;
+    if (unavailable || stands_against) {
+        const auto against = unavailable ? failure{failure_code::only_if_cached_miss, ""}
+                                         : *stands_against;
+        auto refused = failed(against);
+        refused["refused"] = refused.at("rule");
+        if (unavailable) {
+            refused["ruling"] = out.at("ruling");
+            refused["rule"] = out.at("rule");
+            refused["section"] = "RFC 9111 5.2.1.7";
+        }
         http::cache_status how;
         how.forward = verdict.forward;
-        how.detail = facts.name;
-        out["cache_status"] = status_text(name, how);
-        out["outcome"] = to_string(facts.counts_as);
-        out["refused"] = facts.name;
-        out["status"] = facts.status;
+        how.detail = facts_of(against.code).name;
+        refused["cache_status"] = status_text(name, how);
+        out.update(refused);
     }
+    out["fwd"] = http::to_string(verdict.forward);
     return out;
 }
 
@@ -195,8 +197,7 @@ std::optional<failure> judge_host(const thread::settings& now_settings, const re
         if (verdict == net::destination_verdict::allowed) {
             return std::nullopt;
         }
-        refused = failure{failure_code::destination_refused,
-                          address.to_string() + " is " + std::string{to_string(verdict)}};
+        refused = net::refusal_of({address, asked.target.port}, verdict);
     }
     return refused;
 }

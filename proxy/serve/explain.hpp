@@ -28,8 +28,9 @@ struct explanation {
 ///     storing    what is known of whether its answer may be stored before it is there: by the
 ///                request itself, or since its last answer lately might not; null: nothing
 ///     largest    how many bytes a body may have at most to be stored, and the setting that says so
-///     admission  times seen (`counts_to` at most are told from one another), the policy and rule in
-///                force, whether this request would admit it
+///     admission  times seen here (`counts_to` at most are told from one another), whether a sibling
+///                has told of it (`seen_by_siblings`; admission.share), the policy and rule in force,
+///                whether this request would admit it
 ///     rules      how many freshness and admission rules there are, and those `near`: they would be
 ///                for this URL if its port or scheme were theirs
 ///     siblings   whose digests claim it, of those who might be asked for it
@@ -38,7 +39,9 @@ struct explanation {
 ///                Where memory has nothing for the request it is read first: the ruling is "disk"
 ///     verdict    what becomes of the request: `ruling`, the `rule` and `section` that decided, and
 ///                of what is known before an origin answers: `outcome` and `cache_status` as the
-///                log and the response would have them; null, and only `fwd`, of the rest
+///                log and the response would have them; null, and only `fwd`, of the rest. Of what
+///                is answered by an error, "refused": `status`, and `why` and `detail` as its body
+///                has them
 ///
 /// Values of Authorization and Cookie among selecting fields are not shown.
 /// @param book  who the peers are; null: nobody is one

@@ -101,6 +101,23 @@ TEST_SUITE("scenario/explain") {
         }
     }
 
+    TEST_CASE("what is refused is said as the refusal itself says it") {
+        auto settings = storing_settings();
+        settings["access"] = json::object();
+        const proxy_process proxy{settings};
+        const std::string url = "http://127.0.0.1:18001/";
+        const auto said = explained(proxy, url).at("verdict");
+        CHECK(said.at("ruling") == "refused");
+        CHECK(said.at("rule") == "destination_refused");
+        CHECK(said.at("status") == 403);
+        CHECK(said.at("detail") ==
+              "127.0.0.1:18001 is a loopback address; access.allow_destinations can make an "
+              "exception");
+        const auto body = proxy.get(url).body;
+        CHECK(body.find(said.at("detail").get<std::string>()) != std::string::npos);
+        CHECK(body.find(said.at("why").get<std::string>()) != std::string::npos);
+    }
+
     TEST_CASE("cookies and credentials among selecting values are not shown") {
         world w;
         w.origin.on("/a", ok("Cache-Control: max-age=60\r\nVary: Cookie\r\n", "hello"));

@@ -118,9 +118,10 @@ TEST_SUITE("admin/terminal_pages") {
     }
 
     TEST_CASE("how large a body may be is said where it would be stored, and where one was not") {
-        json told{{"largest", {{"bytes", 4U << 20}, {"setting", "memory.max_object"}}},
-                  {"admission",
-                   {{"policy", "always"}, {"seen_before", 0U}, {"counts_to", 1}, {"admits", true}}}};
+        json told{
+            {"largest", {{"bytes", 4U << 20}, {"setting", "memory.max_object"}}},
+            {"admission",
+             {{"policy", "always"}, {"seen_before", 0U}, {"counts_to", 1}, {"admits", true}}}};
         CHECK(has(explanation_page(told),
                   "always: not asked for before, would be stored now if no larger than 4.0 MiB "
                   "(memory.max_object)\n"));
@@ -133,6 +134,18 @@ TEST_SUITE("admin/terminal_pages") {
                   "its last answer was not stored: it was larger than what is stored (too-large): "
                   "at most 4.0 MiB (memory.max_object)\n"));
         CHECK_FALSE(has(explanation_page(told), "would be stored"));
+    }
+
+    TEST_CASE("what is refused is said with its sentence, and not said to be stored") {
+        const auto page = explanation_page(json::parse(
+            R"({"method": "GET", "url": "http://127.0.0.1/",
+                "verdict": {"ruling": "refused", "rule": "destination_refused", "section": null,
+                            "why": "It does not connect there.", "detail": "It is here."},
+                "admission": {"policy": "always", "seen_before": 0, "counts_to": 1,
+                              "admits": true}})"));
+        CHECK(page == "GET http://127.0.0.1/\n"
+                      "ruling  refused, by destination_refused: It does not connect there. It is "
+                      "here.\n");
     }
 
     TEST_CASE("where no sibling is asked the reason stands alone") {
@@ -154,6 +167,13 @@ TEST_SUITE("admin/terminal_pages") {
         CHECK(has(said(1, 3), "nth-hit: asked for once before,"));
         CHECK(has(said(2, 3), "nth-hit: asked for 2 times before,"));
         CHECK(has(said(3, 3), "nth-hit: asked for at least 3 times before,"));
+        CHECK(has(explanation_page(json{{"admission",
+                                         {{"policy", "second-hit"},
+                                          {"seen_before", 0U},
+                                          {"seen_by_siblings", true},
+                                          {"counts_to", 1U},
+                                          {"admits", true}}}}),
+                  "second-hit: asked for before, of a sibling, would be stored now"));
     }
 
     TEST_CASE("the status says first whether it is well, then what it saves") {
