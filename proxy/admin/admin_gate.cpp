@@ -84,7 +84,10 @@ admin_gate::admin_gate(const config::admin_options& options) {
         }
     }
     if (options.token_file.empty()) {
-        token_problem_ = "no token is set: name a file that holds one in admin.token_file";
+        token_problem_ =
+            "no token is set: name a file that holds one in admin.token_file; or ask over the Unix "
+            "socket, which needs none: name it in admin.socket (\"auto\" makes one only where a "
+            "service manager gives the program a runtime directory)";
         return;
     }
     std::ifstream file{options.token_file, std::ios::binary};

@@ -161,6 +161,8 @@ TEST_SUITE("admin/admin_gate") {
             return gate.token_problem();
         };
         CHECK(problem_of("").find("no token is set") != std::string::npos);
+        CHECK(problem_of("").find("Unix socket, which needs none") != std::string::npos);
+        CHECK(problem_of("").find("admin.socket") != std::string::npos);
         CHECK(problem_of("/nonexistent/token").find("cannot be read") != std::string::npos);
         CHECK(problem_of("/tmp").find("no usable token") != std::string::npos);
         const text_file empty{" \n"};
