@@ -14,6 +14,7 @@
 namespace reprise::config {
 namespace {
 
+constexpr std::string_view rate_unit = "bytes a second";
 constexpr std::size_t most_path = 4095;  // Linux's PATH_MAX without the terminating zero
 
 std::string number_to_string(double value) {
@@ -24,6 +25,17 @@ std::string number_to_string(double value) {
 
 std::string as_written(const std::string& text) {
     return text;
+}
+
+// What is wrong with a rate that names its second too ("1MiB/s"), or nothing.
+std::string names_its_second(std::string_view text) {
+    for (const std::string_view end : {"/s", "/sec", "/second", "ps"}) {
+        const auto size = text.substr(0, text.size() - std::min(text.size(), end.size()));
+        if (text.ends_with(end) && value_of(parse_size(size)) != nullptr) {
+            return "a second is meant as it is: write " + in_quotes(std::string{size});
+        }
+    }
+    return {};
 }
 
 // Whole numbers between bounds; every count of ours fits the JSON reader's 64 bits.
@@ -164,14 +176,16 @@ kind<byte_count> size_between(byte_count least, byte_count most, std::string uni
     made.type = "size";
     made.unit = std::move(unit);
     made.bounds = size_to_string(least) + " to " + size_to_string(most);
-    made.read = [least, most, bounds = made.bounds](
+    made.read = [least, most, bounds = made.bounds, is_rate = made.unit == rate_unit](
                     const json_value& from, const place& here) -> std::optional<byte_count> {
         byte_count size = from.whole;
         if (from.kind == json_kind::text) {
             const auto answer = parse_size(from.text);
             const auto* found = value_of(answer);
             if (!found) {
-                return here.wrong(from, std::get<refusal>(answer).right);
+                auto why = is_rate ? names_its_second(from.text) : std::string{};
+                return here.wrong(from,
+                                  why.empty() ? std::get<refusal>(answer).right : std::move(why));
             }
             size = *found;
         } else if (from.kind != json_kind::integer) {

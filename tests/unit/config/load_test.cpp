@@ -58,6 +58,22 @@ TEST_SUITE("config/load") {
               });
     }
 
+    TEST_CASE("a rate that names its second is told that a second is meant") {
+        for (const std::string end : {"/s", "/sec", "/second", "ps"}) {
+            CAPTURE(end);
+            CHECK(mistake_of(R"({"limits": {"client_rate": "1MiB)" + end + R"("}})") ==
+                  "limits.client_rate: \"1MiB" + end +
+                      "\": a second is meant as it is: write \"1MiB\"");
+        }
+        CHECK(mistake_of(R"({"limits": {"body_rate": "100 B/s"}})").ends_with("write \"100 B\""));
+        for (const std::string other : {R"({"limits": {"client_rate": "1Mbit/s"}})",
+                                        R"({"limits": {"client_rate": "/s"}})",
+                                        R"({"memory": {"size": "64MiB/s"}})"}) {
+            CAPTURE(other);
+            CHECK(mistake_of(other).find("a second") == std::string::npos);
+        }
+    }
+
     TEST_CASE("an unknown name is told its nearest neighbour, its home, or what is known") {
         CHECK(mistake_of(R"({"log": {"levle": "info"}})") ==
               "log.levle: unknown setting; did you mean level?");
