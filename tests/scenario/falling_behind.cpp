@@ -245,7 +245,9 @@ TEST_SUITE("scenario/falling_behind") {
 
     TEST_CASE("a client that stalls holds up nobody who can fetch for himself") {
         const long_body body{48 * mib};
-        world w{with_window("1MiB")};
+        auto settings = with_window("1MiB");
+        settings["memory"] = {{"max_object", "32MiB"}};  // what is stored is held whole, for all
+        world w{settings};
         SUBCASE("of a length that is known") {
             auto& go = w.origin.make_gate();
             w.origin.on("/a", [&](origin_request&, origin_connection& connection) {
