@@ -48,7 +48,8 @@ bool try_limits::may_try(const address_bytes& who, steady_time now) const {
 
 bool try_limits::was_wrong(const address_bytes& who, steady_time now) const {
     const auto found = by_address_.find(who);
-    return found != by_address_.end() && now - found->second.last <= forgotten_after;
+    return found != by_address_.end() && found->second.wrong > 1 &&
+           now - found->second.last <= forgotten_after;
 }
 
 void try_limits::note(const address_bytes& who, bool right, steady_time now) {

@@ -4,9 +4,9 @@
 //
 // At most two are tried at once, by threads that give way to others, and few wait; those of one login
 // that many connections send at once are tried once. An address that sends wrong ones is made to wait,
-// for longer each time; and what comes from it is tried by one of the two threads alone, which gives
-// way to whatever else there is to do: whoever mistyped waits for that on a machine without a moment
-// to spare, and nobody else does. What is known already (known_logins) never comes here.
+// for longer each time; and what comes from one that has sent two is tried by one of the two threads
+// alone, which gives way to whatever else there is to do: on a machine without a moment to spare
+// others need not wait for that. What is known already (known_logins) never comes here.
 //
 // Threads  any, but for finish and destruction.
 // Memory   bounded: most_waiting checks, most_asking that wait for them, most_addresses remembered.
@@ -39,7 +39,8 @@ public:
     static constexpr std::chrono::minutes forgotten_after{10};
 
     [[nodiscard]] bool may_try(const address_bytes& who, steady_time now) const;
-    /// It has sent a wrong one that is not forgotten.
+    /// It has sent more wrong ones than one, which are not forgotten: one may be a slip, of one of many
+    /// behind one address.
     [[nodiscard]] bool was_wrong(const address_bytes& who, steady_time now) const;
     void note(const address_bytes& who, bool right, steady_time now);
 
