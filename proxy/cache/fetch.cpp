@@ -93,7 +93,10 @@ bool fetch::must_wait() const {
 }
 
 void fetch::note_who_is_waited_for() const {
-    const bool can_be = pausing_ && readers_.size() > 1 && holds_up();
+    const bool can_be = pausing_ && readers_.size() > 1 && holds_up() &&
+                        std::any_of(readers_.begin(), readers_.end(), [this](const auto* reader) {
+                            return reader->waiting_ && reader->offset_ == end_;
+                        });
     const auto front = can_be ? fastest() : 0;
     for (auto* reader : readers_) {
         const bool is = can_be && reader->offset_ < front && has_fallen_behind(*reader);
@@ -409,7 +412,6 @@ bool fetch::serves_others() const {
 void fetch::leave(fetch_reader& reader) {
     const std::lock_guard lock{guard_};
     readers_.erase(std::remove(readers_.begin(), readers_.end(), &reader), readers_.end());
-    note_who_is_waited_for();
     if (phase_ > phase::streaming) {
         return;
     }
@@ -428,6 +430,7 @@ void fetch::leave(fetch_reader& reader) {
     }
     if (abandoned_ || pausing_) {
         pausing_ = false;
+        note_who_is_waited_for();
         sleeper_.notify();
     }
 }
@@ -532,6 +535,9 @@ void fetch_reader::next(report& into, std::size_t most) {
         return;
     }
     waiting_ = true;
+    if (f.pausing_) {
+        f.note_who_is_waited_for();
+    }
     if (head_seen_ && offset_ != 0) {
         f.pauses_ = 0;
         // A system's buffer (128 KiB of it, net/pace.hpp) takes all at once from the slowest, too.

@@ -278,8 +278,8 @@ public:
     void leave();
 
     [[nodiscard]] std::uint64_t offset() const noexcept { return offset_; }
-    /// Whether the producer waits for this one while others of the fetch want more; outlives what this
-    /// one was given. Written on any thread.
+    /// Whether the producer waits for this one while another has had all that there is and waits;
+    /// outlives what this one was given. Written on any thread.
     [[nodiscard]] const std::atomic<bool>& others_wait() const noexcept { return others_wait_; }
     [[nodiscard]] const std::shared_ptr<fetch>& source() const noexcept { return source_; }
 

@@ -1,10 +1,10 @@
 #pragma once
 // The signals that tell this program something, read one after the other.
 //
-// Every thread of the program blocks them, from its beginning to its end, and they are read from a
+// From where this is made to the program's end every thread blocks them, and they are read from a
 // descriptor (signalfd(2)). So there is no moment, and no thread, in which one is taken as the
-// system would take it, which is the end of the program by that signal: not while it starts, not on
-// a thread that was begun meanwhile, and not while it ends.
+// system would take it, which is the end of the program by that signal: not on a thread that was
+// begun meanwhile, and not while it ends.
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
