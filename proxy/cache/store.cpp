@@ -3,7 +3,9 @@
 #include "proxy/cache/partial_response.hpp"
 #include "proxy/cache/recency.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <new>
 #include <thread>
 #include <utility>
 
@@ -37,7 +39,12 @@ store::store(const store_plan& memory) : memory_{memory}, outdated_to_{memory.to
         const auto& response = gone.response;
         if (disk_ && when_ == disk_write::eviction && is_for_disk(gone, *disk_) &&
             response->has_content() && response->disk_record.load(std::memory_order_relaxed) == 0) {
-            (void)disk_->put(gone.key, gone.url, response, gone.asked);
+            if (gathers_.load(std::memory_order_acquire)) [[unlikely]] {
+                const std::lock_guard lock{leaving_guard_};
+                leaving_.push_back({gone.key, std::string{gone.url}, response, gone.asked, 0});
+            } else {
+                (void)disk_->put(gone.key, gone.url, response, gone.asked);
+            }
         }
         if (told_) {
             told_(gone);
@@ -136,19 +143,46 @@ void store::admitted(const filter::key_hash& key,
     }
 }
 
-std::uint64_t store::leave_to_disk(steady_time until) {
+std::uint64_t store::leave_to_disk(steady_time until, const std::function<bool()>& hurry) {
     constexpr std::chrono::milliseconds nap{2};
+    constexpr std::uint64_t most_queued = 2u << 20;  // what the end itself has time to write
     if (!disk_ || when_ != disk_write::eviction) {
         return 0;
     }
-    while (steady_now() < until) {
-        if (disk_->wants_a_pause()) {
+    gathers_.store(true, std::memory_order_release);
+    try {
+        while (memory_.let_one_go()) {
+        }
+    } catch (const std::bad_alloc&) {
+        // Those that are gathered are given.
+    }
+    gathers_.store(false, std::memory_order_release);
+    std::vector<leaving> all;
+    {
+        const std::lock_guard lock{leaving_guard_};
+        all.swap(leaving_);
+    }
+    for (auto& one : all) {
+        one.worth = disk_->worth_of(one.key, one.response->size());
+    }
+    std::stable_sort(all.begin(), all.end(), [](const leaving& one, const leaving& other) {
+        return one.worth < other.worth;
+    });
+    bool goes_on = true;
+    std::uint64_t left = 0;
+    for (auto one = all.rbegin(); one != all.rend(); ++one) {
+        while (goes_on && disk_->queued_bytes() > most_queued) {
             std::this_thread::sleep_for(nap);
-        } else if (!memory_.let_one_go()) {
-            return 0;
+            goes_on = steady_now() < until && !hurry();
+        }
+        goes_on = goes_on && disk_->takes_puts();
+        if (goes_on) {
+            (void)disk_->put(one->key, one->url, one->response, one->asked);
+        } else {
+            left += one->response->size();
         }
     }
-    return memory_.figures().bytes;
+    return left;
 }
 
 bool store::put_over(const filter::key_hash& key,

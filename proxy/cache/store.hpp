@@ -27,8 +27,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -115,10 +117,11 @@ public:
                   std::string_view url,
                   const stored_ptr& response,
                   invalidation_mark asked);
-    /// The process ends: what memory would give to the disk as it leaves is given now, in that order
-    /// and no faster than the disk takes it, until `until`. Memory is empty then, or as much is left
-    /// as is returned (bytes). Blocks. @pre nobody asks for anything any more
-    std::uint64_t leave_to_disk(steady_time until);
+    /// The process ends: what memory would give to the disk as it leaves is given now, the most
+    /// valuable first and no faster than the disk takes it, until then, or until `hurry` says so
+    /// (asked every few milliseconds). Memory is empty then. How many bytes of bodies were not given.
+    /// Blocks, but for no disk. @pre nobody asks for anything any more
+    std::uint64_t leave_to_disk(steady_time until, const std::function<bool()>& hurry);
     /// Parts, or what parts have become; the whole goes to disk too.
     bool put_over(const filter::key_hash& key,
                   std::string_view url,
@@ -184,11 +187,23 @@ private:
         return whole.size() <= largest_in_memory_.load(std::memory_order_relaxed);
     }
 
+    /// One of those that leave memory at the end.
+    struct leaving {
+        filter::key_hash key;
+        std::string url;
+        stored_ptr response;
+        invalidation_mark asked;
+        double worth = 0;
+    };
+
     memory_tier memory_;
     invalidation_times times_;
     contents_listener* outdated_to_;  // null: nobody hears
     std::unique_ptr<disk::tier> disk_;
     std::atomic<std::uint64_t> largest_in_memory_{UINT64_MAX};
+    std::atomic<bool> gathers_{false};  // leave_to_disk, into leaving_
+    std::mutex leaving_guard_;
+    std::vector<leaving> leaving_;
     disk_write when_ = disk_write::admission;
     std::function<void(const evicted_response&)> told_;
     std::function<void(std::string_view)> unwritten_;

@@ -18,7 +18,9 @@ namespace {
 constexpr std::uint64_t sibling_rate = 16u << 10;  // bytes a second
 constexpr std::chrono::milliseconds sibling_patience{1000};
 
-constexpr std::chrono::milliseconds between_disk_looks{5};
+constexpr std::chrono::milliseconds between_disk_looks{500};
+/// Clients wait no longer than that for an object's sake, in all.
+constexpr std::chrono::seconds most_wait_for_disk{10};
 
 constexpr auto changed = "the object changed while it was being sent";
 
@@ -34,17 +36,25 @@ body_reader::body_reader(
       published_{std::move(published)},
       owed_{published_->length.value_or(std::numeric_limits<std::uint64_t>::max())} {}
 
-// For readers, who say when they have gone on, and for the disk, which is looked at.
+bool body_reader::outruns_disk() const {
+    return waited_for_disk_ < most_wait_for_disk && keeping_.outruns_disk(at_.ready);
+}
+
+// For readers, and for the disk; both say when they have gone on. A disk that hangs does not: that is
+// looked for.
 awaitable<ended> body_reader::wait_for_room() {
     for (;;) {
         const bool for_readers = into_.producer_must_pause();
-        if (!for_readers && !keeping_.outruns_disk()) {
+        if (!for_readers && !outruns_disk()) {
             break;
         }
         at_.patience.clear();
-        const auto until = for_readers ? steady_time::max() : steady_now() + between_disk_looks;
+        const auto from = steady_now();
+        const auto until = for_readers ? steady_time::max() : from + between_disk_looks;
         const bool signalled = co_await at_.ready.wait(until);
-        const bool program_ends = !signalled && steady_now() < until;
+        const auto now = steady_now();
+        waited_for_disk_ += for_readers ? steady_time::duration{0} : now - from;
+        const bool program_ends = !signalled && now < until;
         if (program_ends || into_.abandoned()) {
             co_return ended::gone;
         }
@@ -130,7 +140,7 @@ trouble body_reader::take_buffered(progress& so_far, std::string& trailers) {
 
 awaitable<trouble> body_reader::read_more(progress& so_far) {
     auto waited = into_.abandoned() ? ended::gone : ended::keep;
-    if (into_.producer_must_pause() || keeping_.outruns_disk()) {
+    if (into_.producer_must_pause() || outruns_disk()) {
         waited = co_await wait_for_room();
     }
     if (waited != ended::keep) {

@@ -40,6 +40,7 @@ private:
     [[nodiscard]] awaitable<trouble> read_more(progress& so_far);
     [[nodiscard]] trouble take_buffered(progress& so_far, std::string& trailers);
     [[nodiscard]] awaitable<trouble> go_on_elsewhere();
+    [[nodiscard]] bool outruns_disk() const;
     [[nodiscard]] awaitable<ended> wait_for_room();
     [[nodiscard]] bool deliver(std::string_view piece);
     [[nodiscard]] trouble end();
@@ -57,6 +58,7 @@ private:
     const cache::head_ptr published_;
     // What a sibling has sent, so that another source can go on where it broke off.
     std::unique_ptr<prefix_hash> passed_;
+    steady_time::duration waited_for_disk_{0};
     std::uint64_t owed_;        // of the length that readers were promised; without one, no bound
     std::optional<char> last_;  // of it, held back until the other source is seen to end there
 };

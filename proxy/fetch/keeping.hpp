@@ -46,8 +46,10 @@ public:
     /// A piece of the body has come.
     void keep_up();
     /// It is written to disk as it comes, and the disk takes it more slowly: more of it had better
-    /// wait a moment.
-    [[nodiscard]] bool outruns_disk() const { return on_disk_ && on_disk_->wants_a_pause(); }
+    /// wait until `go_on` is called.
+    [[nodiscard]] bool outruns_disk(const net::wakeup& ready) const {
+        return on_disk_ && on_disk_->wants_a_pause([to = ready.handle()] { to.notify(); });
+    }
     /// The body has passed, which is a sight. With `trusted` it is stored, if it is to be.
     void finish(bool trusted);
     /// It, or what it describes, is worth remembering the origin for.

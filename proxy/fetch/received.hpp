@@ -18,7 +18,7 @@ struct received {
     bool persistent = false;                          ///< its sender keeps the connection
     wall_time requested{}, came{};                    ///< wall time
     wall_time resident_requested{}, resident_came{};  ///< the same in resident time
-    std::uint16_t turn = 0;  ///< of the request: cache::next_turn()
+    std::uint16_t turn = 0;                           ///< of the request: cache::next_turn()
     steady_time sent{};
 };
 

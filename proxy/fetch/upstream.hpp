@@ -64,7 +64,8 @@ public:
     /// Notified when a fetch has room again, a sibling has answered, or a connection was made.
     net::wakeup ready;
     net::deadline patience;
-    const std::shared_ptr<stop_control> control = std::allocate_shared<stop_control>(recycled<stop_control>{});
+    const std::shared_ptr<stop_control> control = std::allocate_shared<stop_control>(
+        recycled<stop_control>{});
 
     [[nodiscard]] bool is_overtaken() const noexcept { return rivals && rivals->has_answer(); }
     /// The connection in `from` is read from now on.

@@ -35,7 +35,8 @@ namespace {
 /// For the workers, whose loops nothing holds up.
 constexpr std::chrono::seconds reload_patience{5};
 /// At the end, beside what timeouts.drain has left: for workers, and for what writes files.
-constexpr std::chrono::seconds workers_patience{3}, files_patience{5}, time_to_close_files{2};
+constexpr std::chrono::seconds workers_patience{3}, files_patience{5}, time_to_close_files{3},
+    time_to_leave{5};
 /// Between two looks at the room that the store on disk has.
 
 // Whatever the thread: one cause, one line.
@@ -696,8 +697,8 @@ bool server::stop(const std::function<bool()>& hurry) {
         return common_.counters.snapshot().client_open == 0;
     };
     const auto until = steady_now() + drain;
-    bool hurried = false;
-    while (steady_now() < until && !all_quiet() && !(hurried = hurry && hurry())) {
+    const auto is_hurried = [&hurry] { return hurry && hurry(); };
+    while (steady_now() < until && !all_quiet() && !is_hurried()) {
         std::this_thread::sleep_for(std::chrono::milliseconds{10});
     }
     if (common_.peers) {
@@ -721,6 +722,13 @@ bool server::stop(const std::function<bool()>& hurry) {
         }
         one->thread.join();
     }
+    const auto files_until = std::max(until, steady_now() + files_patience);
+    if (!succeeded && at_rest && !is_hurried()) {
+        const auto most = std::min(steady_now() + time_to_leave, files_until - time_to_close_files);
+        if (const auto left = common_.store.leave_to_disk(most, is_hurried); left > 0) {
+            log::warn("disk: there was no time to write ", left, " bytes that memory held");
+        }
+    }
     endings ends;
     ends.begin("the admin listener", [this] { admin_->stop(); });
     ends.begin("passwords", [this] { common_.passwords.finish(); });
@@ -734,16 +742,8 @@ bool server::stop(const std::function<bool()>& hurry) {
         save_state();
     });
     ends.begin("the room in disk.path", [this] { room_.finish(); });
-    const auto files_until = std::max(until, steady_now() + files_patience);
-    ends.begin("disk.path", [this, gives_all = !succeeded && !hurried && at_rest, files_until] {
+    ends.begin("disk.path", [this] {
         if (auto* disk = common_.store.disk()) {
-            if (gives_all) {
-                const auto left = common_.store.leave_to_disk(files_until - time_to_close_files);
-                if (left > 0) {
-                    log::warn(
-                        "disk: there was no time to write ", left, " bytes that memory holds");
-                }
-            }
             disk->stop();
         }
     });

@@ -44,6 +44,9 @@ const filter::hash_secret* attach_disk(cache::store& store,
     settings.path = options.path;
     settings.size = options.size;
     settings.max_object = options.largest();
+    // What memory holds must find room in it when it leaves, or it could never reach the disk.
+    settings.write_queue = std::clamp<std::uint64_t>(
+        all.memory.largest() + (8u << 20), settings.write_queue, 256u << 20);
     settings.carry = options.carry;
     settings.exponent = cache::exponent_of(all.caching.objective);
     settings.choosy = options.selective;

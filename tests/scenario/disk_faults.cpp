@@ -364,6 +364,46 @@ TEST_SUITE("scenario/disk_faults") {
         CHECK(said.find("not written") != std::string::npos);
     }
 
+    TEST_CASE("an end without time for all of memory writes the most valuable, and ends well") {
+        faulty_world w;
+        w.proxy.reset();
+        w.settings = basic_settings();
+        w.settings["disk"] = {{"path", w.directory.file("store")}, {"size", "256MiB"}};
+        w.start();
+        const auto path = [](int i) { return "/" + std::to_string(i) + "/1000000"; };
+        const auto get = [&](int i) { return w.proxy->get(w.origin.url(path(i))); };
+        for (int i = 1; i <= 60; ++i) {
+            for (int times = 0; times < (i % 12 == 0 ? 6 : 2); ++times) {
+                (void)get(i);
+            }
+        }
+        w.faults.set().delay_ms = 50;
+        CHECK(w.proxy->stop() == 0);
+        CHECK(w.proxy->says("there was no time to write"));
+        w.faults.heal();
+        w.start();
+        for (int i = 12; i <= 60; i += 12) {
+            CHECK(is_hit(get(i)));
+        }
+    }
+
+    TEST_CASE("told twice to end, a proxy leaves what memory holds") {
+        faulty_world w;
+        w.proxy.reset();
+        w.settings = basic_settings();
+        w.settings["disk"] = {{"path", w.directory.file("store")}, {"size", "256MiB"}};
+        w.start();
+        for (int i = 1; i <= 40; ++i) {
+            (void)w.proxy->get(w.origin.url("/" + std::to_string(i) + "/1000000"));
+        }
+        w.faults.set().delay_ms = 100;
+        w.proxy->signal(SIGTERM);
+        REQUIRE(eventually([&] { return w.faults.set().delayed > 0; }));
+        w.proxy->signal(SIGTERM);
+        CHECK(w.proxy->wait() == 0);
+        CHECK(w.proxy->says("there was no time to write"));
+    }
+
     TEST_CASE("a store whose superblock is damaged costs the store at most, never the start") {
         faulty_world w;
         w.get(1, large);

@@ -74,8 +74,8 @@ bool arriving_object::append(const slice& bytes) {
     return true;
 }
 
-bool arriving_object::wants_a_pause() const {
-    return !over_ && writer_->wants_a_pause();
+bool arriving_object::wants_a_pause(std::function<void()> go_on) const {
+    return !over_ && writer_->wants_a_pause(id_, std::move(go_on));
 }
 
 bool arriving_object::offer_extent() {

@@ -28,7 +28,7 @@ public:
     ~arriving_object() override;
 
     [[nodiscard]] bool append(const slice& bytes) override;
-    [[nodiscard]] bool wants_a_pause() const override;
+    [[nodiscard]] bool wants_a_pause(std::function<void()> go_on) const override;
     [[nodiscard]] bool finish(const stored_response& response) override;
 
 private:

@@ -299,8 +299,16 @@ tier::choice tier::chooses() const noexcept {
                                    : choice::judges;
 }
 
-bool tier::wants_a_pause() const {
-    return writer_->wants_a_pause();
+double tier::worth_of(const filter::key_hash& key, std::uint64_t bytes) const noexcept {
+    return core_->room.density(core_->requests.estimate(key), bytes);
+}
+
+bool tier::takes_puts() const noexcept {
+    return core_->takes_puts();
+}
+
+std::uint64_t tier::queued_bytes() const {
+    return writer_->queued_bytes();
 }
 
 bool tier::may_hold(const filter::key_hash& key) const noexcept {

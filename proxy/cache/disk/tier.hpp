@@ -142,10 +142,11 @@ public:
     /// The next bytes of the body; the slice is held until they are written. False: given up (the
     /// queue is full, the disk fails, the object proves too large), and so from now on.
     [[nodiscard]] virtual bool append(const slice& bytes) = 0;
-    /// Whether whoever brings more had better wait: half of the queue is full. False where the oldest
-    /// in it has waited for `patience_with_disk` (the disk hangs, or takes less than 2 MB/s): what
-    /// comes meanwhile is given up rather than kept from clients. A short lock.
-    [[nodiscard]] virtual bool wants_a_pause() const = 0;
+    /// Whether whoever brings more had better wait: 8 MiB are queued; then `go_on` is called, on any
+    /// thread, when few are left. False where the oldest has waited for `patience_with_disk` (the
+    /// disk hangs, or takes less than 2 MB/s): what comes meanwhile is given up rather than kept
+    /// from clients. A short lock.
+    [[nodiscard]] virtual bool wants_a_pause(std::function<void()> go_on) const = 0;
     static constexpr std::chrono::seconds patience_with_disk{5};
     /// The body is complete. `response` is its head, `content` null. False: not stored.
     [[nodiscard]] virtual bool finish(const stored_response& response) = 0;
@@ -182,8 +183,11 @@ public:
         fills,      ///< `choosy`, but there is room: even what was asked for once would be kept
     };
     [[nodiscard]] choice chooses() const noexcept;
-    /// Whether put() had better wait (object_writer::wants_a_pause).
-    [[nodiscard]] bool wants_a_pause() const;
+    /// What a byte of an object of `bytes` is worth here (space::density). Two cache lines.
+    [[nodiscard]] double worth_of(const filter::key_hash& key, std::uint64_t bytes) const noexcept;
+    /// It is open, and writes. Something is put in vain otherwise.
+    [[nodiscard]] bool takes_puts() const noexcept;
+    [[nodiscard]] std::uint64_t queued_bytes() const;
 
     /// In memory alone: false means that the key is not here. One shard's short lock.
     [[nodiscard]] bool may_hold(const filter::key_hash& key) const noexcept;

@@ -54,6 +54,8 @@ void coarsen(verdicts& says) {
     std::erase_if(says.expiries, [&](const auto& one) { return covered(one.second.before); });
 }
 
+constexpr std::uint64_t pause_above = 8u << 20;  // queued bytes
+
 }  // namespace
 
 writer::writer(std::shared_ptr<core> of, journal kept, std::uint64_t epoch, bool troubled)
@@ -184,10 +186,27 @@ std::uint64_t writer::queued_bytes() {
     return offered_bytes_;
 }
 
-bool writer::wants_a_pause() {
+bool writer::wants_a_pause(std::uint64_t who, std::function<void()> go_on) {
     const std::lock_guard lock{guard_};
-    return offered_bytes_ > core_->settings.write_queue / 2 &&
-           !(oldest_ && steady_now() - *oldest_ > object_writer::patience_with_disk);
+    const bool does = offered_bytes_ > pause_above &&
+                      !(oldest_ && steady_now() - *oldest_ > object_writer::patience_with_disk);
+    if (does) {
+        pausing_[who] = std::move(go_on);
+    }
+    return does;
+}
+
+// What they do is a signal to a loop. With `lock` held, which is let go meanwhile.
+void writer::wake_pausing(std::unique_lock<std::mutex>& lock) {
+    if (pausing_.empty() || offered_bytes_ > pause_above / 2) {
+        return;
+    }
+    const auto all = std::exchange(pausing_, {});
+    lock.unlock();
+    for (const auto& [who, go_on] : all) {
+        go_on();
+    }
+    lock.lock();
 }
 
 std::chrono::nanoseconds writer::behind() {
@@ -430,9 +449,11 @@ void writer::write_all_offered(std::unique_lock<std::mutex>& lock) {
         lock.lock();
         offered_bytes_ -= next.bytes;
         note_oldest();
+        wake_pausing(lock);
     }
     if (troubled_) {
         skip_offered();
+        wake_pausing(lock);
     }
     if (offered_.empty()) {
         dropped_ids_.clear();

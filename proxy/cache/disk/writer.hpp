@@ -113,8 +113,9 @@ public:
     [[nodiscard]] bool note(const drop_note& record);
     /// What was offered and is not yet in hand.
     [[nodiscard]] std::uint64_t queued_bytes();
-    /// Whether whoever offers more had better wait: object_writer::wants_a_pause.
-    [[nodiscard]] bool wants_a_pause();
+    /// Whether whoever offers more had better wait (object_writer::wants_a_pause); then `go_on` is
+    /// called, on any thread, when little is left. One call a `who`.
+    [[nodiscard]] bool wants_a_pause(std::uint64_t who, std::function<void()> go_on);
     /// How long the oldest task that was offered has waited and is not in a file; zero: there is
     /// none. A process that is killed now loses what was offered since then, and nothing older.
     [[nodiscard]] std::chrono::nanoseconds behind();
@@ -167,6 +168,7 @@ private:
     [[nodiscard]] bool wait(std::unique_lock<std::mutex>& lock);
     void end_carried_out(bool all);
     void note_oldest();
+    void wake_pausing(std::unique_lock<std::mutex>& lock);
     void let_go(const write_task& task);
     void write_all_offered(std::unique_lock<std::mutex>& lock);
     void keep_noted();
@@ -222,6 +224,7 @@ private:
     std::deque<offered> offered_;
     std::deque<carried_out> carried_out_;  // the writer's alone
     std::uint64_t offered_bytes_ = 0;
+    std::unordered_map<std::uint64_t, std::function<void()>> pausing_;
     std::optional<steady_time> oldest_;  // offered then, and not in a file
     pending_notes noted_;
     std::uint64_t overflows_ = 0;
