@@ -61,7 +61,8 @@ count() {
     calls=$(awk 'NR == FNR { if (/ (sendto|sendmsg)\(/) answers[$1] = 1; next }
         $1 in answers && !/ resumed>/ { ++calls } END { print calls }' "$work/calls" "$work/calls")
     echo "$1: $calls system calls for $hits hits, the connection's beginning and end and the thread's timer included"
-    ((calls <= $2 * hits + 150)) || fail "more than $2 system calls a hit by $1: $calls for $hits"
+    # Beside what a hit takes: how often the loop finds nothing to do, which is more on a busy machine.
+    ((calls <= $2 * hits + 300)) || fail "more than $2 system calls a hit by $1: $calls for $hits"
 }
 
 count https 4

@@ -377,7 +377,7 @@ TEST_SUITE("scenario/disk_faults") {
                 (void)get(i);
             }
         }
-        w.faults.set().delay_ms = 50;
+        w.faults.set().delay_ms = 20;
         CHECK(w.proxy->stop() == 0);
         CHECK(w.proxy->says("there was no time to write"));
         w.faults.heal();
@@ -396,7 +396,7 @@ TEST_SUITE("scenario/disk_faults") {
         for (int i = 1; i <= 40; ++i) {
             (void)w.proxy->get(w.origin.url("/" + std::to_string(i) + "/1000000"));
         }
-        w.faults.set().delay_ms = 100;
+        w.faults.set().delay_ms = 20;
         w.proxy->signal(SIGTERM);
         REQUIRE(eventually([&] { return w.faults.set().delayed > 0; }));
         w.proxy->signal(SIGTERM);
