@@ -6,25 +6,13 @@
 #include <algorithm>
 #include <chrono>
 #include <new>
+#include <string>
 #include <thread>
 #include <utility>
 
 namespace reprise::proxy::cache {
 
 namespace {
-
-// Which of those that leave memory are offered to the disk. A disk that judges for itself needs no
-// judgement by so little as a use in memory. While it fills, admission has nothing to protect: with
-// memory for a twentieth of the room, strictness cost up to 29 % more misses than plain LRU has where
-// half of all that was asked for fits, and this up to 14 % (tools/results/2026-11-25-regret.md).
-bool is_for_disk(const evicted_response& gone, const disk::tier& disk) noexcept {
-    switch (disk.chooses()) {
-    case disk::tier::choice::takes_all: return gone.was_admitted && gone.was_found;
-    case disk::tier::choice::judges: return gone.was_admitted;
-    case disk::tier::choice::fills: return true;
-    }
-    return false;
-}
 
 // Made of one exchange, and not freshened since.
 bool are_one_answer(const stored_response& one, const stored_response& other) {
@@ -36,15 +24,8 @@ bool are_one_answer(const stored_response& one, const stored_response& other) {
 
 store::store(const store_plan& memory) : memory_{memory}, outdated_to_{memory.told} {
     memory_.on_eviction([this](const evicted_response& gone) {
-        const auto& response = gone.response;
-        if (disk_ && when_ == disk_write::eviction && is_for_disk(gone, *disk_) &&
-            response->has_content() && response->disk_record.load(std::memory_order_relaxed) == 0) {
-            if (gathers_.load(std::memory_order_acquire)) [[unlikely]] {
-                const std::lock_guard lock{leaving_guard_};
-                leaving_.push_back({gone.key, std::string{gone.url}, response, gone.asked, 0});
-            } else {
-                (void)disk_->put(gone.key, gone.url, response, gone.asked);
-            }
+        if (is_for_disk(gone)) {
+            (void)disk_->put(gone.key, gone.url, gone.response, gone.asked);
         }
         if (told_) {
             told_(gone);
@@ -143,27 +124,46 @@ void store::admitted(const filter::key_hash& key,
     }
 }
 
+// Which of those that leave memory are offered to the disk. A disk that judges for itself needs no
+// judgement by so little as a use in memory. While it fills, admission has nothing to protect: with
+// memory for a twentieth of the room, strictness cost up to 29 % more misses than plain LRU has where
+// half of all that was asked for fits, and this up to 14 % (tools/results/2026-11-25-regret.md).
+bool store::is_for_disk(const evicted_response& gone) const {
+    if (!disk_ || when_ != disk_write::eviction || !gone.response->has_content() ||
+        gone.response->disk_record.load(std::memory_order_relaxed) != 0) {
+        return false;
+    }
+    switch (disk_->chooses()) {
+    case disk::tier::choice::takes_all: return gone.was_admitted && gone.was_found;
+    case disk::tier::choice::judges: return gone.was_admitted;
+    case disk::tier::choice::fills: return true;
+    }
+    return false;
+}
+
 std::uint64_t store::leave_to_disk(steady_time until, const std::function<bool()>& hurry) {
     constexpr std::chrono::milliseconds nap{2};
     constexpr std::uint64_t most_queued = 2u << 20;  // what the end itself has time to write
     if (!disk_ || when_ != disk_write::eviction) {
         return 0;
     }
-    gathers_.store(true, std::memory_order_release);
-    try {
-        while (memory_.let_one_go()) {
-        }
-    } catch (const std::bad_alloc&) {
-        // Those that are gathered are given.
-    }
-    gathers_.store(false, std::memory_order_release);
+    struct leaving {
+        filter::key_hash key;
+        std::string url;
+        stored_ptr response;
+        invalidation_mark asked;
+        double worth;
+    };
     std::vector<leaving> all;
-    {
-        const std::lock_guard lock{leaving_guard_};
-        all.swap(leaving_);
-    }
-    for (auto& one : all) {
-        one.worth = disk_->worth_of(one.key, one.response->size());
+    try {
+        memory_.empty_into([&](const evicted_response& gone) {
+            if (is_for_disk(gone)) {
+                const auto worth = disk_->worth_of(gone.key, gone.response->size());
+                all.push_back({gone.key, std::string{gone.url}, gone.response, gone.asked, worth});
+            }
+        });
+    } catch (const std::bad_alloc&) {
+        // Those that are known by now are given.
     }
     std::stable_sort(all.begin(), all.end(), [](const leaving& one, const leaving& other) {
         return one.worth < other.worth;

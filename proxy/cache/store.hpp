@@ -27,10 +27,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -183,27 +181,17 @@ private:
                          std::string_view url,
                          const stored_ptr& newer,
                          const stored_ptr& before);
+    /// It leaves memory, and the disk is to get it: it is not there, and the disk may want it.
+    [[nodiscard]] bool is_for_disk(const evicted_response& gone) const;
     [[nodiscard]] bool fits_memory(const stored_response& whole) const noexcept {
         return whole.size() <= largest_in_memory_.load(std::memory_order_relaxed);
     }
-
-    /// One of those that leave memory at the end.
-    struct leaving {
-        filter::key_hash key;
-        std::string url;
-        stored_ptr response;
-        invalidation_mark asked;
-        double worth = 0;
-    };
 
     memory_tier memory_;
     invalidation_times times_;
     contents_listener* outdated_to_;  // null: nobody hears
     std::unique_ptr<disk::tier> disk_;
     std::atomic<std::uint64_t> largest_in_memory_{UINT64_MAX};
-    std::atomic<bool> gathers_{false};  // leave_to_disk, into leaving_
-    std::mutex leaving_guard_;
-    std::vector<leaving> leaving_;
     disk_write when_ = disk_write::admission;
     std::function<void(const evicted_response&)> told_;
     std::function<void(std::string_view)> unwritten_;

@@ -379,14 +379,14 @@ void memory_tier::make_room(std::uint64_t needed) {
         if (evicted >= 2 * needed && lowering_.load(relaxed) != 0) {
             return;  // the rest is set_capacity's
         }
-        const auto bytes = evict_one();
+        const auto bytes = evict_one(evicted_to_);
         evicted += bytes;
         in_vain = bytes != 0 ? 0 : in_vain + 1;
     }
 }
 
 // How many bytes that was; 0: nothing was there.
-std::uint64_t memory_tier::evict_one() {
+std::uint64_t memory_tier::evict_one(std::span<const eviction_listener> told) {
     const bool probation_first = static_cast<double>(waiting_bytes_.load(relaxed)) >
                                  probation_.load(relaxed) *
                                      static_cast<double>(capacity_.load(relaxed));
@@ -414,7 +414,7 @@ std::uint64_t memory_tier::evict_one() {
     if (out.was_admitted) {
         note_eviction_age(gone.last_used);
     }
-    for (const auto& tell : evicted_to_) {
+    for (const auto& tell : told) {
         tell({.key = gone.key,
               .url = gone.url(),
               .response = gone.response,
@@ -423,6 +423,11 @@ std::uint64_t memory_tier::evict_one() {
               .asked = asked});
     }
     return gone.charge;
+}
+
+void memory_tier::empty_into(const eviction_listener& told) {
+    while (evict_one({&told, 1}) != 0) {
+    }
 }
 
 void memory_tier::tick(steady_time now) noexcept {

@@ -36,6 +36,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -82,6 +83,7 @@ struct evicted_response {
     /// When nothing had ended it yet: whoever keeps it elsewhere says so.
     invalidation_mark asked;
 };
+using eviction_listener = std::function<void(const evicted_response&)>;
 
 struct stripe_outlook;
 
@@ -197,16 +199,15 @@ public:
     /// reserves something evicts for that alone, twice over, or one put on an event loop would have
     /// to evict for all.
     void set_capacity(std::uint64_t bytes);
-    /// One more leaves as if its room were needed. False: nothing was left.
-    bool let_one_go() { return evict_one() != 0; }
+    /// All leave, in the order in which they would for room; `told` hears of each, and those that
+    /// on_eviction names do not. @throws what `told` throws
+    void empty_into(const eviction_listener& told);
     /// What waits beyond a smaller share leaves as room is needed.
     void set_probation(double share);
 
     /// `told` too hears of all that leaves for room, outside locks, on the thread whose put needed
     /// the room. Before any other thread is there.
-    void on_eviction(std::function<void(const evicted_response&)> told) {
-        evicted_to_.push_back(std::move(told));
-    }
+    void on_eviction(eviction_listener told) { evicted_to_.push_back(std::move(told)); }
 
     /// The time, about once a second: what eviction_age is measured by.
     void tick(steady_time now) noexcept;
@@ -234,7 +235,7 @@ private:
     [[nodiscard]] std::uint64_t taken() const noexcept;
     [[nodiscard]] stripe_outlook outlook(std::uint64_t more) const noexcept;
     void make_room(std::uint64_t needed);
-    std::uint64_t evict_one();
+    std::uint64_t evict_one(std::span<const eviction_listener> told);
     void note_eviction_age(std::uint32_t last_used) noexcept;
 
     // What a hit reads, away from what others write.
@@ -245,7 +246,7 @@ private:
     std::atomic<double> probation_;
     purge_list purges_;
     invalidations invalidated_keys_;
-    std::vector<std::function<void(const evicted_response&)>> evicted_to_;
+    std::vector<eviction_listener> evicted_to_;
     // Mutable, as what the stripes hold is: a look-up drops what was purged, and admits.
     alignas(64) mutable std::atomic<std::uint64_t> used_{0}, objects_{0}, purged_{0},
         waiting_bytes_{0}, waiting_{0}, promoted_{0}, overhead_{0};
