@@ -22,6 +22,7 @@ constexpr double noticeable = 0.01;  // of all requests, or bytes
 constexpr std::uint64_t least_disk_of_all = 16u << 20;
 constexpr std::uint64_t least_room = 1u << 20;
 constexpr int most_rooms = 10;
+constexpr double hottest_matter = 0.05;  // of all requests, that a sample has too few
 
 constexpr admission_choice always_in{.what = rule_kind::always};
 constexpr admission_choice second_hit{.what = rule_kind::nth_hit, .hits = 2};
@@ -92,13 +93,19 @@ struct player {
         out.bytes = of.figures.bytes;
         // Keys that are asked for very often are in the sample or not, and are hits nearly always:
         // requests that the sample has too many or too few count as such (SHARDS-adj). Bytes do
-        // not, for what is large is a hit less surely.
+        // not, for what is large is a hit less surely, but where much is missing.
         const auto whole = static_cast<double>(out.requests);
         const auto more = whole - static_cast<double>(part.requests) / sample;
         out.hits = static_cast<std::uint64_t>(
             std::clamp(static_cast<double>(part.hits) / sample + more, 0.0, whole));
-        out.hit_bytes = static_cast<std::uint64_t>(part.byte_hit_ratio() *
-                                                   static_cast<double>(out.bytes));
+        const auto all_bytes = static_cast<double>(out.bytes);
+        auto hit_bytes = part.byte_hit_ratio() * all_bytes;
+        if (more > hottest_matter * whole) {
+            // Whole keys of the hottest are not in it, and their bytes are hits as they are.
+            const auto those = std::max(0.0, all_bytes - static_cast<double>(part.bytes) / sample);
+            hit_bytes = static_cast<double>(part.hit_bytes) / sample + those;
+        }
+        out.hit_bytes = static_cast<std::uint64_t>(std::min(hit_bytes, all_bytes));
         for (auto* count : {&out.disk_hits,
                             &out.written,
                             &out.written_bytes,

@@ -12,8 +12,6 @@ namespace reprise::replay {
 
 namespace {
 
-constexpr std::size_t lines_to_judge_by = 100;
-
 // Any will do; a fixed one, so that every run gives the same figures.
 const filter::hash_secret& secret() {
     static const auto fixed = [] {
@@ -22,6 +20,19 @@ const filter::hash_secret& secret() {
         return filter::hash_secret::from_seed(seed);
     }();
     return fixed;
+}
+
+// What a format is found out from: a file may be one line without an end.
+std::vector<std::string> lines_to_judge_by(line_source& source) {
+    constexpr std::size_t most_lines = 100, most_bytes = 1u << 20;
+    std::vector<std::string> out;
+    std::size_t bytes = 0;
+    std::string_view line;
+    while (out.size() < most_lines && bytes < most_bytes && source.next(line)) {
+        bytes += line.size();
+        out.emplace_back(line);
+    }
+    return out;
 }
 
 }  // namespace
@@ -44,10 +55,7 @@ bool trace::open_next() {
         formats_.push_back(format_);
         return true;
     }
-    std::string_view line;
-    while (first_lines_.size() < lines_to_judge_by && source_->next(line)) {
-        first_lines_.emplace_back(line);
-    }
+    first_lines_ = lines_to_judge_by(*source_);
     const std::vector<std::string_view> views(first_lines_.begin(), first_lines_.end());
     format_ = detect_format(views);
     if (!format_ && !views.empty()) {
@@ -114,11 +122,7 @@ std::vector<std::string> by_first_request(std::vector<std::string> paths,
             return paths;
         }
         line_source source{path};
-        std::vector<std::string> lines;
-        std::string_view line;
-        while (lines.size() < lines_to_judge_by && source.next(line)) {
-            lines.emplace_back(line);
-        }
+        const auto lines = lines_to_judge_by(source);
         const std::vector<std::string_view> views(lines.begin(), lines.end());
         const auto is = format ? format : detect_format(views);
         const auto first = std::find_if(views.begin(), views.end(), [&is](auto one) {

@@ -1,5 +1,6 @@
 #include "config/load.hpp"
 #include "config/units.hpp"
+#include "tests/support/temp_dir.hpp"
 #include "tools/replay/answer.hpp"
 #include "tools/replay/answer_report.hpp"
 
@@ -22,9 +23,10 @@ struct asked_log {
     answer found;
 };
 
-// A university's requests: 67,000 for 267 MiB.
-asked_log ask(const question& asked, std::uint64_t most = ~std::uint64_t{0}) {
-    const std::string path = REPRISE_TEST_DATA "/traces/bu1998.csv.zst";
+// Of a university's requests, 67,000 for 267 MiB, or of another log.
+asked_log ask(const question& asked,
+              std::uint64_t most = ~std::uint64_t{0},
+              const std::string& path = REPRISE_TEST_DATA "/traces/bu1998.csv.zst") {
     trace source{{path}, std::nullopt};
     const recorded_trace requests{source, {}, most};
     const trace_summary of{{path}, source.formats(), source.figures(), source.objects().sum()};
@@ -120,6 +122,25 @@ TEST_CASE("a sample of the objects has about the hits of the whole") {
     CHECK(near(part.plain_lru, whole.plain_lru));
     CHECK(near(part.best_in_memory, whole.best_in_memory));
     CHECK(near(*part.best_with_disk, *whole.best_with_disk));
+}
+
+TEST_CASE("a sample without the hottest key has about the byte hits of the whole") {
+    const reprise::tests::temp_dir directory;
+    std::string log;
+    for (int i = 0; i < 20'000; ++i) {
+        // Three of four are for one key.
+        log += std::to_string(i) + ',' + std::to_string(i % 4 != 0 ? 1 : 2 + i * 7 % 2'000) +
+               ",4000\n";
+    }
+    const auto path = directory.write("log.csv", log);
+    const question asked{.memory = 8 * mib, .disk = 0, .costs = {}};
+    const auto whole = ask(asked, ~std::uint64_t{0}, path).found;
+    const auto part = ask(asked, 12'000, path).found;
+    CHECK(part.sample < 1);
+    CHECK(part.plain_lru.counted.hit_ratio() ==
+          doctest::Approx(whole.plain_lru.counted.hit_ratio()).epsilon(0.05));
+    CHECK(part.plain_lru.counted.byte_hit_ratio() ==
+          doctest::Approx(whole.plain_lru.counted.byte_hit_ratio()).epsilon(0.05));
 }
 
 TEST_CASE("what costs least follows from the prices") {
