@@ -258,10 +258,7 @@ TEST_SUITE("scenario/client_rate") {
         });
         client slow{w.proxy.port()};
         client quick{w.proxy.port(), "127.0.0.2"};
-        slow.send(w.request("/a"));
-        REQUIRE(eventually([&] { return w.origin.count("/a") == 1; }));
-        quick.send(w.request("/a"));
-        REQUIRE(eventually([&] { return figure(w.proxy.stats(), figure_name::joined) == 1; }));
+        w.share_a_fetch(slow, quick, "/a");
         go.open();
         long_body_check whole{body};
         std::atomic<bool> slow_is_over{false};

@@ -50,6 +50,14 @@ TEST_SUITE("scenario/disk_faults") {
             CHECK(becomes("ready"));
         }
 
+        /// Begun anew: what is asked for waits in memory, and goes to disk when it leaves.
+        void start_by_the_defaults() {
+            proxy.reset();
+            settings = basic_settings();
+            settings["disk"] = {{"path", directory.file("store")}, {"size", "256MiB"}};
+            start();
+        }
+
         [[nodiscard]] static std::string body(std::uint64_t key, std::size_t size) {
             std::string out(size, ' ');
             reprise::tools::fill_body(key, 0, out);
@@ -366,10 +374,7 @@ TEST_SUITE("scenario/disk_faults") {
 
     TEST_CASE("an end without time for all of memory writes the most valuable, and ends well") {
         faulty_world w;
-        w.proxy.reset();
-        w.settings = basic_settings();
-        w.settings["disk"] = {{"path", w.directory.file("store")}, {"size", "256MiB"}};
-        w.start();
+        w.start_by_the_defaults();
         const auto path = [](int i) { return "/" + std::to_string(i) + "/1000000"; };
         const auto get = [&](int i) { return w.proxy->get(w.origin.url(path(i))); };
         for (int i = 1; i <= 60; ++i) {
@@ -389,10 +394,7 @@ TEST_SUITE("scenario/disk_faults") {
 
     TEST_CASE("told twice to end, a proxy leaves what memory holds") {
         faulty_world w;
-        w.proxy.reset();
-        w.settings = basic_settings();
-        w.settings["disk"] = {{"path", w.directory.file("store")}, {"size", "256MiB"}};
-        w.start();
+        w.start_by_the_defaults();
         for (int i = 1; i <= 40; ++i) {
             (void)w.proxy->get(w.origin.url("/" + std::to_string(i) + "/1000000"));
         }

@@ -106,6 +106,16 @@ TEST_SUITE("scenario/falling_behind") {
         connection.send(chunk(""));
     }
 
+    /// The origin's /a is `body`, of unknown length and with nothing to go on by, once the gate opens.
+    auto& answer_chunked(world& w, const long_body& body) {
+        auto& go = w.origin.make_gate();
+        w.origin.on("/a", [&](origin_request&, origin_connection& connection) {
+            go.wait();
+            send_chunked(connection, body, "");
+        });
+        return go;
+    }
+
     /// Every response of the crowd, each read by a thread of its own.
     std::vector<response> read_all(crowd& all) {
         std::vector<response> answers(all.rest.size() + 1);
@@ -172,11 +182,7 @@ TEST_SUITE("scenario/falling_behind") {
         for (const bool leader_is_slow : {false, true}) {
             CAPTURE(leader_is_slow);
             world w{with_window("1MiB")};
-            auto& go = w.origin.make_gate();
-            w.origin.on("/a", [&](origin_request&, origin_connection& connection) {
-                go.wait();
-                send_chunked(connection, body, "");
-            });
+            auto& go = answer_chunked(w, body);
             auto all = gather(w, 1);
             auto& slow = leader_is_slow ? all.leader : all.rest[0];
             auto& fast = leader_is_slow ? all.rest[0] : all.leader;
@@ -197,11 +203,7 @@ TEST_SUITE("scenario/falling_behind") {
         auto settings = with_window("1MiB");
         settings["timeouts"]["client_body"] = "2s";
         world w{settings};
-        auto& go = w.origin.make_gate();
-        w.origin.on("/a", [&](origin_request&, origin_connection& connection) {
-            go.wait();
-            send_chunked(connection, body, "");
-        });
+        auto& go = answer_chunked(w, body);
         auto all = gather(w, 1);
         all.leader.connection().shrink_receive_buffer(64 << 10);
         go.open();
@@ -221,17 +223,10 @@ TEST_SUITE("scenario/falling_behind") {
         settings["limits"]["body_rate"] = 32 * kib;
         settings["timeouts"]["client_body"] = "2s";
         world w{settings};
-        auto& go = w.origin.make_gate();
-        w.origin.on("/a", [&](origin_request&, origin_connection& connection) {
-            go.wait();
-            send_chunked(connection, body, "");
-        });
+        auto& go = answer_chunked(w, body);
         client slow{w.proxy.port()};
         client quick{w.proxy.port(), "127.0.0.2"};
-        slow.send(w.request("/a"));
-        REQUIRE(eventually([&] { return w.origin.count("/a") == 1; }));
-        quick.send(w.request("/a"));
-        REQUIRE(eventually([&] { return figure(w.proxy.stats(), figure_name::joined) == 1; }));
+        w.share_a_fetch(slow, quick, "/a");
         go.open();
         long_body_check whole{body};
         const auto got = quick.read("GET", [&](std::string_view bytes) { whole.feed(bytes); });

@@ -3,6 +3,9 @@
 
 #include "tests/support/fake_origin.hpp"
 #include "tests/support/proxy_process.hpp"
+#include "tests/support/waiting.hpp"
+
+#include "tests/scenario/figures.hpp"
 
 #include <doctest/doctest.h>
 
@@ -26,6 +29,13 @@ struct world {
                                std::string_view path,
                                std::string_view fields = "") const {
         return proxy.ask(method, origin.url(path), fields);
+    }
+    /// Both ask for `path`, which the origin withholds: the second joins the first's fetch.
+    void share_a_fetch(client& first, client& second, std::string_view path) const {
+        first.send(request(path));
+        REQUIRE(eventually([&] { return origin.count(std::string{path}) == 1; }));
+        second.send(request(path));
+        REQUIRE(eventually([&] { return figure(proxy.stats(), figure_name::joined) == 1; }));
     }
     /// The bytes of a GET of this path.
     [[nodiscard]] std::string request(std::string_view path, std::string_view fields = "") const {
