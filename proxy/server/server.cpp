@@ -8,9 +8,8 @@
 #include "proxy/serve/digest_page.hpp"
 #include "proxy/serve/explain.hpp"
 #include "proxy/serve/purge.hpp"
-#include "proxy/server/accept_loop.hpp"
 #include "proxy/server/disk_room.hpp"
-#include "proxy/server/endings.hpp"
+#include "proxy/server/listening_worker.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
@@ -25,8 +24,8 @@
 #include <stdexcept>
 #include <utility>
 
-// Builds everything that settings ask for, starts the threads, and ends them in an order in which
-// nothing outlives what it uses.
+// Builds everything that settings ask for, starts the threads, and keeps them (server_end.cpp ends
+// them).
 
 namespace reprise::proxy::server {
 
@@ -34,10 +33,6 @@ namespace {
 
 /// For the workers, whose loops nothing holds up.
 constexpr std::chrono::seconds reload_patience{5};
-/// At the end, beside what timeouts.drain has left: for workers, and for what writes files.
-constexpr std::chrono::seconds workers_patience{3}, files_patience{5}, time_to_close_files{3},
-    time_to_leave{5};
-/// Between two looks at the room that the store on disk has.
 
 // Whatever the thread: one cause, one line.
 constinit log::seldom worker_threw;
@@ -64,16 +59,6 @@ std::string admin_socket_path(const config::admin_options& options) {
 }
 
 }  // namespace
-
-struct server::listening_worker {
-    listening_worker(std::size_t index, thread::common_state& shared, thread::settings_ptr initial)
-        : w{index, shared, std::move(initial)} {}
-
-    thread::worker w;
-    std::vector<std::unique_ptr<accept_loop>> listeners;
-    std::thread thread;
-    std::atomic<bool> ended{false};
-};
 
 server::server(config::options options,
                std::string version,
@@ -654,111 +639,6 @@ admin::admin_response server::purge(const admin::admin_request& asked) {
             .content_type = "application/json",
             .body = std::move(done.json),
             .wait = std::move(wait)};
-}
-
-bool server::stop(const std::function<bool()>& hurry) {
-    if (!running_) {
-        return true;
-    }
-    running_ = false;
-    bool at_rest = true;
-    const auto give_up_on = [&at_rest](endings& some, steady_time until, auto also) {
-        for (const auto& what : some.wait(until)) {
-            log::error("stopping: not waited for any longer: ", what);
-            also(what);
-            at_rest = false;
-        }
-    };
-    if (successor_ && !successor_->serves()) {
-        endings upgrade;  // which may be at the disk
-        upgrade.begin("an upgrade", [this] { successor_->abandon(); });
-        give_up_on(upgrade, steady_now() + files_patience, [](const std::string&) {});
-    }
-    const bool succeeded = successor_ && successor_->serves();
-    common_.succeeded.store(succeeded, std::memory_order_relaxed);
-    common_.draining.store(true, std::memory_order_relaxed);
-    const auto& timeouts = current()->options.timeouts;
-    const auto drain = succeeded ? timeouts.hand_over : timeouts.drain;
-    for (auto& one : workers_) {
-        asio::post(one->w.io, [own = one.get(), succeeded] {
-            for (auto& listener : own->listeners) {
-                listener->close();
-            }
-            if (!succeeded) {
-                own->w.drain();
-            }
-        });
-    }
-    if (succeeded) {
-        admin_->leave();
-    }
-    const auto all_quiet = [this] {
-        // Idle origin connections and timers keep a loop alive; sessions are what is waited for.
-        return common_.counters.snapshot().client_open == 0;
-    };
-    const auto until = steady_now() + drain;
-    const auto is_hurried = [&hurry] { return hurry && hurry(); };
-    while (steady_now() < until && !all_quiet() && !is_hurried()) {
-        std::this_thread::sleep_for(std::chrono::milliseconds{10});
-    }
-    if (common_.peers) {
-        asio::post(workers_.front()->w.io, [this] { common_.peers->leave(); });
-    }
-    for (auto& one : workers_) {
-        asio::post(one->w.io, [own = one.get()] { own->w.abort(); });
-    }
-    const auto last = steady_now() + workers_patience;
-    for (auto& one : workers_) {
-        if (!one->thread.joinable()) {
-            continue;  // there was no thread to be had
-        }
-        while (!one->ended.load(std::memory_order_acquire) && steady_now() < last) {
-            std::this_thread::sleep_for(std::chrono::milliseconds{5});
-        }
-        if (!one->ended.load(std::memory_order_acquire)) {
-            log::error("a worker did not come to rest; it is stopped");
-            one->w.io.stop();
-            at_rest = false;
-        }
-        one->thread.join();
-    }
-    const auto files_until = std::max(until, steady_now() + files_patience);
-    if (!succeeded && at_rest && !is_hurried()) {
-        const auto most = std::min(steady_now() + time_to_leave, files_until - time_to_close_files);
-        if (const auto left = common_.store.leave_to_disk(most, is_hurried); left > 0) {
-            log::warn("disk: there was no time to write ", left, " bytes that memory held");
-        }
-    }
-    endings ends;
-    ends.begin("the admin listener", [this] { admin_->stop(); });
-    ends.begin("passwords", [this] { common_.passwords.finish(); });
-    ends.begin("the digest", [this] {
-        if (common_.peers) {
-            common_.peers->stop();
-        }
-    });
-    ends.begin("admission.state, or a reload", [this] {
-        aside_.finish();
-        save_state();
-    });
-    ends.begin("the room in disk.path", [this] { room_.finish(); });
-    ends.begin("disk.path", [this] {
-        if (auto* disk = common_.store.disk()) {
-            disk->stop();
-        }
-    });
-    ends.begin("log.access", [this] { common_.access.stop(); });
-    give_up_on(ends, files_until, [this](const std::string& what) {
-        if (auto* disk = common_.store.disk(); disk != nullptr && what == "disk.path") {
-            const auto left = disk->figures();
-            log::error("disk: not written: at least ",
-                       left.queued_bytes,
-                       " bytes of responses and ",
-                       left.queued_purges,
-                       " purges; what these met may be back");
-        }
-    });
-    return at_rest;
 }
 
 }  // namespace reprise::proxy::server
