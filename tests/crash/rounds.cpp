@@ -22,11 +22,7 @@ json settings_for(const run_options& options, const std::string& store) {
     out["memory"] = {{"size", "4MiB"}, {"max_object", "256KiB"}};
     out["log"]["access"] = "off";
     if (options.disk) {
-        out["disk"] = {{"path", store},
-                       {"size", std::to_string(options.size) + "B"},
-                       {"write", "admission"},
-                       {"carry", 0.25},
-                       {"selective", false}};
+        out["disk"] = disk_of_all_admitted(store, std::to_string(options.size) + "B");
     }
     return out;
 }

@@ -205,11 +205,7 @@ private:
         const nlohmann::json always{{"admission", "always"}};
         auto small = always;
         small["memory"] = {{"size", "1MiB"}, {"max_object", "1KiB"}};
-        small["disk"] = {{"path", of_.wanted.folder + "/disk1k"},
-                         {"size", "256MiB"},
-                         {"write", "admission"},
-                         {"carry", 0.25},
-                         {"selective", false}};
+        small["disk"] = disk_of_all_admitted(of_.wanted.folder + "/disk1k", "256MiB");
         const auto memory = start_reprise(
             of_, {.name = "memory", .program = of_.wanted.program, .settings = always});
         const auto disk = start_reprise(

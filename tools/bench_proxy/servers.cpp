@@ -136,6 +136,14 @@ nlohmann::json reprise_server::stats() const {
     return nlohmann::json::parse(exchange_once(admin_port, "GET", "/stats").body);
 }
 
+nlohmann::json disk_of_all_admitted(const std::string& path, const std::string& size) {
+    return {{"path", path},
+            {"size", size},
+            {"write", "admission"},
+            {"carry", 0.25},
+            {"selective", false}};
+}
+
 void reprise_server::change(const nlohmann::json& some) {
     settings.merge_patch(some);
     static_cast<void>(written(settings_file, settings.dump(2)));

@@ -88,6 +88,10 @@ struct start_of_reprise {
     std::string loop_times{};  ///< the mapping for the preloaded library; empty: it is not loaded
 };
 
+/// A store on disk to which each response is written as it is admitted, whatever it is worth, so that
+/// rows are of what is asked for, and stay comparable.
+[[nodiscard]] nlohmann::json disk_of_all_admitted(const std::string& path, const std::string& size);
+
 /// Returns when it is ready. @throws std::runtime_error with the last lines of its log
 [[nodiscard]] std::unique_ptr<reprise_server> start_reprise(const lab& of,
                                                             const start_of_reprise& start);

@@ -106,12 +106,7 @@ disturbance disk_writes(const lab& of) {
     out.name = "disk writes";
     out.settings = {{"admission", "always"},
                     {"memory", {{"size", "64MiB"}}},
-                    {"disk",
-                     {{"path", of.wanted.folder + "/written"},
-                      {"size", "1GiB"},
-                      {"write", "admission"},
-                      {"carry", 0.25},
-                      {"selective", false}}}};
+                    {"disk", disk_of_all_admitted(of.wanted.folder + "/written", "1GiB")}};
     out.meanwhile = [](const scene& now) {
         auto load = load_of(now.of, now.ours.port, new_path("/100000/written"));
         load.connections = 4;
@@ -271,12 +266,7 @@ disturbance purged_by_tag(const lab& of) {
     out.name = "purge by tag";
     out.settings = {{"admission", "always"},
                     {"peers", absent_peer()},
-                    {"disk",
-                     {{"path", of.wanted.folder + "/purged"},
-                      {"size", "1GiB"},
-                      {"write", "admission"},
-                      {"carry", 0.25},
-                      {"selective", false}}}};
+                    {"disk", disk_of_all_admitted(of.wanted.folder + "/purged", "1GiB")}};
     out.before_round = [](const lab& all, const reprise_server& ours) {
         fill(all, ours, "/1/tagged/", all.wanted.purged);
     };
