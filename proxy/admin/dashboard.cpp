@@ -92,6 +92,17 @@ std::string costliest(const std::vector<costly_hosts::one>& hosts) {
     return names;
 }
 
+std::string heaviest_hosts(const std::vector<hosts_by_bytes::one>& hosts) {
+    constexpr std::size_t most = 12;
+    std::string names;
+    for (std::size_t i = 0; i < std::min(hosts.size(), most); ++i) {
+        const auto& one = hosts[i];
+        names += (i == 0 ? "" : ", ") + one.host + " (" + bytes_in_words(one.bytes) + ", " +
+                 bytes_in_words(one.from_store) + " of it from the store)";
+    }
+    return names;
+}
+
 plain_rows plain_figures(const stats_inputs& in) {
     plain_rows rows;
     const auto of = make_summary(in);
@@ -113,6 +124,9 @@ plain_rows plain_figures(const stats_inputs& in) {
     add_latency_rows(in, rows);
     rows.emplace_back("Origins: connections open, failed",
                       grouped(in.counts.origin_open) + ", " + grouped(in.counts.origin_failed));
+    if (!in.by_bytes.empty()) {
+        rows.emplace_back("Hosts by bytes to clients", heaviest_hosts(in.by_bytes));
+    }
     rows.emplace_back("Requests that joined another's fetch", grouped(in.counts.collapsed_joined));
     if (in.peers) {
         for (const auto& one : in.peers->siblings) {

@@ -57,6 +57,21 @@ std::uint64_t admission_sum(in from, std::uint64_t admission_cells<std::uint64_t
     return sum;
 }
 
+/// A number of each host whose answers are at least a hundredth of all bytes; `value` captures nothing.
+template <class Value>
+consteval metric per_host(std::string_view name,
+                          std::string_view json,
+                          std::string_view help,
+                          Value) {
+    return by_label(name, json, "host", help, [](in from, out sink) {
+        for (const auto& one : from.by_bytes) {
+            if (one.bytes * 100 >= from.counts.bytes_to_clients) {
+                draw(sink, Value{}(one), one.host);
+            }
+        }
+    });
+}
+
 // A rule's label: its index, since two rules may have the same pattern, and its pattern, since an
 // index alone says nothing and moves when rules are edited.
 template <class Each>
@@ -210,6 +225,17 @@ constexpr metric own_rows[] = {
           "bodies.from_siblings_bytes",
           "Body bytes that siblings gave, and no origin had to.",
           [](in from) { return from.counts.body_bytes_from_siblings; }),
+    per_host(
+        "reprise_host_sent_bytes_total",
+        "hosts.bytes",
+        "Bytes to clients by the host asked for, about: many small answers are told by some of "
+        "them. Of the 64 hosts with most, since each is among them, those with a hundredth of "
+        "all: clients choose hosts.",
+        [](const hosts_by_bytes::one& host) { return host.bytes; }),
+    per_host("reprise_host_stored_sent_bytes_total",
+             "hosts.from_store_bytes",
+             "Of those, in answers that were stored.",
+             [](const hosts_by_bytes::one& host) { return host.from_store; }),
 
     // Connections.
     plain("reprise_client_connections",

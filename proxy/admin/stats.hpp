@@ -14,6 +14,7 @@
 #include "proxy/base/costly_hosts.hpp"
 #include "proxy/base/counters.hpp"
 #include "proxy/base/failing_hosts.hpp"
+#include "proxy/base/hosts_by_bytes.hpp"
 #include "proxy/base/recent_lines.hpp"
 #include "proxy/base/tunnel_hosts.hpp"
 #include "proxy/cache/disk/tier.hpp"
@@ -75,8 +76,9 @@ struct stats_inputs {
     tally within_a_minute, within_a_day;
     std::chrono::nanoseconds day_covers{0};  ///< how much of a day within_a_day is of
     bool over_upgrade = false;  ///< some of that is what the program before this counted
-    std::vector<failing_hosts::one> failing;  ///< within the last minute, the most frequent first
-    std::vector<costly_hosts::one> costly;    ///< the hosts that admission lost most hits of
+    std::vector<failing_hosts::one> failing;    ///< within the last minute, the most frequent first
+    std::vector<costly_hosts::one> costly;      ///< the hosts that admission lost most hits of
+    std::vector<hosts_by_bytes::one> by_bytes;  ///< the hosts whose answers are most bytes
     std::optional<disk_room> room;  ///< none: it is not known, or there is no store on disk
     cache::store_figures store;
     std::optional<cache::disk::tier_figures> disk;  ///< none: there is no store on disk

@@ -1,10 +1,12 @@
 #include "proxy/serve/ledger.hpp"
 
+#include "proxy/base/ascii.hpp"
 #include "proxy/base/relaxed.hpp"
 #include "proxy/cache/stored_response.hpp"
 #include "proxy/thread/worker.hpp"
 
 #include <algorithm>
+#include <array>
 #include <new>
 #include <utility>
 
@@ -98,6 +100,57 @@ void ledger::tell_advisor(const request& asked, std::uint64_t sent, steady_time 
     }
 }
 
+namespace {
+
+std::string_view url_of(const ledger::request& asked) noexcept {
+    return asked.url.empty() && asked.head != nullptr ? asked.head->target : asked.url;
+}
+
+// Without the port; empty: it named none.
+std::string_view host_asked_for(const ledger::request& asked) noexcept {
+    auto host = host_in(url_of(asked));
+    if (host.empty() && asked.head != nullptr) {
+        if (const auto* named = http::find(http::field_list{asked.head->fields},
+                                           http::field_id::host)) {
+            host = host_in(named->value);
+        }
+    }
+    return host;
+}
+
+// The answer is that of the host that was asked for: neither a page of ours, nor nothing.
+constexpr bool is_of_its_host(outcome how) noexcept {
+    switch (how) {
+    case outcome::hit:
+    case outcome::revalidated:
+    case outcome::stale:
+    case outcome::miss:
+    case outcome::sibling:
+    case outcome::collapsed:
+    case outcome::pass:
+    case outcome::tunnel:
+    case outcome::cut_short:
+    case outcome::client_gone: return true;
+    case outcome::local:
+    case outcome::only_if_cached:
+    case outcome::client_error:
+    case outcome::refused:
+    case outcome::error: return false;
+    }
+    return false;
+}
+
+}  // namespace
+
+void ledger::tell_hosts(const request& asked, std::uint64_t stands_for) const {
+    std::array<char, 255> name;  // as long as a name can be: RFC 1035, section 2.3.4
+    const auto host = host_asked_for(asked).substr(0, name.size());
+    const auto end = std::transform(host.begin(), host.end(), name.begin(), ascii_lower);
+    if (!host.empty()) {
+        w_.common.by_bytes.note({name.begin(), end}, stands_for, is_from_store(how));
+    }
+}
+
 std::string_view content_type_of(std::string_view head) noexcept {
     constexpr std::string_view name = "content-type:";
     while (!head.empty()) {
@@ -130,6 +183,11 @@ void ledger::close(const request& asked) noexcept {
     note_latency(w_.counts, how, first_byte_.value_or(*took_), *took_);
     try {
         tell_advisor(asked, out, started_ + *took_);
+        if (is_of_its_host(how)) {
+            if (const auto stands_for = w_.sampled.weight_of(out); stands_for != 0) [[unlikely]] {
+                tell_hosts(asked, stands_for);
+            }
+        }
         const auto& access = w_.common.access;
         const auto weight = access.enabled() ? access.weight_of(how, status) : 0;
         if (weight != 0 || w_.common.live.watched()) {
@@ -150,7 +208,7 @@ void ledger::log(const request& asked, std::uint64_t in, std::uint64_t out, unsi
     if (asked.head != nullptr) {
         record.http_version = asked.head->version;
         record.method = asked.head->method_text;
-        record.url = asked.url.empty() ? asked.head->target : asked.url;
+        record.url = url_of(asked);
         const http::field_list fields{asked.head->fields};
         const auto value = [&fields](auto which) {
             const auto* line = http::find(fields, which);
@@ -187,13 +245,7 @@ void ledger::log(const request& asked, std::uint64_t in, std::uint64_t out, unsi
         w_.common.access.write(record);
     }
     if (w_.common.live.watched()) {
-        auto host = host_in(record.url);
-        if (host.empty() && asked.head != nullptr) {
-            if (const auto* named = http::find(asked.head->fields, http::field_id::host)) {
-                host = host_in(named->value);
-            }
-        }
-        w_.common.live.note(record, host, started_ + *took_);
+        w_.common.live.note(record, host_asked_for(asked), started_ + *took_);
     }
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// What one request is to the counters, the access log and the advisor.
+// What one request is to the counters, the access log, the advisor and the hosts' figures.
 //
 // It is filled in while the request is answered, and closed exactly once: by exchange's destructor,
 // so that no way of answering, and no exception, leaves a request uncounted or counts it twice.
@@ -89,6 +89,7 @@ public:
 
 private:
     void tell_advisor(const request& asked, std::uint64_t sent, steady_time now) const;
+    void tell_hosts(const request& asked, std::uint64_t stands_for) const;
     void log(const request& asked, std::uint64_t in, std::uint64_t out, unsigned weight) const;
 
     thread::worker& w_;

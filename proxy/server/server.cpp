@@ -580,6 +580,7 @@ admin::stats_inputs server::stats() {
     }
     in.failing = common_.failing.last_minute(now);
     in.costly = common_.costly.figures();
+    in.by_bytes = common_.by_bytes.figures();
     in.store = common_.store.memory().figures();
     if (const auto* disk = common_.store.disk()) {
         in.disk = disk->figures();

@@ -130,6 +130,7 @@ worker::worker(std::size_t index, common_state& shared, settings_ptr initial)
       timer{io},
       names{timer, current->options.dns},
       origins{timer, names, current->guard, current->options.origins},
+      sampled{index},
       watch{timer, [this] { watch_clients(); }},
       request_id_{static_cast<std::uint64_t>(index) << 48} {
     if (common.peers) {

@@ -5,10 +5,12 @@
 // counters, where a thread writes its own block.
 
 #include "proxy/base/access_log.hpp"
+#include "proxy/base/byte_sample.hpp"
 #include "proxy/base/clock.hpp"
 #include "proxy/base/costly_hosts.hpp"
 #include "proxy/base/counters.hpp"
 #include "proxy/base/failing_hosts.hpp"
+#include "proxy/base/hosts_by_bytes.hpp"
 #include "proxy/base/live_feed.hpp"
 #include "proxy/base/tunnel_hosts.hpp"
 #include "proxy/cache/admission/admission_gate.hpp"
@@ -97,6 +99,7 @@ struct common_state {
     tunnel_hosts tunnels;
     failing_hosts failing;
     costly_hosts costly;
+    hosts_by_bytes by_bytes;
     counters_registry counters;
     access_log access;
     live_feed live;
@@ -165,6 +168,7 @@ struct worker {
     net::known_logins logins;
     std::optional<worker_peers> peers;  ///< none: there are no peers
     net::list_link connections;         ///< of clients: client_connections, which enter and leave
+    byte_sample sampled;                ///< of answers, for common.by_bytes
     unsigned watched = 0;  ///< sessions that wait now; the watch runs while there are any
     net::deadline watch;
 

@@ -66,6 +66,7 @@ check_matches "under traffic: the hit ratio is shown" 'Answered from the store 8
 check_matches "under traffic: what origins were spared is shown" 'Spared the origins 98 KiB' "$(shown figures)"
 check_matches "under traffic: what admission kept out is shown" '^ Kept out 21 objects' "$(shown admission-pairs)"
 check_matches "under traffic: hosts are named by the hits that admission cost" '127\.0\.0\.1 1 100 %' "$(shown costly-table)"
+check_matches "under traffic: hosts are named by the bytes of their answers" '127\.0\.0\.1 [0-9]+ KiB 100 % 9[0-9] KiB 4[0-9] %' "$(shown hosts-table)"
 check_matches "under traffic: latencies are shown" 'Hits 2 [0-9.]+ (µs|ms)' "$(shown latency-table)"
 check_matches "under traffic: the store is shown" 'Used [0-9.]+ KiB of 64 MiB' "$(shown memory-pairs)"
 check_matches "under traffic: the table behind the curves has them" ' 24 8\.3 % ' "$(shown hits-table)"

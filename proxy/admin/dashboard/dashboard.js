@@ -417,6 +417,17 @@
     ]);
   }
 
+  function showHosts({ hosts, clients }) {
+    const from = hosts.from_store_bytes || {};
+    const rows = Object.entries(hosts.bytes || {}).sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
+    table('hosts-table', 'Hosts by bytes to clients', ['Host', 'Bytes', 'Of all', 'From the store', 'Of these'],
+      rows.slice(0, 12).map(([host, sent]) => [host, bytes(sent), percent(Math.min(sent / clients.sent_bytes, 1)),
+        { text: bytes(from[host]), kind: from[host] ? 'spared' : '' }, percent(sent ? from[host] / sent : null)]));
+    text('hosts-note', rows.length === 0 ? 'None yet.' :
+      'About: of many small answers some stand for the others. Tunnels are among them, and nothing of them is stored; ' +
+      'what siblings gave is not counted as from the store.');
+  }
+
   function showSiblings({ siblings, parents, digest, peering }) {
     const names = Object.keys(siblings.usable || {});
     const states = { never: 'not seen yet', current: 'well', failing: 'lost; last digest used', outdated: 'lost', itself: 'this instance itself' };
@@ -566,6 +577,7 @@
     showStore(stats);
     showLatency(stats);
     showOrigins(stats);
+    showHosts(stats);
     showSiblings(stats);
     showWhatIf(stats);
     showTunnels(stats);

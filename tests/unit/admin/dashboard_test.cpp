@@ -84,6 +84,15 @@ TEST_SUITE("admin/dashboard") {
             has_text(page, "Hosts with most of these</th><td>a.test (1,200), &lt;b&gt; (3)</td>"));
     }
 
+    TEST_CASE("hosts by the bytes of their answers are in the page, the most first") {
+        stats_inputs inputs;
+        CHECK_FALSE(has_text(dashboard_page(&inputs), "Hosts by bytes to clients</th>"));
+        inputs.by_bytes = {{"a.test", 3 << 20, 1 << 20}, {"<b>", 2'048, 0}};
+        CHECK(has_text(dashboard_page(&inputs),
+                       "Hosts by bytes to clients</th><td>a.test (3.0 MiB, 1.0 MiB of it from the "
+                       "store), &lt;b&gt; (2.0 KiB, 0 bytes of it from the store)</td>"));
+    }
+
     TEST_CASE("what is noted, and is no trouble, is in the page") {
         stats_inputs inputs;
         inputs.within_a_minute = {.unresolved = 1};

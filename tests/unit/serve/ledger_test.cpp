@@ -102,6 +102,30 @@ TEST_CASE("the bytes of a head count as taken though they still stand in the inp
     CHECK(on.at.w.counts.bytes_from_clients.read() == get().size());
 }
 
+TEST_CASE("the bytes of an answer are its host's, and those of a page of ours are nobody's") {
+    bench on;
+    on.store(of_five, "hello");
+    {
+        asking one{on, get()};
+        one.close();
+    }
+    const auto whole = on.sink.sent.size();
+    {
+        stated one{on};
+        one.x.out.begin();
+        one.x.out.add("a page of ours");
+        CHECK(one.x.out.send_now() == ended::keep);
+        one.x.book.how = outcome::refused;
+        one.x.book.close({.head = one.x.asked.head});
+        one.x.consume_head();
+    }
+    const auto told = on.at.common.by_bytes.figures();
+    REQUIRE(told.size() == 1);
+    CHECK(told[0].host == "a.example");
+    CHECK(told[0].bytes == whole);
+    CHECK(told[0].from_store == whole);
+}
+
 TEST_CASE("a log line says what a request was, and no first byte where only interim answers went") {
     const reprise::tests::temp_dir directory;
     const auto path = directory.path() / "access.log";
