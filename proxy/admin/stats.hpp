@@ -21,6 +21,7 @@
 #include "proxy/cache/memory/memory_tier.hpp"
 #include "proxy/cache/memory/purges.hpp"
 #include "proxy/cache/policy/what_if.hpp"
+#include "proxy/cache/store.hpp"
 #include "proxy/peer/peer_report.hpp"
 
 #include <nlohmann/json_fwd.hpp>
@@ -81,6 +82,7 @@ struct stats_inputs {
     std::vector<hosts_by_bytes::one> by_bytes;  ///< the hosts whose answers are most bytes
     std::optional<disk_room> room;  ///< none: it is not known, or there is no store on disk
     cache::store_figures store;
+    cache::store::unadmitted_writes unadmitted;     ///< what a disk with room took all the same
     std::optional<cache::disk::tier_figures> disk;  ///< none: there is no store on disk
     std::optional<peer::peer_report> peers;         ///< none: there are no peers
     cache::purge_figures purges;

@@ -43,7 +43,8 @@ struct summary {
     std::uint64_t sibling_hits = 0, sibling_bytes = 0;         ///< by siblings
     std::uint64_t shared_fetches = 0, shared_fetch_bytes = 0;  ///< by one fetch for many
 
-    // What the store was spared, by admission.
+    // What the store was spared, by admission: first requests, less those that another request
+    // admitted while they waited on probation, and those that a disk with room took all the same.
     std::uint64_t writes_spared = 0, written_bytes_spared = 0;
     bool on_disk = false;  ///< else it was memory's room alone
 

@@ -71,7 +71,8 @@ private:
 template <class Cell>
 struct admission_cells {
     Cell admitted{};
-    Cell refused{};        ///< first sights: storable, and not stored because of admission
+    Cell
+        refused{};  ///< first sights: storable, and because of admission not stored, or on probation
     Cell bytes_refused{};  ///< their bodies', counted when a body has passed
 };
 

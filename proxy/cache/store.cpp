@@ -24,8 +24,10 @@ bool are_one_answer(const stored_response& one, const stored_response& other) {
 
 store::store(const store_plan& memory) : memory_{memory}, outdated_to_{memory.told} {
     memory_.on_eviction([this](const evicted_response& gone) {
-        if (is_for_disk(gone)) {
-            (void)disk_->put(gone.key, gone.url, gone.response, gone.asked);
+        if (is_for_disk(gone) && disk_->put(gone.key, gone.url, gone.response, gone.asked) &&
+            !gone.was_admitted) {
+            filled_.fetch_add(1, std::memory_order_relaxed);
+            filled_bytes_.fetch_add(gone.response->size(), std::memory_order_relaxed);
         }
         if (told_) {
             told_(gone);
@@ -139,6 +141,10 @@ bool store::is_for_disk(const evicted_response& gone) const {
     case disk::tier::choice::fills: return true;
     }
     return false;
+}
+
+store::unadmitted_writes store::written_unadmitted() const noexcept {
+    return {filled_.load(std::memory_order_relaxed), filled_bytes_.load(std::memory_order_relaxed)};
 }
 
 std::uint64_t store::leave_to_disk(steady_time until, const std::function<bool()>& hurry) {

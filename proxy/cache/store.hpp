@@ -175,6 +175,13 @@ public:
     /// of all that were made before this call; at once where nothing is kept.
     void keep_purges(std::function<void()> kept);
 
+    /// What the disk took though nothing had admitted it, because it had room to fill.
+    struct unadmitted_writes {
+        std::uint64_t objects = 0, bytes = 0;  ///< bodies'
+    };
+    /// Since start. Any thread.
+    [[nodiscard]] unadmitted_writes written_unadmitted() const noexcept;
+
 private:
     void note_outdated(const filter::key_hash& key, std::string_view url) const;
     void outdate_on_disk(const filter::key_hash& key,
@@ -193,6 +200,7 @@ private:
     std::unique_ptr<disk::tier> disk_;
     std::atomic<std::uint64_t> largest_in_memory_{UINT64_MAX};
     disk_write when_ = disk_write::admission;
+    std::atomic<std::uint64_t> filled_{0}, filled_bytes_{0};  // written_unadmitted()
     std::function<void(const evicted_response&)> told_;
     std::function<void(std::string_view)> unwritten_;
 };

@@ -425,11 +425,13 @@ void keeping::finish(bool trusted) {
         on_disk_.reset();
         into_.keep_no_more();
     }
+    const bool kept_out = waits() || (refused_ && !on_disk_ && !into_.kept_whole());
     if (on_disk_) {
         finish_on_disk();
     } else if (into_.kept_whole()) {
         store_body();
-    } else if (refused_ && !too_large_) {
+    }
+    if (kept_out && !too_large_) {
         note_refused_bytes(w_.counts, ruling_.policy, ruling_.rule, into_.received());
     }
     if (ruling_.seen_before > 0 && storable_ && !order_.replaces && !too_large_) {

@@ -584,6 +584,7 @@ admin::stats_inputs server::stats() {
     in.store = common_.store.memory().figures();
     if (const auto* disk = common_.store.disk()) {
         in.disk = disk->figures();
+        in.unadmitted = common_.store.written_unadmitted();
         in.room = room_.last();
     }
     if (common_.peers) {

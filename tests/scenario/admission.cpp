@@ -101,9 +101,14 @@ TEST_SUITE("scenario/admission") {
         const auto first = w.get("/a");
         CHECK(stores(first));
         CHECK(cache_status_of(first).detail == "probation");
+        const auto spared = [&] { return w.proxy.stats()["summary"]["writes_spared"]; };
+        CHECK(eventually([&] { return spared()["bytes"] == 5; }));
+        CHECK(spared()["objects"] == 1);
         CHECK(hit_body(w.get("/a")) == "hello");
         CHECK(is_hit(w.get("/a")));
         CHECK(w.origin.count("/a") == 1);
+        CHECK(spared()["objects"] == 0);  // it was asked for again, and is stored
+        CHECK(spared()["bytes"] == 0);
     }
 
     TEST_CASE("what probation admits under auto is counted for the policy that auto is") {

@@ -225,7 +225,11 @@ TEST_SUITE("scenario/disk") {
             }
             return puts() - before;
         };
-        CHECK(put_of(0, 100, 1) > 60);
+        const auto written = put_of(0, 100, 1);
+        CHECK(written > 60);
+        const auto spared = w.proxy.stats()["summary"]["writes_spared"];
+        CHECK(spared["objects"] == 100 - written);
+        CHECK(spared["bytes"] == (100 - written) * 50'000);
         (void)put_of(100, 500, 1);  // it holds 300
         CHECK(put_of(500, 700, 1) == 0);
         CHECK(put_of(700, 800, 3) > 10);

@@ -321,8 +321,8 @@
     const { admission, store, summary, disk } = of, filter = admission.filter;
     pairs('admission-pairs', [
       [summary.writes_spared.of === 'disk' ? 'Kept out: writes spared the disk' : 'Kept out',
-        `${number(admission.ledger.objects)} objects`, admission.ledger.objects ? 'spared' : ''],
-      ['Bytes of these', bytes(admission.ledger.bytes), admission.ledger.bytes ? 'spared' : ''],
+        `${number(summary.writes_spared.objects)} objects`, summary.writes_spared.objects ? 'spared' : ''],
+      ['Bytes of these', bytes(summary.writes_spared.bytes), summary.writes_spared.bytes ? 'spared' : ''],
       ['Would have been hits without it', number(admission.hits_lost), admission.hits_lost ? 'costs' : ''],
       ['Bytes of these', bytes(admission.hit_bytes_lost), admission.hits_lost ? 'costs' : ''],
       ['Objects let in', number(admission.admitted)],

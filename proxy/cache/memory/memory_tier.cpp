@@ -164,6 +164,8 @@ lookup_result memory_tier::find(const filter::key_hash& key,
     if (admitted) {
         --home->waiting;
         promoted_.fetch_add(1, relaxed);
+        const auto parts = one->response->parts();
+        promoted_bytes_.fetch_add(parts ? parts->bytes() : one->response->size(), relaxed);
         home.note_overhead();
     }
     return {lookup::present, one->response, admitted};
@@ -495,6 +497,7 @@ store_figures memory_tier::figures() const noexcept {
     f.refused = refused_.load(relaxed);
     f.purged = purged_.load(relaxed);
     f.promoted = promoted_.load(relaxed);
+    f.promoted_bytes = promoted_bytes_.load(relaxed);
     if (const auto age = eviction_age_.load(relaxed); age >= 0) {
         f.eviction_age = std::chrono::seconds{static_cast<std::int64_t>(age)};
     }

@@ -67,7 +67,7 @@ struct store_figures {
     std::uint64_t probation_objects = 0, probation_bytes = 0;  ///< of objects and bytes
     std::uint64_t inserted = 0, replaced = 0, freshened = 0, evicted = 0, evicted_bytes = 0,
                   invalidated = 0, refused = 0, purged = 0;
-    std::uint64_t promoted = 0;  ///< admitted out of probation
+    std::uint64_t promoted = 0, promoted_bytes = 0;  ///< admitted out of probation; their bodies'
     /// How long what was admitted stays at present after its last use: about the mean of the last
     /// 64 evicted. None before anything was, or when nobody calls tick().
     std::optional<std::chrono::seconds> eviction_age;
@@ -249,7 +249,7 @@ private:
     std::vector<eviction_listener> evicted_to_;
     // Mutable, as what the stripes hold is: a look-up drops what was purged, and admits.
     alignas(64) mutable std::atomic<std::uint64_t> used_{0}, objects_{0}, purged_{0},
-        waiting_bytes_{0}, waiting_{0}, promoted_{0}, overhead_{0};
+        waiting_bytes_{0}, waiting_{0}, promoted_{0}, promoted_bytes_{0}, overhead_{0};
     std::atomic<std::uint64_t> reserved_{0};
     std::atomic<std::uint64_t> inserted_{0}, replaced_{0}, freshened_{0}, evicted_{0},
         evicted_bytes_{0}, invalidated_{0}, refused_{0};
