@@ -31,7 +31,13 @@ if [[ $1 == build ]]; then
     [[ $builder == docker ]] || options=(--format docker)
     "$builder" build "${options[@]}" -f "$container/Containerfile" -t reprise-of-the-tests "$SOURCE" >"$work/build.log" 2>&1
     echo "ok: $builder builds it"
-    if [[ $builder == buildah ]]; then
+    if [[ $builder == buildah ]]; then # which runs what it built in the foreground alone; on a network of its own
+        name=$(buildah from reprise-of-the-tests)
+        trap 'status=$?; buildah rm "$name" >/dev/null 2>&1; (exit "$status"); finish' EXIT
+        start contained unshare --net --pid --fork --kill-child \
+            bash -c 'ip link set lo up && exec buildah run "$1" -- "${@:2}"' - "$name" "${entry[@]}"
+        within 20 "it is alive by its own check" nsenter -t "$pid" -n buildah run "$name" -- "${health[@]}"
+        kill "$pid"
         exit
     fi
     name=$("$builder" run -d --read-only --cap-drop=all --security-opt=no-new-privileges reprise-of-the-tests)
