@@ -1,12 +1,11 @@
 #include "proxy/net/byte_stream.hpp"
 
+#include "proxy/net/socket_read.hpp"
+
 #include <cerrno>
-#include <cstring>
 #include <linux/sockios.h>
-#include <netinet/tcp.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 
 namespace reprise::proxy::net {
 namespace {
@@ -73,44 +72,22 @@ stream_look byte_stream::look() {
     return got > 0 ? stream_look::bytes : stream_look::end;
 }
 
-// The kernel tells beside the bytes whether there are more, or their end (TCP_INQ, where the
-// listener has asked for it: prepare_listener).
 std::size_t byte_stream::try_read(asio::mutable_buffer into, error_code& error) {
     error.clear();
     if (tls_) [[unlikely]] {
         return tls_->read(into, error);
     }
-    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> beside;
-    iovec room{into.data(), into.size()};
-    msghdr wanted{};
-    wanted.msg_iov = &room;
-    wanted.msg_iovlen = 1;
-    wanted.msg_control = beside.data();
-    wanted.msg_controllen = beside.size();
-    ::ssize_t got = 0;
-    do {
-        got = ::recvmsg(socket_.native_handle(), &wanted, MSG_DONTWAIT);
-    } while (got < 0 && errno == EINTR);
-    saw_all_ = false;
-    if (got < 0) {
-        if (errno == EAGAIN || errno == EWOULDBLOCK) {
-            saw_all_ = true;
-        } else {
-            error.assign(errno, boost::system::system_category());
-        }
-        return 0;
+    const auto read = read_socket(socket_.native_handle(), into.data(), into.size());
+    saw_all_ = read.saw_all;
+    if (read.got > 0) {
+        return static_cast<std::size_t>(read.got);
     }
-    if (got == 0 && into.size() > 0) {
+    if (read.got == 0 && into.size() > 0) {
         error = asio::error::eof;
-        return 0;
+    } else if (read.got < 0 && !read.saw_all) {
+        error.assign(errno, boost::system::system_category());
     }
-    if (const auto* const told = CMSG_FIRSTHDR(&wanted);
-        told != nullptr && told->cmsg_level == SOL_TCP && told->cmsg_type == TCP_CM_INQ) {
-        int more = 0;
-        std::memcpy(&more, CMSG_DATA(told), sizeof more);
-        saw_all_ = more == 0;
-    }
-    return static_cast<std::size_t>(got);
+    return 0;
 }
 
 void byte_stream::wait_readable(read_wait& by, bool same_turn) {
@@ -119,7 +96,8 @@ void byte_stream::wait_readable(read_wait& by, bool same_turn) {
         by.start_at_once();
         return;
     }
-    by.start(socket_, !tls_ && saw_all_ && same_turn ? mode::just_seen : mode::asking);
+    const bool saw_all = tls_ ? tls_->saw_all() : saw_all_;
+    by.start(socket_, saw_all && same_turn ? mode::just_seen : mode::asking);
 }
 
 std::uint64_t byte_stream::not_acknowledged() noexcept {

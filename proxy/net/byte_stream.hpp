@@ -185,7 +185,7 @@ private:
     tcp_socket socket_;
     std::unique_ptr<tls_session> tls_;  // null: plain
     std::shared_ptr<marks> marks_;      // null: plain
-    bool saw_all_ = false;              // try_read found all there was, and no end of it
+    bool saw_all_ = false;              // plain: try_read found all there was, and no end of it
 };
 
 template <class Buffers>

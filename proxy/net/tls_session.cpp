@@ -1,6 +1,7 @@
 #include "proxy/net/tls_session.hpp"
 
 #include "proxy/net/client_certificate.hpp"
+#include "proxy/net/socket_read.hpp"
 
 #include <algorithm>
 #include <array>
@@ -88,7 +89,7 @@ struct tls_wire {
         BIO_clear_retry_flags(wire);
         const auto wanted = std::min(static_cast<std::size_t>(room), session.may_receive_);
         if (wanted == 0) {
-            session.drained_ = false;
+            session.drained_ = session.saw_all_ = false;
             BIO_set_retry_read(wire);
             return -1;
         }
@@ -97,14 +98,12 @@ struct tls_wire {
             session.may_receive_ -= count;
             return static_cast<int>(count);
         }
-        ssize_t got = 0;
-        do {
-            got = ::recv(session.socket_, into, wanted, MSG_DONTWAIT);
-        } while (got < 0 && errno == EINTR);
-        session.drained_ = got < static_cast<ssize_t>(wanted);
+        const auto [got, saw_all] = read_socket(session.socket_, into, wanted);
+        session.saw_all_ = saw_all;
+        session.drained_ = saw_all || got < static_cast<std::ptrdiff_t>(wanted);
         session.saw_fin_ = got == 0;
         session.may_receive_ -= got > 0 ? static_cast<std::size_t>(got) : 0;
-        if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+        if (got < 0 && saw_all) {
             BIO_set_retry_read(wire);
         }
         return static_cast<int>(got);
@@ -239,6 +238,7 @@ std::string tls_session::why() {
 
 std::size_t tls_session::read(asio::mutable_buffer into, error_code& error) noexcept {
     error.clear();
+    saw_all_ = false;  // whatever is given out without asking the socket, it may have more by now
     const gathering call{*this, ssl_.get()};
     may_receive_ = into.size() + most_beside_data;
     std::size_t got = 0;
@@ -303,7 +303,7 @@ std::size_t tls_session::take_first(char* into, std::size_t most) noexcept {
         first_ = {};
         first_taken_ = 0;
     }
-    drained_ = false;
+    drained_ = saw_all_ = false;
     return count;
 }
 

@@ -54,6 +54,9 @@ public:
     /// Nothing that was received is left to be given out, as far as one knows without asking the
     /// socket: whoever waits for bytes waits for the socket first.
     [[nodiscard]] bool must_wait() const noexcept;
+    /// The last reading of the socket found all that was there and no end of it (socket_read.hpp), and
+    /// was made by the last read() or something later. False where one does not know.
+    [[nodiscard]] bool saw_all() const noexcept { return saw_all_; }
     [[nodiscard]] stream_look look() noexcept;
 
     /// How many bytes of `from` need not be offered again; 0 without an error: the kernel takes
@@ -83,7 +86,8 @@ private:
     bool flush_kept() noexcept;
 
     int socket_;
-    bool drained_ = false;  // the last reading of the socket brought less than was asked for
+    bool drained_ = false;  // the last reading of the socket brought all there was, about
+    bool saw_all_ = false;  // and that for certain
     bool starved_ = false;  // OpenSSL needs more than it has to go on
     bool saw_fin_ = false;
     bool ended_ = false;  // their close_notify

@@ -8,12 +8,16 @@
 #include <openssl/evp.h>
 #include <openssl/ssl.h>
 #include <optional>
+#include <poll.h>
 #include <string>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 namespace reprise::proxy::net::test::of_tls_session_test {
 namespace {
+
+enum class over : std::uint8_t { socket_pair, tcp };
 
 /// A server's session and its client, on two ends of a socket that waits for nothing.
 struct conversation {
@@ -21,8 +25,17 @@ struct conversation {
     /// before there is a session, and given to it
     explicit conversation(const tls_identity_ptr& server,
                           int version = TLS1_3_VERSION,
-                          std::size_t read_before = 0) {
-        REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) == 0);
+                          std::size_t read_before = 0,
+                          over what = over::socket_pair) {
+        if (what == over::tcp) {
+            asio::io_context io;
+            auto pair = connected_pair(io);
+            ends[0] = pair.theirs.release();
+            ends[1] = pair.ours.release();
+            prepare_listener(ends[0]);  // which sets what accepted ones inherit
+        } else {
+            REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) == 0);
+        }
         SSL_set_max_proto_version(client, version);
         SSL_set_fd(client, ends[1]);
         SSL_set_connect_state(client);
@@ -63,6 +76,14 @@ struct conversation {
         error_code error;
         CHECK(ours->write({&part, 1}, error) == text.size());
         CHECK_FALSE(error);
+    }
+    /// Until so much ciphertext, and where it is said the end, stands in our socket.
+    void await_arrival(int bytes, bool end = false) {
+        for (int there = -1; there < bytes;) {
+            REQUIRE(::ioctl(ends[0], FIONREAD, &there) == 0);
+        }
+        pollfd one{ends[0], POLLRDHUP, 0};
+        REQUIRE((!end || ::poll(&one, 1, 10'000) == 1));
     }
     std::string hear() {
         char block[1024];
@@ -127,6 +148,35 @@ TEST_CASE(
     other.say("other");
     CHECK(other.hear() == "other");
     CHECK(one.hear() == "one");
+}
+
+TEST_CASE("whether the socket has more is known of the last read alone") {
+    const auto server = some_identity();
+    conversation pair{server, TLS1_3_VERSION, 0, over::tcp};
+    pair.shake_hands();
+    auto& ours = *pair.ours;
+    char room[6];
+    error_code error;
+    CHECK(ours.read(asio::buffer(room), error) == 0);
+    CHECK(ours.must_wait());
+    CHECK(ours.saw_all());
+
+    constexpr int sealing = 5 + 1 + 16;  // header, type and tag of a record
+    CHECK(SSL_write(pair.client, "first", 5) == 5);
+    CHECK(SSL_write(pair.client, "second", 6) == 6);
+    pair.await_arrival(11 + 2 * sealing);
+    CHECK(ours.read(asio::buffer(room, 5), error) == 5);
+    CHECK(ours.saw_all());  // by the bytes that came, and no second call
+    CHECK_FALSE(ours.must_wait());
+    CHECK(ours.read(asio::buffer(room, 6), error) == 6);
+    CHECK(ours.must_wait());
+    CHECK_FALSE(ours.saw_all());  // OpenSSL had them: something may have come to the socket since
+
+    CHECK(SSL_write(pair.client, "third", 5) == 5);
+    CHECK(::shutdown(pair.ends[1], SHUT_WR) == 0);
+    pair.await_arrival(5 + sealing, true);
+    CHECK(ours.read(asio::buffer(room, 5), error) == 5);
+    CHECK_FALSE(ours.saw_all());  // there is an end
 }
 
 TEST_CASE("what was read of a connection before comes first, wherever it was cut") {
