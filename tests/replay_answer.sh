@@ -35,6 +35,31 @@ takes "$work/settings.json"
 grep -q '"disk"' "$work/both.json" || fail "a disk that was named is not in the settings"
 takes "$work/both.json"
 
+# Of a proxy that runs: at its socket and its address, before anybody has asked for anything.
+cat >"$work/running.json" <<END
+{ "listeners": [{ "address": "127.0.0.1:0" }], "admin": { "address": "127.0.0.1:0", "socket": "$work/socket" } }
+END
+"$reprise" --config "$work/running.json" --ports-file "$work/ports" >"$work/log" 2>&1 &
+running=$!
+trap 'kill "$running" 2>/dev/null || true; rm -rf "$work"' EXIT
+for ((i = 0; i < 200; ++i)); do
+    [[ ! -s $work/ports ]] || break
+    kill -0 "$running" || fail "the proxy ended: $(cat "$work/log")"
+    sleep 0.05
+done
+admin=$(sed -n 's/.*"admin": *"\([^"]*\)".*/\1/p' "$work/ports")
+for where in "http://$admin" "$admin/" "$work/socket"; do
+    "$replay" --live "$where" --html "$work/live.html" --settings "$work/live.json" >"$work/said" || fail "--live $where"
+    grep -q 'has seen too little' "$work/said" || fail "--live $where: $(cat "$work/said")"
+    takes "$work/live.json"
+done
+kill "$running"
+wait "$running" || fail "the proxy did not end well: $(cat "$work/log")"
+for nobody in "http://$admin" "$work/socket" "http://example.org"; do
+    ! "$replay" --live "$nobody" >"$work/said" 2>&1 || fail "takes $nobody for a proxy"
+    grep -q '^reprise-replay: --live: ' "$work/said" || fail "$(cat "$work/said")"
+done
+
 # Cut off on its way here.
 head -c 5000 "$work/access.log.gz" >"$work/cut.gz"
 if "$replay" "$work/cut.gz" >"$work/said" 2>&1; then

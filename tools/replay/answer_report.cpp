@@ -96,23 +96,6 @@ std::vector<column> growth_of(const answer& found, const question& asked) {
     return out;
 }
 
-void print_html_columns(std::ostream& out, const std::vector<column>& columns) {
-    out << "<table class=\"words\"><tr>";
-    for (const auto& one : columns) {
-        out << "<th>" << html_text(one.head);
-    }
-    out << "</tr>\n";
-    for (std::size_t row = 0; row < columns.front().cells.size(); ++row) {
-        out << "<tr>";
-        for (const auto& one : columns) {
-            out << (one.is_number ? "<td class=\"number\">" : "<td class=\"word\">")
-                << html_text(one.cells[row]);
-        }
-        out << "</tr>\n";
-    }
-    out << "</table>\n";
-}
-
 line_chart chart_of(const answer& found,
                     const std::string& title,
                     double (tally::*ratio)() const noexcept) {
@@ -223,9 +206,7 @@ void print_answer_page(std::ostream& out,
                        const trace_summary& of,
                        std::uint64_t unit) {
     begin_page(out, of, "What a cache would do for these clients");
-    out << "<style>table.words td.word,table.words th:first-child{text-align:left}"
-           "table.words td.number{text-align:right}</style>\n"
-           "<h2>What these clients would get</h2>\n";
+    out << "<h2>What these clients would get</h2>\n";
     print_html_columns(out, gains_of(found, of, unit));
     out << "<h2>How it grows with room</h2>\n";
     print_svg(out, chart_of(found, "requests answered from cache", &tally::hit_ratio));

@@ -1,5 +1,7 @@
 #include "tools/replay/columns.hpp"
 
+#include "tools/replay/svg_chart.hpp"
+
 #include <algorithm>
 #include <cstdio>
 #include <ostream>
@@ -27,6 +29,23 @@ std::string percent_of(double share, int digits) {
     char text[32];
     std::snprintf(text, sizeof text, "%.*f", digits, 100 * share);
     return text;
+}
+
+void print_html_columns(std::ostream& out, const std::vector<column>& columns) {
+    out << "<table class=\"words\"><tr>";
+    for (const auto& one : columns) {
+        out << "<th>" << html_text(one.head);
+    }
+    out << "</tr>\n";
+    for (std::size_t row = 0; row < columns.front().cells.size(); ++row) {
+        out << "<tr>";
+        for (const auto& one : columns) {
+            out << (one.is_number ? "<td class=\"number\">" : "<td class=\"word\">")
+                << html_text(one.cells[row]);
+        }
+        out << "</tr>\n";
+    }
+    out << "</table>\n";
 }
 
 }  // namespace reprise::replay

@@ -17,6 +17,9 @@ struct column {
 /// @pre there is a column, and all have as many cells
 void print_columns(std::ostream& out, const std::vector<column>& columns);
 
+/// The same as a table of a page (report.hpp).
+void print_html_columns(std::ostream& out, const std::vector<column>& columns);
+
 /// "12.50" for 0.125 and two digits.
 [[nodiscard]] std::string percent_of(double share, int digits);
 

@@ -4,6 +4,7 @@
 #include "proxy/base/log.hpp"
 #include "tools/replay/answer.hpp"
 #include "tools/replay/answer_report.hpp"
+#include "tools/replay/live.hpp"
 #include "tools/replay/progress_bar.hpp"
 #include "tools/replay/recommend.hpp"
 #include "tools/replay/reference.hpp"
@@ -70,6 +71,7 @@ struct command : sweep_words {
     std::uint64_t sample = usual_sample;
     bool answers = false;  ///< nothing is named that says what to try
     prices costs;
+    std::string live, token_file;
     std::string reference;
     std::string directory = ".";
 };
@@ -266,6 +268,37 @@ int answer_it(const command& asked) {
     return 0;
 }
 
+// One line, without the white space around it.
+std::string token_in(const std::string& path) {
+    std::ifstream in{path};
+    std::string token;
+    if (!(in >> token)) {
+        throw std::runtime_error{"--token-file: " + path + ": can't be read, or is empty"};
+    }
+    return token;
+}
+
+int answer_live(const command& asked) {
+    const auto wanted = must(objective_of(asked.wanted), "--objective", asked.wanted);
+    const auto told = read_live(
+        stats_of(asked.live, asked.token_file.empty() ? "" : token_in(asked.token_file)));
+    if (asked.json) {
+        print_live_json(std::cout, told, wanted);
+    } else {
+        print_live(std::cout, told, wanted);
+    }
+    if (!asked.html.empty()) {
+        write_file(asked.html, [&](std::ostream& out) { print_live_page(out, told, wanted); });
+    }
+    if (!asked.settings.empty()) {
+        const auto found = answer_of(told, wanted);
+        write_file(asked.settings, [&](std::ostream& out) {
+            out << (found.settings.empty() ? "{}" : found.settings) << '\n';
+        });
+    }
+    return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -381,6 +414,14 @@ int main(int argc, char** argv) {
         ->capture_default_str()
         ->check(CLI::NonNegativeNumber);
     app.add_flag("--quiet", asked.quiet, "no progress bar");
+    app.add_option(
+           "--live",
+           asked.live,
+           "no log: asks a proxy that runs, at its admin address (http://127.0.0.1:3180) or "
+           "socket, what its ghosts know of other settings")
+        ->excludes("trace")
+        ->excludes(csv);
+    app.add_option("--token-file", asked.token_file, "with --live: the admin listener's token");
     app.add_option("--check-reference",
                    asked.reference,
                    "holds the classes against the counts in this file, and plays nothing else");
@@ -401,6 +442,9 @@ int main(int argc, char** argv) {
         if (!asked.reference.empty()) {
             return print_reference_check(asked.reference, asked.directory, threads, std::cout) ? 0
                                                                                                : 1;
+        }
+        if (!asked.live.empty()) {
+            return answer_live(asked);
         }
         if (asked.traces.empty()) {
             throw std::runtime_error{"no trace is named (--help)"};

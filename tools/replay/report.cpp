@@ -72,16 +72,24 @@ void print_rows(std::ostream& out, const std::vector<result>& results) {
     out << "</table>\n";
 }
 
-void begin_page(std::ostream& out, const trace_summary& of, const std::string& title) {
+void begin_page(std::ostream& out, const std::string& title) {
     out << "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
            "<title>reprise-replay</title>\n<style>"
            "body{font:15px/1.5 sans-serif;max-width:1000px;margin:2em auto;padding:0 1em}"
            "table{border-collapse:collapse;font-size:13px}td,th{padding:2px 9px;text-align:right;"
            "border-bottom:1px solid #ddd}td:nth-child(2),td:nth-child(3),th:nth-child(2),"
-           "th:nth-child(3){text-align:left}pre{background:#f4f4f4;padding:1em;overflow:auto}"
+           "th:nth-child(3){text-align:left}"
+           "table.words td.word,table.words th:first-child{text-align:left}"
+           "table.words "
+           "td.number{text-align:right}pre{background:#f4f4f4;padding:1em;overflow:auto}"
            "svg{max-width:100%;height:auto;display:block;margin:1.5em 0}</style></head><body>\n"
            "<h1>"
-        << html_text(title) << "</h1>\n<p>";
+        << html_text(title) << "</h1>\n";
+}
+
+void begin_page(std::ostream& out, const trace_summary& of, const std::string& title) {
+    begin_page(out, title);
+    out << "<p>";
     for (const auto& path : of.paths) {
         out << "<code>" << html_text(path) << "</code> ";
     }

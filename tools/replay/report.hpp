@@ -23,7 +23,9 @@ struct recommendation {
                                     const std::string& y_name,
                                     const std::function<double(const tally&)>& value);
 
-/// What every page begins with: its look, the title, what was read.
+/// What every page begins with: its look and the title.
+void begin_page(std::ostream& out, const std::string& title);
+/// And what was read.
 void begin_page(std::ostream& out, const trace_summary& of, const std::string& title);
 /// How much is asked for once, with a plot.
 void print_asked_once(std::ostream& out, const trace_summary& of);
