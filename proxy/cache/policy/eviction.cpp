@@ -17,8 +17,9 @@ std::unique_ptr<eviction_policy> make_policy(eviction_kind kind,
     case eviction_kind::s3_fifo: return std::make_unique<s3_fifo_policy>(capacity_bytes);
     case eviction_kind::w_tinylfu: return std::make_unique<w_tinylfu_policy>(capacity_bytes);
     case eviction_kind::gdsf:
-        return std::make_unique<gdsf_policy>(tuning.exponent, tuning.frequencies);
-    case eviction_kind::lfu_da: return std::make_unique<gdsf_policy>(0, tuning.frequencies);
+        return std::make_unique<gdsf_policy>(tuning.exponent, tuning.frequencies, tuning.by_wait);
+    case eviction_kind::lfu_da:
+        return std::make_unique<gdsf_policy>(0, tuning.frequencies, tuning.by_wait);
     }
     return nullptr;
 }

@@ -26,6 +26,7 @@
 
 #include "config/eviction.hpp"
 #include "filter/key_hash.hpp"
+#include "proxy/cache/policy/packed_wait.hpp"
 
 #include <algorithm>
 #include <array>
@@ -60,9 +61,9 @@ private:
     std::array<std::uint8_t, 5> bytes_{};
 };
 
-/// What a policy keeps of an entry. The owner sets key and charge before inserted(), and changes
-/// neither while the entry is in. There is one for every stored object: a word here is a word for
-/// each of them.
+/// What a policy keeps of an entry. The owner sets key, charge and wait before inserted(), and
+/// changes none of them while the entry is in. There is one for every stored object: a word here is
+/// a word for each of them.
 struct evictable {
     struct neighbours {
         evictable* newer;
@@ -82,15 +83,21 @@ struct evictable {
         rank by;
     };
 
-    std::uint8_t uses = 0;       ///< since it came in or was last looked at, saturating
-    std::uint8_t queue : 7 = 0;  ///< which of the policy's lists it is in
+    std::uint16_t queue : 3 = 0;  ///< which of the policy's lists it is in
 
     // residents' own.
-    std::uint8_t in_line : 1 = 0;  ///< it waits in probation's line, and is in no policy's list
-    std::uint8_t to_go = 0;        ///< uses still needed of one on probation; 0: it is admitted
+    std::uint16_t in_line : 1 = 0;  ///< it waits in probation's line, and is in no policy's list
+    std::uint16_t to_go : 5 = 0;    ///< uses still needed of one on probation; 0: it is admitted
+    static constexpr unsigned most_to_go = 31;
 
+    std::uint16_t wait_code : packed_wait::bits = 0;  ///< what its fetch took: wait()
+    std::uint8_t uses = 0;  ///< since it came in or was last looked at, saturating
     packed_bytes charge;
+
+    [[nodiscard]] packed_wait wait() const noexcept { return packed_wait::of_code(wait_code); }
+    void set_wait(packed_wait took) noexcept { wait_code = took.code() & packed_wait::most_code; }
 };
+static_assert(sizeof(evictable) == 40);
 
 class eviction_policy {
 public:
@@ -149,6 +156,9 @@ class frequency_sketch;
 /// What some policies can be told beside their capacity.
 struct policy_tuning {
     double exponent = 1;  ///< gdsf: of size, 0 (for bytes) to 1 (for requests)
+    /// gdsf and lfu_da: a request is worth what the object's fetch took (evictable::wait). The
+    /// others know nothing of it.
+    bool by_wait = false;
     /// gdsf and lfu_da: counts requests for them. The owner notes every request, before it tells
     /// the policy, and keeps the sketch alive.
     const frequency_sketch* frequencies = nullptr;

@@ -12,19 +12,24 @@ constexpr std::size_t children = 4;
 
 }  // namespace
 
-gdsf_policy::gdsf_policy(double exponent, const frequency_sketch* frequencies)
+gdsf_policy::gdsf_policy(double exponent, const frequency_sketch* frequencies, bool by_wait)
     : exponent_{exponent},
-      frequencies_{frequencies} {}
+      frequencies_{frequencies},
+      by_wait_{by_wait} {}
 
 void gdsf_policy::set_capacity(std::uint64_t) {}
 
 double gdsf_policy::worth_of(const evictable& entry) const noexcept {
-    const double requests = frequencies_ != nullptr ? frequencies_->estimate(entry.key)
-                                                    : 1.0 + entry.uses;
+    const double here = 1.0 + entry.uses;
+    const double lately = frequencies_ != nullptr ? frequencies_->estimate(entry.key) : here;
+    // Where a request for one is worth that for a hundred others, more than the sketch counts to
+    // makes a difference.
+    const auto requests = by_wait_ ? std::max(lately, here) : lately;
     const auto bytes = static_cast<double>(std::max<std::uint64_t>(1, entry.charge));
     // pow is dear, and the ends are what most will choose.
-    const auto cost = exponent_ == 1 ? bytes : exponent_ == 0 ? 1.0 : std::pow(bytes, exponent_);
-    return inflation_ + requests / cost;
+    const auto room = exponent_ == 1 ? bytes : exponent_ == 0 ? 1.0 : std::pow(bytes, exponent_);
+    const auto spared = by_wait_ ? requests * waits_.seconds_of(entry.wait()) : requests;
+    return inflation_ + spared / room;
 }
 
 void gdsf_policy::put(std::size_t place, evictable& entry) noexcept {
@@ -77,6 +82,7 @@ void gdsf_policy::settle(std::size_t place, evictable& entry) noexcept {
 
 void gdsf_policy::inserted(evictable& entry) {
     entry.uses = 0;
+    waits_.note(entry.wait());
     entry.by = {worth_of(entry), 0};
     heap_.push_back(&entry);
     rise(heap_.size() - 1, entry);

@@ -10,6 +10,10 @@
 // al. 2000: most bytes served, for an object's size is in its cost and in its use, and cancels).
 // Requests are counted while the entry is in, or, better, by a sketch that also knows those from
 // before.
+//
+// By wait, a request is worth the seconds that the object's fetch took (the paper's cost, where it is
+// the time of a download): L + requests x seconds / bytes ^ exponent. What nobody timed is taken for
+// the mean of what was, and a fetch of more than ten seconds for one of ten (packed_wait.hpp).
 
 #include "proxy/cache/policy/eviction.hpp"
 #include "proxy/cache/policy/frequency_sketch.hpp"
@@ -26,7 +30,9 @@ class gdsf_policy final : public eviction_policy {
 public:
     /// `frequencies`, where given, is noted by the owner, once per request and before the policy
     /// hears of it, and outlives this. Without it the uses of an entry are counted, to 255.
-    explicit gdsf_policy(double exponent = 1, const frequency_sketch* frequencies = nullptr);
+    explicit gdsf_policy(double exponent = 1,
+                         const frequency_sketch* frequencies = nullptr,
+                         bool by_wait = false);
 
     void set_capacity(std::uint64_t bytes) override;
     void inserted(evictable& entry) override;
@@ -45,6 +51,8 @@ private:
 
     const double exponent_;
     const frequency_sketch* frequencies_;
+    const bool by_wait_;
+    wait_mean waits_;
     double inflation_ = 0;
     segments<evictable*> heap_;  // the least worth in front
 };

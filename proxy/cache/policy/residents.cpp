@@ -36,8 +36,7 @@ void residents::set_probation(double share) {
 
 void residents::enter(evictable& entry, standing as, unsigned uses_to_admit) {
     const bool waits = as == standing::probation;
-    entry.to_go = waits ? static_cast<std::uint8_t>(std::clamp(uses_to_admit, 1u, 255u))
-                        : std::uint8_t{0};
+    entry.to_go = waits ? std::clamp(uses_to_admit, 1u, evictable::most_to_go) : 0u;
     if (waits && has_line()) {
         link(entry);
     } else {

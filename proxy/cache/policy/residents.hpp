@@ -52,9 +52,9 @@ public:
     /// Somebody asked for a key that is not in. Once per request, before enter() if that follows.
     void missed(const filter::key_hash& key) noexcept { policy_->missed(key); }
 
-    /// `entry` comes in; its key and charge are set, and change no more while it is in. On
-    /// probation, it is admitted at its `uses_to_admit`-th use from now (at least 1): a rule that
-    /// stores at the n-th request, met at the m-th, gives n - m.
+    /// `entry` comes in; its key, charge and wait are set, and change no more while it is in. On
+    /// probation, it is admitted at its `uses_to_admit`-th use from now (1 to evictable::most_to_go):
+    /// a rule that stores at the n-th request, met at the m-th, gives n - m.
     void enter(evictable& entry, standing as, unsigned uses_to_admit = 1);
 
     /// A hit. True: this use has just admitted an entry that was on probation. Without memory for

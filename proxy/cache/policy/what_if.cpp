@@ -104,18 +104,20 @@ void what_if::begin_ghosts(const what_if_setup* before) {
                              ghosts_[i]->admission == next.admission &&
                              ghosts_[i]->policy == next.policy && ghosts_[i]->times == next.times &&
                              before->capacity == setup_.capacity &&
-                             before->exponent == setup_.exponent;
+                             before->exponent == setup_.exponent &&
+                             before->by_wait == setup_.by_wait;
         if (goes_on) {
             ending &= ~(1u << i);
             continue;
         }
         next.capacity = scaled(next.times * static_cast<double>(setup_.capacity));
-        next.held = std::make_unique<residents>(
-            make_policy(next.policy,
-                        next.capacity,
-                        {.exponent = setup_.exponent, .frequencies = requests_.get()}),
-            next.capacity,
-            next.admission.probation);
+        next.held = std::make_unique<residents>(make_policy(next.policy,
+                                                            next.capacity,
+                                                            {.exponent = setup_.exponent,
+                                                             .by_wait = setup_.by_wait,
+                                                             .frequencies = requests_.get()}),
+                                                next.capacity,
+                                                next.admission.probation);
     }
     // Nothing throws from here on. Entries of what ends are forgotten before it is.
     for (auto it = slots_.begin(); it != slots_.end();) {
@@ -153,7 +155,8 @@ what_if::minute& what_if::minute_of(steady_time now) {
 
 void what_if::note_sampled(const filter::key_hash& key,
                            std::uint64_t size,
-                           steady_time now) noexcept {
+                           steady_time now,
+                           packed_wait wait) noexcept {
     const std::unique_lock lock{guard_, std::try_to_lock};
     if (!lock) {
         dropped_.fetch_add(1, relaxed);
@@ -164,7 +167,7 @@ void what_if::note_sampled(const filter::key_hash& key,
         return;
     }
     try {
-        play(key, size, now);
+        play(key, size, now, wait);
     } catch (const std::bad_alloc&) {
         // What some ghosts had of it already is an error of one request.
     }
@@ -200,6 +203,7 @@ bool what_if::ask(std::size_t which, slot& at, unsigned seen, unsigned asked, do
         return false;
     }
     entry.charge = at.size;
+    entry.set_wait(at.wait);
     in.held->enter(entry, admitted ? standing::admitted : standing::probation, uses_to_admit);
     at.held_by |= 1u << which;
     written += admitted ? static_cast<double>(entry.charge) : 0;
@@ -229,7 +233,10 @@ void what_if::make_room(std::size_t which, const slot* current) {
     }
 }
 
-void what_if::play(const filter::key_hash& key, std::uint64_t size, steady_time now) {
+void what_if::play(const filter::key_hash& key,
+                   std::uint64_t size,
+                   steady_time now,
+                   packed_wait wait) {
     requests_->note(key);
     const auto asked = requests_->estimate(key);
     const auto seen = filter_->note(key, filter_time(now));
@@ -243,10 +250,14 @@ void what_if::play(const filter::key_hash& key, std::uint64_t size, steady_time 
     }
     auto& at = *found->second;
     at.size = std::max<std::uint64_t>(size, 1);
+    at.wait = wait.is_known() ? wait : at.wait;
+    waits_.note(wait);
+    const auto seconds = waits_.seconds_of(at.wait);
 
     auto& counts = minute_of(now);
     ++counts.requests;
     counts.bytes += size;
+    counts.seconds += seconds;
     counts.dropped += dropped_.exchange(0, relaxed);
     const auto scale = 1 / sample();
     bool hit_in_force = false;
@@ -257,6 +268,7 @@ void what_if::play(const filter::key_hash& key, std::uint64_t size, steady_time 
         auto& line = counts.of[i];
         line.hits += hit ? 1 : 0;
         line.hit_bytes += hit ? size : 0;
+        line.hit_seconds += hit ? seconds : 0;
         line.written += written * scale;
         hit_in_force |= hit && i == in_force_;
         hit_always |= hit && i == always_;

@@ -67,6 +67,7 @@ struct what_if_setup {
     std::uint64_t remembers = 1'000'000;  ///< objects, as the filter does
     std::chrono::seconds remembers_for = std::chrono::hours{50};
     bool by_bytes = false;  ///< hits are weighed by bytes: caching.objective
+    bool by_wait = false;   ///< by what fetches took, and gdsf's entries too: the same
     bool operator==(const what_if_setup&) const = default;
 };
 
@@ -76,6 +77,7 @@ struct what_if_row {
     std::string name;       ///< "second-hit", "x2", "s3-fifo"
     bool in_force = false;  ///< of the first group exactly one is
     double hit_ratio = 0, byte_hit_ratio = 0;
+    double wait_hit_ratio = 0;  ///< of the waiting that there would be without a cache, hits spare
     std::uint64_t written_bytes = 0;  ///< admitted, scaled to all keys
 };
 
@@ -113,11 +115,14 @@ public:
     what_if& operator=(const what_if&) = delete;
 
     /// One request, answered with an object of `size` bytes (as the store charges it) that may be
-    /// stored. Once per request, hits too. Waits for nobody: without memory, or while another
-    /// thread is at the ghosts, the request is left out.
-    void note(const filter::key_hash& key, std::uint64_t size, steady_time now) noexcept {
+    /// stored; its fetch took `wait`, as far as is known. Once per request, hits too. Waits for
+    /// nobody: without memory, or while another thread is at the ghosts, the request is left out.
+    void note(const filter::key_hash& key,
+              std::uint64_t size,
+              steady_time now,
+              packed_wait wait = {}) noexcept {
         if ((key.high >> 32) < threshold_.load(std::memory_order_relaxed)) [[unlikely]] {
-            note_sampled(key, size, now);
+            note_sampled(key, size, now, wait);
         }
     }
 
@@ -140,8 +145,11 @@ private:
     struct slot;
     struct minute;
 
-    void note_sampled(const filter::key_hash& key, std::uint64_t size, steady_time now) noexcept;
-    void play(const filter::key_hash& key, std::uint64_t size, steady_time now);
+    void note_sampled(const filter::key_hash& key,
+                      std::uint64_t size,
+                      steady_time now,
+                      packed_wait wait) noexcept;
+    void play(const filter::key_hash& key, std::uint64_t size, steady_time now, packed_wait wait);
     bool ask(std::size_t which, slot& at, unsigned seen, unsigned asked, double& written);
     void make_room(std::size_t which, const slot* current);
     void halve();
@@ -157,6 +165,7 @@ private:
     what_if_setup setup_;
     std::unique_ptr<filter::admission_filter> filter_;
     std::unique_ptr<frequency_sketch> requests_;
+    wait_mean waits_;
     std::vector<std::unique_ptr<ghost>> ghosts_;
     std::size_t in_force_ = 0, always_ = 0;
     std::unordered_map<filter::key_hash, std::unique_ptr<slot>> slots_;

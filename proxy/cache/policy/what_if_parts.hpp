@@ -31,6 +31,7 @@ struct what_if::slot {
     };
     std::uint64_t size = 0;
     std::uint32_t held_by = 0;  // a bit per ghost
+    packed_wait wait;           // the last that was known
     std::array<entry, most_ghosts> in;
 };
 
@@ -38,8 +39,10 @@ struct what_if::minute {
     std::int64_t number = -1;
     std::uint64_t requests = 0, bytes = 0, dropped = 0;
     std::uint64_t lost = 0, won = 0;
+    double seconds = 0;  // of waiting, were nothing stored
     struct line {
         std::uint64_t hits = 0, hit_bytes = 0;
+        double hit_seconds = 0;
         double written = 0;  // bytes, of all keys: by the sample's share at the time
     };
     std::array<line, most_ghosts> of{};

@@ -54,12 +54,14 @@ what_if_report what_if::made_report(steady_time now) const {
         }
         sum.requests += one.requests;
         sum.bytes += one.bytes;
+        sum.seconds += one.seconds;
         sum.dropped += one.dropped;
         sum.lost += one.lost;
         sum.won += one.won;
         for (std::size_t i = 0; i < ghosts_.size(); ++i) {
             sum.of[i].hits += one.of[i].hits;
             sum.of[i].hit_bytes += one.of[i].hit_bytes;
+            sum.of[i].hit_seconds += one.of[i].hit_seconds;
             sum.of[i].written += one.of[i].written;
         }
     }
@@ -92,6 +94,7 @@ what_if_report what_if::made_report(steady_time now) const {
                             .in_force = i == in_force_,
                             .hit_ratio = static_cast<double>(line.hits) / requests,
                             .byte_hit_ratio = static_cast<double>(line.hit_bytes) / bytes,
+                            .wait_hit_ratio = line.hit_seconds / sum.seconds,
                             .written_bytes = static_cast<std::uint64_t>(line.written)});
     }
     advise(out);
@@ -102,9 +105,10 @@ what_if_report what_if::made_report(steady_time now) const {
 // within a fifth of a point of the best, the one that writes least.
 void what_if::advise(what_if_report& out) const {
     const auto worth = [&](const what_if_row& row) {
-        return setup_.by_bytes ? row.byte_hit_ratio : row.hit_ratio;
+        return setup_.by_wait    ? row.wait_hit_ratio
+               : setup_.by_bytes ? row.byte_hit_ratio
+                                 : row.hit_ratio;
     };
-    const std::string what = setup_.by_bytes ? "bytes" : "requests";
     if (out.requests < least_requests) {
         out.text = "too few requests to tell: " + std::to_string(out.requests) + " sampled of " +
                    std::to_string(least_requests) + " needed";
@@ -146,8 +150,12 @@ void what_if::advise(what_if_report& out) const {
                                ? "\"policy\": \"second-hit\""
                                : "\"policy\": \"nth-hit\", \"hits\": " + std::to_string(to.hits);
     settings += ", \"probation\": \"" + percent(to.probation, 0) + '"';
-    out.text = "\"admission\": { " + settings + " } would have made " + percent(gain) + " of " +
-               what + " hits that were none; " + lost + " of requests missed for admission";
+    out.text = "\"admission\": { " + settings + " } would have " +
+               (setup_.by_wait
+                    ? "spared " + percent(gain) + " of all waiting more"
+                    : "made " + percent(gain) + " of " + (setup_.by_bytes ? "bytes" : "requests") +
+                          " hits that were none") +
+               "; " + lost + " of requests missed for admission";
 }
 
 std::optional<what_if_advice> what_if::decide(steady_time now) {

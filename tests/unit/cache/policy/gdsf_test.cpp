@@ -122,6 +122,65 @@ TEST_CASE("with a sketch an entry is worth what was asked for before it came in 
     CHECK(cache.holds(1));
 }
 
+TEST_CASE(
+    "by wait, what took a hundred times as long stays though it is asked for ten times less") {
+    for (const bool by_wait : {false, true}) {
+        CAPTURE(by_wait);
+        gdsf_policy policy{0.3, nullptr, by_wait};
+        evictable fast, slow;
+        for (auto* one : {&fast, &slow}) {
+            one->charge = 100;
+        }
+        fast.set_wait(packed_wait{std::chrono::milliseconds{5}});
+        slow.set_wait(packed_wait{std::chrono::milliseconds{500}});
+        policy.inserted(fast);
+        policy.inserted(slow);
+        for (int i = 0; i < 10; ++i) {
+            policy.used(fast);
+        }
+        CHECK(policy.evict() == (by_wait ? &fast : &slow));
+    }
+}
+
+TEST_CASE(
+    "by wait, what nobody timed is worth the mean, and no stall is worth more than ten seconds") {
+    gdsf_policy policy{0, nullptr, true};
+    std::vector<evictable> all(300);
+    const auto wait_of = [](std::size_t i) {
+        return i < 100   ? packed_wait{std::chrono::milliseconds{50}}
+               : i < 200 ? packed_wait{}
+                         : packed_wait{std::chrono::milliseconds{150}};
+    };
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const auto at = i * 7 % all.size();  // mixed
+        all[at].charge = 1;
+        all[at].set_wait(wait_of(at));
+        policy.inserted(all[at]);
+    }
+    for (std::size_t i = 0; i < 100; ++i) {
+        CHECK(policy.evict()->wait() == wait_of(0));
+    }
+    for (std::size_t i = 0; i < 100; ++i) {
+        CHECK_FALSE(policy.evict()->wait().is_known());
+    }
+    evictable minute, ten_seconds;
+    minute.set_wait(packed_wait{std::chrono::minutes{1}});
+    ten_seconds.set_wait(packed_wait{std::chrono::seconds{10}});
+    CHECK(minute.wait() == ten_seconds.wait());
+}
+
+TEST_CASE("without it, waits change nothing") {
+    owner plain{std::make_unique<gdsf_policy>(0.4), policy_capacity};
+    owner other{std::make_unique<gdsf_policy>(0.4), policy_capacity};
+    other.wait_of = [](std::uint64_t object) {
+        return packed_wait::of_code(object % (packed_wait::most_code + 1));
+    };
+    for (const auto& one : unequal_wishes(9, 3'000)) {
+        CHECK(plain.ask(one) == other.ask(one));
+        CHECK(plain.left == other.left);
+    }
+}
+
 TEST_CASE("a heap takes what its entries want, not what they once were") {
     gdsf_policy policy;
     std::vector<evictable> entries(20'000);

@@ -92,6 +92,46 @@ TEST_SUITE("cache/policy/what_if") {
         CHECK(report.won_by_admission == 0);
     }
 
+    TEST_CASE("where seconds are the objective, hits are worth what their fetches took") {
+        what_if ghosts{{.capacity = 10'000, .by_wait = true}, start, 1};
+        const packed_wait fast{std::chrono::milliseconds{5}}, slow{std::chrono::milliseconds{500}};
+        // Three requests for one that is slow, of which the last does not say so; five for the other.
+        for (const auto& [key, wait] : {std::pair{1, slow},
+                                        {1, slow},
+                                        {1, packed_wait{}},
+                                        {2, fast},
+                                        {2, fast},
+                                        {2, fast},
+                                        {2, fast},
+                                        {2, fast}}) {
+            ghosts.note(nth_key(1, static_cast<std::uint64_t>(key)), 500, start, wait);
+        }
+        const auto report = ghosts.report(start);
+        CHECK(row_of(report, "always").hit_ratio == doctest::Approx(6.0 / 8));
+        const auto all = 3 * slow.seconds() + 5 * fast.seconds();
+        CHECK(row_of(report, "always").wait_hit_ratio ==
+              doctest::Approx((2 * slow.seconds() + 4 * fast.seconds()) / all));
+        CHECK(row_of(report, "second-hit").wait_hit_ratio ==
+              doctest::Approx((slow.seconds() + 3 * fast.seconds()) / all));
+    }
+
+    TEST_CASE("the advice is what spares most waiting, and says so") {
+        // What is slow comes twice, what is fast comes three times: strict admission costs all of the
+        // slow ones' hits.
+        what_if ghosts{{.capacity = 10'000'000, .by_wait = true}, start, 1};
+        for (std::uint64_t n = 0; n < 2'000; ++n) {
+            const packed_wait wait{n % 2 == 0 ? std::chrono::milliseconds{500}
+                                              : std::chrono::milliseconds{5}};
+            for (std::uint64_t times = 0; times < 2 + n % 2; ++times) {
+                ghosts.note(nth_key(1, n), 500, start, wait);
+            }
+        }
+        const auto report = ghosts.report(start);
+        REQUIRE(report.advice);
+        CHECK(report.advice->gain > 0.4);
+        CHECK(report.text.find("of all waiting more") != std::string::npos);
+    }
+
     TEST_CASE("there is a row for every size and every other policy") {
         what_if ghosts{{.capacity = 10'000, .policy = eviction_kind::lru}, start, 1};
         ghosts.note(nth_key(1, 1), 500, start);

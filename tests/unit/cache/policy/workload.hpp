@@ -66,6 +66,7 @@ public:
             fresh->key = key_of(wanted.object);
             fresh->charge = wanted.bytes;
             fresh->object = wanted.object;
+            fresh->set_wait(wait_of ? wait_of(wanted.object) : packed_wait{});
             bytes_ += wanted.bytes;
             policy_->inserted(*fresh);
             entries_.emplace(wanted.object, std::move(fresh));
@@ -103,7 +104,8 @@ public:
     [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
     [[nodiscard]] eviction_policy& policy() { return *policy_; }
 
-    std::vector<std::uint64_t> left;  ///< during the last call, in order
+    std::function<packed_wait(std::uint64_t object)> wait_of;  ///< null: nobody has timed any
+    std::vector<std::uint64_t> left;                           ///< during the last call, in order
 
 private:
     std::unique_ptr<eviction_policy> policy_;
