@@ -189,6 +189,7 @@ combined_response combine(const stored_response& stored,
     const auto& last = added.asked_at() >= stored.asked_at() ? added : stored;
     made->asked_at = last.asked_at();
     made->asked_turn = last.asked_turn();
+    made->wait = longer(stored.wait(), added.wait());
     if (total != partial_body::unknown && made->length_at == made->head.size()) {
         made->head.append("Content-Length: ").append(std::to_string(total)).append("\r\n");
     }

@@ -6,6 +6,7 @@
 #include "proxy/cache/body.hpp"
 #include "proxy/cache/disk_body.hpp"
 #include "proxy/cache/parts.hpp"
+#include "proxy/cache/policy/packed_wait.hpp"
 #include "proxy/http/cache_control.hpp"
 #include "proxy/http/freshness.hpp"
 #include "proxy/http/vary.hpp"
@@ -35,6 +36,7 @@ struct response_draft {
     /// for what came from disk; then response_time counts.
     wall_time asked_at = wall_time::min();
     std::uint16_t asked_turn = 0;  ///< cache::next_turn() of that request
+    packed_wait wait;              ///< what the fetch took: what a hit spares
     http::response_directives directives;
     http::vary_spec vary;
     std::string selecting;  ///< the request's values for `vary` (http::selecting_values)

@@ -85,6 +85,7 @@ stored_response::stored_response(const response_draft& draft) noexcept
       lifetime_{fitted<41>(draft.freshness.lifetime.count())},
       directives_{0},
       times_{0},
+      wait_{draft.wait.code()},
       initial_age_{fitted<41>(draft.freshness.initial_age.count())},
       status_line_{fitted<23>(std::uint64_t{draft.status_line_size})},
       length_at_{static_cast<std::uint32_t>(draft.length_at)},
@@ -228,6 +229,7 @@ response_draft stored_response::draft_without_content() const {
     made.freshness = freshness();
     made.asked_at = asked_at();
     made.asked_turn = asked_turn();
+    made.wait = wait();
     made.directives = directives();
     made.vary = vary().spec();
     made.selecting = selecting();

@@ -76,6 +76,7 @@ public:
     }
     [[nodiscard]] wall_time asked_at() const noexcept;
     [[nodiscard]] std::uint16_t asked_turn() const noexcept { return asked_turn_; }
+    [[nodiscard]] packed_wait wait() const noexcept { return packed_wait::of_code(wait_); }
     [[nodiscard]] http::response_directives directives() const noexcept;
     [[nodiscard]] http::vary_view vary() const noexcept {
         return {{at(names_at()), chosen().names}, vary_any_ != 0};
@@ -225,9 +226,10 @@ private:
     std::uint64_t has_content_ : 1;
     std::uint64_t has_choice_ : 1;
     std::uint64_t is_away_ : 1;
-    std::uint64_t lifetime_ : 41;     // seconds
-    std::uint64_t directives_ : 12;   // the flags, a bit each
-    std::uint64_t times_ : 4;         // which of the times there are
+    std::uint64_t lifetime_ : 41;    // seconds
+    std::uint64_t directives_ : 12;  // the flags, a bit each
+    std::uint64_t times_ : 4;        // which of the times there are
+    std::uint64_t wait_ : packed_wait::bits;
     std::uint64_t initial_age_ : 41;  // seconds
     std::uint64_t status_line_ : 23;  // bytes, as those that follow
     std::uint32_t length_at_;

@@ -53,6 +53,7 @@ awaitable<ended> body_reader::wait_for_room() {
         const auto until = for_readers ? steady_time::max() : from + between_disk_looks;
         const bool signalled = co_await at_.ready.wait(until);
         const auto now = steady_now();
+        paused_ += now - from;
         waited_for_disk_ += for_readers ? steady_time::duration{0} : now - from;
         const bool program_ends = !signalled && now < until;
         if (program_ends || into_.abandoned()) {

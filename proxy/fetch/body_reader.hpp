@@ -26,6 +26,8 @@ public:
 
     /// All of it; trailers as lines. Why it did not come whole.
     [[nodiscard]] awaitable<trouble> read(std::string& trailers);
+    /// How long it read nothing because readers, or the disk, were to go on first.
+    [[nodiscard]] steady_time::duration paused() const noexcept { return paused_; }
 
 private:
     /// How far the source in hand has come.
@@ -58,7 +60,8 @@ private:
     const cache::head_ptr published_;
     // What a sibling has sent, so that another source can go on where it broke off.
     std::unique_ptr<prefix_hash> passed_;
-    steady_time::duration waited_for_disk_{0};
+    steady_time::duration paused_{0};
+    steady_time::duration waited_for_disk_{0};  // of that
     std::uint64_t owed_;        // of the length that readers were promised; without one, no bound
     std::optional<char> last_;  // of it, held back until the other source is seen to end there
 };

@@ -62,6 +62,7 @@ cache::stored_ptr freshening::made_of(const cache::stored_response& stored,
     next.freshness.response_time = came_.resident_came;
     next.asked_at = came_.resident_requested;
     next.asked_turn = came_.turn;
+    next.wait = stored.wait();  // were it not here, it would be fetched, and not confirmed
     next.directives = directives;
     next.reusable_until = stored.parts() ? wall_time::min()
                                          : http::reusable_until(directives, next.freshness);

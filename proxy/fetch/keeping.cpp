@@ -418,7 +418,8 @@ void keeping::judge_size() {
     }
 }
 
-void keeping::finish(bool trusted) {
+void keeping::finish(bool trusted, cache::packed_wait took) {
+    wait_ = took;
     record_sights();
     judge_size();
     if (!trusted) {
@@ -479,6 +480,7 @@ void keeping::describe(cache::response_draft& stored) const {
     stored.freshness = head_->freshness;
     stored.asked_at = head_->asked_at;
     stored.asked_turn = head_->asked_turn;
+    stored.wait = wait_;
     stored.directives = head_->directives;
     stored.vary = head_->vary;
     stored.selecting = head_->selecting;

@@ -50,8 +50,9 @@ public:
     [[nodiscard]] bool outruns_disk(const net::wakeup& ready) const {
         return on_disk_ && on_disk_->wants_a_pause([to = ready.handle()] { to.notify(); });
     }
-    /// The body has passed, which is a sight. With `trusted` it is stored, if it is to be.
-    void finish(bool trusted);
+    /// The body has passed, which is a sight. With `trusted` it is stored, if it is to be, with what
+    /// the fetch took (packed_wait.hpp says what that is).
+    void finish(bool trusted, cache::packed_wait took);
     /// It, or what it describes, is worth remembering the origin for.
     [[nodiscard]] bool storable() const noexcept { return storable_; }
 
@@ -93,6 +94,7 @@ private:
     cache::invalidation_mark begun_at_;
     cache::head_ptr head_;  // once it is known
     wall_time came_{};      // resident time
+    cache::packed_wait wait_;
     cache::admission_ruling ruling_;
     bool is_sight_ = false;
     std::size_t sights_ = 0;

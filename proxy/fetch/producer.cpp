@@ -178,6 +178,7 @@ cache::head_ptr producer::publish_head() {
 // Behind the head: the body, if there is one, and what becomes of it.
 awaitable<void> producer::pass_body(cache::head_ptr published) {
     std::string trailers;
+    steady_time::duration paused{0};
     if (at_.from.came.framing.kind != body_kind::none) {
         body_reader body{*order_, at_, sources_, keeping_, std::move(published)};
         auto wrong = co_await body.read(trailers);
@@ -185,11 +186,14 @@ awaitable<void> producer::pass_body(cache::head_ptr published) {
             fail(std::move(*wrong));
             co_return;
         }
+        paused = body.paused();
     }
+    const auto took = steady_now() - at_.from.came.sent - paused;
     at_.patience.clear();
     sources_.end_asking(peer::asking_end::true_hit);
     const bool trusted = !at_.from.lease.reused() || !at_.from.has_surplus(0);
-    keeping_.finish(trusted);
+    keeping_.finish(
+        trusted, cache::packed_wait{std::chrono::duration_cast<std::chrono::microseconds>(took)});
     if (trusted && (keeping_.storable() || order_->described())) {
         at_.from.lease.note_kept(order_->url);
     }

@@ -32,8 +32,11 @@ struct memory_tier::stripes {
     explicit stripes(const store_plan& plan) : count{stripes_for(plan)}, requests{plan.requests} {
         const auto part = plan.capacity / count;
         for (std::size_t i = 0; i < count; ++i) {
-            auto policy = make_policy(
-                plan.policy, part, {.exponent = plan.exponent, .frequencies = requests.get()});
+            auto policy = make_policy(plan.policy,
+                                      part,
+                                      {.exponent = plan.exponent,
+                                       .by_wait = plan.by_wait,
+                                       .frequencies = requests.get()});
             all[i] = std::make_unique<store_stripe>(
                 std::move(policy), part, plan.probation, plan.told);
         }

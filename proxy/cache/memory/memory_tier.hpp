@@ -46,7 +46,8 @@ namespace reprise::proxy::cache {
 struct store_plan {
     std::uint64_t capacity = 0;  ///< bytes
     eviction_kind policy = eviction_kind::sieve;
-    double exponent = 1;  ///< of size, with gdsf (policy_tuning)
+    double exponent = 1;   ///< of size, with gdsf (policy_tuning)
+    bool by_wait = false;  ///< with gdsf and lfu-da: hits are worth what fetches took (the same)
     /// What gdsf and lfu_da count requests by; noted by the caller, before find. Null: they count
     /// for themselves what is in.
     std::shared_ptr<const frequency_sketch> requests{};

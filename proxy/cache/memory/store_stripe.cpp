@@ -125,13 +125,14 @@ stored_ptr store_stripe::remove(entry& one) noexcept {
 
 stored_ptr store_stripe::replace(entry& one, stored_ptr response) {
     const auto charge = charge_of(*response, one.url());
-    if (charge != one.charge) {
-        // A policy knows an entry's size from its coming in. The place that it had earned goes
+    if (charge != one.charge || response->wait() != one.wait()) {
+        // A policy knows an entry's size and wait from its coming in. The place that it had earned goes
         // with it but for one use: seldom, since heads that are freshened keep their length.
         const auto as = residents::standing_of(one);
         const auto to_go = one.to_go;
         held.leave(one);
         one.charge = charge;
+        one.set_wait(response->wait());
         try {
             held.enter(one, as, to_go);
         } catch (const std::bad_alloc&) {
@@ -192,6 +193,7 @@ store_stripe::placing store_stripe::put(const filter::key_hash& key,
     try {
         added = &entries.add(entry::make(key, url));
         added->charge = charge;
+        added->set_wait(response->wait());
         added->response = std::move(response);
         added->note_checked(checked);
         added->last_used = now;

@@ -62,6 +62,7 @@ public:
         made.disk_record = random_();
         made.reusable_until = coin() ? wall_time::min() : http::fresh_until(made.freshness);
         made.purged_softly = coin();
+        made.wait = packed_wait::of_code(static_cast<unsigned>(below(packed_wait::most_code + 1)));
         for (auto tags = below(4); tags > 0; --tags) {
             made.tags.push_back(random_());
         }
@@ -99,6 +100,7 @@ void check_same(const response_draft& one, const response_draft& other) {
     CHECK(one.reusable_until == other.reusable_until);
     CHECK(one.purged_softly == other.purged_softly);
     CHECK(one.tags == other.tags);
+    CHECK(one.wait == other.wait);
 }
 
 }  // namespace

@@ -78,7 +78,7 @@ struct arrival {
         kept.keep_up();
     }
     void end(bool trusted = true, const std::string& trailers = "") {
-        kept.finish(trusted);
+        kept.finish(trusted, took);
         order->into->producer_finish(trailers);
     }
     void fail(failure_code why, const std::string& detail = "") {
@@ -97,6 +97,7 @@ struct arrival {
     node& at;
     std::shared_ptr<fetch_order> order;
     keeping kept;
+    cache::packed_wait took{};  ///< that its fetch takes
     std::string text;
     received came;
     cache::head_ptr published;

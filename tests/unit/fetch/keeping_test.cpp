@@ -37,6 +37,21 @@ TEST_CASE("a first sight is not stored, and its readers are told why; the second
     CHECK(second.found() == "hello");
 }
 
+TEST_CASE("what is stored knows what its fetch took") {
+    auto options = with_memory(1u << 20);
+    options.admission.choice = {config::admission_policy::always, 2};
+    node at{options};
+    arrival one{at};
+    one.took = cache::packed_wait{std::chrono::milliseconds{70}};
+    one.head(of_five);
+    one.body("hello");
+    one.end();
+    const auto& order = *one.order;
+    const auto got = at.common.store.find(order.key, order.url, order.request->head.fields);
+    REQUIRE(got.response);
+    CHECK(got.response->wait() == one.took);
+}
+
 TEST_CASE("a fetch that fails was no sight") {
     auto options = with_memory(1u << 20);
     options.admission.probation = false;

@@ -78,6 +78,32 @@ std::uint64_t charge() {
 }  // namespace
 
 TEST_SUITE("cache/memory/memory_tier_policies") {
+    TEST_CASE(
+        "by wait, what takes long to fetch stays, and what replaces it is judged by its own") {
+        for (const bool by_wait : {false, true}) {
+            CAPTURE(by_wait);
+            memory_tier store{{.capacity = 8'000,
+                               .policy = eviction_kind::gdsf,
+                               .by_wait = by_wait,
+                               .stripes = 1}};
+            const auto put_one = [&store](std::uint64_t n, std::chrono::milliseconds took) {
+                auto made = response({.content = page_text});
+                made->wait = packed_wait{took};
+                const stored_ptr one = made;
+                REQUIRE(store.put(key_of(numbered(n)), numbered(n), one));
+            };
+            put_one(1, std::chrono::milliseconds{500});
+            put_one(2, std::chrono::milliseconds{500});
+            put_one(2, std::chrono::milliseconds{5});  // anew, from a faster place
+            const auto inserted = store.figures().bytes / 2;
+            for (std::uint64_t n = 10; n < 10 + 2 * 8'000 / inserted; ++n) {
+                put_one(n, std::chrono::milliseconds{50});
+            }
+            CHECK(holds(store, 1) == by_wait);
+            CHECK_FALSE(holds(store, 2));
+        }
+    }
+
     TEST_CASE("room made beforehand costs a policy next to nothing") {
         for (const auto& [name, policy] : reprise::config::eviction_names) {
             CAPTURE(to_string(policy));
