@@ -282,7 +282,7 @@ struct freshness_options {
 };
 
 enum class cookie_storing { explicit_lifetime, never };
-enum class caching_objective { requests, bytes };
+enum class caching_objective { requests, bytes, seconds };
 struct caching_options {
     cookie_storing set_cookie = cookie_storing::never;
     caching_objective objective = caching_objective::requests;

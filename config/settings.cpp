@@ -346,11 +346,14 @@ object_table<caching_options> caching_table() {
               "by habit hands one client's cookie to all."),
         value("objective",
               &caching_options::objective,
-              one_of<caching_objective>(
-                  {{"requests", caching_objective::requests}, {"bytes", caching_objective::bytes}}),
+              one_of<caching_objective>({{"requests", caching_objective::requests},
+                                         {"bytes", caching_objective::bytes},
+                                         {"seconds", caching_objective::seconds}}),
               restart,
-              "What advice and admission.policy \"auto\" weigh: how many requests are hits, "
-              "which clients feel, or how many bytes are, which links do."),
+              "What memory.policy \"gdsf\", the disk, advice and admission.policy \"auto\" are "
+              "for: how many requests are hits, or how many bytes are, which links feel, or the "
+              "seconds that hits spare clients, by what the fetch of each object took (at most 10 "
+              "of each): where some origins are slower than others, that is what clients feel."),
     }};
 }
 

@@ -50,6 +50,7 @@ what_if_setup setup_of(const config::options& options) {
     setup.remembers = remembered.objects;
     setup.remembers_for = remembered.age;
     setup.by_bytes = options.caching.objective == config::caching_objective::bytes;
+    setup.by_wait = goes_by_wait(options.caching.objective);
     return setup;
 }
 
@@ -70,6 +71,8 @@ void advisor::adopt(const config::options& options, const admission_gate& gate, 
     // What was built at the start stays.
     next.policy = setup_.policy;
     next.exponent = setup_.exponent;
+    next.by_bytes = setup_.by_bytes;
+    next.by_wait = setup_.by_wait;
     next.remembers = setup_.remembers;
     next.remembers_for = setup_.remembers_for;
     automatic_ = is_automatic(options);

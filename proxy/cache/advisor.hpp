@@ -30,9 +30,13 @@ public:
     advisor(const config::options& options, steady_time now);
 
     /// A request, answered with a response that may be stored, of `body` bytes. Once per request,
-    /// whether it was a hit or not. A comparison for most keys.
-    void note(const filter::key_hash& key, std::uint64_t body, steady_time now) noexcept {
-        ghosts_.note(key, body + beside_body, now);
+    /// whether it was a hit or not. `wait`: what its fetch took, as far as is known. A comparison for
+    /// most keys.
+    void note(const filter::key_hash& key,
+              std::uint64_t body,
+              steady_time now,
+              packed_wait wait = {}) noexcept {
+        ghosts_.note(key, body + beside_body, now, wait);
     }
 
     /// New settings (SIGHUP). `gate` has adopted them.

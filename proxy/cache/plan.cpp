@@ -8,7 +8,16 @@
 namespace reprise::proxy::cache {
 
 double exponent_of(config::caching_objective objective) noexcept {
-    return objective == config::caching_objective::requests ? 0.3 : 0.05;
+    switch (objective) {
+    case config::caching_objective::requests: return 0.3;
+    case config::caching_objective::bytes: return 0.05;
+    case config::caching_objective::seconds: return 1;
+    }
+    return 1;
+}
+
+bool goes_by_wait(config::caching_objective objective) noexcept {
+    return objective == config::caching_objective::seconds;
 }
 
 std::uint64_t capacity_of(const config::options& options) noexcept {
@@ -39,6 +48,7 @@ store_plan plan_of(const config::options& options,
     plan.capacity = options.memory.size;
     plan.policy = options.memory.policy;
     plan.exponent = exponent_of(options.caching.objective);
+    plan.by_wait = goes_by_wait(options.caching.objective);
     plan.requests = std::move(requests);
     plan.probation = options.admission.probation;
     return plan;

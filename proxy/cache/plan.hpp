@@ -14,8 +14,12 @@
 namespace reprise::proxy::cache {
 
 /// gdsf's exponent of size for an objective: 0.3 for requests, 0.05 for bytes
-/// (tools/results/2026-11-22-policies.md says why).
+/// (tools/results/2026-11-22-policies.md says why), and 1 for seconds, which have no use for bytes
+/// (tools/results/2026-11-25-seconds.md).
 [[nodiscard]] double exponent_of(config::caching_objective objective) noexcept;
+
+/// Whether a hit is worth what the fetch took (policy_tuning, disk::space_settings).
+[[nodiscard]] bool goes_by_wait(config::caching_objective objective) noexcept;
 
 /// Bytes that what is remembered of requests may take: a 64th of memory, and a 4,096th of the disk.
 [[nodiscard]] std::uint64_t remembering_bytes(const config::options& options) noexcept;

@@ -259,6 +259,17 @@ TEST_SUITE("config/settings") {
               std::vector<std::string>{"Edge-Cache-Control", "CDN-Cache-Control"});
     }
 
+    TEST_CASE("each objective is read, and no other word") {
+        const auto objective_of = [](const std::string& word) {
+            return good(R"({"caching": {"objective": ")" + word + R"("}})").caching.objective;
+        };
+        CHECK(objective_of("requests") == caching_objective::requests);
+        CHECK(objective_of("bytes") == caching_objective::bytes);
+        CHECK(objective_of("seconds") == caching_objective::seconds);
+        CHECK(std::holds_alternative<std::vector<mistake>>(
+            load(R"({"caching": {"objective": "hits"}})")));
+    }
+
     TEST_CASE("access, log and forwarding are read") {
         const auto wanted = every_setting();
         const auto& [clients,
