@@ -91,6 +91,8 @@ struct player {
         tally out = part;
         out.requests = of.figures.requests;
         out.bytes = of.figures.bytes;
+        out.waiting = part.waiting / sample;
+        out.waited = part.waited / sample;
         // Keys that are asked for very often are in the sample or not, and are hits nearly always:
         // requests that the sample has too many or too few count as such (SHARDS-adj). Bytes do
         // not, for what is large is a hit less surely, but where much is missing.
@@ -142,8 +144,12 @@ struct player {
     }
 
     [[nodiscard]] double worth(const result& one) const {
-        return asked.wanted == objective::bytes ? one.counted.byte_hit_ratio()
-                                                : one.counted.hit_ratio();
+        switch (asked.wanted) {
+        case objective::requests: return one.counted.hit_ratio();
+        case objective::bytes: return one.counted.byte_hit_ratio();
+        case objective::seconds: return one.counted.spared_ratio();
+        }
+        return 0;
     }
     [[nodiscard]] const result& better(const result& a, const result& b) const {
         return worth(b) > worth(a) ? b : a;

@@ -159,7 +159,9 @@ std::vector<answer_row> rows_of(const answer& found) {
 }
 
 std::vector<std::string> remarks_on(const answer& found, const question& asked) {
-    const auto* const unit = asked.wanted == objective::bytes ? "byte" : "request";
+    const auto* const unit = asked.wanted == objective::bytes     ? "byte"
+                             : asked.wanted == objective::seconds ? "second"
+                                                                  : "request";
     std::vector<std::string> out;
     if (found.enough != 0) {
         out.push_back("From " + size_text(found.enough) +

@@ -103,6 +103,13 @@ std::optional<std::int64_t> log_time(std::string_view text) noexcept {
     return text[21] == '+' ? *local - offset : *local + offset;
 }
 
+/// Microseconds of milliseconds, an hour at most.
+template <class Number>
+std::uint64_t thousandfold(Number milliseconds) noexcept {
+    constexpr Number hour = 3'600'000;
+    return static_cast<std::uint64_t>(std::min(milliseconds, hour) * 1000);
+}
+
 // Method and status decide, in every format but the trace's.
 log_line judged(std::int64_t seconds,
                 std::string_view client,
@@ -141,11 +148,14 @@ log_line parse_trace(std::string_view line) noexcept {
     cursor in{line};
     const auto seconds = number_in<std::int64_t>(in.until(','));
     const auto key = in.until(',');
-    const auto bytes = number_in<std::uint64_t>(in.rest());
-    if (!seconds || key.empty() || !bytes) {
+    const auto bytes = number_in<std::uint64_t>(in.until(','));
+    const auto told = in.rest();
+    const auto wait = told.empty() ? std::nullopt : number_in<std::uint64_t>(told);
+    if (!seconds || key.empty() || !bytes || line.ends_with(',') || (!told.empty() && !wait)) {
         return {};
     }
-    return {.kind = line_kind::request, .seconds = *seconds, .key = key, .bytes = *bytes};
+    return {
+        .kind = line_kind::request, .seconds = *seconds, .key = key, .bytes = *bytes, .wait = wait};
 }
 
 log_line parse_squid(std::string_view line) noexcept {
@@ -155,7 +165,8 @@ log_line parse_squid(std::string_view line) noexcept {
     const auto elapsed = number_in<std::int64_t>(in.word());
     const auto client = in.word();
     cursor result{in.word()};
-    (void)result.until('/');  // TCP_MISS and the like: what another cache did is its affair
+    const auto how = result.until(
+        '/');  // TCP_MISS and the like: what another cache did is its affair
     const auto status = number_in<unsigned>(result.rest());
     const auto bytes = number_in<std::uint64_t>(in.word());
     const auto method = in.word();
@@ -163,7 +174,11 @@ log_line parse_squid(std::string_view line) noexcept {
     if (!seconds || !elapsed || !status || !bytes || method.empty() || url.empty()) {
         return {};
     }
-    return judged(*seconds, client, method, url, *status, *bytes);
+    auto read = judged(*seconds, client, method, url, *status, *bytes);
+    if (how.ends_with("_MISS") && read.whole && *elapsed >= 0) {
+        read.wait = thousandfold(static_cast<std::uint64_t>(*elapsed));
+    }
+    return read;
 }
 
 log_line parse_combined(std::string_view line) noexcept {
@@ -286,7 +301,8 @@ log_line parse_json(std::string_view line) noexcept {
     std::optional<std::int64_t> seconds;
     std::optional<unsigned> status;
     std::optional<std::uint64_t> bytes;
-    std::string_view client, method, url;
+    std::string_view client, method, url, outcome;
+    std::optional<double> origin_ms;
     members in{line};
     while (const auto member = in.next()) {
         const auto& [name, value] = *member;
@@ -302,6 +318,10 @@ log_line parse_json(std::string_view line) noexcept {
             status = number_in<unsigned>(value);
         } else if (name == "bytes_out") {
             bytes = number_in<std::uint64_t>(value);
+        } else if (name == "outcome") {
+            outcome = value;
+        } else if (name == "origin_ms") {
+            origin_ms = number_in<double>(value);
         }
     }
     if (!in.is_whole() || !seconds || !status || !bytes || method.empty()) {
@@ -310,7 +330,11 @@ log_line parse_json(std::string_view line) noexcept {
     if (url.empty()) {
         return {.kind = line_kind::other_method};
     }
-    return judged(*seconds, client, method, url, *status, *bytes);
+    auto read = judged(*seconds, client, method, url, *status, *bytes);
+    if (outcome == "miss" && read.whole && origin_ms && *origin_ms >= 0) {
+        read.wait = thousandfold(*origin_ms);
+    }
+    return read;
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 //
 // Formats:
 //
-//     trace      seconds,key,bytes                     the format of tests/data/traces
+//     trace      seconds,key,bytes[,microseconds]      the format of tests/data/traces
 //     squid      1286536309.586 921 192.0.2.1 TCP_MISS/200 507 GET http://x/ - DIRECT/x text/html
 //     combined   192.0.2.1 - - [10/Oct/2020:13:55:36 -0700] "GET /x HTTP/1.1" 200 2326 "-" "agent"
 //                (Apache's and nginx's combined and common, and Squid's "combined", whatever
@@ -15,6 +15,10 @@
 // asked for. What was refused, failed, was tunnelled or posted never reaches a store and is
 // skipped. Responses that said no-store or private count all the same: a real cache will have fewer
 // hits. A 206 or 304 says nothing of the object's size: that is taken from its other lines.
+//
+// How long an origin takes is told by a trace with a fourth column, by Squid's time of a request that
+// missed (TCP_MISS and the like), which is its client's too, and by our own log's origin_ms of a miss,
+// which ends with the head.
 //
 // Pure functions over bytes from outside: total, no allocation, at most one pass over the line.
 
@@ -40,10 +44,11 @@ enum class line_kind : std::uint8_t {
 
 struct log_line {
     line_kind kind = line_kind::malformed;
-    std::int64_t seconds = 0;   ///< since 1970, or since the trace began
-    std::string_view key{};     ///< a part of the line; as written there, escapes and all
-    std::uint64_t bytes = 0;    ///< as the log has it: of the body, or with the head
-    bool whole = true;          ///< false: `bytes` is not the object's size (206, 304)
+    std::int64_t seconds = 0;             ///< since 1970, or since the trace began
+    std::string_view key{};               ///< a part of the line; as written there, escapes and all
+    std::uint64_t bytes = 0;              ///< as the log has it: of the body, or with the head
+    bool whole = true;                    ///< false: `bytes` is not the object's size (206, 304)
+    std::optional<std::uint64_t> wait{};  ///< microseconds that a fetch of the whole took
     std::string_view client{};  ///< without its port; empty in a trace, which knows of none
 };
 

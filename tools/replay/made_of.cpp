@@ -115,8 +115,7 @@ config::options options_of(const setup& wanted, std::uint64_t bytes) {
         out.admission.remember.automatic = false;
         out.admission.remember.objects = wanted.remember_objects;
     }
-    out.caching.objective = wanted.wanted == objective::bytes ? config::caching_objective::bytes
-                                                              : config::caching_objective::requests;
+    out.caching.objective = setting_of(wanted.wanted);
     return out;
 }
 

@@ -1,6 +1,7 @@
 // reprise-replay: what caches would have done with a log. README.md says how to read it.
 
 #include "config/options.hpp"
+#include "config/quantity.hpp"
 #include "proxy/base/log.hpp"
 #include "tools/replay/answer.hpp"
 #include "tools/replay/answer_report.hpp"
@@ -18,6 +19,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <exception>
 #include <fstream>
@@ -64,6 +66,7 @@ constexpr std::uint64_t least_disk = 16u << 20;  // that settings take
 struct command : sweep_words {
     std::vector<std::string> traces;
     std::string format;
+    std::vector<std::string> origins;  ///< what they take
     std::uint64_t unit = 0;
     unsigned threads = 0;
     bool csv = false, json = false, quiet = false;
@@ -81,6 +84,21 @@ std::optional<log_format> format_asked(const command& asked) {
         return std::nullopt;
     }
     return must(format_of(asked.format), "--format", asked.format);
+}
+
+trace trace_of(const command& asked) {
+    trace out{by_first_request(asked.traces, format_asked(asked)), format_asked(asked)};
+    std::vector<reprise::proxy::cache::packed_wait> origins;
+    for (const auto& text : asked.origins) {
+        const auto took = reprise::config::parse_duration(text);
+        const auto* value = reprise::config::value_of(took);
+        if (value == nullptr) {
+            throw std::runtime_error{"--origins: \"" + text + "\" is no time, such as 50ms"};
+        }
+        origins.emplace_back(std::chrono::duration_cast<std::chrono::microseconds>(*value));
+    }
+    out.draw_waits(std::move(origins));
+    return out;
 }
 
 setup without_admission(setup what) {
@@ -119,7 +137,7 @@ int replay(const command& asked) {
         }
     }
 
-    trace source{by_first_request(asked.traces, format_asked(asked)), format_asked(asked)};
+    trace source = trace_of(asked);
     std::vector<std::unique_ptr<model>> models;
     const auto make_models = [&](const trace_scale& scale) {
         for (const auto& one : played) {
@@ -232,7 +250,7 @@ int answer_it(const command& asked) {
     }
     const auto threads = asked.threads != 0 ? asked.threads
                                             : std::max(1u, std::thread::hardware_concurrency());
-    trace source{by_first_request(asked.traces, format_asked(asked)), format_asked(asked)};
+    trace source = trace_of(asked);
     progress_bar bar{asked.quiet};
     const recorded_trace requests{source,
                                   [&bar](double share) { bar.show("reading", share); },
@@ -348,9 +366,15 @@ int main(int argc, char** argv) {
                  asked.remembers_automatically,
                  "with --scaled: the filter follows the store's age of eviction, instead of "
                  "remembering as many keys as the trace has");
-    app.add_option(
-           "--objective", asked.wanted, "requests or bytes: what gdsf and a recommendation are for")
+    app.add_option("--objective",
+                   asked.wanted,
+                   "requests, bytes or seconds: what gdsf, the disk and a recommendation are for")
         ->capture_default_str();
+    app.add_option("--origins",
+                   asked.origins,
+                   "what origins take, of which the log tells nothing: one of these for each host "
+                   "(5ms,50ms,500ms)")
+        ->delimiter(',');
     app.add_option("--write", asked.write, "to disk at: eviction or admission")
         ->capture_default_str();
     app.add_option("--segments", asked.disk.segments, "of the disk (else as the proxy has them)")

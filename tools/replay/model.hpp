@@ -23,11 +23,24 @@ struct tally {
     std::uint64_t refused = 0, refused_bytes = 0;  ///< misses that admission kept out
     std::uint64_t too_large = 0;                   ///< misses of objects that could never fit
     std::uint64_t memory_bytes = 0;  ///< that the filter, sketches and ghosts take in the end
+    /// Seconds: what all would have waited without a cache, and what those did who missed; of
+    /// requests of which the trace tells.
+    double waiting = 0, waited = 0;
 
     [[nodiscard]] std::uint64_t misses() const noexcept { return requests - hits; }
     [[nodiscard]] std::uint64_t origin_bytes() const noexcept { return bytes - hit_bytes; }
+    void note(const request& wanted) noexcept {
+        ++requests;
+        bytes += wanted.bytes;
+        waiting += wanted.wait().seconds();
+    }
     [[nodiscard]] double hit_ratio() const noexcept { return ratio(hits, requests); }
     [[nodiscard]] double byte_hit_ratio() const noexcept { return ratio(hit_bytes, bytes); }
+
+    /// Of the seconds that the trace tells of, the share that nobody waited.
+    [[nodiscard]] double spared_ratio() const noexcept {
+        return waiting > 0 ? (waiting - waited) / waiting : 0;
+    }
 
 private:
     static double ratio(std::uint64_t part, std::uint64_t of) noexcept {

@@ -28,7 +28,7 @@ object_number object_table::note(const filter::key_hash& key, std::uint64_t byte
                 throw std::length_error{"more than 2^32 - 2 different keys"};
             }
             place = {static_cast<std::uint32_t>(objects_.size()), piece};
-            objects_.push_back({key, bytes, 1});
+            objects_.push_back({key, bytes, 1, {}});
             if (2 * objects_.size() > slots_.size()) {
                 grow();
             }

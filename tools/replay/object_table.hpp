@@ -19,6 +19,7 @@ public:
         filter::key_hash key;
         std::uint64_t bytes = 0;  ///< the largest size seen so far
         std::uint32_t requests = 0;
+        proxy::cache::packed_wait wait{};  ///< of its fetch, as last told
     };
 
     object_table();
@@ -26,6 +27,11 @@ public:
     /// One request for `key`; a new key gets the next number. `bytes` is the object's size as this
     /// request tells it, 0 if it does not. @throws std::length_error at 2^32 - 1 objects
     object_number note(const filter::key_hash& key, std::uint64_t bytes);
+
+    /// Its fetch took so long.
+    void note_wait(object_number number, proxy::cache::packed_wait took) noexcept {
+        objects_[number].wait = took;
+    }
 
     /// Starts loading where `key` is looked for.
     void prefetch(const filter::key_hash& key) const noexcept {

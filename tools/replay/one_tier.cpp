@@ -45,8 +45,7 @@ void one_tier::count_write(std::uint64_t bytes) noexcept {
 }
 
 void one_tier::ask(const request& wanted) {
-    ++tally_.requests;
-    tally_.bytes += wanted.bytes;
+    tally_.note(wanted);
     if (requests_) {
         requests_->note(wanted.key);
     }
@@ -61,6 +60,7 @@ void one_tier::ask(const request& wanted) {
         }
         return;
     }
+    tally_.waited += wanted.wait().seconds();
     residents_.missed(wanted.key);
     const bool admitted = admission_->admits(wanted);
     if (wanted.bytes > largest_) {
@@ -81,6 +81,7 @@ void one_tier::store(const request& wanted, standing as) {
     auto& fresh = entries_.add(wanted.object);
     fresh.key = wanted.key;
     fresh.charge = wanted.bytes;
+    fresh.set_wait(wanted.wait());
     fresh.object = wanted.object;
     fresh.last_used = wanted.seconds;
     residents_.enter(fresh, as, as == standing::admitted ? 1 : admission_->uses_to_admit());

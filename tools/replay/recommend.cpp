@@ -16,8 +16,13 @@ namespace {
 // The least that the settings take: a log of a day on a small site asks for less.
 constexpr std::uint64_t least_disk = 16u << 20, least_memory = 1u << 20;
 
-std::uint64_t lost(const tally& counted, objective wanted) noexcept {
-    return wanted == objective::requests ? counted.misses() : counted.origin_bytes();
+double lost(const tally& counted, objective wanted) noexcept {
+    switch (wanted) {
+    case objective::requests: return static_cast<double>(counted.misses());
+    case objective::bytes: return static_cast<double>(counted.origin_bytes());
+    case objective::seconds: return counted.waited;
+    }
+    return 0;
 }
 
 // "256MiB"; what is no whole number of some unit, as bytes.
@@ -50,7 +55,7 @@ const result* best_of(std::span<const result> results,
     const auto counts = [&](const result& one) {
         return one.what.size == size && can_be_set(one.what);
     };
-    auto fewest = std::numeric_limits<std::uint64_t>::max();
+    auto fewest = std::numeric_limits<double>::infinity();
     for (const auto& one : results) {
         if (counts(one)) {
             fewest = std::min(fewest, lost(one.counted, wanted));
@@ -58,8 +63,7 @@ const result* best_of(std::span<const result> results,
     }
     const result* best = nullptr;
     for (const auto& one : results) {
-        const bool is_close = static_cast<double>(lost(one.counted, wanted)) <=
-                              static_cast<double>(fewest) * (1 + close);
+        const bool is_close = lost(one.counted, wanted) <= fewest * (1 + close);
         if (counts(one) && is_close &&
             (best == nullptr || one.counted.written_bytes < best->counted.written_bytes)) {
             best = &one;

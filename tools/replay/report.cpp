@@ -158,8 +158,10 @@ void print_report(std::ostream& out,
     out << "<h2>Every configuration</h2>\n";
     print_rows(out, results);
     out << "<h2>Recommended</h2>\n<p>Of what was tried and can be set, the fewest "
-        << (wanted == objective::requests ? "requests" : "bytes")
-        << " that go to origins; among those within half a percent of that, the one that writes "
+        << (wanted == objective::seconds ? "seconds that clients wait"
+            : wanted == objective::bytes ? "bytes that go to origins"
+                                         : "requests that go to origins")
+        << "; among those within half a percent of that, the one that writes "
            "least.</p>\n";
     for (const auto& one : recommended) {
         out << "<h3>" << to_string(one.chosen.what.size) << "</h3>\n<pre>"

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <ostream>
 
@@ -38,6 +39,11 @@ std::vector<column> columns_of(const std::vector<result>& results) {
                             {"hits lost", true, {}},
                             {"origin bytes", true, {}},
                             {"Mreq/s", true, {}}};
+    const bool waits = knows_waits(results);
+    if (waits) {
+        out.push_back({"waited s", true, {}});
+        out.push_back({"spared %", true, {}});
+    }
     for (const auto& one : results) {
         const auto& counted = one.counted;
         const bool compared = one.without_admission.has_value();
@@ -61,6 +67,10 @@ std::vector<column> columns_of(const std::vector<result>& results) {
             rate};
         for (std::size_t i = 0; i < cells.size(); ++i) {
             out[i].cells.push_back(cells[i]);
+        }
+        if (waits) {
+            out[cells.size()].cells.push_back(std::to_string(std::llround(counted.waited)));
+            out[cells.size() + 1].cells.push_back(percent_of(counted.spared_ratio(), 2));
         }
     }
     return out;
@@ -105,6 +115,11 @@ nlohmann::ordered_json json_of(const result& one) {
         out["bytes_avoided"] = one.bytes_avoided();
         out["hits_lost"] = one.hits_lost();
     }
+    if (counted.waiting > 0) {
+        out["waiting_seconds"] = counted.waiting;
+        out["waited_seconds"] = counted.waited;
+        out["spared_ratio"] = counted.spared_ratio();
+    }
     out["seconds"] = one.seconds;
     return out;
 }
@@ -122,6 +137,11 @@ std::int64_t result::bytes_avoided() const noexcept {
 
 std::int64_t result::hits_lost() const noexcept {
     return without_admission ? difference(without_admission->hits, counted.hits) : 0;
+}
+
+bool knows_waits(const std::vector<result>& results) noexcept {
+    return std::any_of(
+        results.begin(), results.end(), [](const result& one) { return one.counted.waiting > 0; });
 }
 
 std::string describe_rest(const setup& what) {
@@ -196,7 +216,8 @@ void print_table(std::ostream& out, const std::vector<result>& results) {
 void print_csv(std::ostream& out, const std::vector<result>& results) {
     out << "size,capacity_bytes,policy,admission,probation,memory,write,requests,hits,hit_bytes,"
            "hit_ratio,byte_hit_ratio,disk_hits,objects_written,bytes_written,bytes_carried,"
-           "origin_bytes,writes_avoided,bytes_avoided,hits_lost,overhead_bytes,seconds\n";
+           "origin_bytes,writes_avoided,bytes_avoided,hits_lost,overhead_bytes,seconds"
+        << (knows_waits(results) ? ",waiting_seconds,waited_seconds\n" : "\n");
     for (const auto& one : results) {
         const auto& counted = one.counted;
         const auto& disk = one.what.disk;
@@ -214,8 +235,11 @@ void print_csv(std::ostream& out, const std::vector<result>& results) {
             << ',' << counted.written << ',' << counted.written_bytes << ','
             << counted.carried_bytes << ',' << counted.origin_bytes() << ','
             << if_compared(one.writes_avoided()) << ',' << if_compared(one.bytes_avoided()) << ','
-            << if_compared(one.hits_lost()) << ',' << counted.memory_bytes << ',' << one.seconds
-            << '\n';
+            << if_compared(one.hits_lost()) << ',' << counted.memory_bytes << ',' << one.seconds;
+        if (knows_waits(results)) {
+            out << ',' << counted.waiting << ',' << counted.waited;
+        }
+        out << '\n';
     }
 }
 

@@ -38,6 +38,9 @@ struct trace_summary {
     }
 };
 
+/// Whether the trace told of any fetch how long it took: else nothing is said of waiting.
+[[nodiscard]] bool knows_waits(const std::vector<result>& results) noexcept;
+
 /// "second-hit, probation 2%, disk 20% memory": all that is not size and policy.
 [[nodiscard]] std::string describe_rest(const setup& what);
 

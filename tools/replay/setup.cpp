@@ -76,13 +76,26 @@ std::string_view to_string(objective wanted) noexcept {
     switch (wanted) {
     case objective::requests: return "requests";
     case objective::bytes: return "bytes";
+    case objective::seconds: return "seconds";
     }
     return "?";
 }
 
+config::caching_objective setting_of(objective wanted) noexcept {
+    switch (wanted) {
+    case objective::requests: return config::caching_objective::requests;
+    case objective::bytes: return config::caching_objective::bytes;
+    case objective::seconds: return config::caching_objective::seconds;
+    }
+    return {};
+}
+
 double exponent_of(objective wanted) noexcept {
-    using enum config::caching_objective;
-    return proxy::cache::exponent_of(wanted == objective::bytes ? bytes : requests);
+    return proxy::cache::exponent_of(setting_of(wanted));
+}
+
+bool goes_by_wait(objective wanted) noexcept {
+    return proxy::cache::goes_by_wait(setting_of(wanted));
 }
 
 std::unique_ptr<proxy::cache::eviction_policy> make_policy(
@@ -96,6 +109,7 @@ std::unique_ptr<proxy::cache::eviction_policy> make_policy(
         *wanted.policy.kind,
         capacity_bytes,
         {.exponent = wanted.policy.exponent.value_or(exponent_of(wanted.wanted)),
+         .by_wait = goes_by_wait(wanted.wanted),
          .frequencies = frequencies});
 }
 

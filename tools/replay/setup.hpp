@@ -1,6 +1,7 @@
 #pragma once
 // One configuration to be tried, in the words in which a user names it, and the model it makes.
 
+#include "config/options.hpp"
 #include "proxy/cache/policy/eviction.hpp"
 #include "tools/replay/admission_rule.hpp"
 #include "tools/replay/model.hpp"
@@ -43,7 +44,7 @@ struct cache_size {
 [[nodiscard]] std::optional<double> share_of(std::string_view text);
 
 /// The setting caching.objective.
-enum class objective : std::uint8_t { requests, bytes };
+enum class objective : std::uint8_t { requests, bytes, seconds };
 [[nodiscard]] std::string_view to_string(objective wanted) noexcept;
 
 enum class write_when : std::uint8_t { admission, eviction };
@@ -115,6 +116,9 @@ inline constexpr std::uint64_t unit_of_unknown = 16u << 10;
 
 /// The proxy's, for an objective.
 [[nodiscard]] double exponent_of(objective wanted) noexcept;
+[[nodiscard]] bool goes_by_wait(objective wanted) noexcept;
+/// As it is set.
+[[nodiscard]] config::caching_objective setting_of(objective wanted) noexcept;
 
 /// gdsf and lfu-da count by `frequencies`, where given.
 [[nodiscard]] std::unique_ptr<proxy::cache::eviction_policy> make_policy(

@@ -74,9 +74,12 @@ std::vector<room> rooms_of(const sweep_words& asked) {
 }  // namespace
 
 std::optional<objective> objective_of(const std::string& text) {
-    return text == "requests" ? std::optional{objective::requests}
-           : text == "bytes"  ? std::optional{objective::bytes}
-                              : std::nullopt;
+    for (const auto one : {objective::requests, objective::bytes, objective::seconds}) {
+        if (text == to_string(one)) {
+            return one;
+        }
+    }
+    return std::nullopt;
 }
 
 std::uint64_t bytes_named(const std::string& text, const std::string& option) {

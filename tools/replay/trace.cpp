@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <filesystem>
 #include <limits>
 #include <stdexcept>
@@ -9,6 +10,8 @@
 #include <utility>
 
 namespace reprise::replay {
+
+using proxy::cache::packed_wait;
 
 namespace {
 
@@ -65,6 +68,15 @@ bool trace::open_next() {
     return true;
 }
 
+packed_wait trace::drawn_wait(std::string_view key) const {
+    const auto scheme = key.find("://");
+    if (scheme != std::string_view::npos) {
+        key.remove_prefix(scheme + 3);
+        key = key.substr(0, key.find('/'));
+    }
+    return origins_[filter::hash_of(key, secret()).low % origins_.size()];
+}
+
 void trace::take(std::string_view line, std::vector<request>& into) {
     ++figures_.lines;
     const auto read = parse_line(*format_, line);
@@ -77,6 +89,11 @@ void trace::take(std::string_view line, std::vector<request>& into) {
     figures_.query_hidden += hides_query(*format_, read.key) ? 1 : 0;
     const auto key = filter::hash_of(read.key, secret());
     const auto number = objects_.note(key, read.whole ? read.bytes : 0);
+    if (read.wait) {
+        objects_.note_wait(number, packed_wait{std::chrono::microseconds{*read.wait}});
+    } else if (!origins_.empty() && !objects_[number].wait.is_known()) {
+        objects_.note_wait(number, drawn_wait(read.key));
+    }
     auto bytes = objects_[number].bytes;
     if (!read.whole && bytes == 0) {
         ++figures_.size_unknown;
@@ -93,7 +110,10 @@ void trace::take(std::string_view line, std::vector<request>& into) {
     if (keeps_clients_) {
         clients_.push_back(client_numbers_.note(filter::hash_of(read.client, secret()), 0));
     }
-    into.push_back({key, bytes, number, static_cast<std::uint32_t>(seconds)});
+    request told{.key = key, .object = number, .seconds = static_cast<std::uint32_t>(seconds)};
+    told.bytes = std::min(bytes, request::most_bytes) & request::most_bytes;
+    told.wait_code = objects_[number].wait.code() & packed_wait::most_code;
+    into.push_back(told);
 }
 
 void trace::next(std::vector<request>& into, std::size_t most) {

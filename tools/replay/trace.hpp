@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace reprise::replay {
@@ -36,6 +38,12 @@ public:
     /// @throws std::runtime_error when a file can't be opened or read, or its format is not known
     void next(std::vector<request>& into, std::size_t most);
 
+    /// What origins take, drawn for objects of which the trace tells nothing: one of these, by the
+    /// hash of the URL's host, or of the key where that is none. Before the first.
+    void draw_waits(std::vector<proxy::cache::packed_wait> origins) {
+        origins_ = std::move(origins);
+    }
+
     /// From now on clients() grows with each request: 4 bytes each. Before the first.
     void keep_clients() noexcept { keeps_clients_ = true; }
     /// Each request's client, numbered by first appearance; all one in a trace that knows of none.
@@ -55,6 +63,7 @@ public:
 
 private:
     bool open_next();
+    [[nodiscard]] proxy::cache::packed_wait drawn_wait(std::string_view key) const;
     void take(std::string_view line, std::vector<request>& into);
 
     std::vector<std::string> paths_;
@@ -67,6 +76,7 @@ private:
     std::size_t first_taken_ = 0;
     object_table objects_;
     trace_figures figures_;
+    std::vector<proxy::cache::packed_wait> origins_;
     bool keeps_clients_ = false;
     object_table client_numbers_;
     std::vector<std::uint32_t> clients_;

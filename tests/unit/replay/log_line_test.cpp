@@ -55,6 +55,36 @@ TEST_CASE("a trace's line is seconds, key and bytes") {
     CHECK(read.whole);
 }
 
+TEST_CASE("how long a fetch took is told by a fourth column, and by a miss of Squid's and ours") {
+    CHECK_FALSE(parse_line(log_format::trace, "1,2,3").wait);
+    CHECK(parse_line(log_format::trace, "1,2,3,4567").wait == 4567);
+    CHECK(parse_line(log_format::trace, "1,2,3,4567\r").wait == 4567);
+    const auto squid_wait = [](const std::string& how, const std::string& elapsed) {
+        return parse_line(log_format::squid,
+                          "1286536309.586 " + elapsed + " 192.0.2.1 " + how +
+                              " 507 GET http://x/ - DIRECT/x text/html")
+            .wait;
+    };
+    CHECK(squid_wait("TCP_MISS/200", "921") == 921'000);
+    CHECK(squid_wait("TCP_REFRESH_MISS/200", "921") == 921'000);
+    CHECK_FALSE(squid_wait("TCP_HIT/200", "1"));
+    CHECK_FALSE(squid_wait("TCP_MISS/304", "921"));
+    CHECK_FALSE(squid_wait("TCP_MISS/200", "-1"));
+    CHECK(squid_wait("TCP_MISS/200", "9223372036854775807") == 3'600'000'000);
+    const auto ours = [](const std::string& outcome, const std::string& ms) {
+        return parse_line(log_format::json,
+                          R"({"time":"2024-05-06T07:08:09.123Z","method":"GET","url":"http://x/",)"
+                          R"("status":200,"outcome":")" +
+                              outcome + R"(","bytes_out":1,"origin_ms":)" + ms + "}")
+            .wait;
+    };
+    CHECK(ours("miss", "12.345") == 12'345);
+    CHECK_FALSE(ours("revalidated", "12.345"));
+    CHECK_FALSE(ours("miss", "-1"));
+    CHECK_FALSE(ours("miss", "nan"));
+    CHECK(ours("miss", "inf") == 3'600'000'000);
+}
+
 TEST_CASE("a carriage return at a line's end is no part of it") {
     CHECK(parse_line(log_format::trace, "1,2,3\r").bytes == 3);
 }
@@ -136,7 +166,17 @@ TEST_CASE("a 206 and a 304 ask for an object, whose size they do not tell") {
 }
 
 TEST_CASE("what is no line of its format is malformed") {
-    for (const auto* line : {"", ",", "1,2", "1,,3", "x,2,3", "1,2,-3", "1,2,3,4", "1,2,3 "}) {
+    for (const auto* line : {"",
+                             ",",
+                             "1,2",
+                             "1,,3",
+                             "x,2,3",
+                             "1,2,-3",
+                             "1,2,3 ",
+                             "1,2,3,",
+                             "1,2,3,x",
+                             "1,2,3,-4",
+                             "1,2,3,4,5"}) {
         CAPTURE(line);
         CHECK(parse_line(log_format::trace, line).kind == line_kind::malformed);
     }

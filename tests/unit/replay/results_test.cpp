@@ -67,6 +67,28 @@ TEST_CASE(
                   result_of("sieve", "second-hit", 600, 100)}) == "lru always");
 }
 
+TEST_CASE("for seconds, what was waited for is what counts, and it is told where it is known") {
+    auto often = result_of("lru", "always", 600, 1'000);
+    auto slow = result_of("gdsf", "always", 500, 1'000);
+    CHECK_FALSE(knows_waits({often, slow}));
+    std::ostringstream before;
+    print_csv(before, {often});
+    CHECK(before.str().find("waited") == std::string::npos);
+    often.counted.waiting = slow.counted.waiting = 100;
+    often.counted.waited = 60;
+    slow.counted.waited = 40;
+    CHECK(chosen({often, slow}) == "lru always");
+    CHECK(chosen({often, slow}, objective::seconds) == "gdsf always");
+    CHECK(slow.counted.spared_ratio() == doctest::Approx(0.6));
+    std::ostringstream table, csv;
+    print_table(table, {often, slow});
+    CHECK(table.str().find("waited s") != std::string::npos);
+    CHECK(table.str().find("60.00") != std::string::npos);
+    print_csv(csv, {often, slow});
+    CHECK(csv.str().find(",waiting_seconds,waited_seconds\n") != std::string::npos);
+    CHECK(csv.str().find(",100,40\n") != std::string::npos);
+}
+
 TEST_CASE("yardsticks are not recommended") {
     CHECK(chosen({result_of("arc", "always", 900, 10)}) == "none");
     CHECK(chosen({result_of("lru", "exact-second", 900, 10),

@@ -87,6 +87,8 @@ TEST_CASE("what is said twice, or contradicts itself, is named") {
     asked.disks = {"1GiB"};
     CHECK(mistake_in(asked).starts_with("--write:"));
     asked.write = "admission";
+    asked.wanted = "seconds";
+    CHECK(setups_of(asked).front().wanted == objective::seconds);
     asked.wanted = "money";
     CHECK(mistake_in(asked).starts_with("--objective:"));
 }

@@ -4,7 +4,9 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <fstream>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -169,6 +171,46 @@ TEST_CASE("objects are numbered by first appearance, and have the largest size s
     CHECK(totals.bytes == 35);
     CHECK(totals.asked_once == 1);
     CHECK(totals.asked_once_bytes == 20);
+}
+
+TEST_CASE(
+    "a request's wait is what its object's fetch took last, or is drawn where nothing is told") {
+    using reprise::proxy::cache::packed_wait;
+    const temp_dir directory;
+    const auto wait_of = [](int ms) { return packed_wait{std::chrono::milliseconds{ms}}; };
+    const auto path = written(
+        directory, "t", "1,b,10\n2,b,10,5000\n3,b,10\n4,b,10,50000\n5,b,10\n");
+    {
+        trace source{{path}, std::nullopt};
+        const auto requests = all_of(source);
+        REQUIRE(requests.size() == 5);
+        CHECK_FALSE(requests[0].wait().is_known());
+        CHECK(requests[1].wait() == wait_of(5));
+        CHECK(requests[2].wait() == wait_of(5));
+        CHECK(requests[3].wait() == wait_of(50));
+        CHECK(requests[4].wait() == wait_of(50));
+        CHECK(requests[4].bytes == 10);
+    }
+    trace source{{path}, std::nullopt};
+    source.draw_waits({wait_of(500)});
+    const auto requests = all_of(source);
+    CHECK(requests[0].wait() == wait_of(500));
+    CHECK(requests[1].wait() == wait_of(5));
+
+    // All of one host have one of these.
+    std::string urls;
+    for (int i = 0; i < 200; ++i) {
+        urls += "1,http://h" + std::to_string(i % 20) + "/" + std::to_string(i) + ",10\n";
+    }
+    trace hosts{{written(directory, "u", urls)}, std::nullopt};
+    hosts.draw_waits({wait_of(5), wait_of(50), wait_of(500)});
+    const auto drawn = all_of(hosts);
+    std::set<unsigned> different;
+    for (std::size_t i = 20; i < drawn.size(); ++i) {
+        CHECK(drawn[i].wait() == drawn[i - 20].wait());
+        different.insert(drawn[i].wait().code());
+    }
+    CHECK(different.size() == 3);
 }
 
 TEST_CASE("a 304 has its object's size; before that is known it has its own, and is counted") {
