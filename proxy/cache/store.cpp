@@ -164,7 +164,8 @@ std::uint64_t store::leave_to_disk(steady_time until, const std::function<bool()
     try {
         memory_.empty_into([&](const evicted_response& gone) {
             if (is_for_disk(gone)) {
-                const auto worth = disk_->worth_of(gone.key, gone.response->size());
+                const auto worth = disk_->worth_of(
+                    gone.key, gone.response->size(), gone.response->wait());
                 all.push_back({gone.key, std::string{gone.url}, gone.response, gone.asked, worth});
             }
         });
@@ -212,8 +213,9 @@ std::unique_ptr<disk::object_writer> store::begin_on_disk(const filter::key_hash
                                                           std::string_view url,
                                                           std::optional<std::uint64_t> length,
                                                           std::string_view strong_etag,
-                                                          invalidation_mark asked) {
-    return disk_ ? disk_->begin(key, url, length, strong_etag, asked) : nullptr;
+                                                          invalidation_mark asked,
+                                                          packed_wait so_far) {
+    return disk_ ? disk_->begin(key, url, length, strong_etag, asked, so_far) : nullptr;
 }
 
 void store::promote(const filter::key_hash& key,

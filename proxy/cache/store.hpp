@@ -129,13 +129,14 @@ public:
                   standing as = standing::admitted,
                   unsigned uses_to_admit = 1);
     /// A body of `length` bytes, or of unknown length, that is too large for memory. Null: there is
-    /// no disk, or it takes none now.
+    /// no disk, or it takes none now. `so_far` as disk::tier::begin has it.
     [[nodiscard]] std::unique_ptr<disk::object_writer> begin_on_disk(
         const filter::key_hash& key,
         std::string_view url,
         std::optional<std::uint64_t> length,
         std::string_view strong_etag,
-        invalidation_mark asked);
+        invalidation_mark asked,
+        packed_wait so_far = {});
     /// Whether the disk is about to have this representation (disk::tier::is_being_written).
     [[nodiscard]] bool is_being_written(const filter::key_hash& key,
                                         std::string_view strong_etag) const {

@@ -382,8 +382,12 @@ std::string_view keeping::begin_on_disk(const cache::fetched_head& head,
     if (w_.common.store.is_being_written(order_.key, head.strong_etag)) {
         return "being-written";
     }
-    on_disk_ = w_.common.store.begin_on_disk(
-        order_.key, order_.url, head.length, head.strong_etag, begun_at_);
+    on_disk_ = w_.common.store.begin_on_disk(order_.key,
+                                             order_.url,
+                                             head.length,
+                                             head.strong_etag,
+                                             begun_at_,
+                                             cache::packed_wait{head.origin_time});
     if (on_disk_ && !into_.keep_outside()) {
         on_disk_.reset();
     }

@@ -49,6 +49,7 @@ const filter::hash_secret* attach_disk(cache::store& store,
         all.memory.largest() + (8u << 20), settings.write_queue, 256u << 20);
     settings.carry = options.carry;
     settings.exponent = cache::exponent_of(all.caching.objective);
+    settings.by_wait = cache::goes_by_wait(all.caching.objective);
     settings.choosy = options.selective;
     settings.told = told;
     store.attach(

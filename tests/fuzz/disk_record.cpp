@@ -86,6 +86,7 @@ void use_object(std::span<const char> record, const disk::record_header& header)
     require(again->freshness == view->freshness && again->directives == view->directives);
     require(again->length == view->length && again->extents == view->extents);
     require(again->status == view->status && again->purged_softly == view->purged_softly);
+    require(again->header.wait == view->header.wait);
 }
 
 void use_variants(std::span<const char> record, const disk::record_header& header) {

@@ -31,8 +31,9 @@ segmented_disk::segmented_disk(const space_settings& settings,
       begun_(settings.segments) {}
 
 bool segmented_disk::is_worth_writing(const filter::key_hash& key,
-                                      std::uint64_t bytes) const noexcept {
-    return has_room_for(bytes) && space_.worth_writing(sketch_.estimate(key), bytes);
+                                      std::uint64_t bytes,
+                                      packed_wait wait) const noexcept {
+    return has_room_for(bytes) && space_.worth_writing(sketch_.estimate(key), bytes, wait);
 }
 
 std::optional<std::chrono::seconds> segmented_disk::eviction_age() const {
@@ -48,11 +49,16 @@ bool segmented_disk::has_room_for(std::uint64_t bytes) const noexcept {
     return bytes <= bytes_ / largest;
 }
 
-void segmented_disk::write(object_number object, const filter::key_hash& key, std::uint64_t bytes) {
+void segmented_disk::write(object_number object,
+                           const filter::key_hash& key,
+                           std::uint64_t bytes,
+                           packed_wait wait) {
+    space_.note_wait(wait);
     const auto extents = std::max<std::uint64_t>(1, (bytes + extent_bytes_ - 1) / extent_bytes_);
     auto& fresh = stored_.add(object);
     fresh.key = key;
     fresh.bytes = bytes;
+    fresh.wait = wait;
     fresh.places.assign(extents, nowhere);
     for (std::uint32_t i = 0; i < extents; ++i) {
         append({object, i, std::min(extent_bytes_, bytes - i * extent_bytes_)}, false);
@@ -80,7 +86,10 @@ void segmented_disk::append(const record& what, bool carried) {
 
 occupant segmented_disk::occupant_of(const record& what) const {
     const auto& owner = *stored_.find(what.object);
-    return {.bytes = what.bytes, .length = owner.bytes, .frequency = sketch_.estimate(owner.key)};
+    return {.bytes = what.bytes,
+            .length = owner.bytes,
+            .frequency = sketch_.estimate(owner.key),
+            .wait = owner.wait};
 }
 
 void segmented_disk::begin_segment() {
@@ -139,14 +148,19 @@ void segmented_disk::drop(object_number object) {
 
 object_disk::object_disk(std::uint64_t bytes,
                          double exponent,
-                         const proxy::cache::frequency_sketch& sketch)
+                         const proxy::cache::frequency_sketch& sketch,
+                         bool by_wait)
     : sketch_{sketch},
       bytes_{bytes},
       exponent_{exponent},
-      order_{exponent, &sketch} {}
+      by_wait_{by_wait},
+      order_{exponent, &sketch, by_wait} {}
 
-double object_disk::density(const filter::key_hash& key, std::uint64_t bytes) const noexcept {
-    return sketch_.estimate(key) /
+double object_disk::density(const filter::key_hash& key,
+                            std::uint64_t bytes,
+                            packed_wait wait) const noexcept {
+    const double requests = sketch_.estimate(key);
+    return (by_wait_ ? requests * waits_.seconds_of(wait) : requests) /
            std::pow(static_cast<double>(std::max<std::uint64_t>(1, bytes)), exponent_);
 }
 
@@ -157,8 +171,10 @@ void object_disk::aged_to(std::uint64_t agings) noexcept {
 }
 
 bool object_disk::is_worth_writing(const filter::key_hash& key,
-                                   std::uint64_t bytes) const noexcept {
-    return has_room_for(bytes) && (used_ + bytes <= bytes_ || density(key, bytes) > threshold_);
+                                   std::uint64_t bytes,
+                                   packed_wait wait) const noexcept {
+    return has_room_for(bytes) &&
+           (used_ + bytes <= bytes_ || density(key, bytes, wait) > threshold_);
 }
 
 bool object_disk::filling() const noexcept {
@@ -169,17 +185,22 @@ bool object_disk::has_room_for(std::uint64_t bytes) const noexcept {
     return bytes <= bytes_ / largest;
 }
 
-void object_disk::write(object_number object, const filter::key_hash& key, std::uint64_t bytes) {
+void object_disk::write(object_number object,
+                        const filter::key_hash& key,
+                        std::uint64_t bytes,
+                        packed_wait wait) {
     auto& fresh = stored_.add(object);
     fresh.key = key;
     fresh.charge = bytes;
+    fresh.set_wait(wait);
+    waits_.note(wait);
     fresh.object = object;
     used_ += bytes;
     order_.inserted(fresh);
     while (used_ > bytes_) {
         const auto& gone = *static_cast<entry*>(order_.evict());
         used_ -= gone.charge;
-        threshold_ = density(gone.key, gone.charge);
+        threshold_ = density(gone.key, gone.charge, gone.wait());
         stored_.remove(gone.object);
     }
 }

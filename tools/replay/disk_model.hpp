@@ -20,6 +20,8 @@
 
 namespace reprise::replay {
 
+using proxy::cache::packed_wait;
+
 /// Bytes are the model's own, whatever the trace's unit.
 class disk_model {
 public:
@@ -44,13 +46,17 @@ public:
     virtual unsigned hit(object_number object) noexcept = 0;
     /// Whether an object that admission let in would be kept rather than what leaves for it.
     [[nodiscard]] virtual bool is_worth_writing(const filter::key_hash& key,
-                                                std::uint64_t bytes) const noexcept = 0;
+                                                std::uint64_t bytes,
+                                                packed_wait wait) const noexcept = 0;
     /// Whatever is written takes nobody's room.
     [[nodiscard]] virtual bool filling() const noexcept = 0;
     /// Whether it could be written at all.
     [[nodiscard]] virtual bool has_room_for(std::uint64_t bytes) const noexcept = 0;
     /// @pre has_room_for, and it does not hold the object
-    virtual void write(object_number object, const filter::key_hash& key, std::uint64_t bytes) = 0;
+    virtual void write(object_number object,
+                       const filter::key_hash& key,
+                       std::uint64_t bytes,
+                       packed_wait wait) = 0;
 
     /// Written once more, to be kept.
     [[nodiscard]] virtual std::uint64_t carried_bytes() const noexcept = 0;
@@ -80,8 +86,12 @@ public:
     [[nodiscard]] std::optional<std::chrono::seconds> eviction_age() const override;
     unsigned hit(object_number object) noexcept override { return stored_.find(object)->uses++; }
     [[nodiscard]] bool is_worth_writing(const filter::key_hash& key,
-                                        std::uint64_t bytes) const noexcept override;
-    void write(object_number object, const filter::key_hash& key, std::uint64_t bytes) override;
+                                        std::uint64_t bytes,
+                                        packed_wait wait) const noexcept override;
+    void write(object_number object,
+               const filter::key_hash& key,
+               std::uint64_t bytes,
+               packed_wait wait) override;
     [[nodiscard]] bool filling() const noexcept override { return space_.filling(); }
     [[nodiscard]] bool has_room_for(std::uint64_t bytes) const noexcept override;
     [[nodiscard]] std::uint64_t carried_bytes() const noexcept override {
@@ -97,6 +107,7 @@ private:
         filter::key_hash key;
         std::uint64_t bytes = 0;
         unsigned uses = 0;
+        packed_wait wait{};
         std::vector<segment_number> places;
     };
     /// What a segment's footer says of a record.
@@ -128,7 +139,10 @@ private:
 /// GDSF by the sketch. Worth writing is what is denser than what left last.
 class object_disk final : public disk_model {
 public:
-    object_disk(std::uint64_t bytes, double exponent, const proxy::cache::frequency_sketch& sketch);
+    object_disk(std::uint64_t bytes,
+                double exponent,
+                const proxy::cache::frequency_sketch& sketch,
+                bool by_wait = false);
 
     void make_room(std::size_t objects) override { stored_.make_room(objects); }
     void prefetch(std::span<const request> requests, std::size_t at) const noexcept override {
@@ -147,8 +161,12 @@ public:
         return found.uses++;
     }
     [[nodiscard]] bool is_worth_writing(const filter::key_hash& key,
-                                        std::uint64_t bytes) const noexcept override;
-    void write(object_number object, const filter::key_hash& key, std::uint64_t bytes) override;
+                                        std::uint64_t bytes,
+                                        packed_wait wait) const noexcept override;
+    void write(object_number object,
+               const filter::key_hash& key,
+               std::uint64_t bytes,
+               packed_wait wait) override;
     [[nodiscard]] bool filling() const noexcept override;
     [[nodiscard]] bool has_room_for(std::uint64_t bytes) const noexcept override;
     [[nodiscard]] std::uint64_t carried_bytes() const noexcept override { return 0; }
@@ -159,11 +177,15 @@ private:
         unsigned uses = 0;
     };
 
-    [[nodiscard]] double density(const filter::key_hash& key, std::uint64_t bytes) const noexcept;
+    [[nodiscard]] double density(const filter::key_hash& key,
+                                 std::uint64_t bytes,
+                                 packed_wait wait) const noexcept;
 
     const proxy::cache::frequency_sketch& sketch_;
     std::uint64_t bytes_;
     double exponent_;
+    bool by_wait_;
+    proxy::cache::wait_mean waits_;
     proxy::cache::gdsf_policy order_;
     std::uint64_t used_ = 0;
     double threshold_ = 0;

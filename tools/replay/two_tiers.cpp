@@ -41,8 +41,10 @@ two_tiers::two_tiers(const setup& wanted,
     auto space = made_.disk;
     space.carry = choice_.carry;
     space.exponent = choice_.exponent.value_or(exponent_of(wanted.wanted));
+    space.by_wait = goes_by_wait(wanted.wanted);
     if (choice_.by_object) {
-        disk_ = std::make_unique<object_disk>(made_.disk_bytes, space.exponent, disk_requests_);
+        disk_ = std::make_unique<object_disk>(
+            made_.disk_bytes, space.exponent, disk_requests_, space.by_wait);
     } else {
         disk_ = std::make_unique<segmented_disk>(space, made_.extents, disk_requests_);
     }
@@ -62,8 +64,7 @@ void two_tiers::feed(std::span<const request> requests, std::size_t objects) {
 }
 
 void two_tiers::ask(const request& wanted) {
-    ++tally_.requests;
-    tally_.bytes += wanted.bytes;
+    tally_.note(wanted);
     requests_.note(wanted.key);
     if (own_of_disk_) {
         own_of_disk_->note(wanted.key);
@@ -96,18 +97,20 @@ void two_tiers::asked_in_memory(const request& wanted, kept& found) {
     const bool just_admitted = residents_->use(found);
     if (choice_.write == write_when::admission && (just_admitted || !made_.copies) &&
         residents::standing_of(found) == standing::admitted && !disk_->holds(found.object) &&
-        goes_to_disk(found.key, found.charge)) {
+        goes_to_disk(found.key, found.charge, found.wait())) {
         const auto key = found.key;
+        const auto wait = found.wait();
         const auto bytes = found.charge;
         if (!made_.copies) {
             residents_->leave(found);
             in_memory_.remove(wanted.object);
         }
-        write(wanted.object, key, bytes);
+        write(wanted.object, key, bytes, wait);
     }
 }
 
 void two_tiers::missed(const request& wanted) {
+    tally_.waited += wanted.wait().seconds();
     residents_->missed(wanted.key);
     const auto bytes = wanted.bytes * unit_;
     ++misses_;
@@ -122,10 +125,10 @@ void two_tiers::missed(const request& wanted) {
         ++tally_.refused;
         tally_.refused_bytes += wanted.bytes;
     }
-    const bool to_disk = admitted && goes_to_disk(wanted.key, bytes);
+    const bool to_disk = admitted && goes_to_disk(wanted.key, bytes, wanted.wait());
     const bool is_large = bytes > made_.largest_in_memory;
     if (to_disk && (is_large || choice_.write == write_when::admission)) {
-        write(wanted.object, wanted.key, bytes);
+        write(wanted.object, wanted.key, bytes, wanted.wait());
         if (is_large || !made_.copies) {
             return;
         }
@@ -141,6 +144,7 @@ void two_tiers::enter_memory(const request& wanted, std::uint64_t bytes, standin
     auto& fresh = in_memory_.add(wanted.object);
     fresh.key = wanted.key;
     fresh.charge = bytes;
+    fresh.set_wait(wanted.wait());
     fresh.object = wanted.object;
     fresh.last_used = wanted.seconds;
     residents_->enter(fresh, as, as == standing::admitted ? 1 : admission_->uses_to_admit());
@@ -164,8 +168,8 @@ void two_tiers::evict_from_memory(const request& now) {
         admission_->evicted(gone.key, std::chrono::seconds{now.seconds - gone.last_used});
     }
     if (choice_.write == write_when::eviction && is_for_disk(gone) && !disk_->holds(gone.object) &&
-        goes_to_disk(gone.key, gone.charge)) {
-        write(gone.object, gone.key, gone.charge);
+        goes_to_disk(gone.key, gone.charge, gone.wait())) {
+        write(gone.object, gone.key, gone.charge, gone.wait());
     }
 }
 
@@ -183,15 +187,21 @@ bool two_tiers::is_for_disk(const kept& leaving) const noexcept {
     return admitted || disk_->filling();
 }
 
-bool two_tiers::goes_to_disk(const filter::key_hash& key, std::uint64_t bytes) const noexcept {
+bool two_tiers::goes_to_disk(const filter::key_hash& key,
+                             std::uint64_t bytes,
+                             proxy::cache::packed_wait wait) const noexcept {
     if (bytes > made_.largest_on_disk) {
         return false;
     }
-    return choice_.selective ? disk_->is_worth_writing(key, bytes) : disk_->has_room_for(bytes);
+    return choice_.selective ? disk_->is_worth_writing(key, bytes, wait)
+                             : disk_->has_room_for(bytes);
 }
 
-void two_tiers::write(object_number object, const filter::key_hash& key, std::uint64_t bytes) {
-    disk_->write(object, key, bytes);
+void two_tiers::write(object_number object,
+                      const filter::key_hash& key,
+                      std::uint64_t bytes,
+                      proxy::cache::packed_wait wait) {
+    disk_->write(object, key, bytes, wait);
     ++tally_.written;
     tally_.written_bytes += bytes / unit_;
 }

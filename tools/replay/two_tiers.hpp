@@ -51,9 +51,13 @@ private:
     [[nodiscard]] bool promotes() const noexcept;
     [[nodiscard]] bool is_for_disk(const kept& leaving) const noexcept;
     [[nodiscard]] bool goes_to_disk(const filter::key_hash& key,
-                                    std::uint64_t bytes) const noexcept;
+                                    std::uint64_t bytes,
+                                    proxy::cache::packed_wait wait) const noexcept;
     void evict_from_memory(const request& now);
-    void write(object_number object, const filter::key_hash& key, std::uint64_t bytes);
+    void write(object_number object,
+               const filter::key_hash& key,
+               std::uint64_t bytes,
+               proxy::cache::packed_wait wait);
 
     disk_choice choice_;
     parts made_;

@@ -141,7 +141,7 @@ error_code log_tail::close() {
 void log_tail::publish() {
     for (const auto& one : waiting_) {
         const auto frequency = std::max<unsigned>(core_.requests.estimate(one.primary), 1);
-        const occupant record{one.entry.bytes, one.length, frequency};
+        const occupant record{one.entry.bytes, one.length, frequency, {}};
         if (one.moved_from) {
             core_.room.wrote(number_, record, true);
             if (core_.move(one.key, *one.moved_from, one.entry)) {

@@ -175,6 +175,7 @@ record_header encode(const object_source& what,
     header.body_bytes = has_body ? static_cast<std::uint32_t>(response.size()) : 0;
     header.front_bytes = static_cast<std::uint32_t>(front_of(what, header.body_bytes));
     header.written = stamp.now;
+    header.wait = response.wait();
     header.expiry = response.purged_softly()
                         ? std::uint16_t{0}
                         : coarse_time(http::fresh_until(response.freshness()), stamp.now);
@@ -309,6 +310,7 @@ response_draft make_response(const object_view& view) {
     made.selecting = view.selecting;
     made.disk_record = view.header.kind == record_kind::refresh ? view.header.subject
                                                                 : view.header.id;
+    made.wait = view.header.wait;
     made.purged_softly = view.purged_softly;
     made.reusable_until = view.purged_softly
                               ? wall_time::min()

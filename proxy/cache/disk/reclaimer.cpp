@@ -57,7 +57,11 @@ void reclaimer::begin(std::uint32_t segment) {
     std::vector<occupant> occupants;
     // A large object is worth what it is as a whole, of which this segment most often has all: an
     // extent kept where another goes is room lost.
-    std::unordered_map<std::uint64_t, std::uint64_t> whole;
+    struct large {
+        std::uint64_t bytes = 0;
+        packed_wait wait;  // which its head knows, and its extents do not
+    };
+    std::unordered_map<std::uint64_t, large> whole;
     for (const auto& one : listed_) {
         const auto entry = live(one);
         if (!entry || one.kind == record_kind::refresh) {
@@ -70,15 +74,20 @@ void reclaimer::begin(std::uint32_t segment) {
         }
         const auto frequency = std::max<unsigned>(core_.requests.estimate(one.primary),
                                                   one.kind == record_kind::variants ? 1 : 0);
-        occupants.push_back({one.bytes, one.bytes, std::max<unsigned>(frequency, entry->uses)});
+        occupants.push_back(
+            {one.bytes, one.bytes, std::max<unsigned>(frequency, entry->uses), one.wait});
         there.push_back({one, *entry});
         if (is_of_large(one)) {
-            whole[one.primary.low] += one.bytes;
+            auto& its = whole[one.primary.low];
+            its.bytes += one.bytes;
+            its.wait = longer(its.wait, one.wait);
         }
     }
     for (std::size_t i = 0; i < there.size(); ++i) {
         if (is_of_large(there[i].listed)) {
-            occupants[i].length = whole[there[i].listed.primary.low];
+            const auto& its = whole[there[i].listed.primary.low];
+            occupants[i].length = its.bytes;
+            occupants[i].wait = its.wait;
         }
     }
     for (const auto i : core_.room.choose(occupants)) {

@@ -16,8 +16,8 @@ constexpr std::uint8_t carried_flag = 1;
 namespace record_at {
 constexpr std::size_t sum = 0, magic = 8, kind = 12, flags = 13, expiry = 14, sequence = 16,
                       primary_low = 24, primary_high = 32, discriminator = 40, id = 48,
-                      subject = 56, front_bytes = 64, body_bytes = 68, written = 72, part = 80,
-                      unused = 84;
+                      subject = 56, front_bytes = 64, body_bytes = 68, written = 72,
+                      part_or_wait = 80, unused = 84;
 }  // namespace record_at
 
 /// The extent's section: nothing that its header does not say.
@@ -136,7 +136,8 @@ void seal(const record_header& header, std::uint64_t store, std::span<char> reco
     store_at(to + record_at::front_bytes, header.front_bytes);
     store_at(to + record_at::body_bytes, header.body_bytes);
     store_at(to + record_at::written, std::int64_t{header.written.time_since_epoch().count()});
-    store_at(to + record_at::part, header.part);
+    store_at(to + record_at::part_or_wait,
+             header.kind == record_kind::extent ? header.part : std::uint32_t{header.wait.code()});
     store_at(to + record_at::unused, std::uint32_t{0});
     const auto summed = record.first(header.front_bytes).subspan(record_at::magic);
     store_at(to + record_at::sum, checksum(summed, store));
@@ -180,7 +181,12 @@ result<record_header> read_header(std::span<const char> bytes) noexcept {
     header.subject = load_at<std::uint64_t>(from + record_at::subject);
     header.front_bytes = load_at<std::uint32_t>(from + record_at::front_bytes);
     header.body_bytes = load_at<std::uint32_t>(from + record_at::body_bytes);
-    header.part = load_at<std::uint32_t>(from + record_at::part);
+    const auto part_or_wait = load_at<std::uint32_t>(from + record_at::part_or_wait);
+    if (header.kind == record_kind::extent) {
+        header.part = part_or_wait;
+    } else {
+        header.wait = packed_wait::of_code(part_or_wait);
+    }
     header.written = wall_time{std::chrono::milliseconds{written}};
     if (header.front_bytes % 8 != 0 || header.front_bytes > front_most ||
         header.front_bytes < record_header_bytes + 8 * std::uint64_t{blocks_of(header)} ||

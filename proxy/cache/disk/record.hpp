@@ -51,6 +51,8 @@ struct record_header {
     std::uint32_t front_bytes = 0;  ///< a multiple of 8; the body follows at once
     std::uint32_t body_bytes = 0;
     std::uint32_t part = 0;  ///< an extent's number
+    /// What the fetch of an object, large object or refreshed one took; of others it is not known.
+    packed_wait wait{};
     wall_time written{};
 
     /// What it takes in the segment.

@@ -20,7 +20,7 @@ constexpr std::size_t sum = 0, magic = 8, version = 16, number = 20, sequence = 
 
 namespace entry_at {
 constexpr std::size_t primary_low = 0, primary_high = 8, discriminator = 16, id = 24, place = 32,
-                      size = 36, expiry = 40, kind = 42, flags = 43, unused = 44;
+                      size = 36, expiry = 40, kind = 42, flags = 43, wait = 44;
 }  // namespace entry_at
 
 namespace trailer_at {
@@ -39,6 +39,7 @@ footer_entry read_footer_entry(const char* from) noexcept {
     read.id = load_at<std::uint64_t>(from + entry_at::id);
     read.offset = alignment * load_at<std::uint32_t>(from + entry_at::place);
     read.bytes = alignment * load_at<std::uint32_t>(from + entry_at::size);
+    read.wait = packed_wait::of_code(load_at<std::uint32_t>(from + entry_at::wait));
     return read;
 }
 
@@ -94,7 +95,8 @@ footer_entry entry_of(const record_header& header, std::uint64_t offset) noexcep
             .discriminator = header.discriminator,
             .id = header.id,
             .offset = offset,
-            .bytes = header.record_bytes()};
+            .bytes = header.record_bytes(),
+            .wait = header.wait};
 }
 
 result<trailer> read_trailer(std::span<const char> last_bytes,
@@ -188,7 +190,7 @@ std::vector<char> segment_fill::footer(std::uint64_t store,
         store_at(to + entry_at::expiry, entry.expiry);
         store_at(to + entry_at::kind, static_cast<std::uint8_t>(entry.kind));
         store_at(to + entry_at::flags, entry.carried ? carried_entry_flag : std::uint8_t{0});
-        store_at(to + entry_at::unused, std::uint32_t{0});
+        store_at(to + entry_at::wait, std::uint32_t{entry.wait.code()});
         to += footer_entry_bytes;
     }
     store_at(to + trailer_at::magic, footer_magic);

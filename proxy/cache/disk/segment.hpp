@@ -39,7 +39,8 @@ using segment_header_image = std::array<char, segment_header_bytes>;
 [[nodiscard]] result<segment_header> read_segment_header(std::span<const char> bytes,
                                                          std::uint64_t store) noexcept;
 
-/// A record as its segment's footer lists it: all that the index and the journal want to know.
+/// A record as its segment's footer lists it: all that the index, the journal and whoever reclaims
+/// the segment want to know.
 struct footer_entry {
     record_kind kind = record_kind::object;
     bool carried = false;
@@ -49,6 +50,7 @@ struct footer_entry {
     std::uint64_t id = 0;
     std::uint64_t offset = 0;  ///< in the segment
     std::uint64_t bytes = 0;   ///< front, body and padding
+    packed_wait wait{};        ///< record_header::wait
     bool operator==(const footer_entry&) const = default;
 
     [[nodiscard]] filter::key_hash key() const noexcept {

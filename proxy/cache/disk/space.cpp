@@ -71,7 +71,7 @@ std::vector<std::uint32_t> space::choose(std::span<const occupant> live) {
     std::vector<double> densities(live.size());
     std::uint64_t bytes = 0;
     for (std::size_t i = 0; i < live.size(); ++i) {
-        densities[i] = density(live[i].frequency, live[i].length);
+        densities[i] = density(live[i].frequency, live[i].length, live[i].wait);
         bytes += live[i].bytes;
     }
     std::vector<std::uint32_t> order(live.size());
@@ -148,8 +148,9 @@ void space::aged_to(std::uint64_t agings) noexcept {
     }
 }
 
-double space::density(unsigned frequency, std::uint64_t length) const noexcept {
-    return frequency /
+double space::density(unsigned frequency, std::uint64_t length, packed_wait wait) const noexcept {
+    const double spared = settings_.by_wait ? frequency * waits_.seconds_of(wait) : frequency;
+    return spared /
            std::pow(static_cast<double>(std::max<std::uint64_t>(1, length)), settings_.exponent);
 }
 

@@ -10,7 +10,9 @@
 // where frequency is how often the object was asked for lately (frequency_sketch). Exponent 0 is
 // for bytes: an object's size is in its cost and in its use, and cancels. With 1 it is GDSF's, the
 // most requests per byte (Cherkasova, HP Labs TR 98-69), which gives up more bytes than it need;
-// what `caching.objective` makes of it, and why, is in tools/results.
+// what `caching.objective` makes of it, and why, is in tools/results. Where that is seconds, density
+// is seconds x frequency / length ^ exponent: what the object's fetch took (packed_wait.hpp), and of
+// what nobody timed, the mean of what was.
 //
 //     carrying    the densest records of a reclaimed segment, up to a share of its bytes. As each
 //                 segment that is written then has that share of carried bytes, it is also the
@@ -27,10 +29,13 @@
 //
 // tools/replay runs this class over footers that it keeps in vectors.
 //
-// Threads   worth_writing(), density(), threshold(), filling(), aged_to(): any, at any time.
+// Threads   worth_writing(), density(), threshold(), filling(), aged_to(), note_wait(): any, at any
+//           time.
 //           All else: one thread, the writer's.
 // Memory    24 bytes per segment.
 // Errors    std::bad_alloc from the constructor and choose(); nothing else throws.
+
+#include "proxy/cache/policy/packed_wait.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -48,6 +53,7 @@ struct space_settings {
     std::uint64_t segment_bytes = 0;
     double carry = 0.5;     ///< share of a reclaimed segment's bytes, 0 to 0.9
     double exponent = 0.4;  ///< of length in density, 0 to 1
+    bool by_wait = false;   ///< the objective is seconds
 };
 
 /// For how many keys a disk of so many bytes counts requests: a key takes 8 bytes of memory for
@@ -62,6 +68,7 @@ struct occupant {
     std::uint64_t bytes = 0;   ///< of the log: what carrying it writes
     std::uint64_t length = 0;  ///< the object's; for an extent the whole object's, where known
     unsigned frequency = 0;    ///< frequency_sketch::estimate of its key
+    packed_wait wait{};        ///< the object's
 };
 
 struct space_figures {
@@ -103,8 +110,13 @@ public:
     /// become too high for anything would stay so, for nothing would be reclaimed.
     void aged_to(std::uint64_t agings) noexcept;
 
+    /// A fetch took so long: of what nobody timed it is the mean.
+    void note_wait(packed_wait took) noexcept { waits_.note(took); }
+
     /// The worth of a byte.
-    [[nodiscard]] double density(unsigned frequency, std::uint64_t length) const noexcept;
+    [[nodiscard]] double density(unsigned frequency,
+                                 std::uint64_t length,
+                                 packed_wait wait) const noexcept;
     /// The density of the best of what is let go nowadays; 0 until something was.
     [[nodiscard]] double threshold() const noexcept {
         return threshold_.load(std::memory_order_relaxed);
@@ -114,9 +126,11 @@ public:
     /// Whether an object asked for `frequency` times lately would be kept rather than what is let
     /// go for it. Once is never enough: an admission filter may remember a request of long ago,
     /// and where little is asked for twice the threshold is low.
-    [[nodiscard]] bool worth_writing(unsigned frequency, std::uint64_t length) const noexcept {
+    [[nodiscard]] bool worth_writing(unsigned frequency,
+                                     std::uint64_t length,
+                                     packed_wait wait) const noexcept {
         return settings_.carry == 0 || filling() ||
-               (frequency >= 2 && density(frequency, length) > threshold());
+               (frequency >= 2 && density(frequency, length, wait) > threshold());
     }
 
     [[nodiscard]] std::uint64_t live_bytes() const noexcept { return live_; }
@@ -137,6 +151,7 @@ private:
 
     const space_settings settings_;
     std::vector<slot> segments_;
+    wait_mean waits_;
     std::atomic<double> threshold_{0};
     std::atomic<bool> filling_;
     std::atomic<std::uint64_t> agings_{0};

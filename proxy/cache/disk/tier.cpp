@@ -299,8 +299,10 @@ tier::choice tier::chooses() const noexcept {
                                    : choice::judges;
 }
 
-double tier::worth_of(const filter::key_hash& key, std::uint64_t bytes) const noexcept {
-    return core_->room.density(core_->requests.estimate(key), bytes);
+double tier::worth_of(const filter::key_hash& key,
+                      std::uint64_t bytes,
+                      packed_wait wait) const noexcept {
+    return core_->room.density(core_->requests.estimate(key), bytes, wait);
 }
 
 bool tier::takes_puts() const noexcept {
@@ -323,8 +325,9 @@ bool tier::put(const filter::key_hash& key,
         return false;
     }
     const auto size = response->size();
+    core_->room.note_wait(response->wait());
     if (size > core_->shape.inline_most) {
-        const auto whole = begin(key, url, size, "", asked);
+        const auto whole = begin(key, url, size, "", asked, response->wait());
         const auto content = response->content();
         return whole &&
                std::all_of(content->slices.begin(),
@@ -338,7 +341,8 @@ bool tier::put(const filter::key_hash& key,
         return false;
     };
     core_->room.aged_to(core_->requests.agings());
-    if (core_->settings.choosy && !core_->room.worth_writing(core_->requests.estimate(key), size)) {
+    if (core_->settings.choosy &&
+        !core_->room.worth_writing(core_->requests.estimate(key), size, response->wait())) {
         return skip();
     }
     const auto epoch = held_against_purges(*core_, key, url, *response, asked);
@@ -369,10 +373,12 @@ std::unique_ptr<object_writer> tier::begin(const filter::key_hash& key,
                                            std::string_view url,
                                            std::optional<std::uint64_t> length,
                                            std::string_view strong_etag,
-                                           const invalidation_mark& asked) {
+                                           const invalidation_mark& asked,
+                                           packed_wait so_far) {
     core_->room.aged_to(core_->requests.agings());
     const bool unwanted = core_->settings.choosy && length &&
-                          !core_->room.worth_writing(core_->requests.estimate(key), *length);
+                          !core_->room.worth_writing(
+                              core_->requests.estimate(key), *length, so_far);
     if (unwanted || !core_->takes_puts() || (length && *length > core_->settings.max_object)) {
         core_->counts.skipped.fetch_add(1, relaxed);
         core_->counts.skipped_bytes.fetch_add(length.value_or(0), relaxed);

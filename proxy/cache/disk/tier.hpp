@@ -56,6 +56,7 @@ struct tier_settings {
     /// Largest share of the written bytes that may be objects carried forward.
     double carry = 0.25;
     double exponent = 0.4;  ///< of length in what a byte is worth (space.hpp)
+    bool by_wait = false;   ///< a hit is worth what the object's fetch took (the same)
     /// What is asked for less than what it would push out is not written (space.hpp).
     bool choosy = false;
     std::size_t readers = 4;                ///< threads
@@ -184,7 +185,9 @@ public:
     };
     [[nodiscard]] choice chooses() const noexcept;
     /// What a byte of an object of `bytes` is worth here (space::density). Two cache lines.
-    [[nodiscard]] double worth_of(const filter::key_hash& key, std::uint64_t bytes) const noexcept;
+    [[nodiscard]] double worth_of(const filter::key_hash& key,
+                                  std::uint64_t bytes,
+                                  packed_wait wait) const noexcept;
     /// It is open, and writes. Something is put in vain otherwise.
     [[nodiscard]] bool takes_puts() const noexcept;
     [[nodiscard]] std::uint64_t queued_bytes() const;
@@ -199,12 +202,15 @@ public:
              const stored_ptr& response,
              const invalidation_mark& asked);
 
-    /// Begins an object of `length` bytes, if that is known. Null: skipped, as put.
+    /// Begins an object of `length` bytes, if that is known. Null: skipped, as put. `so_far`: how
+    /// long its fetch has taken up to here, what it is judged by; its record has what the response
+    /// says that is given to object_writer::finish.
     [[nodiscard]] std::unique_ptr<object_writer> begin(const filter::key_hash& key,
                                                        std::string_view url,
                                                        std::optional<std::uint64_t> length,
                                                        std::string_view strong_etag,
-                                                       const invalidation_mark& asked);
+                                                       const invalidation_mark& asked,
+                                                       packed_wait so_far = {});
     /// Whether a copy of this representation, written as it arrived and not purged since, only
     /// waits for the disk. To write another would hide the first until that one is there too. (A
     /// ban may keep out the copy that waits: then the next request has it written.)

@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
+#include <chrono>
 #include <cmath>
 #include <memory>
 #include <random>
@@ -12,6 +14,7 @@
 #include <vector>
 
 using namespace reprise::replay;
+namespace proxy = reprise::proxy;
 
 namespace {
 
@@ -249,6 +252,57 @@ TEST_CASE("ARC keeps what is asked for again through a scan") {
     }
     CHECK(left == 10);
     CHECK(policy.overhead() > 0);
+}
+
+TEST_CASE("what was waited for is the sum of the misses' fetches; for seconds it is less") {
+    auto requests = requests_of(3, 60'000);
+    const std::array slow_and_fast{500, 50, 5};
+    double all = 0;
+    for (auto& one : requests) {
+        const proxy::cache::packed_wait took{
+            std::chrono::milliseconds{slow_and_fast[one.key.high % 3]}};
+        one.wait_code = took.code() & proxy::cache::packed_wait::most_code;
+        all += took.seconds();
+    }
+    for (const bool disk : {false, true}) {
+        for (const bool by_object : {false, true}) {
+            CAPTURE(disk);
+            CAPTURE(by_object);
+            auto what = setup_of("gdsf", "second-hit");
+            what.probation = 1;
+            if (disk) {
+                what.disk = disk_choice{.by_object = by_object};
+            }
+            const auto plain = played(what, requests);
+            what.wanted = objective::seconds;
+            const auto by_wait = played(what, requests);
+            CHECK(plain.waiting == doctest::Approx(all));
+            CHECK(plain.waited > 0);
+            CHECK(by_wait.waited < 0.85 * plain.waited);
+            CHECK(by_wait.hits < plain.hits);
+        }
+    }
+}
+
+TEST_CASE("waits change nothing where requests or bytes are wanted") {
+    const auto plain = requests_of(4, 30'000);
+    auto timed = plain;
+    for (auto& one : timed) {
+        one.wait_code = one.key.high & proxy::cache::packed_wait::most_code;
+    }
+    for (const auto wanted : {objective::requests, objective::bytes}) {
+        for (const bool disk : {false, true}) {
+            auto what = setup_of("gdsf", "second-hit");
+            what.wanted = wanted;
+            if (disk) {
+                what.disk = disk_choice{};
+            }
+            const auto one = played(what, plain), other = played(what, timed);
+            CHECK(one.hits == other.hits);
+            CHECK(one.hit_bytes == other.hit_bytes);
+            CHECK(one.written_bytes == other.written_bytes);
+        }
+    }
 }
 
 TEST_SUITE_END();

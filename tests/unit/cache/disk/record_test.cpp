@@ -32,6 +32,7 @@ void check_same(const stored_response& read, const stored_response& made) {
     CHECK(read.selecting() == made.selecting());
     CHECK(std::ranges::equal(read.tags(), made.tags()));
     CHECK(read.purged_softly() == made.purged_softly());
+    CHECK(read.wait() == made.wait());
     CHECK(read.reusable_until() == made.reusable_until());
 }
 
@@ -67,6 +68,31 @@ TEST_SUITE("cache/disk/record") {
             const auto body = body_in(record, *header);
             CHECK(std::string{body.begin(), body.end()} == bytes_of(*made->content));
         }
+    }
+
+    TEST_CASE(
+        "what a fetch took is read in every step, and is not known of older and of odd records") {
+        constexpr std::size_t at = 80;
+        auto made = rich_response(random_body(10, 1));
+        const auto wait_in = [](std::vector<char> record, std::uint32_t number) {
+            store_at(record.data() + at, number);
+            const auto view = read_object(record);
+            REQUIRE(view.has_value());
+            return stored_response::make(make_response(*view))->wait();
+        };
+        for (unsigned code = 0; code <= packed_wait::most_code; ++code) {
+            made->wait = packed_wait::of_code(code);
+            const auto record = record_of(source_of(url, *made), stamp(1));
+            CHECK(load_at<std::uint32_t>(record.data() + at) == code);
+            CHECK(wait_in(record, code).code() == code);
+        }
+        const auto record = record_of(source_of(url, *made), stamp(1));
+        for (const std::uint32_t number : {0u, 128u, 255u, 256u, 257u, 0xffff'ffffu}) {
+            CHECK_FALSE(wait_in(record, number).is_known());
+        }
+        auto carried = record;
+        CHECK(restamp(carried, store_id, 2).wait == made->wait);
+        CHECK(check_front(carried, store_id, 2)->wait == made->wait);
     }
 
     TEST_CASE("a body in many slices is one body on disk") {

@@ -59,6 +59,7 @@ inline drafted rich_response(body_ptr content) {
     directives.targeted = true;
     made->vary.names = "a,b";
     made->selecting = "=x\n-\n";
+    made->wait = packed_wait{std::chrono::milliseconds{70}};
     made->content = std::move(content);
     made->reusable_until = now + seconds{7190};
     return made;

@@ -80,6 +80,33 @@ TEST_SUITE("cache/disk/segment") {
         }
     }
 
+    TEST_CASE("a footer says what fetches took; one of before, or with an odd number, does not") {
+        constexpr std::size_t at = 44;
+        segment_fill fill{smallest_segment};
+        record_header header;
+        header.front_bytes = 1024;
+        for (unsigned code = 0; code <= packed_wait::most_code; ++code) {
+            header.wait = packed_wait::of_code(code);
+            (void)fill.note(header);
+        }
+        auto footer = fill.footer(store_id, 5, now);
+        CHECK(*read_footer(footer, store_id, 5, smallest_segment) == fill.entries());
+        std::uint32_t odd = 0;
+        for (unsigned i = 0; i <= packed_wait::most_code; ++i) {
+            store_at(footer.data() + i * footer_entry_bytes + at, odd);
+            odd = i < 2 ? 0 : odd * 3 + 128;
+        }
+        const auto summed = std::span<const char>{footer}.first(footer.size() - 8);
+        store_at(footer.data() + summed.size(), checksum(summed, store_id));
+        const auto entries = read_footer(footer, store_id, 5, smallest_segment);
+        REQUIRE(entries.has_value());
+        for (const auto& one : *entries) {
+            CHECK(one.wait.code() <= packed_wait::most_code);
+        }
+        CHECK_FALSE((*entries)[0].wait.is_known());
+        CHECK_FALSE((*entries)[4].wait.is_known());
+    }
+
     TEST_CASE("a segment without records can be closed") {
         filled_segment made{5};
         made.close();

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <numeric>
@@ -10,6 +11,7 @@
 #include <vector>
 
 using namespace reprise::proxy::cache::disk;
+using reprise::proxy::cache::packed_wait;
 
 namespace {
 
@@ -21,7 +23,7 @@ space_settings settings_of(segment_number segments, double carry = 0.5, double e
 }
 
 occupant record(std::uint64_t bytes, unsigned frequency) {
-    return {.bytes = bytes, .length = bytes, .frequency = frequency};
+    return {.bytes = bytes, .length = bytes, .frequency = frequency, .wait = {}};
 }
 
 /// Fills every segment of `it` with one record each, in the order of their numbers.
@@ -67,10 +69,32 @@ TEST_SUITE("cache/disk/space") {
     }
 
     TEST_CASE("density is frequency by length to the exponent") {
-        CHECK(space{settings_of(2, 0.5, 1)}.density(6, 3) == doctest::Approx(2));
-        CHECK(space{settings_of(2, 0.5, 0)}.density(6, 1'000'000) == doctest::Approx(6));
-        CHECK(space{settings_of(2, 0.5, 0.5)}.density(6, 100) == doctest::Approx(0.6));
-        CHECK(std::isfinite(space{settings_of(2, 0.5, 1)}.density(6, 0)));
+        CHECK(space{settings_of(2, 0.5, 1)}.density(6, 3, {}) == doctest::Approx(2));
+        CHECK(space{settings_of(2, 0.5, 0)}.density(6, 1'000'000, {}) == doctest::Approx(6));
+        CHECK(space{settings_of(2, 0.5, 0.5)}.density(6, 100, {}) == doctest::Approx(0.6));
+        CHECK(std::isfinite(space{settings_of(2, 0.5, 1)}.density(6, 0, {})));
+    }
+
+    TEST_CASE(
+        "where the objective is seconds, density is what requests would wait, and only there") {
+        const packed_wait fast{std::chrono::milliseconds{5}}, slow{std::chrono::milliseconds{500}};
+        auto settings = settings_of(2, 0.5, 0.5);
+        CHECK(space{settings}.density(6, 100, slow) == space{settings}.density(6, 100, fast));
+        settings.by_wait = true;
+        space it{settings};
+        CHECK(it.density(6, 100, slow) == doctest::Approx(0.3).epsilon(0.05));
+        CHECK(it.density(6, 100, slow) / it.density(6, 100, fast) ==
+              doctest::Approx(100).epsilon(0.1));
+        for (int i = 0; i < 1'000; ++i) {
+            it.note_wait(slow);
+            it.note_wait({});
+        }
+        CHECK(it.density(6, 100, {}) == doctest::Approx(it.density(6, 100, slow)));
+        // The slow one is carried, though the other was asked for ten times as often.
+        auto often = record(500, 10), seldom = record(500, 1);
+        often.wait = fast;
+        seldom.wait = slow;
+        CHECK(it.choose(std::vector<occupant>{often, seldom}) == std::vector<std::uint32_t>{1});
     }
 
     TEST_CASE("the densest are carried, in the order in which they lie") {
@@ -116,12 +140,12 @@ TEST_SUITE("cache/disk/space") {
                 double least = 1e300, most = 0;
                 for (const auto i : kept) {
                     is_kept[i] = true;
-                    least = std::min(least, it.density(live[i].frequency, live[i].length));
+                    least = std::min(least, it.density(live[i].frequency, live[i].length, {}));
                 }
                 for (std::size_t i = 0; i < live.size(); ++i) {
                     most = is_kept[i]
                                ? most
-                               : std::max(most, it.density(live[i].frequency, live[i].length));
+                               : std::max(most, it.density(live[i].frequency, live[i].length, {}));
                 }
                 CHECK(least >= most);
             }
@@ -131,7 +155,7 @@ TEST_SUITE("cache/disk/space") {
     TEST_CASE("while more than a sixteenth of the segments is free everything is worth writing") {
         space it{settings_of(32)};
         CHECK(it.filling());
-        CHECK(it.worth_writing(0, segment_bytes));
+        CHECK(it.worth_writing(0, segment_bytes, {}));
         for (segment_number i = 0; i < 29; ++i) {
             it.open(i, i + 1);
             it.close(i);
@@ -139,7 +163,7 @@ TEST_SUITE("cache/disk/space") {
         CHECK(it.filling());
         it.open(29, 30);
         CHECK_FALSE(it.filling());
-        CHECK_FALSE(it.worth_writing(0, segment_bytes));
+        CHECK_FALSE(it.worth_writing(0, segment_bytes, {}));
     }
 
     TEST_CASE("the threshold comes to what is let go, and is what writing is judged by") {
@@ -151,8 +175,8 @@ TEST_SUITE("cache/disk/space") {
             (void)it.choose(live);
         }
         CHECK(it.threshold() == doctest::Approx(5).epsilon(0.01));
-        CHECK(it.worth_writing(6, 100));
-        CHECK_FALSE(it.worth_writing(4, 100));
+        CHECK(it.worth_writing(6, 100, {}));
+        CHECK_FALSE(it.worth_writing(4, 100, {}));
     }
 
     TEST_CASE("a threshold that nothing passes is halved with the sketch, until something does") {
@@ -161,20 +185,20 @@ TEST_SUITE("cache/disk/space") {
         for (int i = 0; i < 300; ++i) {
             (void)it.choose(std::vector<occupant>{record(500, 16), record(500, 16)});
         }
-        CHECK_FALSE(it.worth_writing(8, 100));
+        CHECK_FALSE(it.worth_writing(8, 100, {}));
         it.aged_to(1);
         it.aged_to(1);  // told twice, halved once
-        CHECK_FALSE(it.worth_writing(7, 100));
-        CHECK(it.worth_writing(9, 100));
+        CHECK_FALSE(it.worth_writing(7, 100, {}));
+        CHECK(it.worth_writing(9, 100, {}));
         it.aged_to(3);
-        CHECK(it.worth_writing(3, 100));
+        CHECK(it.worth_writing(3, 100, {}));
         const auto before = it.threshold();
         it.aged_to(2);  // a thread that comes late
         it.aged_to(3);
         CHECK(it.threshold() == before);
         it.aged_to(1'000'000);
-        CHECK(it.worth_writing(2, 100));
-        CHECK_FALSE(it.worth_writing(1, 100));  // once is never enough
+        CHECK(it.worth_writing(2, 100, {}));
+        CHECK_FALSE(it.worth_writing(1, 100, {}));  // once is never enough
     }
 
     TEST_CASE("a segment without anything live leaves the threshold as it is") {
@@ -194,7 +218,7 @@ TEST_SUITE("cache/disk/space") {
         for (int i = 0; i < 100; ++i) {
             CHECK(it.choose(std::vector<occupant>{record(500, 16)}).empty());
         }
-        CHECK(it.worth_writing(0, segment_bytes));
+        CHECK(it.worth_writing(0, segment_bytes, {}));
     }
 
     TEST_CASE("live and written bytes are the sums of what came, went and was reclaimed") {

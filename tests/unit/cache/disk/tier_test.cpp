@@ -132,6 +132,39 @@ TEST_SUITE("cache/disk/tier") {
         CHECK(s.find(url, german).response->vary().empty());
     }
 
+    TEST_CASE(
+        "what a fetch took comes back from disk, of small and large, after a validation too") {
+        store s{std::make_shared<memory_files>()};
+        s.open();
+        for (const std::size_t size : {500u, 700'001u}) {
+            CAPTURE(size);
+            const auto url = url_of(size);
+            auto made = object(url, size);
+            made->wait = packed_wait{70ms};
+            const stored_ptr response = made;
+            REQUIRE(s.put(url, response));
+            const auto wait_of = [&] {
+                const auto there = s.find(url).response;
+                return there ? there->wait() : packed_wait{};
+            };
+            CHECK(eventually([&] { return wait_of() == made->wait; }));
+            s.open_and_load();
+            CHECK(wait_of() == made->wait);
+            const auto current = s.find(url).response;
+            auto newer = current->draft_without_content();
+            newer.freshness.lifetime = 2h;
+            const auto updated = stored_response::make(newer);
+            REQUIRE(s->freshen(key_of(url), url, *current, *updated, s.mark(url)));
+            REQUIRE(eventually([&] {
+                const auto there = s.find(url).response;
+                return there && there->freshness().lifetime == 2h;
+            }));
+            CHECK(wait_of() == made->wait);
+            s.open_and_load();
+            CHECK(wait_of() == made->wait);
+        }
+    }
+
     TEST_CASE("large objects are read from any offset") {
         store s{std::make_shared<memory_files>()};
         s.open();
