@@ -57,7 +57,7 @@ public:
         if (is_new) {
             at->second = {known_.size(), size()};
         }
-        return {static_cast<std::uint64_t>(second), at->second.first, at->second.second};
+        return {static_cast<std::uint64_t>(second), at->second.first, at->second.second, 0};
     }
     [[nodiscard]] std::uint64_t new_object() noexcept { return next_++; }
 
@@ -162,14 +162,36 @@ void make_scan(dice& by, std::uint64_t requests, const sink& to) {
     }
 }
 
+void make_origins(dice& by, std::uint64_t requests, const sink& to) {
+    constexpr double of_new = 0.1;  // of the requests
+    constexpr std::uint64_t hosts = 300;
+    constexpr std::array<double, 3> answer_in{5e3, 50e3, 500e3};  // microseconds
+    const zipf popularity{50'000, 0.9};
+    std::lognormal_distribution<> jitter{0, 0.3};
+    objects all{by};
+    std::unordered_map<std::uint64_t, std::uint64_t> host_of;
+    std::uniform_int_distribution<std::uint64_t> any_host{0, hosts - 1};
+    for (std::uint64_t i = 0; i < requests; ++i) {
+        const auto object = chance(by, of_new) ? all.new_object() : popularity(by);
+        auto made = all.request(object, static_cast<double>(i) / requests_a_second);
+        auto [host, is_new] = host_of.try_emplace(made.key);
+        if (is_new) {
+            host->second = any_host(by);
+        }
+        made.wait = static_cast<std::uint64_t>(answer_in[host->second % 3] * jitter(by)) + 1;
+        to(made);
+    }
+}
+
 }  // namespace
 
 std::optional<trace_kind> trace_kind_named(std::string_view name) noexcept {
-    constexpr std::array<std::pair<std::string_view, trace_kind>, 4> all{
+    constexpr std::array<std::pair<std::string_view, trace_kind>, 5> all{
         {{"soon", trace_kind::soon},
          {"huge", trace_kind::huge},
          {"drift", trace_kind::drift},
-         {"scan", trace_kind::scan}}};
+         {"scan", trace_kind::scan},
+         {"origins", trace_kind::origins}}};
     for (const auto& [known, kind] : all) {
         if (known == name) {
             return kind;
@@ -185,6 +207,7 @@ void make_trace(trace_kind kind, std::uint64_t seed, std::uint64_t requests, con
     case trace_kind::huge: make_huge(by, requests, to); break;
     case trace_kind::drift: make_drift(by, requests, to); break;
     case trace_kind::scan: make_scan(by, requests, to); break;
+    case trace_kind::origins: make_origins(by, requests, to); break;
     }
 }
 

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 
@@ -30,7 +31,7 @@ std::map<std::uint64_t, std::vector<made_request>> by_key(const trace& all) {
 
 TEST_SUITE("make_trace/made_trace") {
     TEST_CASE("a seed is a trace, in the order of time, with one size a key") {
-        for (const auto* const name : {"soon", "huge", "drift", "scan"}) {
+        for (const auto* const name : {"soon", "huge", "drift", "scan", "origins"}) {
             CAPTURE(name);
             const auto kind = trace_kind_named(name).value();
             const auto one = made(kind, 7);
@@ -53,6 +54,27 @@ TEST_SUITE("make_trace/made_trace") {
             }
         }
         CHECK_FALSE(trace_kind_named("cold"));
+    }
+
+    TEST_CASE(
+        "origins: a third answers in about 5 ms, a third in 50, a third in 500, each key in one") {
+        std::map<long, std::uint64_t> keys;  // by tenfold of the time
+        for (const auto& [key, requests] : by_key(made(trace_kind::origins, 1))) {
+            double logarithms = 0;
+            for (const auto& each : requests) {
+                REQUIRE(each.wait != 0);
+                logarithms += std::log10(static_cast<double>(each.wait) / 5e3);
+            }
+            ++keys[std::lround(logarithms / static_cast<double>(requests.size()))];
+        }
+        const auto all = std::accumulate(
+            keys.begin(), keys.end(), std::uint64_t{0}, [](std::uint64_t sum, const auto& one) {
+                return sum + one.second;
+            });
+        for (const long tenfold : {0, 1, 2}) {
+            CHECK(100 * keys[tenfold] > 32 * all);
+        }
+        CHECK(made(trace_kind::scan, 1).front().wait == 0);
     }
 
     TEST_CASE("soon: what is asked for again is so within seconds") {
