@@ -236,6 +236,10 @@ constexpr metric own_rows[] = {
              "hosts.from_store_bytes",
              "Of those, in answers that were stored.",
              [](const hosts_by_bytes::one& host) { return host.from_store; }),
+    plain("reprise_wait_spared_seconds_total",
+          "wait_spared_seconds",
+          "Seconds that hits spared clients: what the fetch of each took, 10 at most.",
+          [](in from) { return static_cast<double>(from.counts.wait_spared) / 1e6; }),
 
     // Connections.
     plain("reprise_client_connections",

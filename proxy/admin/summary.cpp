@@ -186,6 +186,11 @@ std::string in_sentences(const summary& of) {
             bytes_in_words(of.bytes_spared);
     const auto others = spared_by_others(of);
     text += others.empty() ? "." : ", of that " + others + ".";
+    if (of.seconds_spared >= 1) {
+        text += " Clients were spared " +
+                time_in_words(std::chrono::seconds{static_cast<std::int64_t>(of.seconds_spared)}) +
+                " of waiting.";
+    }
     if (of.writes_spared != 0) {
         text += " Admission kept " + count_of_things(of.writes_spared, "object", "objects") + " (" +
                 bytes_in_words(of.written_bytes_spared) + ") " +
@@ -405,6 +410,7 @@ summary make_summary(const stats_inputs& in) {
     out.shared_fetch_bytes = in.counts.body_bytes_from_collapsing;
     out.requests_spared = out.hits + out.sibling_hits + out.shared_fetches;
     out.bytes_spared = out.store_bytes + out.sibling_bytes + out.shared_fetch_bytes;
+    out.seconds_spared = static_cast<double>(in.counts.wait_spared) / 1e6;
     for (const auto& cells : in.counts.admission_by_policy) {
         out.writes_spared += cells.refused;
         out.written_bytes_spared += cells.bytes_refused;
@@ -455,6 +461,7 @@ nlohmann::ordered_json summary_json(const stats_inputs& inputs) {
         {"bytes_by_siblings", day.bytes_by_siblings}};
     out["spared"] = {{"requests", in_short.requests_spared},
                      {"bytes", in_short.bytes_spared},
+                     {"seconds", in_short.seconds_spared},
                      {"requests_by_store", in_short.hits},
                      {"bytes_by_store", in_short.store_bytes},
                      {"requests_by_siblings", in_short.sibling_hits},

@@ -39,6 +39,7 @@ struct summary {
 
     // What origins were spared, in all, and by whom.
     std::uint64_t requests_spared = 0, bytes_spared = 0;
+    double seconds_spared = 0;  ///< clients, by the store: what the fetches took, 10 each at most
     std::uint64_t hits = 0, store_bytes = 0;                   ///< of that, by the store
     std::uint64_t sibling_hits = 0, sibling_bytes = 0;         ///< by siblings
     std::uint64_t shared_fetches = 0, shared_fetch_bytes = 0;  ///< by one fetch for many

@@ -76,6 +76,15 @@ constexpr metric what_if_rows[] = {
                      sink.real(row.byte_hit_ratio, label_of(row));
                  }
              }),
+    by_label("reprise_what_if_wait_hit_ratio",
+             "what_if.wait_hit_ratio",
+             "setting",
+             "The same of the seconds that their fetches take.",
+             [](in from, out sink) {
+                 for (const auto& row : from.what_if.rows) {
+                     sink.real(row.wait_hit_ratio, label_of(row));
+                 }
+             }),
     by_label("reprise_what_if_written_bytes",
              "what_if.written_bytes",
              "setting",

@@ -92,6 +92,7 @@ struct basic_counters {
     Cell body_bytes_from_store{};       ///< of those, from a stored response
     Cell body_bytes_from_collapsing{};  ///< of those, to followers of another request's fetch
     Cell body_bytes_from_siblings{};    ///< of bodies that siblings gave
+    Cell wait_spared{};  ///< microseconds: what the fetches took of all that hits sent, as stored
 
     Cell client_accepted{};
     Cell client_refused{};     ///< closed at once: access.clients or limits.*connections*

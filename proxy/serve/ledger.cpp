@@ -78,14 +78,22 @@ void ledger::tell_advisor(const request& asked, std::uint64_t sent, steady_time 
     case outcome::stale:
     case outcome::revalidated:
         if (asked.sent != nullptr && !asked.sent->parts()) {
-            advice.note(asked.key, asked.sent->size(), now);
+            advice.note(asked.key, asked.sent->size(), now, asked.sent->wait());
         }
         return;
     case outcome::miss:
     case outcome::sibling:
     case outcome::collapsed:
         if (status == 200) {
-            advice.note(asked.key, sent, now);
+            // What the body took on top of it is known when it is next asked for, if it is stored.
+            advice.note(
+                asked.key,
+                sent,
+                now,
+                origin_time
+                    ? cache::packed_wait{std::chrono::duration_cast<std::chrono::microseconds>(
+                          *origin_time)}
+                    : cache::packed_wait{});
         }
         return;
     case outcome::pass:
@@ -176,6 +184,11 @@ void ledger::close(const request& asked) noexcept {
     w_.counts.bytes_to_clients.add(out);
     w_.counts.bytes_from_clients.add(in);
     note_request(w_.counts, how, status);
+    if (asked.sent != nullptr && (how == outcome::hit || how == outcome::stale)) {
+        // A revalidated one waited for its origin, if not for the body.
+        const auto spared = asked.sent->wait().microseconds();
+        w_.counts.wait_spared.add(static_cast<std::uint64_t>(spared.count()));
+    }
     if (asked.inside != nullptr) [[unlikely]] {
         asked.inside->requests.fetch_add(1, relaxed);
         asked.inside->hits.fetch_add(is_from_store(how) ? 1 : 0, relaxed);

@@ -181,6 +181,16 @@ TEST_SUITE("admin/summary") {
         CHECK(of.not_well.empty());
     }
 
+    TEST_CASE("what hits spared clients is told in words, once it is a second") {
+        auto inputs = a_busy_day();
+        CHECK_FALSE(says(make_summary(inputs).text, "of waiting"));
+        inputs.counts.wait_spared = 999'999;
+        CHECK_FALSE(says(make_summary(inputs).text, "of waiting"));
+        inputs.counts.wait_spared = 7'260'500'000;
+        CHECK(says(make_summary(inputs).text, "Clients were spared 2 hours of waiting."));
+        CHECK(summary_json(inputs)["spared"]["seconds"] == 7260.5);
+    }
+
     TEST_CASE("a few requests that failed are noted, with their host; many are not well") {
         auto inputs = a_busy_day();
         inputs.failing = {{"typo.test", 2}};

@@ -6,6 +6,8 @@
 
 namespace reprise::proxy::serve::test::of_ledger {
 
+using cache::packed_wait;
+
 TEST_SUITE_BEGIN("serve/ledger");
 
 TEST_CASE("a request is counted once, however often it is closed") {
@@ -19,6 +21,30 @@ TEST_CASE("a request is counted once, however often it is closed") {
     CHECK(on.counted(outcome::hit) == 1);
     CHECK(on.counted(outcome::miss) == 0);
     CHECK(on.at.w.counts.responses_by_class[2].read() == 1);
+}
+
+TEST_CASE("a hit spares what the fetch took of what was sent, and no other outcome does") {
+    const packed_wait took{std::chrono::milliseconds{70}};
+    auto made = cache::test::response({.content = "hello"});
+    made->wait = took;
+    const cache::stored_ptr stored = made;
+    const auto spared_by = [](outcome how, const cache::stored_response* sent) {
+        bench on;
+        stated one{on};
+        one.x.book.how = how;
+        one.x.book.status = 200;
+        ledger::request asked;
+        asked.sent = sent;
+        one.x.book.close(asked);
+        return on.at.w.counts.wait_spared.read();
+    };
+    const auto whole = static_cast<std::uint64_t>(took.microseconds().count());
+    CHECK(spared_by(outcome::hit, stored.get()) == whole);
+    CHECK(spared_by(outcome::stale, stored.get()) == whole);
+    CHECK(spared_by(outcome::revalidated, stored.get()) == 0);
+    CHECK(spared_by(outcome::client_gone, stored.get()) == 0);
+    CHECK(spared_by(outcome::miss, nullptr) == 0);
+    CHECK(spared_by(outcome::hit, nullptr) == 0);
 }
 
 TEST_CASE("a body's bytes are counted when they have gone, not when they are composed") {
