@@ -81,6 +81,9 @@ nlohmann::json as_json(const stored_object& object, wall_time now) {
                         {"refreshed", object.refreshed.has_value()},
                         {"segment", object.record.segment},
                         {"offset", object.record.entry.offset}};
+    if (view.header.wait.is_known()) {
+        made["fetch_seconds"] = view.header.wait.seconds();
+    }
     if (!view.vary_names.empty()) {
         made["vary"] = printable(view.vary_names);
         made["selecting"] = printable(view.selecting);

@@ -22,7 +22,7 @@
 //           for the one lock: it never waits. What finds it taken is left out and counted as
 //           dropped. That thins all ghosts' sample alike, so it is told beside their figures.
 // Memory    at most most_slots keys, 864 bytes each (an entry for each ghost), so 14 MB, beside
-//           the policies' own (ghost lists, sketches: less than that again) and 30 KB of minutes.
+//           the policies' own (ghost lists, sketches: less than that again) and 40 KB of minutes.
 //           When the keys get more the sample is halved.
 // Cost      0.25 to 1 us per sampled request, at most one in sixteen: 16 to 60 ns per request, less
 //           than 1 % of what a hit takes (bench_store what-if).
