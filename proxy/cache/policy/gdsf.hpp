@@ -13,7 +13,9 @@
 //
 // By wait, a request is worth the seconds that the object's fetch took (the paper's cost, where it is
 // the time of a download): L + requests x seconds / bytes ^ exponent. What nobody timed is taken for
-// the mean of what was, and a fetch of more than ten seconds for one of ten (packed_wait.hpp).
+// the mean of what was, and a fetch of more than ten seconds for one of ten (packed_wait.hpp). As one
+// request may then be worth a hundred others, and a sketch counts to 16 only, requests are the uses
+// since an entry came in where these are more.
 
 #include "proxy/cache/policy/eviction.hpp"
 #include "proxy/cache/policy/frequency_sketch.hpp"

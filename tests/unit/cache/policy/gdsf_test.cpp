@@ -169,6 +169,30 @@ TEST_CASE(
     CHECK(minute.wait() == ten_seconds.wait());
 }
 
+TEST_CASE("by wait, uses beyond what a sketch counts make up for a fast origin; else they do not") {
+    for (const bool by_wait : {false, true}) {
+        CAPTURE(by_wait);
+        frequency_sketch sketch{1'000};
+        gdsf_policy policy{1, &sketch, by_wait};
+        evictable often, slow;
+        often.key = key_of(1);
+        slow.key = key_of(2);
+        often.set_wait(packed_wait{std::chrono::milliseconds{5}});
+        slow.set_wait(packed_wait{std::chrono::milliseconds{500}});
+        often.charge = slow.charge = 100;
+        for (auto* one : {&often, &slow}) {
+            sketch.note(one->key);
+            policy.inserted(*one);
+        }
+        for (int i = 0; i < 150; ++i) {
+            sketch.note(often.key);
+            policy.used(often);
+        }
+        CHECK(sketch.estimate(often.key) <= frequency_sketch::most);
+        CHECK(policy.evict() == &slow);
+    }
+}
+
 TEST_CASE("without it, waits change nothing") {
     owner plain{std::make_unique<gdsf_policy>(0.4), policy_capacity};
     owner other{std::make_unique<gdsf_policy>(0.4), policy_capacity};
