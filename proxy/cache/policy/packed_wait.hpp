@@ -61,7 +61,7 @@ public:
     /// 0 of one that is not known.
     [[nodiscard]] double seconds() const noexcept { return table[code_]; }
     [[nodiscard]] std::chrono::microseconds microseconds() const noexcept {
-        return std::chrono::microseconds{std::llround(seconds() * 1e6)};
+        return std::chrono::microseconds{whole_microseconds[code_]};
     }
 
     bool operator==(const packed_wait&) const = default;
@@ -77,6 +77,15 @@ private:
         }
         seconds[most_code] = 1e-6 * most.count();
         return seconds;
+    }();
+
+    // Every hit adds one to what clients were spared.
+    static constexpr auto whole_microseconds = [] {
+        std::array<std::int32_t, most_code + 1> out{};
+        for (std::size_t code = 0; code <= most_code; ++code) {
+            out[code] = static_cast<std::int32_t>(table[code] * 1e6 + 0.5);
+        }
+        return out;
     }();
 
     std::uint8_t code_ = 0;
