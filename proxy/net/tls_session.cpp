@@ -188,6 +188,55 @@ void forget_exchanged_keys(SSL* ssl) noexcept {
     ERR_clear_error();
 }
 
+struct free_shared_session {
+    void operator()(SSL_SESSION* one) const noexcept { SSL_SESSION_free(one); }
+};
+
+// What a server's half of TLS 1.3 needs of a session once hands are shaken and the ticket is written
+// is the cipher's name: so all connections of a thread under one cipher share one, without a secret in
+// it. Null: there is no memory.
+SSL_SESSION* session_under(const SSL_CIPHER* cipher) noexcept {
+    static thread_local std::array<std::unique_ptr<SSL_SESSION, free_shared_session>, 5> all;
+    for (auto& one : all) {
+        if (one == nullptr) {
+            one.reset(SSL_SESSION_new());
+            if (one && (SSL_SESSION_set_protocol_version(one.get(), TLS1_3_VERSION) != 1 ||
+                        SSL_SESSION_set_cipher(one.get(), cipher) != 1)) {
+                one.reset();
+            }
+            return one.get();
+        }
+        if (SSL_SESSION_get0_cipher(one.get()) == cipher) {
+            return one.get();
+        }
+    }
+    return nullptr;  // TLS 1.3 has five
+}
+
+// The connection's own takes a kilobyte, and could still make tickets. A client's half is left alone:
+// its tickets come later.
+//
+// SSL_set_session would begin anew where a context speaks more versions than its connection has come
+// to speak; so that comes under a context of this version first, which lets go of the certificate too.
+void forget_session(SSL* ssl) noexcept {
+    const auto* const own = SSL_get_session(ssl);
+    if (SSL_is_server(ssl) != 1 || SSL_version(ssl) != TLS1_3_VERSION || own == nullptr ||
+        SSL_SESSION_get_max_fragment_length(own) != TLSEXT_max_fragment_length_DISABLED) {
+        return;
+    }
+    const auto* const spoken = SSL_get_ssl_method(ssl);
+    static thread_local ssl_ctx_ptr of_this_version;
+    if (!of_this_version) {
+        of_this_version.reset(SSL_CTX_new(spoken));
+    }
+    auto* const shared = session_under(SSL_get_current_cipher(ssl));
+    if (of_this_version && SSL_CTX_get_ssl_method(of_this_version.get()) == spoken &&
+        shared != nullptr && SSL_set_SSL_CTX(ssl, of_this_version.get()) != nullptr) {
+        SSL_set_session(ssl, shared);
+    }
+    ERR_clear_error();
+}
+
 }  // namespace
 
 tls_session::tls_session(ssl_ptr ssl, int socket, std::string first)
@@ -221,6 +270,7 @@ tls_session::handshake tls_session::shake_hands() noexcept {
         }
         if (end == SSL_ERROR_NONE) {
             forget_exchanged_keys(ssl_.get());
+            forget_session(ssl_.get());
             return handshake::done;
         }
         if (end == SSL_ERROR_WANT_READ) {

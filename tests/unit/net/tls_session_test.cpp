@@ -127,6 +127,65 @@ TEST_CASE("after a handshake neither half of the key exchange is left") {
     }
 }
 
+TEST_CASE("behind a handshake of TLS 1.3 a server's half has no session of its own, and goes on") {
+    const auto server = some_identity();
+    conversation one{server};
+    conversation other{server};
+    one.shake_hands();
+    other.shake_hands();
+    const auto* const kept = SSL_get_session(one.ours->ssl());
+    CHECK(kept == SSL_get_session(other.ours->ssl()));
+    CHECK(SSL_SESSION_get_master_key(kept, nullptr, 0) == 0);
+    CHECK(SSL_get_current_cipher(one.ours->ssl()) == SSL_get_current_cipher(one.client));
+    char bytes[16];
+    error_code error;
+    for (const char* const said : {"one", "two", "three"}) {
+        // New keys both ways, and records under them.
+        REQUIRE(SSL_key_update(one.client, SSL_KEY_UPDATE_REQUESTED) == 1);
+        REQUIRE(SSL_write(one.client, said, 3) == 3);
+        CHECK(one.ours->read(asio::buffer(bytes), error) == 3);
+        CHECK_FALSE(error);
+        CHECK(std::string_view(bytes, 3) == std::string_view{said}.substr(0, 3));
+        one.say(said);
+        CHECK(one.hear() == said);
+        other.say(said);
+        CHECK(other.hear() == said);
+    }
+    const std::string many(50'000, 'm');
+    one.say(many);
+    std::string heard;
+    while (heard.size() < many.size()) {
+        const auto piece = one.hear();
+        REQUIRE(!piece.empty());
+        heard += piece;
+    }
+    CHECK(heard == many);
+    CHECK(SSL_shutdown(one.client) == 0);
+    CHECK(one.ours->read(asio::buffer(bytes), error) == 0);
+    CHECK(error == asio::error::eof);
+    CHECK(one.ours->say_end(error));
+    CHECK(SSL_shutdown(one.client) == 1);
+    // What is no record of TLS ends the other with an alert.
+    REQUIRE(::send(other.ends[1], "nonsense", 8, 0) == 8);
+    CHECK(other.ours->read(asio::buffer(bytes), error) == 0);
+    CHECK(error == asio::error::connection_reset);
+}
+
+TEST_CASE(
+    "a server's half keeps what its session says otherwise: TLS 1.2's, and a length of records") {
+    conversation old{some_identity(), TLS1_2_VERSION};
+    old.shake_hands();
+    CHECK(SSL_SESSION_get_master_key(SSL_get_session(old.ours->ssl()), nullptr, 0) != 0);
+    conversation small{some_identity()};
+    REQUIRE(SSL_set_tlsext_max_fragment_length(small.client, TLSEXT_max_fragment_length_512) == 1);
+    small.shake_hands();
+    small.say(std::string(1'500, 's'));
+    for (int pieces = 0; pieces < 2; ++pieces) {
+        CHECK(small.hear().size() == 512);
+    }
+    CHECK(small.hear().size() == 1'500 - 2 * 512);
+}
+
 TEST_CASE(
     "sessions of a thread share what stands between OpenSSL and a socket, and nothing mixes") {
     const auto server = some_identity();
