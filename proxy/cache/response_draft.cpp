@@ -11,8 +11,7 @@ constexpr std::string_view length_name = "\r\nContent-Length: ";
 }  // namespace
 
 void index_head(response_draft& response) {
-    const auto first_line = response.head.find("\r\n");
-    response.status_line_size = first_line == std::string::npos ? 0 : first_line + 2;
+    response.status_line_size = status_line_size(response.head);
     // We wrote Content-Length last and in this spelling, so the last occurrence is ours.
     const auto at = response.head.rfind(length_name);
     response.length_at = at == std::string::npos ? response.head.size() : at + 2;

@@ -53,6 +53,12 @@ struct response_draft {
     std::vector<std::uint64_t> tags;  ///< to be purged by (tags.hpp), sorted
 };
 
+/// Bytes of the line in front of the fields, its end included; 0: there is none.
+[[nodiscard]] inline std::size_t status_line_size(std::string_view head) noexcept {
+    const auto end = head.find("\r\n");
+    return end == std::string_view::npos ? 0 : end + 2;
+}
+
 /// Sets status_line_size, length_at and tags from `head`.
 void index_head(response_draft& response);
 

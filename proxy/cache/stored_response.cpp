@@ -27,6 +27,7 @@ constexpr std::array<bool http::response_directives::*, 12> flags{
     &http::response_directives::private_fields,
     &http::response_directives::targeted,
 };
+// max-age first: where the lifetime is its own it has no place.
 constexpr std::array<std::optional<http::seconds> http::response_directives::*, 4> times{
     &http::response_directives::max_age,
     &http::response_directives::s_maxage,
@@ -35,9 +36,10 @@ constexpr std::array<std::optional<http::seconds> http::response_directives::*, 
 };
 
 // A word more is a word more for every object.
-static_assert(sizeof(stored_response) == 56);
+static_assert(sizeof(stored_response) == 48);
 
 constexpr std::uint32_t not_known = (1u << 22) - 1;
+constexpr std::uint32_t most_head = (1u << 21) - 1;
 static_assert(turns == 1u << 10, "asked_turn_ has as many bits");
 
 // `value` as `Bits` bits hold it: the nearest that they can.
@@ -56,6 +58,13 @@ bool is_elsewhere(const response_draft& draft) noexcept {
     return !lies_behind(draft) && (draft.content || draft.parts || draft.on_disk);
 }
 
+// What most responses say of their lifetime is max-age alone.
+bool lasts_max_age(const response_draft& draft) noexcept {
+    const auto& said = draft.directives.max_age;
+    return said && *said == draft.freshness.lifetime && said->count() >= 0 &&
+           said->count() <= std::numeric_limits<std::uint32_t>::max();
+}
+
 bool has_choice(const response_draft& draft) noexcept {
     return !draft.vary.names.empty() || !draft.selecting.empty() || !draft.tags.empty();
 }
@@ -71,27 +80,27 @@ char* put(char* to, const void* from, std::size_t bytes) noexcept {
 
 stored_response::stored_response(const response_draft& draft) noexcept
     : disk_record{draft.disk_record},
+      head_{static_cast<std::uint32_t>(draft.head.size()) & most_head},
+      source_{static_cast<std::uint32_t>(draft.freshness.source) & 7},
+      lasts_max_age_{lasts_max_age(draft)},
+      wait_{draft.wait.code()},
       asked_before_{not_known},
       asked_turn_{static_cast<std::uint32_t>(draft.asked_turn) & (turns - 1)},
-      head_{static_cast<std::uint32_t>(draft.head.size())},
       came_{0},
-      source_{static_cast<std::uint64_t>(draft.freshness.source) & 7},
+      body_{fitted<13>(lies_behind(draft) ? draft.content->size : 0)},
+      has_content_{draft.content != nullptr},
+      is_away_{is_elsewhere(draft)},
+      lifetime_{fitted<38>(draft.freshness.lifetime.count())},
+      directives_{0},
+      times_{0},
+      status_{fitted<10>(draft.status)},
+      initial_age_{fitted<38>(draft.freshness.initial_age.count())},
+      length_at_{fitted<22>(std::uint64_t{draft.length_at})},
       purged_softly_{draft.purged_softly},
       reusable_{draft.reusable_until > wall_time::min()},
       vary_any_{draft.vary.any},
-      has_content_{draft.content != nullptr},
-      has_choice_{has_choice(draft)},
-      is_away_{is_elsewhere(draft)},
-      lifetime_{fitted<41>(draft.freshness.lifetime.count())},
-      directives_{0},
-      times_{0},
-      wait_{draft.wait.code()},
-      initial_age_{fitted<41>(draft.freshness.initial_age.count())},
-      status_line_{fitted<23>(std::uint64_t{draft.status_line_size})},
-      length_at_{static_cast<std::uint32_t>(draft.length_at)},
-      body_{static_cast<std::uint16_t>(lies_behind(draft) ? draft.content->size : 0)},
-      status_{static_cast<std::uint16_t>(draft.status)} {
-    constexpr std::int64_t most = (std::int64_t{1} << 51) - 1;
+      has_choice_{has_choice(draft)} {
+    constexpr std::int64_t most = (std::int64_t{1} << 48) - 1;
     const auto came = draft.freshness.response_time;
     came_ = std::clamp(std::int64_t{came.time_since_epoch().count()}, -most, most);
     if (draft.asked_at != wall_time::min()) {
@@ -121,8 +130,8 @@ stored_response::stored_response(const response_draft& draft) noexcept
         to = put(to, &sizes, sizeof sizes);
         to = put(to, draft.tags.data(), sizes.tags * sizeof(std::uint64_t));
     }
-    for (const auto time : times) {
-        if (const auto& span = draft.directives.*time) {
+    for (std::size_t i = lasts_max_age_; i < times.size(); ++i) {
+        if (const auto& span = draft.directives.*times[i]) {
             const auto seconds = static_cast<std::uint32_t>(fitted<32>(span->count()));
             to = put(to, &seconds, sizeof seconds);
         }
@@ -143,8 +152,11 @@ stored_ptr stored_response::make(const response_draft& draft) {
                         draft.tags.size() * sizeof(std::uint64_t) + draft.vary.names.size() +
                         draft.selecting.size() + draft.head.size() +
                         (lies_behind(draft) ? draft.content->size : 0);
-    for (const auto time : times) {
-        bytes += draft.directives.*time ? sizeof(std::uint32_t) : 0;
+    for (std::size_t i = lasts_max_age(draft) ? 1 : 0; i < times.size(); ++i) {
+        bytes += draft.directives.*times[i] ? sizeof(std::uint32_t) : 0;
+    }
+    if (draft.head.size() > most_head) {
+        throw std::bad_alloc{};
     }
     void* const memory = ::operator new(bytes);
     return stored_ptr{new (memory) stored_response{draft}};
@@ -169,7 +181,8 @@ const stored_response::elsewhere& stored_response::away() const noexcept {
 
 std::size_t stored_response::names_at() const noexcept {
     return times_at() +
-           static_cast<std::size_t>(std::popcount(std::uint64_t{times_})) * sizeof(std::uint32_t);
+           (static_cast<std::size_t>(std::popcount(std::uint64_t{times_})) - lasts_max_age_) *
+               sizeof(std::uint32_t);
 }
 
 wall_time stored_response::asked_at() const noexcept {
@@ -184,7 +197,10 @@ http::response_directives stored_response::directives() const noexcept {
         read.*flags[i] = ((directives_ >> i) & 1) != 0;
     }
     const char* from = at(times_at());
-    for (std::size_t i = 0; i < times.size(); ++i) {
+    if (lasts_max_age_) {
+        read.max_age = http::seconds{lifetime_};
+    }
+    for (std::size_t i = lasts_max_age_; i < times.size(); ++i) {
         if (((times_ >> i) & 1) != 0) {
             std::uint32_t seconds = 0;
             std::memcpy(&seconds, from, sizeof seconds);
@@ -216,14 +232,14 @@ std::vector<http::field> stored_response::fields() const {
     // The head was written by us from a parsed one, so it cannot fail to parse.
     std::vector<http::field> lines;
     (void)http::parse_field_lines(
-        head().substr(status_line_), lines, std::numeric_limits<unsigned>::max());
+        head().substr(status_line_size()), lines, std::numeric_limits<unsigned>::max());
     return lines;
 }
 
 response_draft stored_response::draft_without_content() const {
     response_draft made;
     made.head = head();
-    made.status_line_size = status_line_;
+    made.status_line_size = status_line_size();
     made.length_at = length_at_;
     made.status = status_;
     made.freshness = freshness();

@@ -56,8 +56,9 @@ public:
 
     /// What the draft says, but for two roundings: `reusable_until` is fresh_until of its freshness
     /// or never, and `asked_at` lies within 69 minutes before the response's time or is not known.
+    /// Its status_line_size is what the head itself says. Times are told up to the year 9999.
     /// One allocation; copies at most `small_body` bytes of the body and shares a larger one.
-    /// @throws std::bad_alloc
+    /// @throws std::bad_alloc, also for a head of 2 MiB or more
     [[nodiscard]] static stored_ptr make(const response_draft& draft);
 
     stored_response(const stored_response&) = delete;
@@ -65,7 +66,9 @@ public:
 
     /// As response_draft has it.
     [[nodiscard]] std::string_view head() const noexcept { return {at(head_at()), head_}; }
-    [[nodiscard]] std::size_t status_line_size() const noexcept { return status_line_; }
+    [[nodiscard]] std::size_t status_line_size() const noexcept {
+        return cache::status_line_size(head());
+    }
     [[nodiscard]] std::size_t length_at() const noexcept { return length_at_; }
     [[nodiscard]] unsigned status() const noexcept { return status_; }
     [[nodiscard]] http::freshness_facts freshness() const noexcept {
@@ -214,27 +217,27 @@ private:
         return read;
     }
 
+    std::uint32_t head_ : 21;          // bytes
+    std::uint32_t source_ : 3;         // of the lifetime
+    std::uint32_t lasts_max_age_ : 1;  // the lifetime is max-age's, which has no place of its own
+    std::uint32_t wait_ : packed_wait::bits;
     mutable std::atomic<std::uint32_t> references_{0};
     std::uint32_t asked_before_ : 22;  // milliseconds before it came
     std::uint32_t asked_turn_ : 10;
-    std::uint32_t head_;        // bytes
-    std::int64_t came_ : 52;    // milliseconds since 1970
-    std::uint64_t source_ : 3;  // of the lifetime
+    std::int64_t came_ : 49;   // milliseconds since 1970
+    std::uint64_t body_ : 13;  // bytes of one that lies here
+    std::uint64_t has_content_ : 1;
+    std::uint64_t is_away_ : 1;
+    std::uint64_t lifetime_ : 38;    // seconds
+    std::uint64_t directives_ : 12;  // the flags, a bit each
+    std::uint64_t times_ : 4;        // which of the times there are
+    std::uint64_t status_ : 10;
+    std::uint64_t initial_age_ : 38;  // seconds
+    std::uint64_t length_at_ : 22;
     std::uint64_t purged_softly_ : 1;
     std::uint64_t reusable_ : 1;
     std::uint64_t vary_any_ : 1;
-    std::uint64_t has_content_ : 1;
     std::uint64_t has_choice_ : 1;
-    std::uint64_t is_away_ : 1;
-    std::uint64_t lifetime_ : 41;    // seconds
-    std::uint64_t directives_ : 12;  // the flags, a bit each
-    std::uint64_t times_ : 4;        // which of the times there are
-    std::uint64_t wait_ : packed_wait::bits;
-    std::uint64_t initial_age_ : 41;  // seconds
-    std::uint64_t status_line_ : 23;  // bytes, as those that follow
-    std::uint32_t length_at_;
-    std::uint16_t body_;  // of one that lies here
-    std::uint16_t status_;
 };
 
 /// The same response with its lifetime over at `when` if it was not before (a soft purge). The body

@@ -22,8 +22,8 @@ public:
 
     response_draft draft(std::size_t body_bytes) {
         response_draft made;
-        made.head = text(900);
-        made.status_line_size = below(made.head.size() + 1);
+        made.head = (coin() ? "HTTP/1.1 200 OK\r\n" : "") + text(900);
+        made.status_line_size = status_line_size(made.head);
         made.length_at = below(made.head.size() + 1);
         made.status = static_cast<unsigned>(100 + below(900));
         const auto came = std::chrono::milliseconds{
@@ -31,7 +31,7 @@ public:
         made.freshness = {
             .response_time = wall_time{came},
             .initial_age = http::seconds{static_cast<std::int64_t>(below(1u << 31))},
-            .lifetime = http::seconds{static_cast<std::int64_t>(below(std::uint64_t{1} << 40))},
+            .lifetime = http::seconds{static_cast<std::int64_t>(below(std::uint64_t{1} << 38))},
             .source = static_cast<http::lifetime_source>(below(6))};
         made.asked_at = coin() ? wall_time::min()
                                : made.freshness.response_time -
@@ -191,10 +191,31 @@ TEST_SUITE("cache/stored_response") {
         draft.freshness.initial_age = http::seconds{std::int64_t{1} << 60};
         draft.directives.max_age = http::seconds{std::int64_t{1} << 40};
         const auto kept = stored_response::make(draft);
-        constexpr http::seconds most{(std::int64_t{1} << 41) - 1};
+        constexpr http::seconds most{(std::int64_t{1} << 38) - 1};
         CHECK(kept->freshness().lifetime == most);
         CHECK(kept->freshness().initial_age == most);
         CHECK(kept->directives().max_age == http::seconds{UINT32_MAX});
+    }
+
+    TEST_CASE(
+        "max-age is known where it is the lifetime, and where a purge or a rule made it another") {
+        for (const auto lifetime : {std::int64_t{0}, std::int64_t{600}, std::int64_t{UINT32_MAX}}) {
+            for (const auto said : {lifetime, std::int64_t{600}}) {
+                auto draft = maker{8}.draft(100);
+                draft.freshness.lifetime = http::seconds{lifetime};
+                draft.directives.max_age = http::seconds{said};
+                draft.reusable_until = wall_time::min();
+                const auto kept = stored_response::make(draft);
+                check_same(kept->draft(), draft);
+                CHECK(bytes_of(*kept->content()) == bytes_of(*draft.content));
+            }
+        }
+    }
+
+    TEST_CASE("a head that its numbers cannot tell is not taken") {
+        auto draft = maker{9}.draft(0);
+        draft.head.assign(std::size_t{1} << 21, 'h');
+        CHECK_THROWS_AS((void)stored_response::make(draft), std::bad_alloc);
     }
 
     TEST_CASE("a request that is longer ago than can be kept is not known") {
