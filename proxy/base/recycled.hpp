@@ -17,6 +17,8 @@
 #include <cstddef>
 #include <memory>
 #include <new>
+#include <string>
+#include <utility>
 
 namespace reprise::proxy {
 
@@ -95,6 +97,36 @@ private:
         static thread_local spare_blocks of_this_thread;
         return of_this_thread;
     }
+};
+
+/// A text that each request makes one of: its memory is there for the next one's, as an object's is.
+/// What the heap sees of requests is then mostly what stays of them, and lies without gaps.
+///
+///     recycled_text wire;
+///     wire->reserve(...);
+///
+/// Memory    at most most_spare texts of most_kept bytes stay free on each thread.
+class recycled_text {
+public:
+    static constexpr std::size_t most_spare = 64, most_kept = 4096;
+
+    recycled_text() noexcept;
+    /// Gives that one's memory back.
+    explicit recycled_text(std::string&& text) noexcept : text_{std::move(text)} {}
+    ~recycled_text();
+    recycled_text(recycled_text&& other) noexcept : text_{std::move(other.text_)} {}
+    recycled_text& operator=(recycled_text&& other) noexcept {
+        text_.swap(other.text_);
+        return *this;
+    }
+
+    [[nodiscard]] std::string& operator*() noexcept { return text_; }
+    [[nodiscard]] const std::string& operator*() const noexcept { return text_; }
+    [[nodiscard]] std::string* operator->() noexcept { return &text_; }
+    [[nodiscard]] const std::string* operator->() const noexcept { return &text_; }
+
+private:
+    std::string text_;
 };
 
 }  // namespace reprise::proxy

@@ -14,6 +14,10 @@
 #include <string_view>
 #include <vector>
 
+namespace reprise::proxy {
+class spare_blocks;
+}  // namespace reprise::proxy
+
 namespace reprise::proxy::cache {
 
 /// What an allocation of `bytes` takes from the heap: a word of glibc's before it, in steps of 16
@@ -32,6 +36,12 @@ class block {
 public:
     /// @throws std::bad_alloc
     [[nodiscard]] static boost::intrusive_ptr<block> make(std::size_t capacity);
+    /// One that is soon given back, to be the next one's on this thread: the heap never sees it. What
+    /// is freed beside what stays is a gap that the next thing to stay fills but for a rest, and the
+    /// rests are a tenth of what small objects take.
+    /// @pre capacity <= most_passing  @throws std::bad_alloc
+    [[nodiscard]] static boost::intrusive_ptr<block> make_passing(std::size_t capacity);
+    static constexpr std::size_t most_passing = 4096;
 
     block(const block&) = delete;
     block& operator=(const block&) = delete;
@@ -43,12 +53,19 @@ public:
     [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
     /// What the allocation costs, in bytes.
     [[nodiscard]] std::size_t footprint() const noexcept {
-        return heap_cost(sizeof(block) + capacity_);
+        return heap_cost(passes_ ? passing_size(capacity_) : sizeof(block) + capacity_);
     }
 
 private:
-    explicit block(std::size_t capacity) noexcept : capacity_{capacity} {}
+    block(std::size_t capacity, bool passes) noexcept : passes_{passes}, capacity_{capacity} {}
+    // Few sizes, so that what one answer gives back fits the next.
+    static constexpr std::size_t passing_step = 512;
+    [[nodiscard]] static constexpr std::size_t passing_size(std::size_t capacity) noexcept {
+        return (sizeof(block) + capacity + passing_step - 1) / passing_step * passing_step;
+    }
     ~block() = default;
+
+    [[nodiscard]] static spare_blocks& spare_of(std::size_t size) noexcept;
 
     friend void intrusive_ptr_add_ref(block* b) noexcept {
         b->references_.fetch_add(1, std::memory_order_relaxed);
@@ -56,6 +73,7 @@ private:
     friend void intrusive_ptr_release(block* b) noexcept;
 
     std::atomic<std::uint32_t> references_{0};
+    bool passes_;
     std::size_t capacity_;
 };
 

@@ -288,7 +288,11 @@ std::pair<char*, std::size_t> fetch::producer_space(std::size_t want) {
         size = std::clamp<std::uint64_t>(
             *head_->length - std::min(end_, *head_->length), 1, largest);
     }
-    slices_.push_back(slice{block::make(static_cast<std::size_t>(size)), 0, 0});
+    // A small whole body is copied to lie behind its head, if it is kept; a part stays.
+    const bool passes = end_ == 0 && head_ && head_->length == size && head_->status != 206 &&
+                        size <= block::most_passing;
+    const auto capacity = static_cast<std::size_t>(size);
+    slices_.push_back(slice{passes ? block::make_passing(capacity) : block::make(capacity), 0, 0});
     return {slices_.back().memory->data(), std::min(want, static_cast<std::size_t>(size))};
 }
 
@@ -374,8 +378,11 @@ body_ptr fetch::whole_body(std::uint64_t copied) {
         if (part.size == 0) {
             continue;
         }
-        // A block that is mostly empty costs the store more than one copy now.
-        if (end_ > copied && part.memory->capacity() > part.size + part.size / 8 + 64) {
+        // A block that is mostly empty, or passes, costs the store more than one copy now.
+        const bool is_rounded = part.memory->footprint() >
+                                heap_cost(sizeof(block) + part.memory->capacity());
+        if (end_ > copied &&
+            (is_rounded || part.memory->capacity() > part.size + part.size / 8 + 64)) {
             auto exact = block::make(part.size);
             std::memcpy(exact->data(), part.memory->data() + part.begin, part.size);
             content->slices.push_back(slice{std::move(exact), 0, part.size});

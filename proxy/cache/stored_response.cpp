@@ -40,6 +40,7 @@ static_assert(sizeof(stored_response) == 48);
 
 constexpr std::uint32_t not_known = (1u << 22) - 1;
 constexpr std::uint32_t most_head = (1u << 21) - 1;
+static_assert(block::most_passing <= stored_response::small_body);
 static_assert(turns == 1u << 10, "asked_turn_ has as many bits");
 
 // `value` as `Bits` bits hold it: the nearest that they can.

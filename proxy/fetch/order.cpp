@@ -34,12 +34,12 @@ void fetch_order::validate_nothing() noexcept {
     }
 }
 
-std::string wire_of(const fetch_order& o,
-                    next_hop to,
-                    bool validate,
-                    std::string_view pseudonym,
-                    wall_time now,
-                    std::string_view credentials) {
+recycled_text wire_of(const fetch_order& o,
+                      next_hop to,
+                      bool validate,
+                      std::string_view pseudonym,
+                      wall_time now,
+                      std::string_view credentials) {
     http::request_options options;
     options.via = pseudonym;
     options.client_address = o.client_address;
@@ -88,10 +88,10 @@ std::string wire_of(const fetch_order& o,
         options.max_forwards = hops->left;
     }
     options.extra = extra;
-    std::string wire;
-    wire.reserve(o.request->bytes.size() + extra.size() + pseudonym.size() +
-                 o.client_address.size() + 128);
-    http::append_request_head(wire, o.request->head, o.destination, options);
+    recycled_text wire;
+    wire->reserve(o.request->bytes.size() + extra.size() + pseudonym.size() +
+                  o.client_address.size() + 128);
+    http::append_request_head(*wire, o.request->head, o.destination, options);
     return wire;
 }
 

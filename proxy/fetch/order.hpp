@@ -8,6 +8,7 @@
 //     gap          what is missing between stored parts
 //     passed       another method, a body, an upgrade
 
+#include "proxy/base/recycled.hpp"
 #include "proxy/cache/admission/admission_gate.hpp"
 #include "proxy/cache/fetch.hpp"
 #include "proxy/fetch/request.hpp"
@@ -137,11 +138,11 @@ enum class next_hop : std::uint8_t { origin, parent, sibling };
 /// its place.
 /// @param validate     by the validators of order.validating(), which is not null
 /// @param credentials  Proxy-Authorization's value, for a parent; empty: none
-[[nodiscard]] std::string wire_of(const fetch_order& order,
-                                  next_hop to,
-                                  bool validate,
-                                  std::string_view pseudonym,
-                                  wall_time now,
-                                  std::string_view credentials = {});
+[[nodiscard]] recycled_text wire_of(const fetch_order& order,
+                                    next_hop to,
+                                    bool validate,
+                                    std::string_view pseudonym,
+                                    wall_time now,
+                                    std::string_view credentials = {});
 
 }  // namespace reprise::proxy::fetch

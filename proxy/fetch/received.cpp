@@ -11,10 +11,22 @@ namespace reprise::proxy::fetch {
 
 using http::body_kind;
 
+namespace {
+
+struct recycled_head : cache::fetched_head {
+    recycled_head() { head.swap(*recycled_text{}); }
+    ~recycled_head() { const recycled_text memory{std::move(head)}; }
+    recycled_head(const recycled_head&) = delete;
+    recycled_head& operator=(const recycled_head&) = delete;
+};
+
+}  // namespace
+
 std::shared_ptr<cache::fetched_head> head_for_readers(const received& from,
                                                       const fetch_order& order,
                                                       std::string_view pseudonym) {
-    auto head = std::allocate_shared<cache::fetched_head>(recycled<cache::fetched_head>{});
+    std::shared_ptr<cache::fetched_head> head = std::allocate_shared<recycled_head>(
+        recycled<recycled_head>{});
     const auto date = http::format_date(from.came);
     // What we add: Via, perhaps a Date.
     head->head.reserve(from.head.bytes + pseudonym.size() + date.size() + 32);

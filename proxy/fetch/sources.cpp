@@ -88,7 +88,7 @@ void sources::ask_siblings() {
     sibling_query::question question{
         .book = book_,
         .whom = whom,
-        .wire = wire_of(o, next_hop::sibling, false, w_.common.pseudonym, here_.came.requested),
+        .wire = *wire_of(o, next_hop::sibling, false, w_.common.pseudonym, here_.came.requested),
         .key = o.key,
         .url = o.url,
         .charged_to = o.charged_to,
@@ -335,7 +335,7 @@ awaitable<trouble> sources::connect_and_send(bool fresh_only) {
                               w_.common.pseudonym,
                               here_.came.requested,
                               to == next_hop::parent ? via->way->credentials : std::string_view{});
-    const auto left = at_.send_now(wire);
+    const auto left = at_.send_now(*wire);
     if (!left.empty()) {
         co_await at_.send(left);
     }

@@ -44,6 +44,36 @@ TEST_CASE("what was given back last is there for the next, made anew") {
     CHECK(one->text.starts_with("a text"));
 }
 
+TEST_CASE(
+    "a text's memory is there for the next, which begins empty, and no two that live share it") {
+    const char* at = nullptr;
+    {
+        recycled_text one;
+        one->assign(300, 'x');
+        at = one->data();
+    }
+    recycled_text next;
+    CHECK(next->empty());
+    next->assign(200, 'y');
+    CHECK((next->data() == at) == keeps);
+    recycled_text other;
+    other->assign(200, 'z');
+    CHECK(other->data() != next->data());
+    // What is short, or long, is as every string is.
+    for (const std::size_t size : {3u, 100'000u}) {
+        recycled_text { } -> assign(size, 'w'); }
+    std::vector<recycled_text> many(3 * recycled_text::most_spare);
+    for (auto& one : many) {
+        one->assign(100, 'v');
+    }
+    many.clear();
+    CHECK(*next == std::string(200, 'y'));
+    std::thread{[] {
+        recycled_text {
+            } -> assign(500, 't');
+    }}.join();
+}
+
 TEST_CASE("no two objects that live have the same memory, however many there are") {
     for (int round = 0; round < 3; ++round) {
         std::vector<std::shared_ptr<thing>> all;

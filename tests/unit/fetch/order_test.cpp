@@ -10,7 +10,7 @@ namespace {
 const auto now = wall_time{std::chrono::seconds{1'700'000'000}};
 
 std::string sent(const fetch_order& order, next_hop to = next_hop::origin, bool validate = false) {
-    return wire_of(order, to, validate, "me", now);
+    return *wire_of(order, to, validate, "me", now);
 }
 
 bool has(const std::string& wire, const std::string& line) {
@@ -110,7 +110,7 @@ TEST_CASE("peers are asked by the absolute URL, siblings for what they have alon
 
 TEST_CASE("a parent's credentials stand in what it is asked, and in nothing else") {
     const auto order = order_for(get);
-    const auto with = wire_of(*order, next_hop::parent, false, "p", wall_time{}, "Basic dTpw");
+    const auto with = *wire_of(*order, next_hop::parent, false, "p", wall_time{}, "Basic dTpw");
     CHECK(has(with, "Proxy-Authorization: Basic dTpw"));
     CHECK(with.ends_with("\r\n\r\n"));
     for (const auto to : {next_hop::parent, next_hop::sibling, next_hop::origin}) {
