@@ -95,6 +95,13 @@ public:
                              std::uint64_t bytes) {
         return memory_.takes(key, url, bytes);
     }
+    /// Of size, in both tiers, for what is judged from now on. One at a time.
+    void set_exponent(double exponent) {
+        memory_.set_exponent(exponent);
+        if (disk_) {
+            disk_->set_exponent(exponent);
+        }
+    }
     /// Whether what was admitted is offered to the disk though nobody has used it in memory: at
     /// once, or when it leaves. What memory does not take goes there directly.
     [[nodiscard]] bool offers_unused_to_disk() const noexcept {

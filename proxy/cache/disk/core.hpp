@@ -163,7 +163,7 @@ struct core {
     under_way on_their_way;  ///< by object keys
     reader_pool pool;
     tally counts;
-    space room;                 ///< but for hit() and worth_writing(), the writer's alone
+    space room;                 ///< what any thread may call, its header says
     frequency_sketch requests;  ///< of primary keys
 
     tier::outdated_call on_outdated;  ///< set before anything is offered

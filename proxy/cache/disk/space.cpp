@@ -22,6 +22,7 @@ constexpr bool many_free(segment_number free, segment_number all) noexcept {
 space::space(const space_settings& settings)
     : settings_{settings},
       segments_(settings.segments),
+      exponent_{settings.exponent},
       filling_{many_free(settings.segments, settings.segments)} {
     figures_.free = settings.segments;
 }
@@ -89,6 +90,12 @@ std::vector<std::uint32_t> space::choose(std::span<const occupant> live) {
         ++kept;
     }
     const double cut = kept < order.size() ? densities[order[kept]] : 0;
+    if (kept < order.size()) {
+        const auto length = static_cast<double>(live[order[kept]].length);
+        const auto before = mean_length_.load(relaxed);
+        mean_length_.store(before == 0 ? length : before + (length - before) / segments_remembered,
+                           relaxed);
+    }
     change_threshold(
         [cut](double before) { return before + (cut - before) / segments_remembered; });
 
@@ -148,10 +155,16 @@ void space::aged_to(std::uint64_t agings) noexcept {
     }
 }
 
+void space::set_exponent(double exponent) noexcept {
+    const auto before = exponent_.exchange(exponent, relaxed);
+    const auto factor = std::pow(std::max(1.0, mean_length_.load(relaxed)), before - exponent);
+    change_threshold([factor](double threshold) { return threshold * factor; });
+}
+
 double space::density(unsigned frequency, std::uint64_t length, packed_wait wait) const noexcept {
     const double spared = settings_.by_wait ? frequency * waits_.seconds_of(wait) : frequency;
-    return spared /
-           std::pow(static_cast<double>(std::max<std::uint64_t>(1, length)), settings_.exponent);
+    return spared / std::pow(static_cast<double>(std::max<std::uint64_t>(1, length)),
+                             exponent_.load(relaxed));
 }
 
 std::uint64_t space::live_bytes(segment_number segment) const noexcept {

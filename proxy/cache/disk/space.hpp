@@ -27,10 +27,13 @@
 // Where nothing may be carried (carry 0) it is a plain log, and everything is written: what is
 // there follows from what was written, which is what the crash tests hold against it.
 //
+// The exponent may change at any time. The threshold then becomes what it would be by the new one for
+// an object of the mean length of what was let go lately.
+//
 // tools/replay runs this class over footers that it keeps in vectors.
 //
-// Threads   worth_writing(), density(), threshold(), filling(), aged_to(), note_wait(): any, at any
-//           time.
+// Threads   worth_writing(), density(), threshold(), filling(), aged_to(), note_wait(), set_exponent():
+//           any, at any time.
 //           All else: one thread, the writer's.
 // Memory    24 bytes per segment.
 // Errors    std::bad_alloc from the constructor and choose(); nothing else throws.
@@ -113,6 +116,9 @@ public:
     /// A fetch took so long: of what nobody timed it is the mean.
     void note_wait(packed_wait took) noexcept { waits_.note(took); }
 
+    /// For judgements from now on. One at a time.
+    void set_exponent(double exponent) noexcept;
+
     /// The worth of a byte.
     [[nodiscard]] double density(unsigned frequency,
                                  std::uint64_t length,
@@ -152,6 +158,8 @@ private:
     const space_settings settings_;
     std::vector<slot> segments_;
     wait_mean waits_;
+    std::atomic<double> exponent_;
+    std::atomic<double> mean_length_{0};  // of what decides the threshold
     std::atomic<double> threshold_{0};
     std::atomic<bool> filling_;
     std::atomic<std::uint64_t> agings_{0};

@@ -305,6 +305,10 @@ double tier::worth_of(const filter::key_hash& key,
     return core_->room.density(core_->requests.estimate(key), bytes, wait);
 }
 
+void tier::set_exponent(double exponent) noexcept {
+    core_->room.set_exponent(exponent);
+}
+
 bool tier::takes_puts() const noexcept {
     return core_->takes_puts();
 }

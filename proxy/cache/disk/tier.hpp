@@ -188,6 +188,8 @@ public:
     [[nodiscard]] double worth_of(const filter::key_hash& key,
                                   std::uint64_t bytes,
                                   packed_wait wait) const noexcept;
+    /// Of length in what a byte is worth, from now on (space::set_exponent). One at a time.
+    void set_exponent(double exponent) noexcept;
     /// It is open, and writes. Something is put in vain otherwise.
     [[nodiscard]] bool takes_puts() const noexcept;
     [[nodiscard]] std::uint64_t queued_bytes() const;

@@ -29,7 +29,10 @@ std::size_t stripes_for(const store_plan& plan) noexcept {
 }  // namespace
 
 struct memory_tier::stripes {
-    explicit stripes(const store_plan& plan) : count{stripes_for(plan)}, requests{plan.requests} {
+    explicit stripes(const store_plan& plan)
+        : count{stripes_for(plan)},
+          by_size{plan.policy == eviction_kind::gdsf},
+          requests{plan.requests} {
         const auto part = plan.capacity / count;
         for (std::size_t i = 0; i < count; ++i) {
             auto policy = make_policy(plan.policy,
@@ -63,6 +66,7 @@ struct memory_tier::stripes {
     }
 
     const std::size_t count;
+    const bool by_size;  // its exponent may change; lfu-da's is 0
     const std::shared_ptr<const frequency_sketch> requests;  // which the policies look into
     std::array<std::unique_ptr<store_stripe>, most_stripes> all;
     // Beside the stripes, and written when something comes or goes: a hit touches neither.
@@ -473,6 +477,13 @@ void memory_tier::set_probation(double share) {
     for (std::size_t i = 0; i < stripes_->count; ++i) {
         locked_stripe home{*this, i};
         home->held.set_probation(share);
+    }
+}
+
+void memory_tier::set_exponent(double exponent) {
+    for (std::size_t i = 0; stripes_->by_size && i < stripes_->count; ++i) {
+        locked_stripe home{*this, i};
+        home->held.set_exponent(exponent);
     }
 }
 

@@ -205,6 +205,9 @@ public:
     void empty_into(const eviction_listener& told);
     /// What waits beyond a smaller share leaves as room is needed.
     void set_probation(double share);
+    /// gdsf's, for what is used from now on (eviction_policy::set_exponent). A short lock for each
+    /// stripe.
+    void set_exponent(double exponent);
 
     /// `told` too hears of all that leaves for room, outside locks, on the thread whose put needed
     /// the room. Before any other thread is there.

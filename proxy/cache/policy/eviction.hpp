@@ -145,6 +145,9 @@ public:
         (void)charge;
         return 1;
     }
+    /// From now on size counts by this exponent (policy_tuning::exponent), for those that have one.
+    /// What is in keeps its rank until it is next used.
+    virtual void set_exponent(double exponent) noexcept { (void)exponent; }
     /// Bytes of memory beside the entries.
     [[nodiscard]] virtual std::uint64_t overhead() const noexcept { return 0; }
 };

@@ -9,6 +9,7 @@ namespace reprise::proxy::cache {
 namespace {
 
 constexpr std::size_t children = 4;
+constexpr double sizes_remembered = 256;
 
 }  // namespace
 
@@ -29,7 +30,7 @@ double gdsf_policy::worth_of(const evictable& entry) const noexcept {
     // pow is dear, and the ends are what most will choose.
     const auto room = exponent_ == 1 ? bytes : exponent_ == 0 ? 1.0 : std::pow(bytes, exponent_);
     const auto spared = by_wait_ ? requests * waits_.seconds_of(entry.wait()) : requests;
-    return inflation_ + spared / room;
+    return inflation_ + scale_ * spared / room;
 }
 
 void gdsf_policy::put(std::size_t place, evictable& entry) noexcept {
@@ -83,6 +84,8 @@ void gdsf_policy::settle(std::size_t place, evictable& entry) noexcept {
 void gdsf_policy::inserted(evictable& entry) {
     entry.uses = 0;
     waits_.note(entry.wait());
+    const auto bytes = static_cast<double>(entry.charge);
+    mean_bytes_ += mean_bytes_ == 0 ? bytes : (bytes - mean_bytes_) / sizes_remembered;
     entry.by = {worth_of(entry), 0};
     heap_.push_back(&entry);
     rise(heap_.size() - 1, entry);
@@ -118,6 +121,11 @@ evictable* gdsf_policy::evict() noexcept {
     inflation_ = victim->by.worth;
     take_out(0);
     return victim;
+}
+
+void gdsf_policy::set_exponent(double exponent) noexcept {
+    scale_ *= std::pow(std::max(1.0, mean_bytes_), exponent - exponent_);
+    exponent_ = exponent;
 }
 
 std::uint64_t gdsf_policy::overhead() const noexcept {

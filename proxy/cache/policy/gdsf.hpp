@@ -11,6 +11,12 @@
 // Requests are counted while the entry is in, or, better, by a sketch that also knows those from
 // before.
 //
+// The exponent may change while entries are in. Their worth stays what it was when they were last used,
+// so the heap's order holds; what is used from then on is worth by the new exponent so much that for an
+// object of the mean size nothing changes. Inflation, and what was ranked before, thus stay comparable:
+// without that, a smaller exponent would put all that is old behind all that is new, and a larger one
+// would keep it for long.
+//
 // By wait, a request is worth the seconds that the object's fetch took (the paper's cost, where it is
 // the time of a download): L + requests x seconds / bytes ^ exponent. What nobody timed is taken for
 // the mean of what was, and a fetch of more than ten seconds for one of ten (packed_wait.hpp). As one
@@ -41,6 +47,8 @@ public:
     void used(evictable& entry) noexcept override;
     void removed(evictable& entry) noexcept override;
     [[nodiscard]] evictable* evict() noexcept override;
+    /// O(1).
+    void set_exponent(double exponent) noexcept override;
     [[nodiscard]] std::uint64_t overhead() const noexcept override;
 
 private:
@@ -51,7 +59,9 @@ private:
     void rise(std::size_t place, evictable& entry) noexcept;
     void take_out(std::size_t place) noexcept;
 
-    const double exponent_;
+    double exponent_;
+    double scale_ = 1;       // of worth: 1 until the exponent changes
+    double mean_bytes_ = 0;  // of about the last 256 that came in
     const frequency_sketch* frequencies_;
     const bool by_wait_;
     wait_mean waits_;

@@ -99,6 +99,7 @@ void residents::leave(evictable& entry) noexcept {
 }
 
 evictable* residents::evict(bool probation_first) noexcept {
+    probation_first |= !has_line() && oldest_ != nullptr;
     auto* chosen = probation_first ? nullptr : policy_->evict();
     if (chosen == nullptr && oldest_ != nullptr) {
         chosen = oldest_;

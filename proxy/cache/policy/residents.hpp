@@ -48,6 +48,8 @@ public:
     /// Plans anew; evicts nothing. The policy is told what probation leaves of the capacity.
     void set_capacity(std::uint64_t bytes);
     void set_probation(double share);
+    /// eviction_policy::set_exponent
+    void set_exponent(double exponent) noexcept { policy_->set_exponent(exponent); }
 
     /// Somebody asked for a key that is not in. Once per request, before enter() if that follows.
     void missed(const filter::key_hash& key) noexcept { policy_->missed(key); }
@@ -79,7 +81,8 @@ public:
         return evict(on_probation_ > probation_share_bytes_);
     }
     /// The same for an owner of several, which knows whether all together take more than their
-    /// share.
+    /// share. What is left of a line that is no more (set_probation with all of the capacity) goes
+    /// before anything else.
     [[nodiscard]] evictable* evict(bool probation_first) noexcept;
 
     [[nodiscard]] static standing standing_of(const evictable& entry) noexcept {

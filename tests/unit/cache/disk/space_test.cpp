@@ -112,6 +112,18 @@ TEST_SUITE("cache/disk/space") {
         CHECK(space{settings_of(2, 0.5, 0)}.choose(live) == std::vector<std::uint32_t>{0});
     }
 
+    TEST_CASE("another exponent judges what follows, and the threshold goes with it") {
+        space it{settings_of(2, 0.5, 1)};
+        for (int i = 0; i < 200; ++i) {
+            (void)it.choose(std::vector<occupant>{record(500, 4), record(500, 4), record(500, 4)});
+        }
+        REQUIRE(it.threshold() == doctest::Approx(4.0 / 500).epsilon(0.01));
+        it.set_exponent(0.3);
+        CHECK(it.density(4, 500, {}) == doctest::Approx(4 / std::pow(500, 0.3)));
+        // For one of the usual length nothing has changed.
+        CHECK(it.threshold() == doctest::Approx(it.density(4, 500, {})).epsilon(0.01));
+    }
+
     TEST_CASE("what nobody asked for lately is not carried, however much room there is") {
         space it{settings_of(2, 0.9)};
         CHECK(it.choose(std::vector<occupant>{record(10, 0), record(10, 0)}).empty());

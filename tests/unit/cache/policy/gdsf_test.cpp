@@ -95,6 +95,27 @@ TEST_CASE("with exponent 1 a large object leaves before a newcomer, with 0 the n
     }
 }
 
+TEST_CASE(
+    "after another exponent what is used is ranked by it, and no entry is lost or kept for ever") {
+    for (const double next : {0.0, 1.0}) {
+        CAPTURE(next);
+        auto made = std::make_unique<gdsf_policy>(0.5);
+        auto& policy = *made;
+        owner cache{std::move(made), 10'000};
+        for (std::uint64_t n = 0; n < 300; ++n) {
+            cache.ask({n, 60 + n % 80});
+        }
+        policy.set_exponent(next);
+        // A large one and a small one asked for as often: which of them stays is the exponent's.
+        for (std::uint64_t n = 0; n < 200; ++n) {
+            cache.ask({1'000 + n, 60 + n % 80});
+        }
+        for (std::uint64_t n = 0; n < 300; ++n) {
+            CHECK_FALSE(cache.holds(n));
+        }
+    }
+}
+
 TEST_CASE("what was popular long ago is overtaken") {
     owner cache{std::make_unique<gdsf_policy>(), 1'000};
     for (int i = 0; i < 50; ++i) {

@@ -226,6 +226,20 @@ TEST_SUITE("cache/policy/residents") {
         CHECK(t.held.bytes() == 0);
     }
 
+    TEST_CASE("what is left of a line that is no more leaves before all else") {
+        tier at{0.5};
+        auto& waits = at.make();
+        at.held.enter(waits, standing::probation);
+        auto& admitted = at.make();
+        at.held.enter(admitted, standing::admitted);
+        at.held.set_probation(1);
+        auto& next = at.make();
+        at.held.enter(next, standing::probation);
+        CHECK(at.held.evict() == &waits);
+        CHECK(at.held.evict() == &admitted);
+        CHECK(at.held.evict() == &next);
+    }
+
     TEST_CASE("under every policy the sums are exact, and everything that entered leaves once") {
         for (const auto& [name, kind] : config::eviction_names) {
             CAPTURE(to_string(kind));
