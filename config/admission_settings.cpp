@@ -36,7 +36,8 @@ std::vector<row<T>> choice_rows(Choice choice) {
                  "At which request an object is stored. \"always\" stores what is never asked for "
                  "again; \"second-hit\" costs one more fetch of what is; \"tinylfu\" stores what "
                  "was asked for more often than what left last; \"auto\" is whichever of these "
-                 "/stats finds best, with probation or without, second-hit to begin with."),
+                 "/stats finds best, with probation or without, second-hit to begin with; with "
+                 "memory.policy \"gdsf\" it finds how much size counts, too."),
         by_default(
             "none",
             value<T>("hits",
@@ -151,6 +152,12 @@ object_table<admission_options> admission_table() {
                     "first requests, in the order of memory.policy, and admission decides only "
                     "what "
                     "goes to disk.")),
+            value("frozen",
+                  &admission_options::frozen,
+                  yes_or_no(),
+                  live,
+                  "With \"auto\": what it has chosen stays, and what it would choose is told in "
+                  "/stats alone."),
             auto_or_object("remember",
                            &admission_options::remember,
                            remember,
@@ -197,6 +204,9 @@ object_table<admission_options> admission_table() {
             [](admission_options& into, const given& members, const place& here) {
                 into.has_probation = {members.has("probation")};
                 check_hits(into.choice, members, here);
+                if (into.frozen && into.choice.policy != admission_policy::automatic) {
+                    here.member("frozen").wrong("is for \"policy\": \"auto\" alone");
+                }
                 check_shadowed(into.rules, members, here);
             }};
 }

@@ -149,6 +149,7 @@ struct admission_options {
     admission_choice choice;  ///< "policy" and "hits"
     double probation = 0;     ///< share of memory where first requests wait
     written has_probation;
+    bool frozen = false;  ///< "auto" measures and tells, and changes nothing
     remember_options remember;
     double false_positive_rate = 0.001;
     std::vector<admission_rule> rules;  ///< first match wins

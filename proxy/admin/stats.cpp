@@ -265,6 +265,7 @@ nlohmann::ordered_json stats_json(const stats_inputs& inputs) {
     }
     root["disk"]["trouble"] = inputs.disk ? inputs.disk->trouble : std::string{};
     root["what_if"]["advice"] = inputs.what_if.text;
+    root["what_if"]["auto"] = inputs.what_if.automatic;
     root["tunnels"]["advice"] = tunnels_with_most_bytes(inputs);
     if (inputs.peers) {
         add_peers(root, *inputs.peers);

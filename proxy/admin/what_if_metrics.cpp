@@ -14,6 +14,7 @@ std::string label_of(const cache::what_if_row& row) {
     case cache::what_if_row::group::admission: return row.name;
     case cache::what_if_row::group::size: return "size " + row.name;
     case cache::what_if_row::group::policy: return "policy " + row.name;
+    case cache::what_if_row::group::exponent: return "exponent " + row.name;
     }
     return row.name;
 }
@@ -33,6 +34,17 @@ constexpr metric what_if_rows[] = {
           "Requests that were in the sample too, but left out because another thread was at the "
           "ghosts just then.",
           [](in from) { return from.what_if.dropped; }),
+    plain(
+        "reprise_what_if_set_aside",
+        "what_if.set_aside",
+        "Requests that were in the sample too, but left out because one client asked for more than "
+        "all others together.",
+        [](in from) { return from.what_if.set_aside; }),
+    plain(
+        "reprise_what_if_exponent",
+        "what_if.exponent",
+        "Of size, in what an object is worth, as it is in force; none but with memory.policy gdsf.",
+        [](in from) { return from.what_if.exponent; }),
     plain("reprise_what_if_sample",
           "what_if.sample",
           "Share of all keys in the sample.",

@@ -4,6 +4,8 @@
 #include "proxy/cache/plan.hpp"
 
 #include <chrono>
+#include <cstdio>
+#include <utility>
 
 namespace reprise::proxy::cache {
 
@@ -45,6 +47,9 @@ what_if_setup setup_of(const config::options& options) {
     setup.capacity = capacity_of(options);
     setup.policy = options.memory.policy;
     setup.exponent = exponent_of(options.caching.objective);
+    setup.memory_share = setup.capacity == 0 ? 1
+                                             : static_cast<double>(options.memory.size) /
+                                                   static_cast<double>(setup.capacity);
     setup.admission = variant_of(options.admission.choice, options.admission.probation);
     const auto remembered = filter_settings(options);
     setup.remembers = remembered.objects;
@@ -62,44 +67,96 @@ bool is_automatic(const config::options& options) noexcept {
 
 advisor::advisor(const config::options& options, steady_time now)
     : setup_{setup_of(options)},
+      exponent_of_objective_{setup_.exponent},
+      chosen_exponent_{setup_.exponent},
       automatic_{is_automatic(options)},
+      frozen_{options.admission.frozen},
       ghosts_{setup_, now},
-      next_look_{now + between_looks} {}
+      next_look_{now + between_looks} {
+    believe("to begin with", now);
+}
+
+void advisor::believe(std::string why, steady_time now) {
+    auto what = to_string(setup_.admission);
+    if (setup_.policy == eviction_kind::gdsf) {
+        char exponent[32];
+        std::snprintf(exponent, sizeof exponent, "%g", setup_.exponent);
+        what.append(", exponent of size ").append(exponent);
+    }
+    const std::lock_guard lock{guard_};
+    belief_ = {automatic_, frozen_, std::move(what), std::move(why), now};
+}
+
+what_if_report advisor::report(steady_time now) const {
+    auto out = ghosts_.report(now);
+    const std::lock_guard lock{guard_};
+    if (!belief_.automatic) {
+        out.automatic = "not in use: admission.policy is not \"auto\"";
+        return out;
+    }
+    const auto minutes = std::chrono::floor<std::chrono::minutes>(now - belief_.since).count();
+    out.automatic = (belief_.frozen ? "frozen at " : "") + belief_.what + ", for " +
+                    std::to_string(minutes) + " min: " + belief_.why;
+    return out;
+}
 
 void advisor::adopt(const config::options& options, const admission_gate& gate, steady_time now) {
     auto next = setup_of(options);
     // What was built at the start stays.
     next.policy = setup_.policy;
-    next.exponent = setup_.exponent;
     next.by_bytes = setup_.by_bytes;
     next.by_wait = setup_.by_wait;
     next.remembers = setup_.remembers;
     next.remembers_for = setup_.remembers_for;
+    const bool same = automatic_ == is_automatic(options) && frozen_ == options.admission.frozen;
     automatic_ = is_automatic(options);
+    frozen_ = options.admission.frozen;
+    next.exponent = automatic_ ? chosen_exponent_ : exponent_of_objective_;
     if (automatic_) {
         next.admission = variant_of(gate.obeyed(), gate.probation());
     }
-    if (next == setup_) {
-        return;
+    if (next != setup_) {
+        setup_ = next;
+        ghosts_.set(setup_, now);
+        believe("since a reload", now);
+    } else if (!same) {
+        const std::lock_guard lock{guard_};
+        belief_.automatic = automatic_;
+        belief_.frozen = frozen_;
     }
-    setup_ = next;
-    ghosts_.set(setup_, now);
 }
 
-void advisor::housekeep(admission_gate& gate, memory_tier& store, steady_time now) {
+std::optional<advisor::tuning> advisor::housekeep(admission_gate& gate, steady_time now) {
     if (now < next_look_) {
-        return;
+        return std::nullopt;
     }
     next_look_ = now + between_looks;
     const auto advice = ghosts_.decide(now);
-    if (!advice || !automatic_) {
-        return;
+    if (!advice || !automatic_ || frozen_) {
+        return std::nullopt;
     }
-    gate.obey(choice_of(advice->admission), advice->admission.probation);
-    store.set_probation(gate.probation());
+    const auto before = setup_;
+    if (advice->exponent == setup_.exponent) {
+        gate.obey(choice_of(advice->admission), advice->admission.probation);
+    }
+    chosen_exponent_ = setup_.exponent = advice->exponent;
     setup_.admission = variant_of(gate.obeyed(), gate.probation());
+    if (setup_ == before) {
+        return std::nullopt;  // probation is set to more than that
+    }
     ghosts_.set(setup_, now);
-    log::info("admission.policy auto: from now on ", to_string(setup_.admission));
+    char gain[64];
+    std::snprintf(gain,
+                  sizeof gain,
+                  "%.1f%% of %s more than %s",
+                  advice->gain * 100,
+                  setup_.by_wait    ? "all waiting spared"
+                  : setup_.by_bytes ? "bytes hits"
+                                    : "requests hits",
+                  "before");
+    believe(gain, now);
+    log::info("admission.policy auto: from now on ", belief_.what, " (", belief_.why, ")");
+    return tuning{gate.probation(), setup_.exponent};
 }
 
 }  // namespace reprise::proxy::cache

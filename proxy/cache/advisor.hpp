@@ -6,10 +6,14 @@
 // force is what the top of "admission" says; rules and listeners with policies of their own are
 // left out of account.
 //
-// "auto" begins at second-hit. Once a minute the advice of the last hour is looked at; what was
-// advised five times in a row, by at least 1 % of the objective, is what "auto" is from then on.
-// Then all is measured anew, so it changes at most every five minutes, and not back and forth over
-// little. What "auto" chose is forgotten at a restart.
+// "auto" begins at second-hit, with probation as it is set or by default. Once a minute the advice of
+// the last hour is looked at; what was advised five times in a row, by at least 1 % of the objective,
+// is what "auto" is from then on. Under gdsf it decides the exponent of size too, of memory and disk:
+// a rung of what_if's ladder at a time, where that was better by 0.3 % as often. Then all is measured
+// anew, so it changes at most every five minutes, and not back and forth over little. One client is at
+// most half of what is measured (what_if.hpp). What "auto" chose is forgotten at a restart.
+//
+// Frozen (admission.frozen) it measures and tells as before, and changes nothing.
 //
 // Threads   note: any. The others: one at a time, the ones that housekeep and reload.
 
@@ -17,10 +21,12 @@
 #include "filter/key_hash.hpp"
 #include "proxy/base/clock.hpp"
 #include "proxy/cache/admission/admission_gate.hpp"
-#include "proxy/cache/memory/memory_tier.hpp"
 #include "proxy/cache/policy/what_if.hpp"
 
 #include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
 
 namespace reprise::proxy::cache {
 
@@ -35,27 +41,52 @@ public:
     void note(const filter::key_hash& key,
               std::uint64_t body,
               steady_time now,
-              packed_wait wait = {}) noexcept {
-        ghosts_.note(key, body + beside_body, now, wait);
+              packed_wait wait = {},
+              std::uint64_t client = 0) noexcept {
+        ghosts_.note(key, body + beside_body, now, wait, client);
+    }
+    /// Whether note() is for this key: most are not, and nobody need find out who asked.
+    [[nodiscard]] bool samples(const filter::key_hash& key) const noexcept {
+        return ghosts_.samples(key);
     }
 
-    /// New settings (SIGHUP). `gate` has adopted them.
+    /// New settings (SIGHUP). `gate` has adopted them; the tiers are to be told exponent().
     void adopt(const config::options& options, const admission_gate& gate, steady_time now);
 
-    /// Once a second.
-    void housekeep(admission_gate& gate, memory_tier& store, steady_time now);
+    /// What the tiers are to be told.
+    struct tuning {
+        double probation = 0;
+        double exponent = 1;
+    };
+    /// Once a second. `gate` is told what "auto" is from now on; something when that changed.
+    [[nodiscard]] std::optional<tuning> housekeep(admission_gate& gate, steady_time now);
+
+    /// Of size, in force.
+    [[nodiscard]] double exponent() const noexcept { return setup_.exponent; }
 
     /// Any thread.
-    [[nodiscard]] what_if_report report(steady_time now) const { return ghosts_.report(now); }
+    [[nodiscard]] what_if_report report(steady_time now) const;
 
     /// Head, index and rounding of an object, about.
     static constexpr std::uint64_t beside_body = 1'000;
 
 private:
+    /// What report() tells of "auto".
+    struct belief {
+        bool automatic = false, frozen = false;
+        std::string what;
+        std::string why = "to begin with";
+        steady_time since{};
+    };
+    void believe(std::string why, steady_time now);
+
     what_if_setup setup_;
-    bool automatic_;
+    double exponent_of_objective_, chosen_exponent_;
+    bool automatic_, frozen_;
     what_if ghosts_;
     steady_time next_look_;
+    mutable std::mutex guard_;  // of belief_
+    belief belief_;
 };
 
 }  // namespace reprise::proxy::cache

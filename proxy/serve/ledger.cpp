@@ -69,16 +69,37 @@ void ledger::settle() {
     }
 }
 
+namespace {
+
+// For the bound on what one client's requests count there (what_if.hpp). An IPv6 client has all of its
+// network's /64 to choose addresses from.
+std::uint64_t advised_as(const thread::worker& w, const client_identity& client) {
+    if (w.speaks_for_many(client.at)) {
+        return 0;
+    }
+    auto whole = client.at;
+    if (!client.ip().is_v4()) {
+        std::fill(whole.begin() + 8, whole.end(), std::uint8_t{0});
+    }
+    return std::max<std::uint64_t>(1, net::address_hash{}(whole));
+}
+
+}  // namespace
+
 // What other settings would have done with this request, if a stored response may answer it. A part
 // of a fetched body, or none of it, does not tell how large it is.
 void ledger::tell_advisor(const request& asked, std::uint64_t sent, steady_time now) const {
     auto& advice = w_.common.advice;
+    if (!advice.samples(asked.key)) [[likely]] {
+        return;
+    }
+    const auto client = advised_as(w_, client_);
     switch (how) {
     case outcome::hit:
     case outcome::stale:
     case outcome::revalidated:
         if (asked.sent != nullptr && !asked.sent->parts()) {
-            advice.note(asked.key, asked.sent->size(), now, asked.sent->wait());
+            advice.note(asked.key, asked.sent->size(), now, asked.sent->wait(), client);
         }
         return;
     case outcome::miss:
@@ -93,7 +114,8 @@ void ledger::tell_advisor(const request& asked, std::uint64_t sent, steady_time 
                 origin_time
                     ? cache::packed_wait{std::chrono::duration_cast<std::chrono::microseconds>(
                           *origin_time)}
-                    : cache::packed_wait{});
+                    : cache::packed_wait{},
+                client);
         }
         return;
     case outcome::pass:

@@ -432,6 +432,7 @@ std::vector<std::string> server::take_over(config::options next) {
     common_.admission.adopt(next);
     common_.store.memory().set_probation(common_.admission.probation());
     common_.advice.adopt(next, common_.admission, steady_now());
+    common_.store.set_exponent(common_.advice.exponent());
     admin_->reconfigure(next.admin);
     if (common_.peers) {
         asio::post(workers_.front()->w.io, [this, next, credentials = std::move(credentials)] {
@@ -473,7 +474,10 @@ void server::housekeep() {
         if (common_.peers) {
             common_.peers->housekeep(common_.admission.settings(), resident_now());
         }
-        common_.advice.housekeep(common_.admission, common_.store.memory(), now);
+        if (const auto next = common_.advice.housekeep(common_.admission, now)) {
+            common_.store.memory().set_probation(next->probation);
+            common_.store.set_exponent(next->exponent);
+        }
         if (now >= next_guard_) {
             next_guard_ = now + std::chrono::minutes{1};
             auto next = std::make_shared<thread::settings>(*current());

@@ -242,6 +242,9 @@ live_report read_live(std::string_view stats) {
         live_row row;
         constexpr std::string_view size = "size ", policy = "policy ";
         const auto named = [&](std::string_view prefix) { return label.starts_with(prefix); };
+        if (named("exponent ")) {
+            continue;  // no setting: "auto" alone decides it
+        }
         row.of = named(size)     ? live_row::kind::room
                  : named(policy) ? live_row::kind::policy
                                  : live_row::kind::admission;

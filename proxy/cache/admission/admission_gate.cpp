@@ -190,6 +190,7 @@ admission_gate::admission_gate(const config::options& options,
       obeyed_{packed({config::admission_policy::second_hit, 2})},
       asked_probation_{options.admission.probation},
       probation_{options.admission.probation},
+      is_floor_{static_cast<bool>(options.admission.has_probation)},
       automatic_{any_choice(options, is_automatic)} {
     if (!requests_ && counts_requests(options)) {
         requests_ = sketch_for(options);
@@ -251,6 +252,7 @@ void admission_gate::evicted(const filter::key_hash& key) noexcept {
 
 void admission_gate::adopt(const config::options& options) noexcept {
     asked_probation_.store(options.admission.probation, relaxed);
+    is_floor_.store(static_cast<bool>(options.admission.has_probation), relaxed);
     automatic_.store(any_choice(options, is_automatic), relaxed);
     obey(obeyed(), obeyed_probation_.load(relaxed));
 }
@@ -259,7 +261,9 @@ void admission_gate::obey(const config::admission_choice& choice, double probati
     obeyed_.store(packed(choice), relaxed);
     obeyed_probation_.store(probation, relaxed);
     const auto asked = asked_probation_.load(relaxed);
-    probation_.store(automatic_.load(relaxed) ? std::max(asked, probation) : asked, relaxed);
+    const auto least = is_floor_.load(relaxed) ? asked : 0;
+    const bool follows = automatic_.load(relaxed) && probation >= 0;
+    probation_.store(follows ? std::max(least, probation) : asked, relaxed);
 }
 
 config::admission_choice admission_gate::obeyed() const noexcept {

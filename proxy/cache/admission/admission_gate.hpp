@@ -114,7 +114,8 @@ public:
     /// How many sights are told from one another; more count as so many.
     [[nodiscard]] unsigned counts_to() const noexcept { return layers_; }
 
-    /// The share of memory for probation: as set, or more where "auto" was told so.
+    /// The share of memory for probation: as set, or as "auto" was told: not less than what is
+    /// written in the settings.
     [[nodiscard]] double probation() const noexcept { return probation_.load(relaxed); }
     /// New settings (SIGHUP): admission.probation, and whether any policy is "auto".
     void adopt(const config::options& options) noexcept;
@@ -167,7 +168,8 @@ private:
     std::shared_ptr<frequency_sketch> requests_;  // null: nobody counts
     std::atomic<unsigned> left_with_{0};          // requests of what left last; 0: nothing did
     std::atomic<std::uint32_t> obeyed_;           // policy and hits
-    std::atomic<double> asked_probation_, obeyed_probation_{0}, probation_;
+    std::atomic<double> asked_probation_, obeyed_probation_{-1}, probation_;  // -1: not told
+    std::atomic<bool> is_floor_;  // asked_probation_ is written in the settings
     std::atomic<bool> automatic_;
 };
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <new>
 #include <utility>
 
@@ -14,7 +15,7 @@ namespace reprise::proxy::cache {
 
 namespace {
 
-constexpr std::array probations{0.02, 0.1};
+constexpr std::array probations{0.02, 0.1, 1.0};
 constexpr std::array sizes{0.25, 0.5, 2.0, 4.0};
 constexpr std::array size_names{"x1/4", "x1/2", "x2", "x4"};
 
@@ -25,6 +26,23 @@ std::vector<admission_variant> candidates() {
         all.push_back({.probation = share});
     }
     return all;
+}
+
+// The next rung below or above; an exponent at that end of the ladder itself.
+double neighbour_of(double exponent, bool above) {
+    const auto& rungs = what_if::ladder;
+    if (above) {
+        const auto next = std::upper_bound(rungs.begin(), rungs.end(), exponent);
+        return next == rungs.end() ? exponent : *next;
+    }
+    const auto here = std::lower_bound(rungs.begin(), rungs.end(), exponent);
+    return here == rungs.begin() ? exponent : *std::prev(here);
+}
+
+std::string short_text(double number) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%g", number);
+    return text;
 }
 
 std::chrono::sys_seconds filter_time(steady_time now) noexcept {
@@ -49,7 +67,7 @@ std::uint64_t what_if::scaled(double bytes) const noexcept {
 }
 
 // `before`: null at the beginning. The ghosts are always in the same order, but for what is in
-// force and none of the candidates, which comes last: so those that nothing changed for go on.
+// force and none of the candidates, which comes last: so each goes on in its place.
 void what_if::begin_ghosts(const what_if_setup* before) {
     if (!filter_ || before == nullptr || before->remembers != setup_.remembers ||
         before->remembers_for != setup_.remembers_for) {
@@ -67,12 +85,14 @@ void what_if::begin_ghosts(const what_if_setup* before) {
     const auto want = [&](ghost one) { wanted.push_back(std::make_unique<ghost>(std::move(one))); };
     using group = what_if_row::group;
     const auto all = candidates();
-    in_force_ = all.size() + sizes.size() + config::eviction_names.size() - 1;
+    const bool by_size = setup_.policy == eviction_kind::gdsf;
+    in_force_ = all.size() + sizes.size() + config::eviction_names.size() - 1 + (by_size ? 2 : 0);
     for (std::size_t i = 0; i < all.size(); ++i) {
         want({.of = group::admission,
               .name = to_string(all[i]),
               .admission = all[i],
-              .policy = setup_.policy});
+              .policy = setup_.policy,
+              .exponent = setup_.exponent});
         in_force_ = all[i] == setup_.admission ? i : in_force_;
         always_ = all[i].what == admission_variant::kind::always ? i : always_;
     }
@@ -81,55 +101,77 @@ void what_if::begin_ghosts(const what_if_setup* before) {
               .name = size_names[i],
               .admission = setup_.admission,
               .policy = setup_.policy,
-              .times = sizes[i]});
+              .times = sizes[i],
+              .exponent = setup_.exponent});
     }
     for (const auto& [name, kind] : config::eviction_names) {
         if (kind != setup_.policy) {
             want({.of = group::policy,
                   .name = std::string{to_string(kind)},
                   .admission = setup_.admission,
-                  .policy = kind});
+                  .policy = kind,
+                  .exponent = setup_.exponent});
         }
+    }
+    for (int above = 0; by_size && above < 2; ++above) {
+        const auto exponent = neighbour_of(setup_.exponent, above != 0);
+        want({.of = group::exponent,
+              .name = short_text(exponent),
+              .admission = setup_.admission,
+              .policy = setup_.policy,
+              .exponent = exponent});
     }
     if (in_force_ == wanted.size()) {
         want({.of = group::admission,
               .name = to_string(setup_.admission),
               .admission = setup_.admission,
-              .policy = setup_.policy});
+              .policy = setup_.policy,
+              .exponent = setup_.exponent});
     }
+    const auto line_of = [this](const ghost& one) {
+        return one.admission.probation * setup_.memory_share;
+    };
     std::uint32_t ending = ~std::uint32_t{0};
     for (std::size_t i = 0; i < wanted.size(); ++i) {
         auto& next = *wanted[i];
-        const bool goes_on = before != nullptr && i < ghosts_.size() &&
-                             ghosts_[i]->admission == next.admission &&
-                             ghosts_[i]->policy == next.policy && ghosts_[i]->times == next.times &&
-                             before->capacity == setup_.capacity &&
-                             before->exponent == setup_.exponent &&
-                             before->by_wait == setup_.by_wait;
-        if (goes_on) {
+        next.capacity = scaled(next.times * static_cast<double>(setup_.capacity));
+        if (before != nullptr && i < ghosts_.size() && ghosts_[i]->policy == next.policy &&
+            before->by_wait == setup_.by_wait) {
             ending &= ~(1u << i);
             continue;
         }
-        next.capacity = scaled(next.times * static_cast<double>(setup_.capacity));
         next.held = std::make_unique<residents>(make_policy(next.policy,
                                                             next.capacity,
-                                                            {.exponent = setup_.exponent,
+                                                            {.exponent = next.exponent,
                                                              .by_wait = setup_.by_wait,
                                                              .frequencies = requests_.get()}),
                                                 next.capacity,
-                                                next.admission.probation);
+                                                line_of(next));
     }
-    // Nothing throws from here on. Entries of what ends are forgotten before it is.
+    // Entries of what ends are forgotten before it is.
     for (auto it = slots_.begin(); it != slots_.end();) {
         it->second->held_by &= ~ending;
         it = it->second->held_by == 0 ? slots_.erase(it) : std::next(it);
     }
     for (std::size_t i = 0; i < wanted.size(); ++i) {
         if ((ending >> i & 1) == 0) {
-            wanted[i] = std::move(ghosts_[i]);
+            wanted[i]->held = std::move(ghosts_[i]->held);
+            wanted[i]->left_with = ghosts_[i]->left_with;
         }
     }
     ghosts_ = std::move(wanted);
+    // Whatever has no memory to plan anew goes on by the former plan.
+    for (std::size_t i = 0; i < ghosts_.size(); ++i) {
+        auto& one = *ghosts_[i];
+        if ((ending >> i & 1) == 0) {
+            one.held->set_capacity(one.capacity);
+            one.held->set_probation(line_of(one));
+            if (one.policy == eviction_kind::gdsf) {  // lfu-da's is 0
+                one.held->set_exponent(one.exponent);
+            }
+            make_room(i, nullptr);
+        }
+    }
 }
 
 void what_if::set(const what_if_setup& setup, steady_time now) {
@@ -139,8 +181,8 @@ void what_if::set(const what_if_setup& setup, steady_time now) {
     std::fill(minutes_.begin(), minutes_.end(), minute{});
     dropped_.store(0, relaxed);
     begun_ = now;
-    leaning_.reset();
-    leaning_for_ = 0;
+    admission_ = {};
+    exponent_ = {};
 }
 
 what_if::minute& what_if::minute_of(steady_time now) {
@@ -153,17 +195,40 @@ what_if::minute& what_if::minute_of(steady_time now) {
     return at;
 }
 
+bool what_if::may_count(std::uint64_t client, steady_time now) noexcept {
+    const auto number = std::chrono::floor<std::chrono::minutes>(now.time_since_epoch()).count();
+    if (number != counted_in_) {
+        of_clients_.fill(0);
+        counted_ = 0;
+        counted_in_ = number;
+    }
+    if (client != 0) {
+        auto& own = of_clients_[client % of_clients_.size()];
+        if (own >= client_notes && own >= counted_ - own) {
+            return false;
+        }
+        ++own;
+    }
+    ++counted_;
+    return true;
+}
+
 void what_if::note_sampled(const filter::key_hash& key,
                            std::uint64_t size,
                            steady_time now,
-                           packed_wait wait) noexcept {
+                           packed_wait wait,
+                           std::uint64_t client) noexcept {
     const std::unique_lock lock{guard_, std::try_to_lock};
     if (!lock) {
         dropped_.fetch_add(1, relaxed);
         return;
     }
     // Again under the lock: the sample may have been halved meanwhile.
-    if ((key.high >> 32) >= threshold_.load(relaxed)) {
+    if (!samples(key)) {
+        return;
+    }
+    if (!may_count(client, now)) {
+        ++minute_of(now).set_aside;
         return;
     }
     try {

@@ -7,10 +7,22 @@
 // of them have about the same hit ratio (SHARDS: Waldspurger, Park, Garthwaite, Ahmad, FAST 2015;
 // for any policy, "Cache Modeling and Optimization using Miniature Simulations", ATC 2017).
 //
-//     admission   always, second-hit, nth-hit of 3, second-hit with probation 2 % and 10 %,
+//     admission   always, second-hit, nth-hit of 3, second-hit with probation 2, 10 and 100 %,
 //                 tinylfu, and what is in force if none of these; each with the policy in force
 //     sizes       a quarter, half, twice and four times the capacity, all else as in force
 //     policies    every other eviction policy, all else as in force
+//     exponents   under gdsf, of size: the neighbours, on a ladder, of the one in force; at an end of
+//                 the ladder the one in force takes the place of the neighbour that is not there
+//
+// A ghost is one tier. Where there is a disk, probation is a share of memory, so a ghost's line for
+// first requests is as large as memory's share of the room allows.
+//
+// When something else is put in force ghosts go on with what they hold, by the new rules, as the
+// store does: so none begins cold beside others that are warm.
+//
+// One client's requests count within a minute while they are at most client_notes, and then as long
+// as they are at most as many as all others' together: a client that scans or loops is at most half
+// of what is measured, and what else it asks for is set aside and counted.
 //
 // The same sample goes through all, so differences between them are far more exact than the ratios
 // themselves, which one very popular key, in the sample or not, may move by its share.
@@ -21,11 +33,11 @@
 // Threads   any number. note() costs a comparison for a key that is not in the sample, else a try
 //           for the one lock: it never waits. What finds it taken is left out and counted as
 //           dropped. That thins all ghosts' sample alike, so it is told beside their figures.
-// Memory    at most most_slots keys, 864 bytes each (an entry for each ghost), so 14 MB, beside
-//           the policies' own (ghost lists, sketches: less than that again) and 40 KB of minutes.
+// Memory    at most most_slots keys, 1,010 bytes each (an entry for each ghost), so 17 MB, beside
+//           the policies' own (ghost lists, sketches: less than that again) and 50 KB of minutes.
 //           When the keys get more the sample is halved.
-// Cost      0.25 to 1 us per sampled request, at most one in sixteen: 16 to 60 ns per request, less
-//           than 1 % of what a hit takes (bench_store what-if).
+// Cost      0.25 to 1 us per sampled request, 2 us under gdsf, at most one in sixteen: 16 to 70 ns per
+//           request, less than 1 % of what a hit takes (bench_store what-if).
 
 #include "filter/admission.hpp"
 #include "filter/key_hash.hpp"
@@ -62,8 +74,9 @@ struct admission_variant {
 struct what_if_setup {
     std::uint64_t capacity = 0;  ///< bytes, of all tiers together
     eviction_kind policy = eviction_kind::sieve;
-    double exponent = 1;  ///< gdsf's
-    admission_variant admission{};
+    double exponent = 1;                  ///< gdsf's
+    admission_variant admission{};        ///< its probation is a share of memory
+    double memory_share = 1;              ///< memory's of the capacity: less than all with a disk
     std::uint64_t remembers = 1'000'000;  ///< objects, as the filter does
     std::chrono::seconds remembers_for = std::chrono::hours{50};
     bool by_bytes = false;  ///< hits are weighed by bytes: caching.objective
@@ -72,17 +85,19 @@ struct what_if_setup {
 };
 
 struct what_if_row {
-    enum class group : std::uint8_t { admission, size, policy };
+    enum class group : std::uint8_t { admission, size, policy, exponent };
     group of = group::admission;
-    std::string name;       ///< "second-hit", "x2", "s3-fifo"
+    std::string name;       ///< "second-hit", "x2", "s3-fifo", "0.15"
     bool in_force = false;  ///< of the first group exactly one is
     double hit_ratio = 0, byte_hit_ratio = 0;
     double wait_hit_ratio = 0;  ///< of the waiting that there would be without a cache, hits spare
     std::uint64_t written_bytes = 0;  ///< admitted, scaled to all keys
 };
 
+/// What would have done better: admission, or the exponent, is other than in force.
 struct what_if_advice {
     admission_variant admission{};
+    double exponent = 1;
     double gain = 0;  ///< in the objective's hit ratio, absolute: 0.02 is two hits in a hundred
 };
 
@@ -90,6 +105,7 @@ struct what_if_report {
     std::chrono::seconds span{0};    ///< covered, at most an hour
     std::uint64_t requests = 0;      ///< sampled
     std::uint64_t dropped = 0;       ///< beside these: of the sample, but another thread was at it
+    std::uint64_t set_aside = 0;     ///< likewise: one client's, beyond what one may have
     double sample = 0;               ///< the share of keys in it
     std::uint64_t keys = 0;          ///< held in ghosts now
     std::uint64_t memory_bytes = 0;  ///< of the ghosts, what the policies take included
@@ -97,8 +113,11 @@ struct what_if_report {
                                      ///< have made hits
     double won_by_admission = 0;     ///< and the reverse
     std::vector<what_if_row> rows;   ///< empty while nothing was sampled
-    std::optional<what_if_advice> advice;
-    std::string text;  ///< the advice, or why there is none, in a sentence
+    std::optional<what_if_advice> advice;  ///< of admission
+    std::optional<what_if_advice> step;    ///< of the exponent: a rung of the ladder
+    std::optional<double> exponent;        ///< in force; none but with gdsf
+    std::string automatic;  ///< what "auto" believes and why (advisor.hpp); empty: not asked
+    std::string text;       ///< the advice, or why there is none, in a sentence
 };
 
 class what_if {
@@ -106,6 +125,9 @@ public:
     static constexpr std::size_t most_slots = 16'384;
     static constexpr double largest_sample = 1.0 / 16;
     static constexpr std::chrono::minutes covered{60};
+    /// Exponents of size that are tried, and that "auto" may come to.
+    static constexpr std::array ladder{0.0, 0.05, 0.15, 0.3, 0.5, 0.7, 1.0};
+    static constexpr std::uint32_t client_notes = 1'000;
 
     /// `sample` is the share of keys to begin with, in (0, 1].
     /// @throws std::bad_alloc
@@ -117,26 +139,34 @@ public:
     /// One request, answered with an object of `size` bytes (as the store charges it) that may be
     /// stored; its fetch took `wait`, as far as is known. Once per request, hits too. Waits for
     /// nobody: without memory, or while another thread is at the ghosts, the request is left out.
+    /// `client`: a number of its own for whoever asked; 0: one who speaks for many, unbounded.
     void note(const filter::key_hash& key,
               std::uint64_t size,
               steady_time now,
-              packed_wait wait = {}) noexcept {
-        if ((key.high >> 32) < threshold_.load(std::memory_order_relaxed)) [[unlikely]] {
-            note_sampled(key, size, now, wait);
+              packed_wait wait = {},
+              std::uint64_t client = 0) noexcept {
+        if (samples(key)) [[unlikely]] {
+            note_sampled(key, size, now, wait, client);
         }
     }
 
-    /// Something else is in force from now on. Ghosts that this does not concern go on; the rest
-    /// begin empty, and the hour that is told of begins anew.
+    /// Whether note() would take this key: a comparison.
+    [[nodiscard]] bool samples(const filter::key_hash& key) const noexcept {
+        return (key.high >> 32) < threshold_.load(std::memory_order_relaxed);
+    }
+
+    /// Something else is in force from now on. Ghosts go on with what they hold, but for those of
+    /// another policy; the hour that is told of begins anew.
     void set(const what_if_setup& setup, steady_time now);
 
     [[nodiscard]] what_if_report report(steady_time now) const;
 
     /// For "policy": "auto", once a minute: what to change to, after the same advice was given
-    /// `patience` times in a row, by at least `least_gain`; then the count begins anew.
+    /// `patience` times in a row, by at least `least_gain` of admission, `least_step` of the
+    /// exponent; then the count begins anew. One of the two at a time, admission first.
     [[nodiscard]] std::optional<what_if_advice> decide(steady_time now);
     static constexpr unsigned patience = 5;
-    static constexpr double least_gain = 0.01;
+    static constexpr double least_gain = 0.01, least_step = 0.003;
     /// Fewer sampled requests than this say nothing.
     static constexpr std::uint64_t least_requests = 2'000;
 
@@ -148,7 +178,9 @@ private:
     void note_sampled(const filter::key_hash& key,
                       std::uint64_t size,
                       steady_time now,
-                      packed_wait wait) noexcept;
+                      packed_wait wait,
+                      std::uint64_t client) noexcept;
+    [[nodiscard]] bool may_count(std::uint64_t client, steady_time now) noexcept;
     void play(const filter::key_hash& key, std::uint64_t size, steady_time now, packed_wait wait);
     bool ask(std::size_t which, slot& at, unsigned seen, unsigned asked, double& written);
     void make_room(std::size_t which, const slot* current);
@@ -172,8 +204,16 @@ private:
     std::vector<minute> minutes_;            // a ring
     std::atomic<std::uint64_t> dropped_{0};  // and not yet in a minute
     steady_time begun_;
-    std::optional<admission_variant> leaning_;  // the advice given last
-    unsigned leaning_for_ = 0;
+    struct leaning {
+        std::optional<what_if_advice> to;  // given last
+        unsigned times = 0;
+        [[nodiscard]] bool is_old(const std::optional<what_if_advice>& next) noexcept;
+    };
+    leaning admission_, exponent_;
+    // What each client had counted of this minute; those who fall on one place share it.
+    std::array<std::uint32_t, 256> of_clients_{};
+    std::uint64_t counted_ = 0;
+    std::int64_t counted_in_ = -1;
 };
 
 }  // namespace reprise::proxy::cache

@@ -10,7 +10,7 @@
 
 namespace reprise::proxy::cache {
 
-inline constexpr std::size_t most_ghosts = 16;
+inline constexpr std::size_t most_ghosts = 19;
 
 // One cache that might have been.
 struct what_if::ghost {
@@ -18,7 +18,8 @@ struct what_if::ghost {
     std::string name;
     admission_variant admission;
     eviction_kind policy = eviction_kind::sieve;
-    double times = 1;  // the capacity in force
+    double times = 1;     // the capacity in force
+    double exponent = 1;  // gdsf's
     std::unique_ptr<residents> held{};
     std::uint64_t capacity = 0;
     unsigned left_with = 0;  // tinylfu: requests of what left last
@@ -37,7 +38,7 @@ struct what_if::slot {
 
 struct what_if::minute {
     std::int64_t number = -1;
-    std::uint64_t requests = 0, bytes = 0, dropped = 0;
+    std::uint64_t requests = 0, bytes = 0, dropped = 0, set_aside = 0;
     std::uint64_t lost = 0, won = 0;
     double seconds = 0;  // of waiting, were nothing stored
     struct line {

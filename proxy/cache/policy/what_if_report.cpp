@@ -56,6 +56,7 @@ what_if_report what_if::made_report(steady_time now) const {
         sum.bytes += one.bytes;
         sum.seconds += one.seconds;
         sum.dropped += one.dropped;
+        sum.set_aside += one.set_aside;
         sum.lost += one.lost;
         sum.won += one.won;
         for (std::size_t i = 0; i < ghosts_.size(); ++i) {
@@ -69,6 +70,10 @@ what_if_report what_if::made_report(steady_time now) const {
         std::clamp<steady_time::duration>(now - begun_, steady_time::duration{}, covered));
     out.requests = sum.requests;
     out.dropped = sum.dropped + dropped_.load(relaxed);
+    out.set_aside = sum.set_aside;
+    if (setup_.policy == eviction_kind::gdsf) {
+        out.exponent = setup_.exponent;
+    }
     out.sample = sample();
     out.keys = slots_.size();
     // A key's slot and its node in the table, with what the heap adds to each.
@@ -114,6 +119,14 @@ void what_if::advise(what_if_report& out) const {
                    std::to_string(least_requests) + " needed";
         return;
     }
+    for (std::size_t i = 0; i < out.rows.size(); ++i) {
+        const auto gain = worth(out.rows[i]) - worth(out.rows[in_force_]);
+        if (out.rows[i].of == what_if_row::group::exponent && gain >= least_step &&
+            (!out.step || gain > out.step->gain)) {
+            out.step = what_if_advice{
+                .admission = setup_.admission, .exponent = ghosts_[i]->exponent, .gain = gain};
+        }
+    }
     double most = 0;
     for (const auto& row : out.rows) {
         if (row.of == what_if_row::group::admission) {
@@ -143,7 +156,7 @@ void what_if::advise(what_if_report& out) const {
         return;
     }
     const auto& to = ghosts_[best]->admission;
-    out.advice = what_if_advice{.admission = to, .gain = gain};
+    out.advice = what_if_advice{.admission = to, .exponent = setup_.exponent, .gain = gain};
     std::string settings = to.what == admission_variant::kind::always    ? "\"policy\": \"always\""
                            : to.what == admission_variant::kind::tinylfu ? "\"policy\": \"tinylfu\""
                            : to.hits == 2
@@ -158,21 +171,25 @@ void what_if::advise(what_if_report& out) const {
                "; " + lost + " of requests missed for admission";
 }
 
+// Whether the same was advised often enough; then it is forgotten.
+bool what_if::leaning::is_old(const std::optional<what_if_advice>& next) noexcept {
+    const bool same = to && next && to->admission == next->admission &&
+                      to->exponent == next->exponent;
+    times = same ? times + 1 : next ? 1 : 0;
+    to = next;
+    if (times < patience) {
+        return false;
+    }
+    times = 0;
+    return true;
+}
+
 std::optional<what_if_advice> what_if::decide(steady_time now) {
     const std::lock_guard lock{guard_};
-    auto advice = made_report(now).advice;
-    if (!advice) {
-        leaning_.reset();
-        leaning_for_ = 0;
-        return std::nullopt;
-    }
-    leaning_for_ = leaning_ == advice->admission ? leaning_for_ + 1 : 1;
-    leaning_ = advice->admission;
-    if (leaning_for_ < patience) {
-        return std::nullopt;
-    }
-    leaning_for_ = 0;
-    return advice;
+    const auto told = made_report(now);
+    const bool admit = admission_.is_old(told.advice);
+    const bool step = exponent_.is_old(told.step);
+    return admit ? told.advice : step ? told.step : std::nullopt;
 }
 
 }  // namespace reprise::proxy::cache

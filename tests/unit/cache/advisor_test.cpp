@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 
 namespace reprise::proxy::cache::test::of_advisor {
 
@@ -39,17 +40,15 @@ void a_minute(advisor& one, std::uint64_t which) {
 }
 
 struct all {
-    explicit all(const config::options& options)
-        : gate{options, wall},
-          store{options.memory.size},
-          one{options, start} {}
+    explicit all(const config::options& options) : gate{options, wall}, one{options, start} {}
     void housekeep(std::uint64_t minute) {
         for (unsigned second = 0; second < 60; second += 10) {
-            one.housekeep(gate, store, start + minutes{minute} + seconds{second});
+            const auto next = one.housekeep(gate, start + minutes{minute} + seconds{second});
+            told = next ? next : told;
         }
     }
     admission_gate gate;
-    memory_tier store;
+    std::optional<advisor::tuning> told{};
     advisor one;
 };
 
@@ -79,6 +78,79 @@ TEST_SUITE("cache/advisor") {
             a.housekeep(minute);
         }
         CHECK(a.one.report(start + minutes{minute}).text.starts_with("admission costs little"));
+    }
+
+    TEST_CASE("frozen, auto goes on telling and changes nothing, until it is let go") {
+        auto options = with_policy(admission_policy::automatic);
+        options.admission.frozen = true;
+        all a{options};
+        std::uint64_t minute = 0;
+        while (minute < 8) {
+            a_minute(a.one, minute++);
+            a.housekeep(minute);
+        }
+        CHECK_FALSE(a.told);
+        CHECK(a.gate.probation() == 0);
+        CHECK(a.one.report(start + minutes{minute}).advice);
+        CHECK(a.one.report(start + minutes{minute}).automatic.starts_with("frozen at second-hit"));
+        options.admission.frozen = false;
+        a.gate.adopt(options);
+        a.one.adopt(options, a.gate, start + minutes{minute});
+        for (const auto end = minute + what_if::patience + 1; minute < end;) {
+            a_minute(a.one, minute++);
+            a.housekeep(minute);
+        }
+        CHECK(a.told);
+        CHECK(a.gate.probation() > 0);
+        CHECK(a.one.report(start + minutes{minute}).automatic.starts_with("second-hit with"));
+    }
+
+    TEST_CASE(
+        "by default with a disk auto may leave probation, but not what is written in settings") {
+        auto options = with_policy(admission_policy::automatic);
+        options.admission.probation = 1;
+        admission_gate by_default{options, wall};
+        CHECK(by_default.probation() == 1);
+        by_default.obey({admission_policy::second_hit, 2}, 0.02);
+        CHECK(by_default.probation() == 0.02);
+        options.admission.has_probation = {true};
+        admission_gate as_written{options, wall};
+        as_written.obey({admission_policy::second_hit, 2}, 0.02);
+        CHECK(as_written.probation() == 1);
+    }
+
+    TEST_CASE(
+        "with gdsf auto changes the exponent a rung at a time, and a fixed policy has its own") {
+        auto options = with_policy(admission_policy::automatic);
+        options.memory.policy = eviction_kind::gdsf;
+        options.memory.size = 8u << 20;
+        options.caching.objective = config::caching_objective::bytes;
+        all a{options};
+        REQUIRE(a.one.exponent() == 0.05);
+        // Few large objects push out what many small ones would be hits of, but for bytes.
+        options.caching.objective = config::caching_objective::requests;
+        all b{options};
+        REQUIRE(b.one.exponent() == 0.3);
+        std::uint64_t asked = 0;
+        for (std::uint64_t minute = 0; minute < 30 && b.one.exponent() == 0.3;) {
+            const auto now = start + minutes{minute};
+            for (std::uint64_t n = 0; n < 20'000; ++n, ++asked) {
+                const bool large = n % 4 == 0;
+                b.one.note(nth_key(large ? 2 : 3, asked * 7'919 % (large ? 1'500 : 6'000)),
+                           large ? 40'000 : 1'000,
+                           now + std::chrono::milliseconds{n});
+            }
+            b.housekeep(++minute);
+        }
+        CHECK(b.one.exponent() == 0.5);
+        REQUIRE(b.told);
+        CHECK(b.told->exponent == 0.5);
+        CHECK(b.one.report(start + minutes{60}).exponent == 0.5);
+        options.admission.choice = {admission_policy::second_hit, 2};
+        b.gate.adopt(options);
+        b.one.adopt(options, b.gate, start + minutes{31});
+        CHECK(b.one.exponent() == 0.3);
+        CHECK(b.one.report(start + minutes{31}).automatic.starts_with("not in use"));
     }
 
     TEST_CASE("any other policy is advised, and stays") {

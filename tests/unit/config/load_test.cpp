@@ -179,6 +179,13 @@ TEST_SUITE("config/load") {
                   .starts_with("admission.probation: \"2\": write a number"));
     }
 
+    TEST_CASE("frozen is for auto alone") {
+        CHECK_FALSE(good(R"({"admission": "auto"})").admission.frozen);
+        CHECK(good(R"({"admission": {"policy": "auto", "frozen": true}})").admission.frozen);
+        CHECK(mistake_of(R"({"admission": {"frozen": true}})") ==
+              "admission.frozen: is for \"policy\": \"auto\" alone");
+    }
+
     TEST_CASE("nth-hit needs hits, which no other policy has") {
         CHECK(good(R"({"admission": {"policy": "nth-hit", "hits": 15}})").admission.choice ==
               admission_choice{admission_policy::nth_hit, 15});

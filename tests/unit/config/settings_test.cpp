@@ -218,6 +218,7 @@ TEST_SUITE("config/settings") {
         const auto& [choice,
                      probation,
                      has_probation,
+                     frozen,
                      remember,
                      rate,
                      rules,
@@ -226,6 +227,7 @@ TEST_SUITE("config/settings") {
                      share] = wanted.admission;
         CHECK(choice == admission_choice{admission_policy::nth_hit, 3});
         CHECK(probation == 0.025);
+        CHECK_FALSE(frozen);  // which is for "auto" alone
         CHECK(remember == remember_options{false, 2'000'000, 48h});
         CHECK(rate == 0.01);
         CHECK(rules == std::vector<admission_rule>{
