@@ -3,12 +3,15 @@
 //     bench_store find                          ns a look-up, by policy and number of objects
 //     bench_store stripes CAPACITY < TRACE      miss ratios under one policy for all and in stripes
 //     bench_store what-if CAPACITY < TRACE      ns that the ghosts add to a request, what they say
+//     bench_store auto CAPACITY < TRACE         misses of gdsf in memory alone: settings, and "auto"
 //
 // A trace is text, a line a request: timestamp,key,size (zstd -dc NAME.csv.zst). CAPACITY is in
 // bytes of its sizes. One thread; compare what one run prints.
 
 #include "filter/key_hash.hpp"
+#include "proxy/cache/advisor.hpp"
 #include "proxy/cache/memory/memory_tier.hpp"
+#include "proxy/cache/plan.hpp"
 #include "proxy/cache/policy/residents.hpp"
 #include "proxy/cache/policy/what_if.hpp"
 
@@ -23,6 +26,7 @@
 #include <random>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 using namespace reprise;
@@ -32,7 +36,7 @@ using namespace reprise::proxy::cache;
 namespace {
 
 struct request {
-    std::uint64_t key = 0, size = 0;
+    std::uint64_t key = 0, size = 0, seconds = 0;
 };
 
 const filter::hash_secret secret = filter::hash_secret::from_seed(filter::hash_seed{});
@@ -47,7 +51,7 @@ std::vector<request> read_trace() {
     unsigned long long key = 0;
     unsigned long long size = 0;
     while (std::scanf("%llu,%llu,%llu", &when, &key, &size) == 3) {
-        all.push_back({key, size});
+        all.push_back({key, size, when});
     }
     return all;
 }
@@ -129,7 +133,7 @@ misses play(const std::vector<request>& trace,
     std::uint64_t asked_bytes = 0;
     misses counted;
     std::size_t turn = 0;
-    for (const auto& [key, size] : trace) {
+    for (const auto& [key, size, seconds] : trace) {
         auto& wanted = entries[key];
         asked_bytes += size;
         if (wanted.key == filter::key_hash{}) {
@@ -231,6 +235,118 @@ void bench_what_if(std::uint64_t capacity) {
     }
 }
 
+// Gate, residents under gdsf and advisor, as the proxy joins them, in the trace's own time.
+struct one_store {
+    struct entry : evictable {};
+
+    one_store(const config::options& with, double size_counts, std::uint64_t began)
+        : options{with},
+          requests{sketch_for(options)},
+          gate{options, wall_time{std::chrono::seconds{began}}, &secret, requests},
+          advice{options, steady_time{std::chrono::seconds{began}}},
+          held{make_policy(eviction_kind::gdsf,
+                           options.memory.size,
+                           {.exponent = size_counts, .frequencies = requests.get()}),
+               options.memory.size,
+               gate.probation()} {}
+
+    bool ask(const filter::key_hash& key, const request& wanted) {
+        const steady_time now{std::chrono::seconds{wanted.seconds}};
+        const wall_time wall{std::chrono::seconds{wanted.seconds}};
+        if (wanted.seconds >= second + 30) {  // the proxy does so every second
+            second = wanted.seconds;
+            gate.housekeep(std::nullopt, wall);
+            if (const auto next = advice.housekeep(gate, now)) {
+                held.set_probation(next->probation);
+                held.set_exponent(next->exponent);
+                std::printf("    at %llu s: %s\n",
+                            static_cast<unsigned long long>(wanted.seconds),
+                            advice.report(now).automatic.c_str());
+            }
+        }
+        gate.count_request(key);
+        advice.note(key, wanted.size, now);
+        if (const auto found = entries.find(wanted.key); found != entries.end()) {
+            gate.hit(key, wall);
+            held.use(found->second);
+            return true;
+        }
+        held.missed(key);
+        const auto ruling = gate.note(key, {options.admission.choice}, wall);
+        if (wanted.size <= options.memory.largest() && (ruling.admitted || ruling.may_wait)) {
+            auto& fresh = entries[wanted.key];
+            fresh.key = key;
+            fresh.charge = wanted.size;
+            numbers[key] = wanted.key;
+            held.enter(fresh,
+                       ruling.admitted ? standing::admitted : standing::probation,
+                       ruling.uses_to_admit);
+            while (held.bytes() > options.memory.size) {
+                const auto* gone = held.evict();
+                if (residents::standing_of(*gone) == standing::admitted) {
+                    gate.evicted(gone->key);
+                }
+                entries.erase(numbers.extract(gone->key).mapped());
+            }
+        }
+        return false;
+    }
+
+    config::options options;
+    std::shared_ptr<frequency_sketch> requests;
+    admission_gate gate;
+    advisor advice;
+    residents held;
+    std::unordered_map<std::uint64_t, entry> entries;
+    std::unordered_map<filter::key_hash, std::uint64_t> numbers;
+    std::uint64_t second = 0;
+};
+
+void bench_auto(std::uint64_t capacity) {
+    using enum config::admission_policy;
+    const auto trace = read_trace();
+    if (trace.empty()) {
+        return;
+    }
+    std::vector<filter::key_hash> keys;
+    for (const auto& one : trace) {
+        keys.push_back(hash_of_number(one.key));
+    }
+    const auto play = [&](config::admission_policy policy, double probation, double exponent) {
+        config::options options;
+        options.memory.size = capacity;
+        options.memory.policy = eviction_kind::gdsf;
+        options.admission.choice = {policy, 2};
+        options.admission.probation = probation;
+        one_store store{options, exponent, trace.front().seconds};
+        std::uint64_t missed = 0, missed_late = 0;
+        for (std::size_t i = 0; i < trace.size(); ++i) {
+            const bool hit = store.ask(keys[i], trace[i]);
+            missed += hit ? 0 : 1;
+            missed_late += hit || i < trace.size() / 2 ? 0 : 1;
+        }
+        const auto all = static_cast<double>(trace.size());
+        std::printf("%-10s probation %3.0f%%, exponent %-4g misses %.4f, of the second half %.4f\n",
+                    policy == always       ? "always"
+                    : policy == tinylfu    ? "tinylfu"
+                    : policy == second_hit ? "second-hit"
+                                           : "auto",
+                    probation * 100,
+                    exponent,
+                    static_cast<double>(missed) / all,
+                    2 * static_cast<double>(missed_late) / all);
+        std::fflush(stdout);
+    };
+    play(automatic, 0, exponent_of(config::caching_objective::requests));
+    for (const double exponent : what_if::ladder) {
+        play(always, 0, exponent);
+        play(tinylfu, 0, exponent);
+        for (const double probation : {0.0, 0.02, 0.1}) {
+            play(second_hit, probation, exponent);
+        }
+    }
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -242,8 +358,11 @@ int main(int count, char** words) {
         bench_stripes(capacity);
     } else if (what == "what-if" && capacity > 0) {
         bench_what_if(capacity);
+    } else if (what == "auto" && capacity > 0) {
+        bench_auto(capacity);
     } else {
-        std::cerr << "usage: bench_store find | stripes CAPACITY | what-if CAPACITY\n";
+        std::cerr
+            << "usage: bench_store find | stripes CAPACITY | what-if CAPACITY | auto CAPACITY\n";
         return 2;
     }
     return 0;
