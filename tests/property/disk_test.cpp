@@ -42,8 +42,8 @@ public:
 
     drafted response() {
         drafted made;
-        made->head = text(9000);
-        made->status_line_size = below(made->head.size() + 1);
+        made->head = (coin() ? "HTTP/1.1 200 OK\r\n" : "") + text(9000);
+        made->status_line_size = status_line_size(made->head);
         made->length_at = below(made->head.size() + 1);
         made->status = static_cast<unsigned>(100 + below(500));
         auto& facts = made->freshness;
