@@ -76,8 +76,8 @@ public:
     /// These in place of what it has; it is told, and takes them over a moment later.
     void change(const nlohmann::json& some);
     [[nodiscard]] nlohmann::json stats() const;
-    /// @throws std::runtime_error when the answer is none of 2xx
-    void post(const lab& of, const std::string& target) const;
+    /// @throws std::runtime_error when the answer is none of 2xx, nor `or_else`
+    void post(const lab& of, const std::string& target, int or_else = 200) const;
 };
 
 struct start_of_reprise {
