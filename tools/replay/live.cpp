@@ -2,7 +2,9 @@
 
 #include "config/address.hpp"
 #include "config/eviction.hpp"
+#include "config/quantity.hpp"
 #include "proxy/admin/admin_client.hpp"
+#include "proxy/base/text.hpp"
 #include "tools/replay/columns.hpp"
 #include "tools/replay/report.hpp"
 #include "tools/replay/svg_chart.hpp"
@@ -11,6 +13,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <ostream>
 #include <stdexcept>
@@ -59,10 +62,21 @@ const json& member(const json& root, std::string_view path) {
 
 double number(const json& root, std::string_view path) {
     const auto& value = member(root, path);
-    if (!value.is_number() || !(value.get<double>() >= 0)) {
-        refuse(path, "is no number");
+    constexpr double most = 1e18;  // more than any of these can be, and 64 bits can tell
+    if (!value.is_number() || !(value.get<double>() >= 0 && value.get<double>() <= most)) {
+        refuse(path, "is no number, or none that it can be");
     }
     return value.get<double>();
+}
+
+// As a terminal may show it: it is a stranger's, if what was asked is not Reprise.
+std::string text(const json& root, std::string_view path) {
+    const auto& value = member(root, path);
+    if (!value.is_string()) {
+        refuse(path, "is no text");
+    }
+    constexpr std::size_t most = 1'000;
+    return proxy::printable(value.get<std::string>().substr(0, most));
 }
 
 double ratio(const json& all, const std::string& label, std::string_view of) {
@@ -75,12 +89,12 @@ double ratio(const json& all, const std::string& label, std::string_view of) {
 }
 
 double worth(const live_row& row, objective wanted) noexcept {
-    return wanted == objective::bytes ? row.byte_hit_ratio : row.hit_ratio;
-}
-
-bool is_number(std::string_view text) noexcept {
-    return !text.empty() && text.size() <= 4 &&
-           text.find_first_not_of("0123456789.") == std::string_view::npos;
+    switch (wanted) {
+    case objective::requests: return row.hit_ratio;
+    case objective::bytes: return row.byte_hit_ratio;
+    case objective::seconds: return row.wait_hit_ratio;
+    }
+    return 0;
 }
 
 // "second-hit with probation 10%", as settings have it. Null: nothing that this program knows.
@@ -88,20 +102,24 @@ json admission_settings(std::string_view name) {
     constexpr std::string_view with = " with probation ", nth = "nth-hit ";
     const auto cut = name.find(with);
     auto policy = name.substr(0, cut);
-    auto share = cut == std::string_view::npos ? "0%" : name.substr(cut + with.size());
+    const auto share = cut == std::string_view::npos ? "0%" : name.substr(cut + with.size());
     json out;
     if (policy.starts_with(nth)) {
         policy.remove_prefix(nth.size());
-        if (!is_number(policy) || policy.find('.') != std::string_view::npos) {
+        unsigned hits = 0;
+        const auto* const end = policy.data() + policy.size();
+        const auto [stop, error] = std::from_chars(policy.data(), end, hits);
+        if (error != std::errc{} || stop != end || hits < 1 || hits > 15) {
             return {};
         }
-        out = {{"policy", "nth-hit"}, {"hits", std::stoi(std::string{policy})}};
+        out = {{"policy", "nth-hit"}, {"hits", hits}};
     } else if (policy == "always" || policy == "second-hit" || policy == "tinylfu") {
         out = {{"policy", policy}};
     } else {
         return {};
     }
-    if (!share.ends_with('%') || !is_number(share.substr(0, share.size() - 1))) {
+    const auto parsed = config::parse_percentage(share);
+    if (std::get_if<double>(&parsed) == nullptr) {
         return {};
     }
     out["probation"] = share;
@@ -151,6 +169,7 @@ std::vector<column> columns_of(const live_report& of, const live_answer& found, 
     std::vector<column> out{{"", false},
                             {"hits %", true},
                             {"byte hits %", true},
+                            {"waiting spared %", true},
                             {"admitted an hour", true},
                             {"", false}};
     for (const auto& row : of.rows) {
@@ -162,6 +181,7 @@ std::vector<column> columns_of(const live_report& of, const live_answer& found, 
         const std::array cells{what,
                                percent_of(row.hit_ratio, 2),
                                percent_of(row.byte_hit_ratio, 2),
+                               percent_of(row.wait_hit_ratio, 2),
                                hourly(of, row.written_bytes),
                                std::string{row.in_force ? "in force"
                                            : best ? "better for " + std::string{to_string(wanted)}
@@ -215,13 +235,8 @@ live_report read_live(std::string_view stats) {
                                  "listener, or not its /stats"};
     }
     live_report out;
-    const auto& version = member(root, "version");
-    const auto& advice = member(root, "what_if.advice");
-    if (!version.is_string() || !advice.is_string()) {
-        refuse(version.is_string() ? "what_if.advice" : "version", "is no text");
-    }
-    out.version = version.get<std::string>();
-    out.advice = advice.get<std::string>();
+    out.version = text(root, "version");
+    out.advice = text(root, "what_if.advice");
     out.span = number(root, "what_if.span_seconds");
     out.requests = static_cast<std::uint64_t>(number(root, "what_if.requests"));
     out.sample = number(root, "what_if.sample");
@@ -238,6 +253,11 @@ live_report read_live(std::string_view stats) {
     if (!hits.is_object() || !byte_hits.is_object() || !written.is_object()) {
         refuse("what_if.hit_ratio", "is no object");
     }
+    constexpr std::size_t most_rows = 64;
+    if (hits.size() > most_rows) {
+        refuse("what_if.hit_ratio", "has more rows than there are ghosts");
+    }
+    const auto waits = ghosts.find("wait_hit_ratio");
     for (const auto& [label, unused] : hits.items()) {
         live_row row;
         constexpr std::string_view size = "size ", policy = "policy ";
@@ -248,13 +268,16 @@ live_report read_live(std::string_view stats) {
         row.of = named(size)     ? live_row::kind::room
                  : named(policy) ? live_row::kind::policy
                                  : live_row::kind::admission;
-        row.name = named(size)     ? label.substr(size.size())
-                   : named(policy) ? label.substr(policy.size())
-                                   : label;
+        row.name = proxy::printable(named(size)     ? label.substr(size.size())
+                                    : named(policy) ? label.substr(policy.size())
+                                                    : label);
         row.in_force = row.of == live_row::kind::admission && in_force.is_string() &&
                        in_force.get<std::string>() == label;
         row.hit_ratio = ratio(hits, label, "what_if.hit_ratio");
         row.byte_hit_ratio = ratio(byte_hits, label, "what_if.byte_hit_ratio");
+        if (waits != ghosts.end() && waits->contains(label) && waits->at(label).is_number()) {
+            row.wait_hit_ratio = ratio(*waits, label, "what_if.wait_hit_ratio");
+        }
         if (!written.contains(label) || !written.at(label).is_number_unsigned()) {
             refuse("what_if.written_bytes", "has no number for \"" + label + '"');
         }
@@ -385,6 +408,7 @@ void print_live_json(std::ostream& out, const live_report& of, objective wanted)
                                 {"in_force", row.in_force},
                                 {"hit_ratio", row.hit_ratio},
                                 {"byte_hit_ratio", row.byte_hit_ratio},
+                                {"wait_hit_ratio", row.wait_hit_ratio},
                                 {"written_bytes", row.written_bytes}});
     }
     root["enough_bytes"] = found.enough;

@@ -25,6 +25,7 @@ struct live_row {
     std::string name;       ///< "second-hit with probation 10%", "gdsf", "x2"
     bool in_force = false;  ///< of `admission` one at most is
     double hit_ratio = 0, byte_hit_ratio = 0;
+    double wait_hit_ratio = 0;        ///< of all waiting, what hits spare; 0 where nobody timed any
     std::uint64_t written_bytes = 0;  ///< admitted within the span, of all keys
     std::uint64_t room = 0;           ///< of `room` and what is in force: bytes of all tiers
 };

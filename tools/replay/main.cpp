@@ -289,9 +289,14 @@ int answer_it(const command& asked) {
 // One line, without the white space around it.
 std::string token_in(const std::string& path) {
     std::ifstream in{path};
-    std::string token;
-    if (!(in >> token)) {
-        throw std::runtime_error{"--token-file: " + path + ": can't be read, or is empty"};
+    std::string token(4097, '\0');
+    in.read(token.data(), static_cast<std::streamsize>(token.size()));
+    token.resize(static_cast<std::size_t>(in.gcount()));
+    token.erase(token.find_last_not_of(" \t\r\n") + 1);
+    token.erase(0, token.find_first_not_of(" \t\r\n"));
+    if (token.empty() || token.size() > 4096 || token.find_first_of("\r\n") != std::string::npos) {
+        throw std::runtime_error{"--token-file: " + path +
+                                 ": can't be read, or is not one line of 4,096 bytes at most"};
     }
     return token;
 }

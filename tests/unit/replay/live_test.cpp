@@ -96,6 +96,41 @@ TEST_CASE("the best of each kind is recommended where it is better by a point") 
     CHECK(json::parse(for_bytes.settings)["memory"]["policy"] == "lru");
 }
 
+TEST_CASE("seconds are answered by the waiting that is spared") {
+    auto rows = usual_rows();
+    for (auto& row : rows) {
+        row.wait_hit_ratio = 0.10;
+    }
+    rows[0].hit_ratio = 0.9;
+    rows[0].wait_hit_ratio = 0.01;
+    rows[9].wait_hit_ratio = 0.95;
+    const auto told = read_live(stats_with(rows));
+    const auto found = answer_of(told, objective::seconds);
+    CHECK(found.admission == nullptr);
+    REQUIRE(found.policy != nullptr);
+    CHECK(found.policy->name == "gdsf");
+    CHECK(json::parse(found.settings)["caching"]["objective"] == "seconds");
+}
+
+TEST_CASE("what a stranger answers neither commands a terminal nor keeps the tool") {
+    auto stats = json::parse(stats_with(usual_rows()));
+    stats["version"] = "\x1b]0;pwn\x07" + std::string(100'000, 'v');
+    stats["what_if"]["advice"] = "\x1b[2J";
+    const auto told = read_live(stats.dump());
+    std::ostringstream out;
+    print_live(out, told, objective::requests);
+    CHECK(out.str().find('\x1b') == std::string::npos);
+    CHECK(out.str().find('\x07') == std::string::npos);
+    CHECK(out.str().size() < 10'000);
+    for (int i = 0; i < 100; ++i) {
+        stats["what_if"]["hit_ratio"]["row " + std::to_string(i)] = 0.5;
+    }
+    CHECK(why_not(stats.dump()).find("more rows than there are ghosts") != std::string::npos);
+    stats = json::parse(stats_with(usual_rows()));
+    stats["what_if"]["requests"] = 1e300;
+    CHECK(why_not(stats.dump()).find("\"what_if.requests\" is no number") != std::string::npos);
+}
+
 TEST_CASE("of what is as good the one is recommended that writes less") {
     auto rows = usual_rows();
     rows[0].hit_ratio = 0.481;
@@ -199,6 +234,14 @@ TEST_CASE("names that this program does not know are shown, and not recommended 
     REQUIRE(found.policy != nullptr);
     CHECK(found.policy->name == "newest");
     CHECK(found.settings.empty());
+    for (const auto* name : {"nth-hit 9999", "second-hit with probation ....%", "nth-hit 0"}) {
+        rows.back() = {.of = what_if_row::group::admission, .name = name, .hit_ratio = 0.999};
+        rows[rows.size() - 2].hit_ratio = 0;
+        CAPTURE(name);
+        const auto other = read_live(stats_with(rows));
+        CHECK(answer_of(other, objective::requests).admission->name == name);
+        CHECK(answer_of(other, objective::requests).settings.empty());
+    }
 }
 
 TEST_SUITE_END();
