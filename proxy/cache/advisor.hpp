@@ -10,8 +10,9 @@
 // the last hour is looked at; what was advised five times in a row, by at least 1 % of the objective,
 // is what "auto" is from then on. Under gdsf it decides the exponent of size too, of memory and disk:
 // a rung of what_if's ladder at a time, where that was better by 0.3 % as often. Then all is measured
-// anew, so it changes at most every five minutes, and not back and forth over little. One client is at
-// most half of what is measured (what_if.hpp). What "auto" chose is forgotten at a restart.
+// anew, so it changes at most every five minutes, and not back and forth over little. One client
+// that floods is at most half of what is measured (what_if.hpp). What "auto" chose is forgotten at a
+// restart.
 //
 // Frozen (admission.frozen) it measures and tells as before, and changes nothing.
 //

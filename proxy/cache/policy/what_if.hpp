@@ -20,9 +20,10 @@
 // When something else is put in force ghosts go on with what they hold, by the new rules, as the
 // store does: so none begins cold beside others that are warm.
 //
-// One client's requests count within a minute while they are at most client_notes, and then as long
-// as they are at most as many as all others' together: a client that scans or loops is at most half
-// of what is measured, and what else it asks for is set aside and counted.
+// One client's first client_notes sampled requests of a minute count (it may be the only client there
+// is); what it asks for beyond them counts as long as it is at most as much as all others' together,
+// and else is set aside and counted. So a client that floods is at most half of what is measured; one
+// that stays below that number a minute is not bounded.
 //
 // The same sample goes through all, so differences between them are far more exact than the ratios
 // themselves, which one very popular key, in the sample or not, may move by its share.
