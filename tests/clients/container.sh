@@ -44,7 +44,7 @@ if [[ $1 == build ]]; then
         start contained unshare --net --pid --fork --kill-child \
             bash -c 'ip link set lo up && exec buildah run "$1" -- "${@:2}"' - "$name" "${entry[@]}"
         within 20 "it is alive by its own check" nsenter -t "$pid" -n buildah run "$name" -- "${health[@]}"
-        kill "$pid"
+        kill -KILL "$pid" # unshare blocks the gentler ones; what it began dies with it
         exit
     fi
     name=$("$builder" run -d --read-only --cap-drop=all --security-opt=no-new-privileges reprise-of-the-tests)
