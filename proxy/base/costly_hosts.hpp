@@ -37,7 +37,7 @@ public:
         const std::lock_guard lock{guard_};
         std::vector<one> out;
         for (auto& entry : hosts_.in_order()) {
-            out.push_back({std::move(entry.key), entry.weight - entry.not_its_own});
+            out.push_back({std::move(entry.key), entry.own()});
         }
         return out;
     }

@@ -26,6 +26,9 @@ public:
         std::uint64_t weight = 0;
         std::uint64_t not_its_own = 0;  ///< so much of that at most
         T about{};                      ///< since it took its place
+
+        /// What it has weighed since then: at least so much of all.
+        [[nodiscard]] std::uint64_t own() const noexcept { return weight - not_its_own; }
     };
 
     /// @pre most > 0
@@ -53,11 +56,11 @@ public:
         return lightest->about;
     }
 
-    /// The heaviest first.
+    /// Those first that have weighed most of their own.
     [[nodiscard]] std::vector<entry> in_order() const {
         auto all = entries_;
         std::sort(all.begin(), all.end(), [](const entry& a, const entry& b) {
-            return a.weight != b.weight ? a.weight > b.weight : a.key < b.key;
+            return a.own() != b.own() ? a.own() > b.own() : a.key < b.key;
         });
         return all;
     }

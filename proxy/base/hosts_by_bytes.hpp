@@ -3,7 +3,6 @@
 
 #include "proxy/base/heaviest.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -38,12 +37,8 @@ public:
         const std::lock_guard lock{guard_};
         std::vector<one> out;
         for (auto& entry : hosts_.in_order()) {
-            out.push_back(
-                {std::move(entry.key), entry.weight - entry.not_its_own, entry.about.from_store});
+            out.push_back({std::move(entry.key), entry.own(), entry.about.from_store});
         }
-        std::sort(out.begin(), out.end(), [](const one& a, const one& b) {
-            return a.bytes != b.bytes ? a.bytes > b.bytes : a.host < b.host;
-        });
         return out;
     }
 

@@ -61,11 +61,7 @@ tunnel_hosts::report tunnel_hosts::figures() const {
     }
     for (auto& one : unlisted_.in_order()) {
         const auto& is = one.about;
-        out.most_bytes.push_back({std::move(one.key),
-                                  one.weight - one.not_its_own,
-                                  is.tunnels,
-                                  is.port,
-                                  is.why});
+        out.most_bytes.push_back({std::move(one.key), one.own(), is.tunnels, is.port, is.why});
     }
     return out;
 }
