@@ -28,21 +28,6 @@ using boost::system::error_code;
 
 constexpr std::uint64_t most_bytes = 64u << 20;
 
-// White space around it does not count, as in admin_gate.
-std::string token_in(const std::string& path) {
-    std::ifstream file{path, std::ios::binary};
-    std::string text(4097, '\0');
-    file.read(text.data(), static_cast<std::streamsize>(text.size()));
-    text.resize(static_cast<std::size_t>(file.gcount()));
-    constexpr std::string_view space = " \t\r\n";
-    const auto begin = text.find_first_not_of(space);
-    if (begin == std::string::npos) {
-        return {};
-    }
-    text = text.substr(begin, text.find_last_not_of(space) + 1 - begin);
-    return text.find_first_of("\r\n") == std::string::npos ? text : std::string{};
-}
-
 // What listens everywhere is asked here.
 asio::ip::address reachable(asio::ip::address host) {
     if (!host.is_unspecified()) {
@@ -121,6 +106,20 @@ private:
 };
 
 }  // namespace
+
+std::string token_in(const std::string& path) {
+    std::ifstream file{path, std::ios::binary};
+    std::string text(4097, '\0');
+    file.read(text.data(), static_cast<std::streamsize>(text.size()));
+    text.resize(static_cast<std::size_t>(file.gcount()));
+    constexpr std::string_view space = " \t\r\n";
+    const auto begin = text.find_first_not_of(space);
+    if (begin == std::string::npos) {
+        return {};
+    }
+    text = text.substr(begin, text.find_last_not_of(space) + 1 - begin);
+    return text.find_first_of("\r\n") == std::string::npos ? text : std::string{};
+}
 
 std::string admin_door::to_text() const {
     return socket.empty() ? net::to_text(address) : socket;

@@ -32,6 +32,10 @@ struct not_reached {
     std::string why;
 };
 
+/// The token in a file, without the white space around it. Empty: it can't be read, or is not one line of
+/// 4,096 bytes at most.
+[[nodiscard]] std::string token_in(const std::string& path);
+
 /// Where a proxy of these settings is to be asked: at its socket, at admin.address where it has
 /// none, nowhere where both are off. A socket that is "auto" is looked for in `runtime_directory`.
 /// Reads the token file for an address; one that can't be read is no error here: whatever wants it

@@ -2,6 +2,7 @@
 
 #include "config/options.hpp"
 #include "config/quantity.hpp"
+#include "proxy/admin/admin_client.hpp"
 #include "proxy/base/log.hpp"
 #include "tools/replay/answer.hpp"
 #include "tools/replay/answer_report.hpp"
@@ -286,15 +287,10 @@ int answer_it(const command& asked) {
     return 0;
 }
 
-// One line, without the white space around it.
-std::string token_in(const std::string& path) {
-    std::ifstream in{path};
-    std::string token(4097, '\0');
-    in.read(token.data(), static_cast<std::streamsize>(token.size()));
-    token.resize(static_cast<std::size_t>(in.gcount()));
-    token.erase(token.find_last_not_of(" \t\r\n") + 1);
-    token.erase(0, token.find_first_not_of(" \t\r\n"));
-    if (token.empty() || token.size() > 4096 || token.find_first_of("\r\n") != std::string::npos) {
+// What goes along; empty: no file is named. @throws std::runtime_error
+std::string token_named(const std::string& path) {
+    auto token = path.empty() ? std::string{} : reprise::proxy::admin::token_in(path);
+    if (token.empty() && !path.empty()) {
         throw std::runtime_error{"--token-file: " + path +
                                  ": can't be read, or is not one line of 4,096 bytes at most"};
     }
@@ -303,8 +299,7 @@ std::string token_in(const std::string& path) {
 
 int answer_live(const command& asked) {
     const auto wanted = must(objective_of(asked.wanted), "--objective", asked.wanted);
-    const auto told = read_live(
-        stats_of(asked.live, asked.token_file.empty() ? "" : token_in(asked.token_file)));
+    const auto told = read_live(stats_of(asked.live, token_named(asked.token_file)));
     if (asked.json) {
         print_live_json(std::cout, told, wanted);
     } else {
