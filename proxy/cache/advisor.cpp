@@ -54,8 +54,7 @@ what_if_setup setup_of(const config::options& options) {
     const auto remembered = filter_settings(options);
     setup.remembers = remembered.objects;
     setup.remembers_for = remembered.age;
-    setup.by_bytes = options.caching.objective == config::caching_objective::bytes;
-    setup.by_wait = goes_by_wait(options.caching.objective);
+    setup.wanted = options.caching.objective;
     return setup;
 }
 
@@ -104,8 +103,7 @@ void advisor::adopt(const config::options& options, const admission_gate& gate, 
     auto next = setup_of(options);
     // What was built at the start stays.
     next.policy = setup_.policy;
-    next.by_bytes = setup_.by_bytes;
-    next.by_wait = setup_.by_wait;
+    next.wanted = setup_.wanted;
     next.remembers = setup_.remembers;
     next.remembers_for = setup_.remembers_for;
     const bool same = automatic_ == is_automatic(options) && frozen_ == options.admission.frozen;
@@ -145,16 +143,7 @@ std::optional<advisor::tuning> advisor::housekeep(admission_gate& gate, steady_t
         return std::nullopt;  // probation is set to more than that
     }
     ghosts_.set(setup_, now);
-    char gain[64];
-    std::snprintf(gain,
-                  sizeof gain,
-                  "%.1f%% of %s more than %s",
-                  advice->gain * 100,
-                  setup_.by_wait    ? "all waiting spared"
-                  : setup_.by_bytes ? "bytes hits"
-                                    : "requests hits",
-                  "before");
-    believe(gain, now);
+    believe("it would have " + gained(setup_.wanted, advice->gain), now);
     log::info("admission.policy auto: from now on ", belief_.what, " (", belief_.why, ")");
     return tuning{gate.probation(), setup_.exponent};
 }

@@ -15,6 +15,8 @@ namespace reprise::proxy::cache {
 
 namespace {
 
+using objective = config::caching_objective;
+
 constexpr std::array probations{0.02, 0.1, 1.0};
 constexpr std::array sizes{0.25, 0.5, 2.0, 4.0};
 constexpr std::array size_names{"x1/4", "x1/2", "x2", "x4"};
@@ -136,17 +138,18 @@ void what_if::begin_ghosts(const what_if_setup* before) {
         auto& next = *wanted[i];
         next.capacity = scaled(next.times * static_cast<double>(setup_.capacity));
         if (before != nullptr && i < ghosts_.size() && ghosts_[i]->policy == next.policy &&
-            before->by_wait == setup_.by_wait) {
+            before->wanted == setup_.wanted) {
             ending &= ~(1u << i);
             continue;
         }
-        next.held = std::make_unique<residents>(make_policy(next.policy,
-                                                            next.capacity,
-                                                            {.exponent = next.exponent,
-                                                             .by_wait = setup_.by_wait,
-                                                             .frequencies = requests_.get()}),
-                                                next.capacity,
-                                                line_of(next));
+        next.held = std::make_unique<residents>(
+            make_policy(next.policy,
+                        next.capacity,
+                        {.exponent = next.exponent,
+                         .by_wait = setup_.wanted == objective::seconds,
+                         .frequencies = requests_.get()}),
+            next.capacity,
+            line_of(next));
     }
     // Entries of what ends are forgotten before it is.
     for (auto it = slots_.begin(); it != slots_.end();) {

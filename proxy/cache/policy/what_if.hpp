@@ -40,6 +40,7 @@
 // Cost      0.25 to 1 us per sampled request, 2 us under gdsf, at most one in sixteen: 16 to 70 ns per
 //           request, less than 1 % of what a hit takes (bench_store what-if).
 
+#include "config/options.hpp"
 #include "filter/admission.hpp"
 #include "filter/key_hash.hpp"
 #include "proxy/base/clock.hpp"
@@ -71,6 +72,9 @@ struct admission_variant {
 /// "second-hit", "nth-hit 3", "second-hit with probation 2%".
 [[nodiscard]] std::string to_string(const admission_variant& variant);
 
+/// "made 2.0% of requests hits that were none", "spared 2.0% of all waiting more".
+[[nodiscard]] std::string gained(config::caching_objective wanted, double gain);
+
 /// What is in force.
 struct what_if_setup {
     std::uint64_t capacity = 0;  ///< bytes, of all tiers together
@@ -80,8 +84,8 @@ struct what_if_setup {
     double memory_share = 1;              ///< memory's of the capacity: less than all with a disk
     std::uint64_t remembers = 1'000'000;  ///< objects, as the filter does
     std::chrono::seconds remembers_for = std::chrono::hours{50};
-    bool by_bytes = false;  ///< hits are weighed by bytes: caching.objective
-    bool by_wait = false;   ///< by what fetches took, and gdsf's entries too: the same
+    /// What hits are weighed by; for seconds gdsf's entries are, too.
+    config::caching_objective wanted = config::caching_objective::requests;
     bool operator==(const what_if_setup&) const = default;
 };
 

@@ -20,6 +20,18 @@ std::string percent(double share, int digits = 1) {
 
 }  // namespace
 
+std::string gained(config::caching_objective wanted, double gain) {
+    switch (wanted) {
+    case config::caching_objective::requests:
+        return "made " + percent(gain) + " of requests hits that were none";
+    case config::caching_objective::bytes:
+        return "made " + percent(gain) + " of bytes hits that were none";
+    case config::caching_objective::seconds:
+        return "spared " + percent(gain) + " of all waiting more";
+    }
+    return {};
+}
+
 std::string to_string(const admission_variant& variant) {
     std::string text;
     switch (variant.what) {
@@ -110,9 +122,12 @@ what_if_report what_if::made_report(steady_time now) const {
 // within a fifth of a point of the best, the one that writes least.
 void what_if::advise(what_if_report& out) const {
     const auto worth = [&](const what_if_row& row) {
-        return setup_.by_wait    ? row.wait_hit_ratio
-               : setup_.by_bytes ? row.byte_hit_ratio
-                                 : row.hit_ratio;
+        switch (setup_.wanted) {
+        case config::caching_objective::requests: return row.hit_ratio;
+        case config::caching_objective::bytes: return row.byte_hit_ratio;
+        case config::caching_objective::seconds: return row.wait_hit_ratio;
+        }
+        return 0.0;
     };
     if (out.requests < least_requests) {
         out.text = "too few requests to tell: " + std::to_string(out.requests) + " sampled of " +
@@ -163,11 +178,7 @@ void what_if::advise(what_if_report& out) const {
                                ? "\"policy\": \"second-hit\""
                                : "\"policy\": \"nth-hit\", \"hits\": " + std::to_string(to.hits);
     settings += ", \"probation\": \"" + percent(to.probation, 0) + '"';
-    out.text = "\"admission\": { " + settings + " } would have " +
-               (setup_.by_wait
-                    ? "spared " + percent(gain) + " of all waiting more"
-                    : "made " + percent(gain) + " of " + (setup_.by_bytes ? "bytes" : "requests") +
-                          " hits that were none") +
+    out.text = "\"admission\": { " + settings + " } would have " + gained(setup_.wanted, gain) +
                "; " + lost + " of requests missed for admission";
 }
 

@@ -93,7 +93,8 @@ TEST_SUITE("cache/policy/what_if") {
     }
 
     TEST_CASE("where seconds are the objective, hits are worth what their fetches took") {
-        what_if ghosts{{.capacity = 10'000, .by_wait = true}, start, 1};
+        what_if ghosts{
+            {.capacity = 10'000, .wanted = config::caching_objective::seconds}, start, 1};
         const packed_wait fast{std::chrono::milliseconds{5}}, slow{std::chrono::milliseconds{500}};
         // Three requests for one that is slow, of which the last does not say so; five for the other.
         for (const auto& [key, wait] : {std::pair{1, slow},
@@ -118,7 +119,8 @@ TEST_SUITE("cache/policy/what_if") {
     TEST_CASE("the advice is what spares most waiting, and says so") {
         // What is slow comes twice, what is fast comes three times: strict admission costs all of the
         // slow ones' hits.
-        what_if ghosts{{.capacity = 10'000'000, .by_wait = true}, start, 1};
+        what_if ghosts{
+            {.capacity = 10'000'000, .wanted = config::caching_objective::seconds}, start, 1};
         for (std::uint64_t n = 0; n < 2'000; ++n) {
             const packed_wait wait{n % 2 == 0 ? std::chrono::milliseconds{500}
                                               : std::chrono::milliseconds{5}};
@@ -308,7 +310,7 @@ TEST_SUITE("cache/policy/what_if") {
             setup.admission = round % 2 == 0 ? odd : admission_variant{};
             const auto next = static_cast<std::size_t>(round) % config::eviction_names.size();
             setup.policy = config::eviction_names[next].second;
-            setup.by_bytes = round % 3 == 0;
+            setup.wanted = static_cast<config::caching_objective>(round % 3);
             ghosts.set(setup, start);
             play(ghosts, keys);
             CHECK(ghosts.report(start + minutes{1}).requests == 3'000);
