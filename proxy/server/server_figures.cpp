@@ -1,0 +1,95 @@
+#include "proxy/admin/history.hpp"
+#include "proxy/admin/stats.hpp"
+#include "proxy/base/log.hpp"
+#include "proxy/net/leaf_store.hpp"
+#include "proxy/server/listening_worker.hpp"
+#include "proxy/server/server.hpp"
+
+#include <chrono>
+#include <mutex>
+#include <string>
+
+// What the program tells of itself: gathered from where each part counts, on the admin thread.
+
+namespace reprise::proxy::server {
+
+admin::tally server::tally_now() const {
+    return admin::tally_of(common_.counters.snapshot(),
+                           common_.access.figures().dropped + log_lines_dropped());
+}
+
+std::string server::history_at(steady_time now) {
+    const std::lock_guard lock{history_guard_};
+    return admin::history_json(history_, now, tally_now());
+}
+
+admin::stats_inputs server::stats() {
+    admin::stats_inputs in;
+    const auto now = steady_now();
+    in.version = version_;
+    in.at = wall_now();
+    in.uptime = now - started_;
+    in.ready = common_.draining.load(std::memory_order_relaxed) ? admin::readiness::draining
+                                                                : admin::readiness::ready;
+    in.threads = workers_.size();
+    in.counts = common_.counters.snapshot();
+    for (const auto& one : workers_) {
+        const auto& pool = one->w.origins.figures();
+        in.counts.origin_opened += pool.dials.load(std::memory_order_relaxed);
+        in.counts.origin_surplus += pool.surplus.load(std::memory_order_relaxed);
+        in.counts.origin_failed += pool.failures.load(std::memory_order_relaxed);
+        in.counts.origin_open += pool.open.load(std::memory_order_relaxed);
+        in.counts.dns_queries += one->w.names.asked();
+        in.counts.dns_cached += one->w.names.answered_from_cache();
+        in.counts.dns_failures += one->w.names.failures();
+    }
+    in.since_start = windows_.since_start(now, in.counts);
+    in.last_minute = windows_.last(std::chrono::minutes{1}, now, in.counts);
+    in.last_ten_minutes = windows_.last(std::chrono::minutes{10}, now, in.counts);
+    {
+        constexpr std::chrono::hours day{24};
+        const auto counted = tally_now();
+        const std::lock_guard lock{history_guard_};
+        in.within_a_minute = history_.within(std::chrono::minutes{1}, now, counted);
+        in.within_a_day = history_.within(day, now, counted);
+        in.day_covers = history_.covered(day, now);
+        in.over_upgrade = history_.has_adopted();
+    }
+    in.failing = common_.failing.last_minute(now);
+    in.costly = common_.costly.figures();
+    in.by_bytes = common_.by_bytes.figures();
+    in.store = common_.store.memory().figures();
+    if (const auto* disk = common_.store.disk()) {
+        in.disk = disk->figures();
+        in.unadmitted = common_.store.written_unadmitted();
+        in.room = room_.last();
+    }
+    if (common_.peers) {
+        in.peers = common_.peers->report(*current_book());
+    }
+    in.purges = common_.store.purges().figures();
+    in.purged_urls = common_.purged_urls.load(std::memory_order_relaxed);
+    in.purged_url_responses = common_.purged_url_responses.load(std::memory_order_relaxed);
+    in.admission_at = resident_now();
+    in.admission = common_.admission.figures(in.admission_at);
+    const auto in_force = current();
+    for (const auto& rule : in_force->options.admission.rules) {
+        in.rules.push_back(rule.url);
+    }
+    in.what_if = common_.advice.report(now);
+    in.tunnels = common_.tunnels.figures();
+    in.intercept = in_force->options.intercept;
+    if (const auto& leaves = in_force->leaves) {
+        const std::chrono::duration<double> left = leaves->authority().until() - wall_now();
+        in.leaves = {leaves->made(), leaves->reused(), leaves->size(), left.count()};
+    }
+    in.access_log = common_.access.figures();
+    in.log_dropped = log_lines_dropped();
+    in.log_lines = log::recent().counted();
+    in.live_viewers = common_.live.viewers();
+    in.clients_limited = common_.client_rates.known(now);
+    in.process = admin::read_process_figures();
+    return in;
+}
+
+}  // namespace reprise::proxy::server
