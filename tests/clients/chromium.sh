@@ -9,12 +9,7 @@ needs chromium openssl
 
 site=$work/site
 cp -r "$here/../data/site" "$site"
-start_origin pages --root "$site"
-pages=127.0.0.1:$port
-openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=127.0.0.1 \
-    -addext subjectAltName=IP:127.0.0.1 -keyout "$work/key.pem" -out "$work/cert.pem" 2>/dev/null
-start_origin secret --root "$site" --certificate "$work/cert.pem" --key "$work/key.pem"
-secret=127.0.0.1:$port
+start_pages_and_secret --root "$site"
 start_proxy '' "${secret#*:}"
 
 # browse_anew OPTION... URL: in a profile of its own.

@@ -30,7 +30,7 @@ if [[ $1 == build ]]; then
     # buildah's own isolation asks for nothing that a container or an old kernel's cgroups would not give.
     export BUILDAH_ISOLATION=${BUILDAH_ISOLATION:-chroot}
     base=$(sed -n 's/^FROM \([^ ]*\) AS build$/\1/p' "$container/Containerfile")
-    if ! "$builder" pull "$base" >"$work/pull.log" 2>&1; then
+    if ! timeout 120 "$builder" pull "$base" >"$work/pull.log" 2>&1; then
         echo "skipped: $builder has no $base and can fetch none: $(tail -n 1 "$work/pull.log")"
         exit 77
     fi

@@ -4,12 +4,7 @@
 . "$(dirname "$0")/harness.sh"
 needs curl sha256sum openssl
 
-start_origin pages
-pages=127.0.0.1:$port
-openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=127.0.0.1 \
-    -addext subjectAltName=IP:127.0.0.1 -keyout "$work/key.pem" -out "$work/cert.pem" 2>/dev/null
-start_origin secret --certificate "$work/cert.pem" --key "$work/key.pem"
-secret=127.0.0.1:$port
+start_pages_and_secret
 start_proxy '' "${pages#*:}" "${secret#*:}"
 
 # ask [option...] URL: body in $work/body, heads in $work/head, the status in $status.

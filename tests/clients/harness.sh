@@ -104,6 +104,17 @@ start_origin() {
     port=$(<"$work/$1.port")
 }
 
+# start_pages_and_secret OPTION...: two origins of 127.0.0.1 with these options, pages in the clear and secret with a
+# certificate of its own, $work/cert.pem; $pages and $secret are the addresses.
+start_pages_and_secret() {
+    start_origin pages "$@"
+    pages=127.0.0.1:$port
+    openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=127.0.0.1 \
+        -addext subjectAltName=IP:127.0.0.1 -keyout "$work/key.pem" -out "$work/cert.pem" 2>/dev/null
+    start_origin secret "$@" --certificate "$work/cert.pem" --key "$work/key.pem"
+    secret=127.0.0.1:$port
+}
+
 # asked NAME PATTERN: how many requests that match reached this origin.
 asked() {
     grep -cE -- "$2" "$work/$1.requests" || true

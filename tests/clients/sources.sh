@@ -49,6 +49,40 @@ apt_get() {
     (cd "$1/download" && APT_CONFIG=$1/apt.conf apt-get -qq "${@:2}")
 }
 
+# pip_index FOLDER FILE: an index there (PEP 503) with one wheel, reprise-sample, of which the file is `data`; $wheel
+# is its path below the folder.
+pip_index() {
+    wheel=files/reprise_sample-1.0-py3-none-any.whl
+    mkdir -p "$1/files" "$1/simple/reprise-sample"
+    python3 - "$1/$wheel" "$2" <<'END'
+import sys, zipfile
+about = 'reprise_sample-1.0.dist-info/'
+with zipfile.ZipFile(sys.argv[1], 'w') as wheel:
+    wheel.write(sys.argv[2], 'reprise_sample/data')
+    wheel.writestr('reprise_sample/__init__.py', '')
+    wheel.writestr(about + 'METADATA', 'Metadata-Version: 2.1\nName: reprise-sample\nVersion: 1.0\n')
+    wheel.writestr(about + 'WHEEL', 'Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n')
+    wheel.writestr(about + 'RECORD', ''.join(name + ',,\n' for name in wheel.namelist()))
+END
+    echo "<a href=\"../../$wheel#sha256=$(sha256sum <"$1/$wheel" | cut -d' ' -f1)\">${wheel#*/}</a>" \
+        >"$1/simple/reprise-sample/index.html"
+}
+# npm_registry FOLDER URL FILE: what a registry of that URL says of one package, reprise-sample, and the package, of
+# which the file is `data`.
+npm_registry() {
+    local integrity tarball=files/reprise-sample-1.0.0.tgz
+    mkdir -p "$work/npm/package" "$1/files"
+    cp "$3" "$work/npm/package/data"
+    echo '{ "name": "reprise-sample", "version": "1.0.0" }' >"$work/npm/package/package.json"
+    tar -C "$work/npm" -czf "$1/$tarball" package
+    integrity=$(openssl dgst -sha512 -binary "$1/$tarball" | base64 -w 0)
+    cat >"$1/reprise-sample" <<END
+{ "name": "reprise-sample", "dist-tags": { "latest": "1.0.0" }, "versions": { "1.0.0": {
+    "name": "reprise-sample", "version": "1.0.0", "dist": { "integrity": "sha512-$integrity",
+        "tarball": "$2/$tarball" } } } }
+END
+}
+
 # git_repository FOLDER COMMITS: with as many files; $seed is a working copy of it, and FOLDER/project.git
 # lies ready to be read as plain files.
 git_repository() {

@@ -15,13 +15,7 @@ access="\"users_file\": \"$work/users\""
 
 site=$work/site
 cp -r "$here/../data/site" "$site"
-mkdir -p "$site/files" "$site/simple/reprise-sample"
-start_origin pages --root "$site"
-pages=127.0.0.1:$port
-openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=127.0.0.1 \
-    -addext subjectAltName=IP:127.0.0.1 -keyout "$work/key.pem" -out "$work/cert.pem" 2>/dev/null
-start_origin secret --root "$site" --certificate "$work/cert.pem" --key "$work/key.pem"
-secret=127.0.0.1:$port
+start_pages_and_secret --root "$site"
 start_proxy '' "${secret#*:}"
 through=http://ann:it%27s%20ann@$proxy
 
@@ -44,41 +38,22 @@ http_proxy=$through wget -q --no-config -O "$work/page" "http://$pages/index.htm
 cmp "$work/page" "$site/index.html"
 as_ann Wget
 
-# pip
-wheel=$site/files/reprise_sample-1.0-py3-none-any.whl
-python3 - "$wheel" <<'END'
-import sys, zipfile
-about = 'reprise_sample-1.0.dist-info/'
-with zipfile.ZipFile(sys.argv[1], 'w') as wheel:
-    wheel.writestr('reprise_sample/__init__.py', '')
-    wheel.writestr(about + 'METADATA', 'Metadata-Version: 2.1\nName: reprise-sample\nVersion: 1.0\n')
-    wheel.writestr(about + 'WHEEL', 'Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n')
-    wheel.writestr(about + 'RECORD', ''.join(name + ',,\n' for name in wheel.namelist()))
-END
-echo "<a href=\"../../files/${wheel##*/}\">${wheel##*/}</a>" >"$site/simple/reprise-sample/index.html"
+head -c 30000 /dev/urandom >"$work/data"
+pip_index "$site" "$work/data"
 PIP_CONFIG_FILE=/dev/null PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore \
     pip download -q --no-deps --proxy "$through" --trusted-host 127.0.0.1 -d "$work/wheels" \
     --index-url "http://$pages/simple/" reprise-sample
-cmp "$work/wheels/${wheel##*/}" "$wheel"
+cmp "$work/wheels/${wheel##*/}" "$site/$wheel"
 as_ann pip
 
-# npm
-mkdir -p "$work/package" "$work/project"
-echo '{ "name": "reprise-sample", "version": "1.0.0" }' >"$work/package/package.json"
-tar -C "$work" -czf "$site/files/reprise-sample-1.0.0.tgz" package
-integrity=$(openssl dgst -sha512 -binary "$site/files/reprise-sample-1.0.0.tgz" | base64 -w 0)
-cat >"$site/reprise-sample" <<END
-{ "name": "reprise-sample", "dist-tags": { "latest": "1.0.0" }, "versions": { "1.0.0": {
-    "name": "reprise-sample", "version": "1.0.0", "dist": { "integrity": "sha512-$integrity",
-        "tarball": "http://$pages/files/reprise-sample-1.0.0.tgz" } } } }
-END
+npm_registry "$site" "http://$pages" "$work/data"
+mkdir "$work/project"
 echo '{ "private": true }' >"$work/project/package.json"
 (cd "$work/project" && npm_config_fetch_retries=0 npm install --registry "http://$pages/" --proxy "$through" \
     --globalconfig /dev/null --no-audit --no-fund --no-update-notifier reprise-sample >"$work/npm.log" 2>&1)
-cmp "$work/project/node_modules/reprise-sample/package.json" "$work/package/package.json"
+cmp "$work/project/node_modules/reprise-sample/data" "$work/data"
 as_ann npm
 
-# apt
 apt_repository "$site/debian"
 apt_client "$work/apt" "http://$pages/debian/" "Acquire::http::Proxy \"$through\";"
 apt_get "$work/apt" update >"$work/apt.log" 2>&1

@@ -4,18 +4,13 @@
 . "$(dirname "$0")/lab.sh"
 needs npm sha512sum
 
-mkdir -p "$work/package" "$site/files"
-head -c 300000 /dev/urandom >"$work/package/data"
-echo '{ "name": "reprise-sample", "version": "1.0.0" }' >"$work/package/package.json"
-tar -C "$work" -czf "$site/files/reprise-sample-1.0.0.tgz" package
-integrity=$(openssl dgst -sha512 -binary "$site/files/reprise-sample-1.0.0.tgz" | base64 -w 0)
-cat >"$site/reprise-sample" <<END
-{ "name": "reprise-sample", "dist-tags": { "latest": "1.0.0" }, "versions": { "1.0.0": {
-    "name": "reprise-sample", "version": "1.0.0", "dist": { "integrity": "sha512-$integrity",
-        "tarball": "https://@authority@/files/reprise-sample-1.0.0.tgz" } } } }
-END
+# shellcheck source=../sources.sh
+. "$here/sources.sh"
+
+head -c 300000 /dev/urandom >"$work/data"
+npm_registry "$site" https://@authority@ "$work/data"
 locations='location = /reprise-sample { types { } default_type application/json; }'
-given=("data=$work/package/data")
+given=("data=$work/data")
 
 download() {
     echo '{ "private": true }' >package.json
