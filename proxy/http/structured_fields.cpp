@@ -65,8 +65,7 @@ public:
     /// 4.2.3.2, and the text that they took.
     std::optional<std::string_view> take_parameters() noexcept {
         const auto whole = rest;
-        while (take(';')) {
-            skip_spaces();
+        while (!rest.empty() && rest.front() == ';') {
             if (!take_parameter()) {
                 return std::nullopt;
             }
@@ -74,8 +73,12 @@ public:
         return whole.substr(0, whole.size() - rest.size());
     }
 
-    /// A key and perhaps a bare item, behind the ";".
+    /// ";", a key and perhaps a bare item.
     std::optional<sf_member> take_parameter() noexcept {
+        if (!take(';')) {
+            return std::nullopt;
+        }
+        skip_spaces();
         const auto key = take_key();
         if (!key) {
             return std::nullopt;
@@ -287,6 +290,38 @@ std::optional<sf_member> dictionary_reader::next() noexcept {
     first_ = failed_ = false;
     rest_ = in.rest;
     return found;
+}
+
+inner_list_reader::inner_list_reader(std::string_view text) noexcept : rest_{text} {
+    while (rest_.starts_with(' ')) {
+        rest_.remove_prefix(1);
+    }
+}
+
+std::optional<sf_value> inner_list_reader::next() noexcept {
+    if (failed_ || rest_.empty()) {
+        return std::nullopt;
+    }
+    scanner in{rest_};
+    const auto item = in.take_item();
+    failed_ = !item || (!in.rest.empty() && in.rest.front() != ' ');
+    if (failed_) {
+        return std::nullopt;
+    }
+    in.skip_spaces();
+    rest_ = in.rest;
+    return item;
+}
+
+std::optional<sf_member> parameter_reader::next() noexcept {
+    if (failed_ || rest_.empty()) {
+        return std::nullopt;
+    }
+    scanner in{rest_};
+    const auto one = in.take_parameter();
+    failed_ = !one;
+    rest_ = in.rest;
+    return one;
 }
 
 }  // namespace reprise::proxy::http

@@ -1,5 +1,6 @@
 #pragma once
-// Structured fields (RFC 9651, which obsoletes RFC 8941): dictionaries, read where they stand.
+// Structured fields (RFC 9651, which obsoletes RFC 8941): dictionaries, and what their members are
+// made of, read where they stand.
 // A reader gives out views of the text and forgets everything else: no tree, no allocation, no
 // recursion (an inner list holds items alone), one pass. The grammar is strict, as section 4.2
 // asks: what does not parse is no field, so a caller that acts on members must first have walked
@@ -52,6 +53,35 @@ public:
 private:
     std::string_view rest_;
     bool first_ = true;
+    bool failed_ = false;
+};
+
+/// Walks an inner list: `sf_value::text` of one, or a text that is to be one. O(text) for all of it.
+class inner_list_reader {
+public:
+    explicit inner_list_reader(std::string_view text) noexcept;
+
+    /// The next item, or none: at the end, or where the text is no inner list (`failed`).
+    [[nodiscard]] std::optional<sf_value> next() noexcept;
+    [[nodiscard]] bool failed() const noexcept { return failed_; }
+
+private:
+    std::string_view rest_;
+    bool failed_ = false;
+};
+
+/// Walks `sf_value::parameters`. O(text) for all of it.
+class parameter_reader {
+public:
+    explicit parameter_reader(std::string_view text) noexcept : rest_{text} {}
+
+    /// The next one, or none: at the end, or where the text is none (`failed`). A key may come
+    /// again, as in a dictionary.
+    [[nodiscard]] std::optional<sf_member> next() noexcept;
+    [[nodiscard]] bool failed() const noexcept { return failed_; }
+
+private:
+    std::string_view rest_;
     bool failed_ = false;
 };
 

@@ -33,7 +33,11 @@ nonce nonce_of(const std::function<std::uint64_t()>& random) {
 
 std::string followed::authority() const {
     const bool literal = host.find(':') != host.npos;
-    return (literal ? '[' + host + ']' : host) + ':' + std::to_string(port);
+    auto out = literal ? '[' + host + ']' : host;
+    if (port != (https ? 443 : 80)) {
+        out += ':' + std::to_string(port);
+    }
+    return out;
 }
 
 std::string digest_request(const followed& of,
@@ -65,12 +69,11 @@ std::string digest_request(const followed& of,
         http::append_field_line(wire, "If-Modified-Since", question.modified_since);
     }
     if (!of.squid && secret.has_file()) {
-        const auto value = sign(secret,
-                                {.method = "GET", .target = target, .host = host},
-                                endpoint,
-                                now,
-                                nonce_of(random));
-        http::append_field_line(wire, signature_field, value);
+        wire += sign(secret,
+                     {.method = "GET", .target = target, .host = host, .secure = of.https},
+                     {.from = node, .to = endpoint},
+                     now,
+                     nonce_of(random));
     }
     wire += "\r\n";
     return wire;

@@ -38,7 +38,7 @@ struct followed {
     std::chrono::milliseconds refresh{10'000};
     std::chrono::milliseconds timeout{30'000};  ///< for one whole fetch
 
-    /// Host and port as a Host field says them.
+    /// Host and port as a Host field says them: the scheme's own port is left out.
     [[nodiscard]] std::string authority() const;
     bool operator==(const followed&) const = default;
 };

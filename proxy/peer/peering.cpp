@@ -237,6 +237,7 @@ bool peering::should_wait(const http::request_head& request,
 peer::resource_answer peering::answer(const http::request_head& request,
                                       const asio::ip::address& client,
                                       const tcp::endpoint& reached_at,
+                                      bool secure,
                                       const peer::peer_book& book,
                                       bool close,
                                       wall_time now) {
@@ -248,20 +249,18 @@ peer::resource_answer peering::answer(const http::request_head& request,
     const auto which = peer::resource_at(request.target);
     const bool is_ours = which == peer::resource::digest || which == peer::resource::seen;
     if (checker_ && is_ours && who.is_reprise) {
-        const auto value_of = [&](std::string_view name) {
-            for (const auto& line : request.fields) {
-                if (http::iequals(line.name, name)) {
-                    return line.value;
-                }
-            }
-            return std::string_view{};
-        };
-        who.signature = checker_->check(
-            {.method = request.method_text, .target = request.target, .host = value_of("Host")},
+        const auto* const host = http::find(request.fields, http::field_id::host);
+        const auto judged = checker_->check(
+            {.method = request.method_text,
+             .target = request.target,
+             .host = host == nullptr ? std::string_view{} : host->value,
+             .secure = secure,
+             .fields = request.fields},
             {.endpoint = net::endpoint_text(reached_at.address(), reached_at.port()),
              .name = node_},
-            value_of(peer::signature_field),
             now);
+        who.signature = judged.what;
+        who.signer = judged.signer;
     }
     const auto squid = which == peer::resource::squid_digest ? source_.squid_digest()
                                                              : peer::squid_form{};

@@ -98,10 +98,11 @@ public:
                                    const peer::peer_book& book,
                                    steady_time now) const;
     /// The answer to a request for one of peer/resource's resources, counted. `reached_at`: our end
-    /// of the connection.
+    /// of the connection. `secure`: it has TLS.
     [[nodiscard]] peer::resource_answer answer(const http::request_head& request,
                                                const asio::ip::address& client,
                                                const tcp::endpoint& reached_at,
+                                               bool secure,
                                                const peer::peer_book& book,
                                                bool close,
                                                wall_time now);

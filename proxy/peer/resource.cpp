@@ -93,7 +93,8 @@ bool is_squids_via(std::string_view value) noexcept {
 decision decide_reprise(const http::request_head& request,
                         const asker& who,
                         const std::shared_ptr<const published>& newest) {
-    if (!who.is_reprise || (!who.signing && was_passed_on(request, false))) {
+    const auto as = who.signing ? asks_as::signing_reprise : asks_as::reprise;
+    if (!who.is_reprise || was_passed_on(request, as)) {
         return {.what = answered::not_a_peer};
     }
     if (who.signing && who.signature != signature_verdict::good) {
@@ -139,7 +140,7 @@ decision decide_squid(const http::request_head& request,
     if (!what.serves_squid) {
         return {.what = answered::no_resource};
     }
-    if (!who.is_squid || was_passed_on(request, true)) {
+    if (!who.is_squid || was_passed_on(request, asks_as::squid)) {
         return {.what = answered::not_a_peer};
     }
     if (!what.squid) {
@@ -159,7 +160,8 @@ void add(std::string& head, std::string_view name, std::string_view value) {
 
 std::string refusal_of(answered what, const asker& who) {
     if (what == answered::not_signed) {
-        return "the signature is " + std::string{to_string(who.signature)} +
+        return "the signature " + (who.signer.empty() ? "" : "of " + who.signer + " ") + "is " +
+               std::string{to_string(who.signature)} +
                ": digest.secret_file and the clocks must be the same";
     }
     if (what != answered::not_a_peer) {
@@ -185,14 +187,14 @@ resource resource_at(std::string_view target) noexcept {
     return path == squid_netdb_path ? resource::squid_netdb : resource::none;
 }
 
-bool was_passed_on(const http::request_head& request, bool as_squid) noexcept {
+bool was_passed_on(const http::request_head& request, asks_as whom) noexcept {
     unsigned vias = 0;
     for (const auto& line : request.fields) {
         const bool is_via = line.id == field_id::via;
-        if (!is_via && !is_forwarded_for(line)) {
+        if (!is_via && (!is_forwarded_for(line) || whom == asks_as::signing_reprise)) {
             continue;
         }
-        if (!as_squid || line.id == field_id::forwarded) {
+        if (whom != asks_as::squid || line.id == field_id::forwarded) {
             return true;
         }
         const bool its_own = is_via ? ++vias == 1 && is_squids_via(line.value)

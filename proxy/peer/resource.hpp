@@ -13,10 +13,12 @@
 //
 // A peer is also a proxy: what its clients ask comes from its address too. Its own question for a
 // digest can be told from what it passes on. A Reprise's has no Via, no Forwarded and no
-// X-Forwarded-For, and what any forward listener of ours passes on has a Via; where there is a
-// secret the signature tells more, and they are not looked at. A Squid's has at most one Via, its
-// own with "(squid" in its comment, and an X-Forwarded-For that names nobody ("::"). Bytes in a
-// tunnel cannot be told: nobody's CONNECT leads to a peer (serve/tunnel.cpp).
+// X-Forwarded-For, and what any forward listener of ours passes on has a Via, whoever signed it:
+// what was overheard and not yet delivered is not told to whoever sends it by way of the signer.
+// Where there is a secret the other two are not looked at, since what takes TLS off in front of a
+// node writes them. A Squid's has at most one Via, its own with "(squid" in its comment, and an
+// X-Forwarded-For that names nobody ("::"). Bytes in a tunnel cannot be told: nobody's CONNECT leads
+// to a peer (serve/far_end.cpp).
 //
 //     If-None-Match: "<generation>"   304 when that is the newest
 //     ?since=<generation>             a delta, where it is known from there and shorter; else whole
@@ -41,16 +43,16 @@ inline constexpr std::string_view digest_path = "/.well-known/reprise/digest";
 inline constexpr std::string_view seen_path = "/.well-known/reprise/seen";
 inline constexpr std::string_view squid_digest_path = "/squid-internal-periodic/store_digest";
 inline constexpr std::string_view squid_netdb_path = "/squid-internal-dynamic/netdb";
-/// The field that says which instance answers, so that one that finds itself by DNS knows it.
-inline constexpr std::string_view node_field = "Reprise-Node";
 
 enum class resource : std::uint8_t { none, digest, seen, squid_digest, squid_netdb };
 /// Which resource an origin-form target names; its query is not considered.
 [[nodiscard]] resource resource_at(std::string_view target) noexcept;
 
+/// How a peer's own question looks.
+enum class asks_as : std::uint8_t { reprise, signing_reprise, squid };
 /// Whether a forward proxy passed `request` on for a client, or may have: false only if it looks as
 /// a Reprise, or a Squid, asks for itself (above).
-[[nodiscard]] bool was_passed_on(const http::request_head& request, bool as_squid) noexcept;
+[[nodiscard]] bool was_passed_on(const http::request_head& request, asks_as whom) noexcept;
 
 /// Who asks, as the caller knows it.
 struct asker {
@@ -58,6 +60,7 @@ struct asker {
     bool is_squid = false;    ///< or "squid"
     bool signing = false;     ///< a secret is set: `signature` must be good
     signature_verdict signature = signature_verdict::missing;
+    std::string signer{};   ///< the name that it signed with; empty: not known for sure
     std::string address{};  ///< as text
 };
 

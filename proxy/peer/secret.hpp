@@ -2,9 +2,9 @@
 // What a fleet shares: one file of random bytes, and the keys made of it.
 //
 // The file's content goes through HKDF-SHA256 (RFC 5869) under a label for each use: one key hashes
-// the URLs of digests (key_hash.hpp: XXH3, which is no PRF and may leak), the other signs requests
-// (signature.hpp). So whatever is learnt of the first tells nothing of the second, and neither
-// tells the file. A line end at the file's end does not count, whatever wrote it.
+// the URLs of digests (key_hash.hpp: XXH3, which is no PRF and may leak), two others sign requests
+// (signature.hpp, in its two forms). So whatever is learnt of the first tells nothing of the
+// others, and none tells the file. A line end at the file's end does not count, whatever wrote it.
 //
 // Without a file there is a hash key all the same, one that everybody knows: digests then are
 // protected by nothing but being served to listed addresses alone, and whoever reads one can test
@@ -50,14 +50,18 @@ public:
 
     fleet_secret(const fleet_secret&) = default;
     fleet_secret& operator=(const fleet_secret&) = default;
-    ~fleet_secret();  ///< overwrites the signing key
+    ~fleet_secret();  ///< overwrites the signing keys
 
     [[nodiscard]] bool has_file() const noexcept { return has_file_; }
     /// What digests' URLs are hashed under.
     [[nodiscard]] const filter::hash_secret& hashing() const noexcept { return hashing_; }
     /// The public name of that, which digests carry.
     [[nodiscard]] const filter::seed_id& id() const noexcept { return id_; }
-    /// @pre has_file()
+    /// What RFC 9421's signatures are made with. @pre has_file()
+    [[nodiscard]] std::span<const std::byte, 32> message_signing() const noexcept {
+        return message_signing_;
+    }
+    /// What Reprise-Signature is made with. @pre has_file()
     [[nodiscard]] std::span<const std::byte, 32> signing() const noexcept { return signing_; }
 
 private:
@@ -65,7 +69,7 @@ private:
 
     filter::hash_secret hashing_;
     filter::seed_id id_{};
-    std::array<std::byte, 32> signing_{};
+    std::array<std::byte, 32> signing_{}, message_signing_{};
     bool has_file_ = false;
 };
 

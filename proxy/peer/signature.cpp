@@ -2,17 +2,33 @@
 
 #include "proxy/http/message_head.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <openssl/crypto.h>
+#include <openssl/evp.h>
 #include <optional>
+#include <vector>
 
 namespace reprise::proxy::peer {
 namespace {
 
 using seconds = std::chrono::seconds;
 
-constexpr std::string_view version = "reprise request, version 2\n";
+constexpr std::string_view label = "reprise";
+constexpr std::string_view algorithm = "hmac-sha256";
+constexpr seconds signed_for{60};
+/// As they stand in Signature-Input.
+constexpr std::string_view covered =
+    R"("@method" "@authority" "@path" "@query" "reprise-node" "reprise-to")";
+constexpr std::array<std::string_view, 6> must_cover{
+    "@method", "@authority", "@path", "@query", "reprise-node", "reprise-to"};
+
+constexpr std::string_view old_version = "reprise request, version 2\n";
+
+std::int64_t seconds_of_time(wall_time when) {
+    return std::chrono::floor<seconds>(when).time_since_epoch().count();
+}
 
 void append_hex(std::string& out, std::span<const std::byte> bytes) {
     constexpr std::string_view digits = "0123456789abcdef";
@@ -20,6 +36,12 @@ void append_hex(std::string& out, std::span<const std::byte> bytes) {
         out += digits[std::to_integer<unsigned>(byte) >> 4];
         out += digits[std::to_integer<unsigned>(byte) & 15];
     }
+}
+
+std::string to_hex(std::span<const std::byte> bytes) {
+    std::string out;
+    append_hex(out, bytes);
+    return out;
 }
 
 // Lower-case digits alone, so that one value has one form.
@@ -44,13 +66,31 @@ bool read_hex(std::string_view text, std::span<std::byte> out) {
     return true;
 }
 
-std::array<std::byte, 32> code_of(const fleet_secret& secret,
-                                  const signed_parts& parts,
-                                  std::string_view destination,
-                                  std::int64_t time,
-                                  const nonce& fresh) {
-    std::string text{version};
-    for (const auto part : {parts.method, parts.target, parts.host}) {
+std::span<const std::byte> bytes_of_text(std::string_view text) {
+    return std::as_bytes(std::span{text.data(), text.size()});
+}
+
+using base64_code = std::array<char, 45>;  // of 32 bytes, and a NUL
+
+base64_code base64_of(const std::array<std::byte, 32>& code) {
+    base64_code out{};
+    EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()),
+                    reinterpret_cast<const unsigned char*>(code.data()),
+                    static_cast<int>(code.size()));
+    return out;
+}
+
+std::string_view text_of(const base64_code& code) {
+    return {code.data(), code.size() - 1};
+}
+
+std::array<std::byte, 32> old_code_of(const fleet_secret& secret,
+                                      const http::signed_request& request,
+                                      std::string_view destination,
+                                      std::int64_t time,
+                                      const nonce& fresh) {
+    std::string text{old_version};
+    for (const auto part : {request.method, request.target, request.host}) {
         text.append(part);
         text += '\n';
     }
@@ -59,10 +99,10 @@ std::array<std::byte, 32> code_of(const fleet_secret& secret,
     append_hex(text, fresh);
     text += '\n';
     text.append(destination);
-    return hmac_sha256(secret.signing(), std::as_bytes(std::span{text.data(), text.size()}));
+    return hmac_sha256(secret.signing(), bytes_of_text(text));
 }
 
-struct fields {
+struct old_fields {
     std::int64_t time = 0;
     nonce fresh{};
     std::string_view destination;
@@ -70,7 +110,7 @@ struct fields {
 };
 
 // "v=2;t=<digits>;n=<32 hex>;d=<address:port>;s=<64 hex>", nothing else and in no other order.
-std::optional<fields> read(std::string_view value) {
+std::optional<old_fields> read_old_field(std::string_view value) {
     const auto take = [&value](std::string_view name) -> std::optional<std::string_view> {
         if (!value.starts_with(name)) {
             return std::nullopt;
@@ -85,7 +125,7 @@ std::optional<fields> read(std::string_view value) {
     const auto n = take(";n=");
     const auto d = take(";d=");
     const auto s = take(";s=");
-    fields out;
+    old_fields out;
     if (!v || *v != "2" || !t || !n || !d || !s || !value.empty() || t->empty() || t->size() > 12 ||
         d->empty()) {
         return std::nullopt;
@@ -109,18 +149,55 @@ bool is_meant_for(const receiver& here, std::string_view host, std::string_view 
                                   (has_port && http::iequals(host.substr(0, colon), here.name)));
 }
 
-bool has_line_end(const signed_parts& parts) {
-    return (parts.method.find('\n') & parts.target.find('\n') & parts.host.find('\n')) !=
-           std::string_view::npos;
+bool has_line_end(const http::signed_request& request) {
+    const auto has = [](std::string_view text) {
+        return text.find('\n') != std::string_view::npos;
+    };
+    return has(request.method) || has(request.target) || has(request.host);
+}
+
+std::string parameters_of(const fleet_secret& secret, std::int64_t created, const nonce& fresh) {
+    std::string out = ";created=" + std::to_string(created) +
+                      ";expires=" + std::to_string(created + signed_for.count()) + ";nonce=\"";
+    append_hex(out, fresh);
+    out.append("\";alg=\"").append(algorithm).append("\";keyid=\"");
+    append_hex(out, secret.id());
+    out.append("\";tag=\"").append(signature_tag).append("\"");
+    return out;
+}
+
+std::string old_value(const fleet_secret& secret,
+                      const http::signed_request& request,
+                      std::string_view destination,
+                      std::int64_t time,
+                      const nonce& fresh) {
+    std::string value = "v=2;t=" + std::to_string(time) + ";n=";
+    append_hex(value, fresh);
+    value.append(";d=").append(destination).append(";s=");
+    append_hex(value, old_code_of(secret, request, destination, time, fresh));
+    return value;
+}
+
+std::string_view value_of(http::field_list fields, std::string_view name) {
+    const auto* const line = http::find(fields, name);
+    return line == nullptr ? std::string_view{} : line->value;
 }
 
 }  // namespace
+
+/// What a request says of who asked whom, and when, once its code has proved to be the secret's.
+struct signature_checker::claim {
+    std::string_view signer, host, destination;
+    std::int64_t created = 0, expires = 0;
+    nonce fresh{};
+};
 
 std::string_view to_string(signature_verdict verdict) noexcept {
     switch (verdict) {
     case signature_verdict::good: return "good";
     case signature_verdict::missing: return "missing";
     case signature_verdict::malformed: return "malformed";
+    case signature_verdict::other_secret: return "other_secret";
     case signature_verdict::wrong: return "wrong";
     case signature_verdict::elsewhere: return "elsewhere";
     case signature_verdict::out_of_time: return "out_of_time";
@@ -131,16 +208,35 @@ std::string_view to_string(signature_verdict verdict) noexcept {
 }
 
 std::string sign(const fleet_secret& secret,
-                 const signed_parts& parts,
-                 std::string_view destination,
+                 const http::signed_request& request,
+                 const parties& who,
                  wall_time now,
                  const nonce& fresh) {
-    const auto time = std::chrono::floor<seconds>(now).time_since_epoch().count();
-    std::string value = "v=2;t=" + std::to_string(time) + ";n=";
-    append_hex(value, fresh);
-    value.append(";d=").append(destination).append(";s=");
-    append_hex(value, code_of(secret, parts, destination, time, fresh));
-    return value;
+    const auto time = seconds_of_time(now);
+    const std::array<http::field, 2> said{
+        http::field{http::field_id::unknown, node_field, who.from},
+        http::field{http::field_id::unknown, to_field, who.to}};
+    const auto parameters = parameters_of(secret, time, fresh);
+    auto as_signed = request;
+    as_signed.fields = said;
+    std::string base;
+    // All that it covers is there.
+    (void)http::append_signature_base(
+        base, as_signed, {.label = label, .covered = covered, .parameters = parameters});
+    const auto code = base64_of(hmac_sha256(secret.message_signing(), bytes_of_text(base)));
+
+    std::string lines;
+    http::append_field_line(lines, node_field, who.from);
+    http::append_field_line(lines, to_field, who.to);
+    std::string input{label};
+    input.append("=(").append(covered).append(")").append(parameters);
+    http::append_field_line(lines, http::signature_input_field, input);
+    std::string signature{label};
+    signature.append("=:").append(text_of(code)).append(":");
+    http::append_field_line(lines, http::signature_field, signature);
+    http::append_field_line(
+        lines, old_signature_field, old_value(secret, request, who.to, time, fresh));
+    return lines;
 }
 
 std::size_t signature_checker::hash_of_nonce::operator()(const nonce& one) const noexcept {
@@ -155,46 +251,103 @@ signature_checker::signature_checker(fleet_secret secret,
                                      seconds window,
                                      std::size_t most)
     : secret_{std::move(secret)},
-      since_{std::chrono::floor<seconds>(since)},
-      window_{window},
+      key_id_{to_hex(secret_.id())},
+      since_{seconds_of_time(since)},
+      window_{window.count()},
       most_{most} {}
 
-signature_verdict signature_checker::check(const signed_parts& parts,
-                                           const receiver& here,
-                                           std::string_view value,
-                                           wall_time now) {
-    if (value.empty()) {
-        return signature_verdict::missing;
+// `good`: it is the secret's. Whom it is for, and when, is not judged yet.
+signature_verdict signature_checker::read(const http::signed_request& request, claim& out) const {
+    http::message_signature said;
+    switch (http::find_signature(request.fields, signature_tag, said)) {
+    case http::signature_search::none: return read_old(request, out);
+    case http::signature_search::malformed: return signature_verdict::malformed;
+    case http::signature_search::found: break;
     }
-    const auto said = read(value);
-    if (!said || has_line_end(parts)) {
+    const bool covers_enough = std::all_of(
+        must_cover.begin(), must_cover.end(), [&](std::string_view component) {
+            return http::covers(said, component);
+        });
+    if (!covers_enough || said.alg != algorithm || !said.created || *said.created < 0 ||
+        !said.expires || !said.keyid || !said.nonce || !read_hex(*said.nonce, out.fresh)) {
         return signature_verdict::malformed;
     }
-    const auto expected = code_of(secret_, parts, said->destination, said->time, said->fresh);
+    if (*said.keyid != key_id_) {
+        return signature_verdict::other_secret;
+    }
+    std::string base;
+    if (!http::append_signature_base(base, request, said)) {
+        return signature_verdict::malformed;
+    }
+    const auto code = base64_of(hmac_sha256(secret_.message_signing(), bytes_of_text(base)));
+    const auto expected = text_of(code);
+    // One text alone is a code's base64: no other padding, no other last digit.
+    if (said.base64.size() != expected.size() ||
+        CRYPTO_memcmp(expected.data(), said.base64.data(), expected.size()) != 0) {
+        return signature_verdict::wrong;
+    }
+    out.signer = value_of(request.fields, node_field);
+    out.destination = value_of(request.fields, to_field);
+    out.created = *said.created;
+    out.expires = *said.expires;
+    return signature_verdict::good;
+}
+
+signature_verdict signature_checker::read_old(const http::signed_request& request,
+                                              claim& out) const {
+    const auto* const line = http::find(request.fields, old_signature_field);
+    if (line == nullptr || line->value.empty()) {
+        return signature_verdict::missing;
+    }
+    const auto said = read_old_field(line->value);
+    if (!said || has_line_end(request)) {
+        return signature_verdict::malformed;
+    }
+    const auto expected = old_code_of(secret_, request, said->destination, said->time, said->fresh);
     if (CRYPTO_memcmp(expected.data(), said->code.data(), expected.size()) != 0) {
         return signature_verdict::wrong;
     }
-    if (!is_meant_for(here, parts.host, said->destination)) {
+    out.destination = said->destination;
+    out.created = said->time;
+    out.expires = said->time + window_;
+    out.fresh = said->fresh;
+    return signature_verdict::good;
+}
+
+judged_signature signature_checker::check(const http::signed_request& request,
+                                          const receiver& here,
+                                          wall_time now) {
+    claim said;
+    said.host = request.host;
+    const auto read_as = read(request, said);
+    return {read_as == signature_verdict::good ? judge(said, here, now) : read_as, said.signer};
+}
+
+signature_verdict signature_checker::judge(const claim& said, const receiver& here, wall_time now) {
+    if (!is_meant_for(here, said.host, said.destination)) {
         return signature_verdict::elsewhere;
     }
-    const wall_time signed_at{seconds{said->time}};
-    if (signed_at > now + window_ || signed_at < now - window_ || signed_at < since_) {
+    // Whole seconds throughout: what is in time is remembered. No text is so long that it overflows.
+    const auto second = seconds_of_time(now);
+    if (said.created > second + window_ || said.created < since_ || said.expires < second ||
+        said.expires < said.created || said.expires > said.created + window_) {
         return signature_verdict::out_of_time;
     }
     const std::scoped_lock lock{guard_};
     // A signature is in time until a window after it was made, which may be a window from now.
-    while (!order_.empty() && order_.front().until < now) {
+    while (!order_.empty() && order_.front().until < second) {
         seen_.erase(order_.front().one);
         order_.pop_front();
     }
-    if (seen_.count(said->fresh) != 0) {
+    if (seen_.count(said.fresh) != 0) {
         return signature_verdict::replayed;
     }
     if (seen_.size() >= most_) {
         return signature_verdict::too_many;
     }
-    order_.push_back({signed_at + window_, said->fresh});
-    seen_.insert(said->fresh);
+    // Not until it expires: the same request in the other form may be in time for longer.
+    order_.push_back({said.created + window_, said.fresh});
+    seen_.insert(said.fresh);
     return signature_verdict::good;
 }
 

@@ -1,22 +1,43 @@
 #pragma once
-// Who asks whom: a request for a digest is signed with the fleet's secret.
+// Who asks whom: a request for a digest is signed with the fleet's secret, by RFC 9421 (HTTP Message
+// Signatures). Its signature has the tag "reprise-peer", whatever its label, and says
 //
-// The field Reprise-Signature says when it was signed, a nonce, the address and port that its
-// sender is connected to, and the HMAC-SHA256 of version, method, target, Host, time, nonce and
-// that destination, each on a line:
+//     Reprise-Node: cache-a                       who asks: the signer's name in Via
+//     Reprise-To: 192.0.2.7:3128                  whom: the far end of the signer's connection
+//     Signature-Input: reprise=("@method" "@authority" "@path" "@query" "reprise-node"
+//         "reprise-to");created=1763668089;expires=1763668149;nonce="<32 hex digits>";
+//         alg="hmac-sha256";keyid="<32 hex digits>";tag="reprise-peer"
+//     Signature: reprise=:<base64 of the HMAC-SHA256 (3.3.3)>:
+//
+// What it has to cover is all of the above (2.2.1, 2.2.3, 2.2.6, 2.2.7, 2.1), in any order, and may
+// be more; all six parameters (2.3) must be there, expires at most a window behind created. keyid is
+// the public name of the fleet's hash key, which digests carry too (filter/seed_id.hpp): it tells
+// two secrets apart and tells nothing of either.
+//
+// A receiver takes what is signed for itself alone. What is overheard can be sent again only until
+// it expires; then its nonce is known already where it was sent to, and anywhere else Reprise-To is
+// not that of the connection it comes by. Where addresses are translated in between (NAT, a
+// published port, a TLS terminator) a node can't tell by addresses that it was meant: there the
+// request's Host must be the name that this node goes by (forwarding.pseudonym), with or without a
+// port. A signer leaves the scheme's own port out of Host (2.2.3), so that who hears it behind a TLS
+// terminator, and does not know the scheme, makes the same of it.
+//
+// The release before knew one field of our own, which this one still sends and takes:
 //
 //     Reprise-Signature: v=2;t=1763668089;n=<32 hex digits>;d=192.0.2.7:3128;s=<64 hex digits>
 //
-// None of the parts can hold a line end, so no two requests have one text. What is overheard can be
-// sent again only within the window of time; then the nonce is known already where it was sent to,
-// and anywhere else the destination is not that of the connection it comes by. Where addresses are
-// translated in between (NAT, a published port, a TLS terminator) a node can't tell by addresses
-// that it was meant: there the request's Host must be the name that this node goes by
-// (forwarding.pseudonym), with or without a port.
+// It holds the HMAC-SHA256, by a key of its own, of version, method, target, Host, time, nonce and
+// destination, each on a line. Both are sent at once, since to ask first and fall back after a
+// refusal is a round trip, and lets whoever forges a refusal choose the form. Where a signature by
+// RFC 9421 is there, or a Signature-Input that can't be read, the old field is not looked at. Whoever
+// takes the new one away leaves the old one, which binds the same request to the same receiver and
+// moment; and since both have one nonce, and there is one memory of nonces, he has one request and
+// not two. What is lost then is the signer's name, in a log. The next release knows RFC 9421 alone.
 //
-// It shows who asked whom, and protects nothing of the answer: that is TLS's.
+// It shows who asked whom, and protects nothing of the answer: that is TLS's (TRUST.md).
 
 #include "proxy/base/clock.hpp"
+#include "proxy/http/message_signature.hpp"
 #include "proxy/peer/secret.hpp"
 
 #include <array>
@@ -31,11 +52,16 @@
 
 namespace reprise::proxy::peer {
 
-inline constexpr std::string_view signature_field = "Reprise-Signature";
+inline constexpr std::string_view signature_tag = "reprise-peer";
+inline constexpr std::string_view to_field = "Reprise-To";
+inline constexpr std::string_view old_signature_field = "Reprise-Signature";
+/// The field that says which instance asks, or answers: one that finds itself by DNS knows it so.
+inline constexpr std::string_view node_field = "Reprise-Node";
 
-/// As they stand on the wire.
-struct signed_parts {
-    std::string_view method, target, host;
+/// Who signs, and for whom.
+struct parties {
+    std::string_view from;  ///< the signer's name in Via
+    std::string_view to;    ///< the other end of its connection (endpoint_text)
 };
 
 /// By what the receiver of a request knows that it was meant.
@@ -46,32 +72,40 @@ struct receiver {
 
 using nonce = std::array<std::byte, 16>;
 
-/// The field's value. `destination`: the other end of the connection (endpoint_text).
-/// @pre secret.has_file(); `fresh` is random, used for no other request
+/// The field lines that sign a request, in both forms, CRLFs included. `request`'s own fields are
+/// not looked at. @pre secret.has_file(); `fresh` is random, used for no other request
 [[nodiscard]] std::string sign(const fleet_secret& secret,
-                               const signed_parts& parts,
-                               std::string_view destination,
+                               const http::signed_request& request,
+                               const parties& who,
                                wall_time now,
                                const nonce& fresh);
 
 enum class signature_verdict : std::uint8_t {
     good,
     missing,
-    malformed,
-    wrong,        ///< another secret, or another request
-    elsewhere,    ///< meant for another node
-    out_of_time,  ///< signed too long ago, before this start, or in the future: clocks differ
+    malformed,     ///< not as above, or it covers too little
+    other_secret,  ///< its keyid is of another secret, if it says the truth
+    wrong,         ///< another secret, or another request
+    elsewhere,     ///< meant for another node
+    out_of_time,   ///< signed too long ago, before this start, or in the future: clocks differ
     replayed,
     too_many,  ///< more good signatures within the window than are remembered
 };
 [[nodiscard]] std::string_view to_string(signature_verdict verdict) noexcept;
 
+struct judged_signature {
+    signature_verdict what = signature_verdict::missing;
+    /// Who signed, a view of the request: told only by RFC 9421's, and only by one that is at least
+    /// the secret's (`elsewhere` and behind it, and `good`).
+    std::string_view signer{};
+};
+
 /// Memory    at most most_nonces nonces of the last two windows, 80 bytes each. Filling it takes
-///           the secret.
+///           the secret: 256 siblings that ask eight times a second fill half of it.
 /// Threads   any number; a short lock for what is signed well.
 class signature_checker {
 public:
-    static constexpr std::size_t most_nonces = 1 << 16;
+    static constexpr std::size_t most_nonces = 1 << 18;
 
     /// `since`: nonces of what was signed before are not known; it is refused.
     /// @pre secret.has_file()
@@ -80,25 +114,29 @@ public:
                                std::chrono::seconds window = std::chrono::seconds{60},
                                std::size_t most = most_nonces);
 
-    /// Judges and, when good, remembers the nonce. `value` is the field's, empty for none. The
-    /// comparison takes the same time wherever two signatures differ.
-    [[nodiscard]] signature_verdict check(const signed_parts& parts,
-                                          const receiver& here,
-                                          std::string_view value,
-                                          wall_time now);
+    /// Judges and, when good, remembers the nonce. The comparison takes the same time wherever two
+    /// signatures differ.
+    [[nodiscard]] judged_signature check(const http::signed_request& request,
+                                         const receiver& here,
+                                         wall_time now);
 
 private:
     struct hash_of_nonce {
         std::size_t operator()(const nonce& one) const noexcept;
     };
     struct remembered {
-        wall_time until;
+        std::int64_t until;  // seconds since 1970, that one too
         nonce one;
     };
+    struct claim;
+
+    [[nodiscard]] signature_verdict read(const http::signed_request& request, claim& out) const;
+    [[nodiscard]] signature_verdict read_old(const http::signed_request& request, claim& out) const;
+    [[nodiscard]] signature_verdict judge(const claim& said, const receiver& here, wall_time now);
 
     fleet_secret secret_;
-    wall_time since_;
-    std::chrono::seconds window_;
+    const std::string key_id_;
+    std::int64_t since_, window_;  // in seconds
     std::size_t most_;
     std::mutex guard_;
     std::unordered_set<nonce, hash_of_nonce> seen_;

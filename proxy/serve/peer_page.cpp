@@ -42,8 +42,13 @@ awaitable<ended_or_next> peer_page::give() {
             co_return waited;
         }
     }
-    const auto page = x_.w.common.peers->answer(
-        head, x_.client.ip(), x_.out.reached_at(), *x_.w.peers->book, !x_.out.keeps, wall_now());
+    const auto page = x_.w.common.peers->answer(head,
+                                                x_.client.ip(),
+                                                x_.out.reached_at(),
+                                                x_.listener().tls.has_value(),
+                                                *x_.w.peers->book,
+                                                !x_.out.keeps,
+                                                wall_now());
     x_.book.how = outcome::local;
     x_.book.status = page.status;
     x_.book.reason = peer::to_string(page.what);

@@ -1,14 +1,17 @@
 // Whatever a peer sends beside digests (digest.cpp and squid_digest.cpp have those): a request for
-// one of the resources, its signature, a generation's text, and an answer to a follower. Each
-// input's first byte picks the peer's standing; the rest is taken as each of these in turn.
+// one of the resources, the fields that sign it, a generation's text, and an answer to a follower.
+// Each input's first byte picks the peer's standing; the rest is taken as each of these in turn.
 
 #include "proxy/http/message_head.hpp"
+#include "proxy/http/message_signature.hpp"
 #include "proxy/peer/digest_follower.hpp"
 #include "proxy/peer/publication.hpp"
 #include "proxy/peer/resource.hpp"
 #include "proxy/peer/signature.hpp"
 #include "tests/fuzz/require.hpp"
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <memory>
 #include <span>
@@ -75,11 +78,58 @@ void try_request(std::string_view bytes, std::uint8_t standing) {
     require(given.first == 0 || given.first < given.body->size());
 }
 
+const fleet_secret& secret() {
+    static const auto one = *fleet_secret::from_content(std::string(32, 's'));
+    return one;
+}
+
+bool lies_within(std::string_view part, std::string_view whole) {
+    return part.empty() || (part.data() >= whole.data() &&
+                            part.data() + part.size() <= whole.data() + whole.size());
+}
+
+// Nothing that is not the secret's is good, in either form and whatever is beside it; and what is
+// found lies within the field, and gives a base in which each component has one line.
 void try_signature(std::string_view bytes) {
-    static const auto secret = *fleet_secret::from_content(std::string(32, 's'));
-    signature_checker checker{secret};
-    const auto verdict = checker.check({"GET", "/", "h"}, {"192.0.2.1:80", "h"}, bytes, now);
-    require(verdict != signature_verdict::good && to_string(verdict) != "?");
+    const auto cut = std::min(bytes.find('\n'), bytes.size());
+    const auto input = bytes.substr(0, cut);
+    const auto value = bytes.substr(std::min(cut + 1, bytes.size()));
+    const auto verdict_on = [](std::span<const http::field> fields) {
+        signature_checker checker{secret()};
+        const auto judged = checker.check(
+            {.method = "GET", .target = "/?a", .host = "h", .fields = fields},
+            {"192.0.2.1:80", "h"},
+            now);
+        require(judged.what != signature_verdict::good && judged.signer.empty());
+        require(to_string(judged.what) != "?");
+    };
+    const auto line = [](std::string_view name, std::string_view text) {
+        return http::field{http::field_id::unknown, name, text};
+    };
+    const std::array by_rfc{line("Signature-Input", input),
+                            line("Signature", value),
+                            line("Reprise-Node", "n"),
+                            line("Reprise-To", "192.0.2.1:80")};
+    verdict_on(by_rfc);
+    const std::array as_before{line("Reprise-Signature", bytes)};
+    verdict_on(as_before);
+
+    http::message_signature found;
+    for (const auto tag : {signature_tag, std::string_view{"t"}}) {
+        if (http::find_signature(by_rfc, tag, found) != http::signature_search::found) {
+            continue;
+        }
+        require(found.tag == tag && !found.label.empty());
+        require(lies_within(found.covered, input) && lies_within(found.parameters, input));
+        require(lies_within(found.base64, value));
+        std::string base;
+        if (http::append_signature_base(
+                base, {.method = "GET", .target = "/?a", .host = "h", .fields = by_rfc}, found)) {
+            const auto lines = std::count(base.begin(), base.end(), '\n');
+            require(std::count(found.covered.begin(), found.covered.end(), '"') == 2 * lines);
+            require(base.ends_with(std::string{found.parameters}));
+        }
+    }
 }
 
 void try_generation(std::string_view bytes) {

@@ -1,5 +1,6 @@
 // Any text as a dictionary and as a targeted field: what is given out lies within the text, two lines read as one, and
-// what is no dictionary governs nothing.
+// what is no dictionary governs nothing. What a dictionary took for an inner list, or for parameters, is one; any other text
+// ends as one or fails.
 
 #include "proxy/http/structured_fields.hpp"
 
@@ -26,6 +27,25 @@ void check(const sf_value& value, std::string_view within) {
     require(value.number >= -most && value.number <= most);
 }
 
+/// Whether it is read to its end.
+bool has_parameters(std::string_view text) {
+    parameter_reader reader{text};
+    while (const auto one = reader.next()) {
+        require(!one->key.empty());
+        check(one->value, text);
+    }
+    return !reader.failed();
+}
+
+bool has_items(std::string_view text) {
+    inner_list_reader reader{text};
+    while (const auto one = reader.next()) {
+        check(*one, text);
+        require(one->kind != sf_kind::inner_list && has_parameters(one->parameters));
+    }
+    return !reader.failed();
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -35,9 +55,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     while (const auto member = reader.next()) {
         require(!member->key.empty());
         check(member->value, text);
+        require(has_parameters(member->value.parameters));
+        require(member->value.kind != sf_kind::inner_list || has_items(member->value.text));
         any = true;
     }
     const bool valid = !reader.failed();
+    (void)has_parameters(text);
+    (void)has_items(text);
 
     static const std::vector<std::string> targets{"CDN-Cache-Control"};
     const std::array<field, 2> lines{

@@ -16,6 +16,30 @@ TEST_SUITE("scenario/sibling_exchange") {
         return path;
     }
 
+    /// How a request for a digest may be signed: by RFC 9421, as by the release before, or both.
+    enum class signed_form { both, rfc, before };
+
+    /// A request that was overheard, once more.
+    std::string replay(const origin_request& asked,
+                       signed_form form,
+                       const std::string& host,
+                       const std::string& more = "") {
+        auto wire = "GET " + asked.target + " HTTP/1.1\r\nHost: " + host + "\r\n" + more;
+        const auto copy = [&](const std::string& name) {
+            wire += name + ": " + asked.get(name) + "\r\n";
+        };
+        if (form != signed_form::before) {
+            copy("Reprise-Node");
+            copy("Reprise-To");
+            copy("Signature-Input");
+            copy("Signature");
+        }
+        if (form != signed_form::rfc) {
+            copy("Reprise-Signature");
+        }
+        return wire + "\r\n";
+    }
+
     }  // namespace
 
     TEST_CASE("digests go to peers of the settings alone") {
@@ -77,27 +101,70 @@ TEST_SUITE("scenario/sibling_exchange") {
         f.tell(1, json::array({peer_at("n0", f[0].port()), peer_at("listed", listed.port())}));
         REQUIRE(eventually([&] { return listed.count("/.well-known/reprise/digest") > 0; }));
         const auto asked = listed.requests("/.well-known/reprise/digest").front();
-        const auto signature = asked.get("Reprise-Signature");
-        REQUIRE(signature.starts_with("v=2;"));
+        CHECK(asked.get("Reprise-Node").starts_with("reprise-"));
+        CHECK(asked.get("Reprise-To") == listed.authority());
+        CHECK(asked.get("Signature-Input").ends_with(";tag=\"reprise-peer\""));
+        CHECK(asked.get("Reprise-Signature").starts_with("v=2;"));
         CHECK_FALSE(asked.has("Via"));
-        for (const auto& host : {asked.get("Host"), "127.0.0.1:" + std::to_string(f[0].port())}) {
-            CAPTURE(host);
-            client thief{f[0].port()};
-            CHECK(thief
-                      .ask("GET " + asked.target + " HTTP/1.1\r\nHost: " + host +
-                           "\r\nReprise-Signature: " + signature + "\r\n\r\n")
-                      .status == 403);
+        const auto there = "127.0.0.1:" + std::to_string(f[0].port());
+        for (const auto& host : {asked.get("Host"), there}) {
+            for (const auto form : {signed_form::both, signed_form::rfc, signed_form::before}) {
+                CAPTURE(host);
+                client thief{f[0].port()};
+                CHECK(thief.ask(replay(asked, form, host)).status == 403);
+            }
         }
         // Nor does it help to say that it is meant for this one.
-        auto moved = signature;
-        const auto here = "d=127.0.0.1:" + std::to_string(f[0].port());
-        const auto at = moved.find(";d=") + 1;
-        moved.replace(at, moved.find(';', at) - at, here);
-        client thief{f[0].port()};
-        CHECK(thief
-                  .ask("GET " + asked.target + " HTTP/1.1\r\nHost: " + asked.get("Host") +
-                       "\r\nReprise-Signature: " + moved + "\r\n\r\n")
-                  .status == 403);
+        for (const auto form : {signed_form::rfc, signed_form::before}) {
+            auto moved = replay(asked, form, asked.get("Host"));
+            const std::string name = form == signed_form::rfc ? "Reprise-To: " : ";d=";
+            const auto at = moved.find(name) + name.size();
+            moved.replace(at, listed.authority().size(), there);
+            client thief{f[0].port()};
+            CHECK(thief.ask(moved).status == 403);
+        }
+    }
+
+    TEST_CASE("a signed request is good once, in either form, and by way of nobody") {
+        // What was overheard before it came: by a listener at an address that the node is known by.
+        const temp_dir directory;
+        auto settings = node_settings();
+        settings["digest"]["secret_file"] = secret_in(directory, 'a');
+        fleet f{0};
+        f.add(settings);
+        settings["forwarding"] = {{"pseudonym", "localhost"}};
+        f.add(settings);
+        f.tell(1, json::array({peer_at("n0", f[0].port())}));
+        fake_origin overheard;
+        overheard.otherwise(sends(answer("404 Not Found", "", "")));
+        auto known = peer_at("n1", overheard.port());
+        known["url"] = "http://localhost:" + std::to_string(overheard.port());
+        f.tell(0, json::array({known}));
+        const auto taken = [&](std::size_t i) {
+            REQUIRE(eventually(
+                [&] { return overheard.requests("/.well-known/reprise/digest").size() > i; },
+                3 * patience));
+            return overheard.requests("/.well-known/reprise/digest").at(i);
+        };
+        const auto ask = [&](const std::string& wire) {
+            client one{f[1].port()};
+            return one.ask(wire).status;
+        };
+        const auto first = taken(0);
+        const auto host = first.get("Host");
+        REQUIRE(eventually([&] { return figure(f[1].stats(), "/digest/published") > 0; }));
+        // Behind a Via it was sent by way of the signer, whoever it was that signed.
+        CHECK(ask(replay(first, signed_form::both, host, "Via: 1.1 x\r\n")) == 403);
+        CHECK(ask(replay(first, signed_form::both, host)) == 403);  // that was its one time
+        const auto second = taken(1);
+        CHECK(ask(replay(second, signed_form::before, host)) == 200);  // as the release before asks
+        CHECK(ask(replay(second, signed_form::rfc, host)) == 403);
+        const auto third = taken(2);
+        CHECK(ask(replay(third, signed_form::rfc, host, "X-Forwarded-For: 10.0.0.1\r\n")) == 200);
+        CHECK(ask(replay(third, signed_form::both, host)) == 403);
+        CHECK(ask(replay(third, signed_form::before, host)) == 403);
+        const auto said = "the signature of " + first.get("Reprise-Node") + " is replayed";
+        CHECK(eventually([&] { return f[1].errors().find(said) != std::string::npos; }));
     }
 
     TEST_CASE("what a node's client asks of a peer is not told as to the node") {
@@ -116,6 +183,48 @@ TEST_SUITE("scenario/sibling_exchange") {
             CHECK(got.get("Content-Type") != "application/octet-stream");
         }
         CHECK(f[1].get("http://" + there + "/.well-known/reprise/digest").status == 403);
+    }
+
+    TEST_CASE("no way through a listener leads to a peer's digest, with a secret and without") {
+        const temp_dir directory;
+        for (const bool signing : {false, true}) {
+            CAPTURE(signing);
+            auto settings = node_settings();
+            if (signing) {
+                settings["digest"]["secret_file"] = secret_in(directory, 'a');
+            }
+            fleet f{0};
+            f.add(settings);
+            const auto there = "127.0.0.1:" + std::to_string(f[0].port());
+            settings["listeners"].push_back({{"address", "127.0.0.1:0"},
+                                             {"mode", "accelerator"},
+                                             {"upstream", "http://" + there}});
+            f.add(settings);
+            f.meet();
+            REQUIRE(f.holds(1, "n0", 0));
+            for (const std::string path :
+                 {"/.well-known/reprise/digest", "/.well-known/reprise/seen"}) {
+                CAPTURE(path);
+                const auto is_kept_from = [](const response& got) {
+                    return got.status == 403 && !got.has("ETag") &&
+                           got.get("Content-Type") != "application/octet-stream";
+                };
+                // By a forward listener, of the peer or of the node itself; by an accelerator's; as
+                // an upgrade; and under the name of the very node.
+                CHECK(is_kept_from(f[1].get("http://" + there + path)));
+                CHECK(is_kept_from(f[0].get("http://" + there + path)));
+                CHECK(is_kept_from(
+                    f[1].get("http://localhost:" + std::to_string(f[0].port()) + path)));
+                client one{f[1].port(1)};
+                CHECK(is_kept_from(
+                    one.ask("GET " + path + " HTTP/1.1\r\nHost: " + there + "\r\n\r\n")));
+                CHECK(is_kept_from(f[1].get("http://" + there + path,
+                                            "Connection: Upgrade\r\nUpgrade: websocket\r\n"
+                                            "Sec-WebSocket-Version: 13\r\n"
+                                            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n")));
+                CHECK(is_kept_from(f[1].get("http://" + there + path, "Connection: Via\r\n")));
+            }
+        }
     }
 
     TEST_CASE("no tunnel leads to a peer, nor to a listener of one's own") {

@@ -164,6 +164,41 @@ TEST_SUITE("http/structured_fields") {
         CHECK(dictionary("a=(1\"x\")") == "failed");
     }
 
+    TEST_CASE("an inner list's items and a value's parameters are walked one by one") {
+        const auto items = [](std::string_view text) {
+            inner_list_reader reader{text};
+            std::string all;
+            while (const auto item = reader.next()) {
+                all.append(all.empty() ? "" : "|").append(shown(*item));
+            }
+            return reader.failed() ? "failed" : all;
+        };
+        CHECK(items("").empty());
+        CHECK(items("  ").empty());
+        CHECK(items(R"( "@method"  "x;y";p=1 tok )") ==
+              R"(string [@method]|string [x;y];p=1|token [tok])");
+        for (const auto* text : {"\"a\"\"b\"", "(1)", "1,2", "\"a", "\ta", "a;", "a )"}) {
+            CAPTURE(text);
+            CHECK(items(text) == "failed");
+        }
+        const auto parameters = [](std::string_view text) {
+            parameter_reader reader{text};
+            std::string all;
+            while (const auto one = reader.next()) {
+                all.append(all.empty() ? "" : "|").append(one->key).append(": ");
+                all.append(shown(one->value));
+            }
+            return reader.failed() ? "failed" : all;
+        };
+        CHECK(parameters("").empty());
+        CHECK(parameters(";a; b=1;c=\"x;y\";a=?0") ==
+              "a: boolean 1|b: integer 1|c: string [x;y]|a: boolean 0");
+        for (const auto* text : {"a", " ;a", ";", ";A", ";a=", ";a=(1)", ";a ;b", ";a,"}) {
+            CAPTURE(text);
+            CHECK(parameters(text) == "failed");
+        }
+    }
+
     TEST_CASE("a dictionary of a thousand members is read, and a deep one is no deeper") {
         std::string many = "a0=0";
         for (int i = 1; i < 1024; ++i) {

@@ -112,11 +112,16 @@ std::string as_reprise(const http::request_head& head,
     asker who{.is_reprise = true, .signing = checker != nullptr};
     if (checker != nullptr) {
         const auto* const host = http::find(head.fields, "Host");
-        const auto* const value = http::find(head.fields, signature_field);
-        who.signature = checker->check({head.method_text, head.target, host->value},
-                                       {.endpoint = host->value, .name = ""},  // a literal's
-                                       value == nullptr ? std::string_view{} : value->value,
-                                       wall_now());
+        const auto* const old = http::find(head.fields, old_signature_field);
+        CHECK(old != nullptr);  // the release before reads that one
+        who.signature = checker
+                            ->check({.method = head.method_text,
+                                     .target = head.target,
+                                     .host = host->value,
+                                     .fields = head.fields},
+                                    {.endpoint = host->value, .name = ""},  // a literal's
+                                    wall_now())
+                            .what;
     }
     auto made = answer(head,
                        who,
@@ -200,20 +205,24 @@ TEST_SUITE("peer/digest_fetch") {
             [] { return 7; });
         CHECK(wire.starts_with("GET /.well-known/reprise/digest?since=1-2 HTTP/1.1\r\n"
                                "Host: [::1]:3128\r\nIf-None-Match: \"1-2\"\r\n"
-                               "Reprise-Signature: v=2;"));
+                               "Reprise-Node: a\r\nReprise-To: [::1]:3128\r\n"
+                               "Signature-Input: reprise=("));
         CHECK(wire.ends_with("\r\n\r\n"));
         http::request_head head;
         REQUIRE(http::parse_request_head(wire, head, {}).state == http::head_state::done);
         signature_checker checker{secret};
-        CHECK(checker.check({"GET", head.target, "[::1]:3128"},
-                            {"[::1]:3128", ""},
-                            http::find(head.fields, signature_field)->value,
-                            now) == signature_verdict::good);
+        const auto judged = checker.check(
+            {.method = "GET", .target = head.target, .host = "[::1]:3128", .fields = head.fields},
+            {"[::1]:3128", ""},
+            now);
+        CHECK(judged.what == signature_verdict::good);
+        CHECK(judged.signer == "a");
         of.squid = true;
         const auto squid = digest_request(
             of, {}, squid_digest_path, {}, secret, "a", now, [] { return 7; });
         CHECK(squid.find("Via: 1.1 a\r\n") != std::string::npos);
-        CHECK(squid.find("Reprise-Signature") == std::string::npos);
+        CHECK(squid.find("Signature") == std::string::npos);
+        CHECK(squid.find("Reprise-") == std::string::npos);
         CHECK(squid.find("Accept: application/cache-digest\r\n") != std::string::npos);
     }
 

@@ -1,19 +1,24 @@
+#include "proxy/http/message_head.hpp"
 #include "proxy/peer/signature.hpp"
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <random>
 #include <string>
+#include <vector>
 
 namespace reprise::proxy::peer::test::of_signature {
 namespace {
 
 using namespace std::chrono_literals;
+using verdict = signature_verdict;
 
 constexpr wall_time now{1'763'668'089'500ms};
-constexpr signed_parts parts{"GET", "/.well-known/reprise/digest?since=1-2", "b.example:3128"};
 constexpr std::string_view place = "192.0.2.2:3128";
 constexpr receiver here{place, "reprise-b"};
+constexpr parties who{"cache-a", place};
 
 fleet_secret secret() {
     return *fleet_secret::from_content(std::string(32, 's'));
@@ -26,145 +31,452 @@ nonce nonce_of(unsigned number) {
     return out;
 }
 
-std::string signed_value(unsigned number = 1, wall_time when = now) {
-    return sign(secret(), parts, place, when, nonce_of(number));
+/// A request with the lines that sign it, as its receiver has it.
+struct message {
+    std::string method = "GET";
+    std::string target = "/.well-known/reprise/digest?since=1-2";
+    std::string host = "b.example:3128";
+    bool secure = false;
+    std::string lines;
+
+    [[nodiscard]] http::signed_request bare() const {
+        return {.method = method, .target = target, .host = host, .secure = secure};
+    }
+    void sign_with(const fleet_secret& by, unsigned number = 1, wall_time when = now) {
+        lines = sign(by, bare(), who, when, nonce_of(number));
+    }
+    [[nodiscard]] std::string& drop(std::string_view name) {
+        const auto at = lines.find(std::string{name} + ": ");
+        REQUIRE(at != std::string::npos);
+        lines.erase(at, lines.find("\r\n", at) + 2 - at);
+        return lines;
+    }
+    /// Alone as the release before sends it.
+    [[nodiscard]] message& in_old_form() {
+        for (const auto name :
+             {http::signature_input_field, http::signature_field, node_field, to_field}) {
+            (void)drop(name);
+        }
+        return *this;
+    }
+    [[nodiscard]] message& in_new_form() {
+        (void)drop(old_signature_field);
+        return *this;
+    }
+};
+
+message signed_one(unsigned number = 1, wall_time when = now) {
+    message out;
+    out.sign_with(secret(), number, when);
+    return out;
+}
+
+judged_signature judge(signature_checker& checker,
+                       const message& of,
+                       wall_time when = now,
+                       const receiver& at = here) {
+    std::vector<http::field> fields;
+    REQUIRE(http::parse_field_lines(of.lines, fields, 100) == nullptr);
+    auto request = of.bare();
+    request.fields = fields;
+    return checker.check(request, at, when);
+}
+
+verdict check(signature_checker& checker,
+              const message& of,
+              wall_time when = now,
+              const receiver& at = here) {
+    return judge(checker, of, when, at).what;
+}
+
+verdict check_alone(const message& of, const receiver& at = here) {
+    signature_checker fresh{secret()};
+    return check(fresh, of, now, at);
+}
+
+std::string replaced(std::string text, std::string_view from, std::string_view to) {
+    const auto at = text.find(from);
+    REQUIRE(at != std::string::npos);
+    return text.replace(at, from.size(), to);
 }
 
 }  // namespace
 
 TEST_SUITE("peer/signature") {
     TEST_CASE("a signature has the form that its page shows") {
-        const auto value = signed_value();
-        CHECK(value.starts_with(
-            "v=2;t=1763668089;n=01000000000000000000000000000000;d=192.0.2.2:3128;s="));
-        CHECK(value.size() == 19 + 32 + 3 + 14 + 3 + 64);
+        const auto lines = signed_one().lines;
+        CHECK(lines.starts_with(
+            "Reprise-Node: cache-a\r\n"
+            "Reprise-To: 192.0.2.2:3128\r\n"
+            "Signature-Input: reprise=(\"@method\" \"@authority\" \"@path\" \"@query\" "
+            "\"reprise-node\" \"reprise-to\");created=1763668089;expires=1763668149;"
+            "nonce=\"01000000000000000000000000000000\";alg=\"hmac-sha256\";keyid=\""));
+        CHECK(lines.find("\";tag=\"reprise-peer\"\r\nSignature: reprise=:") != std::string::npos);
+        CHECK(
+            lines.find(":\r\nReprise-Signature: v=2;t=1763668089;n=01000000000000000000000000000000"
+                       ";d=192.0.2.2:3128;s=") != std::string::npos);
+        CHECK(lines.ends_with("\r\n"));
     }
 
-    TEST_CASE("what is signed is good, once") {
+    TEST_CASE("the HMAC is RFC 9421's: the one of its section B.2.5") {
+        // Its test-shared-secret (B.1.5), and what append_signature_base makes of its request.
+        constexpr std::string_view key_digits = "bb3bc97c1e2edcdd09cb84fb359ef930355cafccd24c89de74"
+                                                "9b6481cbb8e985b85c1cb33498f105db635247"
+                                                "493c1b5b9878480e2ea9725f23b1ab2395332d0d";
+        std::vector<std::byte> key;
+        for (std::size_t i = 0; i < key_digits.size(); i += 2) {
+            key.push_back(static_cast<std::byte>(
+                std::stoul(std::string{key_digits.substr(i, 2)}, nullptr, 16)));
+        }
+        const std::vector<http::field> fields{
+            {http::field_id::date, "Date", "Tue, 20 Apr 2021 02:07:55 GMT"},
+            {http::field_id::content_type, "Content-Type", "application/json"},
+            {http::field_id::unknown,
+             "Signature-Input",
+             R"(sig-b25=("date" "@authority" "content-type");created=1618884473;)"
+             R"(keyid="test-shared-secret";tag="x")"}};
+        std::string base;
+        REQUIRE(http::append_signature_base(
+            base,
+            {.method = "POST",
+             .target = "/foo?param=Value&Pet=dog",
+             .host = "example.com",
+             .fields = fields},
+            {.covered = R"("date" "@authority" "content-type")",
+             .parameters = R"(;created=1618884473;keyid="test-shared-secret")"}));
+        const auto code = hmac_sha256(key, std::as_bytes(std::span{base.data(), base.size()}));
+        // pxcQw6G3AjtMBQjwo8XzkZf/bws5LelbaMk5rGIGtE8=
+        constexpr unsigned char known[] = {0xa7, 0x17, 0x10, 0xc3, 0xa1, 0xb7, 0x02, 0x3b,
+                                           0x4c, 0x05, 0x08, 0xf0, 0xa3, 0xc5, 0xf3, 0x91,
+                                           0x97, 0xff, 0x6f, 0x0b, 0x39, 0x2d, 0xe9, 0x5b,
+                                           0x68, 0xc9, 0x39, 0xac, 0x62, 0x06, 0xb4, 0x4f};
+        CHECK(std::equal(code.begin(), code.end(), std::begin(known), [](std::byte a, unsigned b) {
+            return std::to_integer<unsigned>(a) == b;
+        }));
+    }
+
+    TEST_CASE("what is signed is good, once, and says who signed it") {
         signature_checker checker{secret()};
-        CHECK(checker.check(parts, here, signed_value(), now) == signature_verdict::good);
-        CHECK(checker.check(parts, here, signed_value(), now) == signature_verdict::replayed);
-        CHECK(checker.check(parts, here, signed_value(2), now) == signature_verdict::good);
+        const auto one = signed_one();
+        const auto got = judge(checker, one);
+        CHECK(got.what == verdict::good);
+        CHECK(got.signer == "cache-a");
+        CHECK(check(checker, signed_one()) == verdict::replayed);
+        CHECK(check(checker, signed_one(2)) == verdict::good);
+    }
+
+    TEST_CASE("either form is good alone, and the two are one request") {
+        signature_checker checker{secret()};
+        CHECK(check(checker, signed_one(1).in_new_form()) == verdict::good);
+        CHECK(check(checker, signed_one(2).in_old_form()) == verdict::good);
+        // Who takes one form off a request that was delivered has nothing.
+        CHECK(check(checker, signed_one(1).in_old_form()) == verdict::replayed);
+        CHECK(check(checker, signed_one(2).in_new_form()) == verdict::replayed);
+        CHECK(check(checker, signed_one(1)) == verdict::replayed);
+        // The old one is for its receiver alone, and for its moment, as well.
+        CHECK(check(checker, signed_one(3).in_old_form(), now, {"192.0.2.3:3128", "c"}) ==
+              verdict::elsewhere);
+        CHECK(check(checker, signed_one(3).in_old_form(), now + 62s) == verdict::out_of_time);
+        CHECK(judge(checker, signed_one(4).in_old_form()).signer.empty());
+    }
+
+    TEST_CASE("the old form is not looked at where the new one is there, good or not") {
+        auto spoilt = signed_one();
+        spoilt.lines = replaced(spoilt.lines, "Signature: reprise=:", "Signature: reprise=:A");
+        CHECK(check_alone(spoilt) == verdict::wrong);
+        spoilt = signed_one();
+        (void)spoilt.drop(http::signature_field);
+        CHECK(check_alone(spoilt) == verdict::malformed);
+        spoilt = signed_one();
+        spoilt.lines = replaced(spoilt.lines, "Signature-Input: reprise=(", "Signature-Input: (");
+        CHECK(check_alone(spoilt) == verdict::malformed);
+        // What is another application's is nothing of ours.
+        auto beside = signed_one().in_old_form();
+        beside.lines += "Signature-Input: a=(\"@method\");tag=\"other\"\r\nSignature: a=:AA==:\r\n";
+        CHECK(check_alone(beside) == verdict::good);
+        beside = signed_one().in_new_form();
+        beside.lines += "Signature-Input: a=(\"@method\");tag=\"other\"\r\nSignature: a=:AA==:\r\n";
+        CHECK(check_alone(beside) == verdict::good);
     }
 
     TEST_CASE("every part of the request is signed") {
+        for (const bool old : {false, true}) {
+            CAPTURE(old);
+            const auto made = [old] {
+                auto one = signed_one();
+                return old ? one.in_old_form() : one.in_new_form();
+            };
+            auto one = made();
+            CHECK(check_alone(one) == verdict::good);
+            one.method = "HEAD";
+            CHECK(check_alone(one) == verdict::wrong);
+            one = made();
+            one.target = "/.well-known/reprise/seen?since=1-2";
+            CHECK(check_alone(one) == verdict::wrong);
+            one = made();
+            one.target = "/.well-known/reprise/digest";
+            CHECK(check_alone(one) == verdict::wrong);
+            one = made();
+            one.host = "c.example:3128";
+            CHECK(check_alone(one) == verdict::wrong);
+        }
+        auto one = signed_one().in_new_form();
+        one.lines = replaced(one.lines, "Node: cache-a", "Node: cache-c");
         signature_checker checker{secret()};
-        const auto value = signed_value();
-        CHECK(checker.check({"HEAD", parts.target, parts.host}, here, value, now) ==
-              signature_verdict::wrong);
-        CHECK(checker.check({"GET", "/.well-known/reprise/seen", parts.host}, here, value, now) ==
-              signature_verdict::wrong);
-        CHECK(checker.check({"GET", parts.target, "c.example:3128"}, here, value, now) ==
-              signature_verdict::wrong);
-        // Nothing moves from one part to the next.
-        CHECK(checker.check({"GET", "/x", "y\nz"}, here, value, now) ==
-              signature_verdict::malformed);
-        CHECK(checker.check(parts, here, value, now) == signature_verdict::good);
+        CHECK(judge(checker, one).what == verdict::wrong);
+        CHECK(judge(checker, one).signer.empty());
+        one = signed_one().in_new_form();
+        one.lines += "Reprise-To: 192.0.2.9:3128\r\n";  // a second line is joined to the first
+        CHECK(check_alone(one) == verdict::wrong);
+        for (const auto name : {node_field, to_field}) {
+            one = signed_one().in_new_form();
+            (void)one.drop(name);
+            CHECK(check_alone(one) == verdict::malformed);
+        }
+        // Nothing moves from one part of the old form to the next.
+        message two;
+        two.target = "/x";
+        two.host = "y\nz";
+        two.lines = "Reprise-Signature: " + std::string(96, 'v') + "\r\n";
+        CHECK(check_alone(two) == verdict::malformed);
+    }
+
+    TEST_CASE("what covers too little, or says too little of itself, is malformed") {
+        // With the secret, by somebody who knows another profile.
+        const auto signed_as = [](std::string_view covered, std::string_view parameters) {
+            message one;
+            one.lines = "Reprise-Node: a\r\nReprise-To: 192.0.2.2:3128\r\n";
+            std::vector<http::field> fields;
+            REQUIRE(http::parse_field_lines(one.lines, fields, 100) == nullptr);
+            auto request = one.bare();
+            request.fields = fields;
+            std::string base;
+            REQUIRE(http::append_signature_base(
+                base, request, {.covered = covered, .parameters = parameters}));
+            one.lines.append("Signature-Input: s=(").append(covered).append(")");
+            one.lines.append(parameters).append("\r\nSignature: s=:");
+            one.lines.append(std::string(43, 'A')).append("=:\r\n");
+            return check_alone(one);
+        };
+        std::string id;
+        for (const auto byte : secret().id()) {
+            constexpr std::string_view digits = "0123456789abcdef";
+            id += digits[std::to_integer<unsigned>(byte) >> 4];
+            id += digits[std::to_integer<unsigned>(byte) & 15];
+        }
+        const std::string all =
+            R"("@method" "@authority" "@path" "@query" "reprise-node" "reprise-to")";
+        const std::string parameters =
+            R"(;created=1763668089;expires=1763668149;nonce="00000000000000000000000000000000")"
+            R"(;alg="hmac-sha256";keyid=")" +
+            id + R"(";tag="reprise-peer")";
+        CHECK(signed_as(all, parameters) == verdict::wrong);  // nothing else stands against it
+        for (const auto* component : {"\"@method\" ",
+                                      "\"@authority\" ",
+                                      "\"@path\" ",
+                                      "\"@query\" ",
+                                      "\"reprise-node\" ",
+                                      " \"reprise-to\""}) {
+            CAPTURE(component);
+            CHECK(signed_as(replaced(all, component, ""), parameters) == verdict::malformed);
+        }
+        for (const auto* parameter : {";created=1763668089",
+                                      ";expires=1763668149",
+                                      R"(;nonce="00000000000000000000000000000000")",
+                                      R"(;alg="hmac-sha256")"}) {
+            CAPTURE(parameter);
+            CHECK(signed_as(all, replaced(parameters, parameter, "")) == verdict::malformed);
+        }
+        CHECK(signed_as(all, replaced(parameters, "hmac-sha256", "ed25519")) == verdict::malformed);
+        CHECK(signed_as(all, replaced(parameters, "\"0000", "\"00")) == verdict::malformed);
+        CHECK(signed_as(all, replaced(parameters, "=17", "=-17")) == verdict::malformed);
+        CHECK(signed_as(all, replaced(parameters, id, std::string(32, '0'))) ==
+              verdict::other_secret);
+        CHECK(signed_as(all + " \"@target-uri\"", parameters) == verdict::wrong);
     }
 
     TEST_CASE("what was signed for one node is good at no other") {
         // The same secret, the same moment, a request that was never seen there.
-        const auto value = signed_value();
         for (const receiver& other : {receiver{"192.0.2.3:3128", "reprise-c"},
                                       receiver{"192.0.2.2:3129", "reprise-c"},
                                       receiver{"192.0.2.2", ""},
                                       receiver{"", ""},
                                       receiver{"192.0.2.3:3128", "example"},
                                       receiver{"192.0.2.3:3128", "b"}}) {
-            signature_checker checker{secret()};
             CAPTURE(other.endpoint);
-            CHECK(checker.check(parts, other, value, now) == signature_verdict::elsewhere);
+            CHECK(check_alone(signed_one(), other) == verdict::elsewhere);
         }
         // Nor is it for who writes another destination into it.
-        signature_checker checker{secret()};
-        auto moved = value;
-        moved.replace(moved.find(place), place.size(), "192.0.2.3:3128");
-        CHECK(checker.check(parts, {"192.0.2.3:3128", ""}, moved, now) == signature_verdict::wrong);
-        CHECK(checker.check(parts, here, value, now) == signature_verdict::good);
+        auto moved = signed_one().in_new_form();
+        moved.lines = replaced(moved.lines, place, "192.0.2.3:3128");
+        CHECK(check_alone(moved, {"192.0.2.3:3128", ""}) == verdict::wrong);
+        moved = signed_one().in_old_form();
+        moved.lines = replaced(moved.lines, place, "192.0.2.3:3128");
+        CHECK(check_alone(moved, {"192.0.2.3:3128", ""}) == verdict::wrong);
     }
 
     TEST_CASE("where addresses are translated the name in Host says for whom it is") {
         for (const auto* name : {"b.example", "B.Example", "b.example:3128"}) {
             CAPTURE(name);
-            signature_checker checker{secret()};
-            CHECK(checker.check(parts, {"172.17.0.2:3128", name}, signed_value(), now) ==
-                  signature_verdict::good);
+            CHECK(check_alone(signed_one(), {"172.17.0.2:3128", name}) == verdict::good);
         }
-        const signed_parts six{"GET", "/", "[2001:db8::2]"};
-        const auto value = sign(secret(), six, place, now, nonce_of(9));
-        signature_checker checker{secret()};
-        CHECK(checker.check(six, {"", "[2001:db8:"}, value, now) == signature_verdict::elsewhere);
-        CHECK(checker.check(six, {"", "[2001:db8::2]"}, value, now) == signature_verdict::good);
+        message six;
+        six.host = "[2001:db8::2]";
+        six.sign_with(secret(), 9);
+        CHECK(check_alone(six, {"", "[2001:db8:"}) == verdict::elsewhere);
+        CHECK(check_alone(six, {"", "[2001:db8::2]"}) == verdict::good);
+    }
+
+    TEST_CASE("behind a TLS terminator the scheme is not known, and matters to no usual port") {
+        message one;
+        one.secure = true;
+        one.host = "b.example";
+        one.sign_with(secret());
+        one.secure = false;
+        CHECK(check_alone(one, {"172.17.0.2:3128", "b.example"}) == verdict::good);
+        one.secure = true;
+        one.host = "b.example:3129";
+        one.sign_with(secret());
+        one.secure = false;
+        CHECK(check_alone(one, {"172.17.0.2:3128", "b.example"}) == verdict::good);
     }
 
     TEST_CASE("what was signed before the start is out of time: its nonce may have been used") {
         signature_checker checker{secret(), now};
-        CHECK(checker.check(parts, here, signed_value(1, now - 2s), now) ==
-              signature_verdict::out_of_time);
-        CHECK(checker.check(parts, here, signed_value(1, now), now) == signature_verdict::good);
+        CHECK(check(checker, signed_one(1, now - 2s)) == verdict::out_of_time);
+        CHECK(check(checker, signed_one(1, now)) == verdict::good);
     }
 
-    TEST_CASE("another secret is wrong, and so is every other value of one digit") {
+    TEST_CASE("another secret is another one's, or wrong where it claims to be this one's") {
         signature_checker checker{secret()};
         const auto other = *fleet_secret::from_content(std::string(32, 't'));
-        CHECK(checker.check(parts, here, sign(other, parts, place, now, nonce_of(1)), now) ==
-              signature_verdict::wrong);
-        const auto value = signed_value();
-        for (std::size_t at = 0; at < value.size(); ++at) {
-            CAPTURE(at);
-            auto changed = value;
-            changed[at] = changed[at] == '1' ? '2' : '1';
-            CHECK(checker.check(parts, here, changed, now) != signature_verdict::good);
+        message one;
+        one.sign_with(other);
+        CHECK(check(checker, one) == verdict::other_secret);
+        CHECK(check(checker, one.in_old_form()) == verdict::wrong);
+    }
+
+    TEST_CASE("no other value of one character is good") {
+        for (const bool old : {false, true}) {
+            CAPTURE(old);
+            auto whole = signed_one();
+            whole = old ? whole.in_old_form() : whole.in_new_form();
+            for (std::size_t at = 0; at + 2 < whole.lines.size(); ++at) {
+                if (whole.lines[at] == '\r' || whole.lines[at] == '\n') {
+                    continue;
+                }
+                CAPTURE(at);
+                auto changed = whole;
+                changed.lines[at] = changed.lines[at] == '1' ? '2' : '1';
+                std::vector<http::field> fields;
+                if (http::parse_field_lines(changed.lines, fields, 100) == nullptr) {
+                    CHECK(check_alone(changed) != verdict::good);
+                }
+            }
         }
     }
 
-    TEST_CASE("anything that is not the form is malformed, and no value is missing") {
-        signature_checker checker{secret()};
-        CHECK(checker.check(parts, here, "", now) == signature_verdict::missing);
-        const auto value = signed_value();
-        for (std::size_t cut = 1; cut < value.size(); ++cut) {
-            CAPTURE(cut);
-            CHECK(checker.check(parts, here, value.substr(0, cut), now) ==
-                  signature_verdict::malformed);
+    TEST_CASE("a base64 of the same bytes in another spelling is wrong") {
+        auto one = signed_one().in_new_form();
+        const auto at = one.lines.find("=:\r\n");
+        REQUIRE(at != std::string::npos);
+        // The last digit holds two bits that no byte has.
+        for (const char digit : std::string{"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0"
+                                            "123456789+/"}) {
+            auto changed = one;
+            if (changed.lines[at - 1] != digit) {
+                changed.lines[at - 1] = digit;
+                CHECK(check_alone(changed) == verdict::wrong);
+            }
         }
-        CHECK(checker.check(parts, here, value + ";", now) == signature_verdict::malformed);
-        CHECK(checker.check(parts, here, " " + value, now) == signature_verdict::malformed);
-        CHECK(checker.check(parts, here, "v=1" + value.substr(3), now) ==
-              signature_verdict::malformed);
+        auto unpadded = one;
+        unpadded.lines.erase(at, 1);
+        CHECK(check_alone(unpadded) == verdict::wrong);
+    }
+
+    TEST_CASE("anything that is not the form is malformed, and no signature is missing") {
+        message none;
+        none.lines = "Host: a\r\n";
+        CHECK(check_alone(none) == verdict::missing);
+        none.lines = "Reprise-Signature: \r\n";
+        CHECK(check_alone(none) == verdict::missing);
+        const auto whole = signed_one().in_old_form();
+        for (std::size_t cut = 1; cut + 21 < whole.lines.size(); ++cut) {
+            CAPTURE(cut);
+            auto one = whole;
+            one.lines.resize(whole.lines.size() - 2 - cut);
+            one.lines += "\r\n";
+            CHECK(check_alone(one) == verdict::malformed);
+        }
+        auto one = whole;
+        one.lines.insert(one.lines.size() - 2, ";");
+        CHECK(check_alone(one) == verdict::malformed);
+        one = whole;
+        one.lines = replaced(one.lines, "v=2", "v=1");
+        CHECK(check_alone(one) == verdict::malformed);
     }
 
     TEST_CASE("what was signed more than a window ago or ahead is out of time") {
         signature_checker checker{secret(), {}, 60s};
-        CHECK(checker.check(parts, here, signed_value(1), now + 61s) ==
-              signature_verdict::out_of_time);
-        CHECK(checker.check(parts, here, signed_value(1), now - 61s) ==
-              signature_verdict::out_of_time);
-        CHECK(checker.check(parts, here, signed_value(1), now + 59s) == signature_verdict::good);
-        CHECK(checker.check(parts, here, signed_value(2), now - 59s) == signature_verdict::good);
+        CHECK(check(checker, signed_one(1), now + 61s) == verdict::out_of_time);
+        CHECK(check(checker, signed_one(1), now - 61s) == verdict::out_of_time);
+        CHECK(check(checker, signed_one(1), now + 59s) == verdict::good);
+        CHECK(check(checker, signed_one(2), now - 59s) == verdict::good);
+        // A receiver with a narrower window takes nothing that claims to last longer.
+        signature_checker narrow{secret(), {}, 30s};
+        CHECK(check(narrow, signed_one(3)) == verdict::out_of_time);
+        CHECK(check(narrow, signed_one(3).in_old_form()) == verdict::good);
     }
 
-    TEST_CASE("a nonce is remembered for as long as its signature is in time") {
+    TEST_CASE("a nonce is remembered for as long as its signature is in time, to the last moment") {
         signature_checker checker{secret(), {}, 60s};
-        const auto ahead = signed_value(1, now + 50s);
-        CHECK(checker.check(parts, here, ahead, now) == signature_verdict::good);
-        CHECK(checker.check(parts, here, ahead, now + 109s) == signature_verdict::replayed);
-        CHECK(checker.check(parts, here, ahead, now + 111s) == signature_verdict::out_of_time);
+        const auto ahead = signed_one(1, now + 50s);
+        CHECK(check(checker, ahead) == verdict::good);
+        CHECK(check(checker, ahead, now + 109s) == verdict::replayed);
+        for (auto at = now + 109s; at < now + 112s; at += 100ms) {
+            CHECK(check(checker, ahead, at) != verdict::good);
+        }
+        CHECK(check(checker, ahead, now + 112s) == verdict::out_of_time);
     }
 
     TEST_CASE("what is remembered is bounded, and what does not fit is refused") {
         signature_checker checker{secret(), {}, 60s, 100};
         for (unsigned i = 0; i < 100; ++i) {
-            REQUIRE(checker.check(parts, here, signed_value(i), now) == signature_verdict::good);
+            REQUIRE(check(checker, signed_one(i)) == verdict::good);
         }
-        CHECK(checker.check(parts, here, signed_value(100), now) == signature_verdict::too_many);
-        const auto later = now + 61s;
-        CHECK(checker.check(parts, here, signed_value(101, later), later) ==
-              signature_verdict::good);
+        CHECK(check(checker, signed_one(100)) == verdict::too_many);
+        const auto later = now + 62s;
+        CHECK(check(checker, signed_one(101, later), later) == verdict::good);
+    }
+
+    TEST_CASE("whatever the times of a flood, none is taken twice and none is forgotten too soon") {
+        for (unsigned seed = 1; seed <= 20; ++seed) {
+            CAPTURE(seed);
+            std::minstd_rand random{seed};
+            signature_checker checker{secret(), {}, 60s};
+            std::vector<message> sent;
+            std::vector<unsigned> taken;
+            auto at = now;
+            for (unsigned turn = 0; turn < 300; ++turn) {
+                at += std::chrono::milliseconds{random() % 3000};
+                if (sent.empty() || random() % 2 == 0) {
+                    const auto skew = std::chrono::milliseconds{random() % 130'000} - 65s;
+                    sent.push_back(signed_one(turn, at + skew));
+                    taken.push_back(0);
+                    if (random() % 3 == 0) {
+                        sent.back() = sent.back().in_old_form();
+                    }
+                }
+                const auto which = random() % sent.size();
+                taken[which] += check(checker, sent[which], at) == verdict::good ? 1 : 0;
+            }
+            CHECK(*std::max_element(taken.begin(), taken.end()) == 1);
+        }
     }
 
     TEST_CASE("every verdict has a name") {
-        for (unsigned i = 0; i <= static_cast<unsigned>(signature_verdict::too_many); ++i) {
-            CHECK(to_string(static_cast<signature_verdict>(i)) != "?");
+        for (unsigned i = 0; i <= static_cast<unsigned>(verdict::too_many); ++i) {
+            CHECK(to_string(static_cast<verdict>(i)) != "?");
         }
     }
 }
