@@ -316,6 +316,18 @@ constexpr metric peer_rows[] = {
                      sink.number(one.down ? 0 : 1, one.name);
                  }
              }),
+    {"reprise_parent_in_trouble",
+     gauge,
+     "parents.in_trouble",
+     "parent",
+     "trouble",
+     "1 for what it failed by last, as in the access log's reasons (loop_detected: it leads back "
+     "here, or finds a loop itself); for none when all is well.",
+     [](in from, out sink) {
+         for (const auto& one : peers_of(from).parents) {
+             sink.number(1, one.name, one.down ? facts_of(one.trouble).name : "none");
+         }
+     }},
 };
 
 }  // namespace

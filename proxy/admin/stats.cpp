@@ -232,6 +232,7 @@ void add_peers(tree& root, const peer::peer_report& peers) {
     }
     for (const auto& one : peers.parents) {
         root["parents"]["url"][one.name] = one.url;
+        root["parents"]["trouble"][one.name] = one.down ? facts_of(one.trouble).name : "none";
     }
 }
 

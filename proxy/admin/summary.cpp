@@ -91,7 +91,10 @@ void look_at_peers(const peer::peer_report& peers, std::vector<std::string>& fou
     }
     for (const auto& one : peers.parents) {
         if (one.down) {
-            found.push_back("Parent " + one.name + " does not answer.");
+            found.push_back("Parent " + one.name +
+                            (one.trouble == failure_code::loop_detected
+                                 ? " leads back here, or finds a loop itself; it is gone around."
+                                 : " does not answer."));
         }
     }
 }

@@ -70,7 +70,12 @@ void sources::find_peers() {
         const auto key = o.secure ? w_.common.peers->key_of(o.connect_host + ':' +
                                                             std::to_string(o.connect_port))
                                   : peer_key();
-        parents_ = book_->choice->order(key, steady_now());
+        const auto now = steady_now();
+        parents_ = book_->choice->order(key, now);
+        if (!never_direct()) {
+            std::erase_if(parents_,
+                          [&](std::size_t one) { return book_->choice->is_down(one, now); });
+        }
     }
 }
 
@@ -214,15 +219,45 @@ bool sources::try_next_parent(steady_time begun, const failure& why) {
     return true;
 }
 
+// What is asked of the parent in hand would come in by a listener of our own.
+bool sources::leads_back(net::origin_lease& lease) const {
+    if (parent() == nullptr || leads_through() || lease.reused()) {
+        return false;
+    }
+    error_code gone;
+    const auto far = lease.socket().remote_endpoint(gone);
+    return !gone && w_.common.listens(far, *order_.now_settings->guard);
+}
+
+// What the head in hand says of the parent, and not of what was asked: that reached no origin.
+std::optional<failure> sources::trouble_with_parent() const {
+    const auto& head = here_.came.head;
+    if (parent() == nullptr || leads_through()) {
+        return std::nullopt;
+    }
+    if (head.status == 407) {
+        // It is us whom the parent does not know: our client has nothing to say to it.
+        return failure{failure_code::parent_refused,
+                       parent()->name + " answered with 407: see peers[].credentials_file"};
+    }
+    if (http::is_own_loop(head.status, head.fields, w_.common.pseudonym)) {
+        return failure{failure_code::loop_detected,
+                       "what it is asked comes back to this instance, " + w_.common.pseudonym};
+    }
+    // What it has from elsewhere has its Via.
+    const auto has_via = [](http::field_list fields) {
+        return http::find(fields, http::field_id::via) != nullptr;
+    };
+    if (head.status == 508 && !has_via(head.fields) && !has_via(order_.request->head.fields)) {
+        return failure{failure_code::loop_detected, "it answers 508, Loop Detected"};
+    }
+    return std::nullopt;
+}
+
 void sources::note_parent_answered() {
-    if (leads_through()) {
-        peer::note_parent_works(*book_, parents_[parent_at_]);  // whatever the origin says
-    } else if (http::is_own_loop(
-                   here_.came.head.status, here_.came.head.fields, w_.common.pseudonym)) {
-        // For those to come: this body is on its way.
-        blame_parent(here_.came.sent, failure{failure_code::loop_detected, ""});
-    } else if (here_.came.head.status != 508) {
-        // After a 508 from another node's loop the parent has not recovered.
+    // After a 508 from another node's loop the parent has not recovered; through it the origin may
+    // say what it likes.
+    if (leads_through() || (here_.came.head.status != 508 && !trouble_with_parent())) {
         peer::note_parent_works(*book_, parents_[parent_at_]);
     }
 }
@@ -290,12 +325,18 @@ awaitable<trouble> sources::connect(bool fresh_only) {
             co_return std::nullopt;
         }
         auto leased = co_await acquire(fresh_only, until);
-        if (leased) {
+        if (leased && !leads_back(*leased)) {
             here_.lease = std::move(*leased);
             co_return std::nullopt;
         }
-        if (at_.is_overtaken() || !try_next_parent(begun, leased.error())) {
-            co_return told_of_parent(std::move(leased.error()));
+        failure why = leased ? failure{failure_code::loop_detected,
+                                       leased->endpoint() + " is a listener of this instance"}
+                             : std::move(leased.error());
+        if (leased) {
+            leased->close();
+        }
+        if (at_.is_overtaken() || !try_next_parent(begun, why)) {
+            co_return told_of_parent(std::move(why));
         }
     }
 }
@@ -430,23 +471,16 @@ awaitable<head_end> sources::ask_origins() {
         }
         const bool silent = end.what == kind::failed && !here_.any_byte && o.retryable &&
                             !into_.abandoned() && !at_.is_overtaken();
-        const bool returned =
-            end.what == kind::got && parent() != nullptr && !leads_through() &&
-            http::is_own_loop(here_.came.head.status, here_.came.head.fields, w_.common.pseudonym);
-        if (returned) {
-            end.why = failure{failure_code::loop_detected,
-                              "what it is asked comes back to this instance, " +
-                                  w_.common.pseudonym};
+        const auto trouble = end.what == kind::got ? trouble_with_parent() : std::nullopt;
+        if (trouble) {
+            end.why = *trouble;
+            end.what = trouble->code == failure_code::parent_refused ? kind::failed : kind::got;
         }
-        if (end.what == kind::got && parent() != nullptr && !leads_through() &&
-            here_.came.head.status == 407) {
-            // It is us whom the parent does not know: our client has nothing to say to it.
-            end = {kind::failed,
-                   failure{failure_code::parent_refused,
-                           parent()->name + " answered with 407: see peers[].credentials_file"}};
+        // What reached no origin may be sent again, whatever its method, but for a body on its way.
+        const bool again = silent || (trouble && !order_.body());
+        if (trouble && !again) {
+            blame_parent(here_.came.sent, *trouble);  // for those to come
         }
-        // What came back has reached no origin, so that any method may be sent again.
-        const bool again = silent || (returned && !order_.body());
         if (!again || !try_next_parent(here_.came.sent, end.why)) {
             if (silent && end.why.code == failure_code::origin_closed) {
                 end.why = told_of_parent(std::move(end.why));

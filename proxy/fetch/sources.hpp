@@ -5,6 +5,12 @@
 //         │                                                                  peering.never_direct
 //         └──peering.budget is over──> parent or origin too; the first good answer wins
 //
+// A parent that was found to be down is left alone for a while; with peering.never_direct the first
+// is asked all the same. Down is one that can't be reached or says nothing; one that does not know
+// us (407); and one that leads back here: it is one of our own listeners, or our own 508 came back
+// through it, or it answered 508 itself, to a request that nobody had passed on before us (a client
+// could write a Via that makes any proxy find a loop).
+//
 // Threads   its fetch's.
 
 #include "proxy/fetch/upstream.hpp"
@@ -55,6 +61,8 @@ private:
     [[nodiscard]] awaitable<trouble> connect(bool fresh_only);
     [[nodiscard]] awaitable<trouble> connect_and_send(bool fresh_only);
     void blame_parent(steady_time begun, const failure& why);
+    [[nodiscard]] bool leads_back(net::origin_lease& lease) const;
+    [[nodiscard]] std::optional<failure> trouble_with_parent() const;
     void note_parent_answered();
     void note_certificate_request(const head_end& end) const;
     [[nodiscard]] bool never_direct() const;

@@ -71,7 +71,14 @@ bool parent_choice::has_failed(std::size_t parent) const noexcept {
     return states_[parent].failures.load(std::memory_order_relaxed) != 0;
 }
 
-bool parent_choice::failed(std::size_t parent, steady_time begun, steady_time now) noexcept {
+failure_code parent_choice::trouble(std::size_t parent) const noexcept {
+    return states_[parent].why.load(std::memory_order_relaxed);
+}
+
+bool parent_choice::failed(std::size_t parent,
+                           steady_time begun,
+                           steady_time now,
+                           failure_code why) noexcept {
     auto& its = states_[parent];
     auto known = its.down_until.load(std::memory_order_relaxed);
     if (known > count_of(begun)) {
@@ -83,8 +90,11 @@ bool parent_choice::failed(std::size_t parent, steady_time begun, steady_time no
         wait *= 2;
     }
     const auto until = count_of(now + std::min(wait, longest_wait_));
-    return its.down_until.compare_exchange_strong(known, until, std::memory_order_relaxed) &&
-           its.failures.fetch_add(1, std::memory_order_relaxed) == 0;
+    if (!its.down_until.compare_exchange_strong(known, until, std::memory_order_relaxed)) {
+        return false;
+    }
+    its.why.store(why, std::memory_order_relaxed);
+    return its.failures.fetch_add(1, std::memory_order_relaxed) == 0;
 }
 
 bool parent_choice::succeeded(std::size_t parent) noexcept {

@@ -9,6 +9,7 @@
 
 #include "filter/key_hash.hpp"
 #include "proxy/base/clock.hpp"
+#include "proxy/base/failure.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -35,7 +36,7 @@ public:
 
     /// The parents as indices into `names`, best first: those that are up in the order of their
     /// numbers, then those that are down, the one to come back first in front. All are named: when
-    /// every parent is down the first is tried all the same. `key` must be the same on every node:
+    /// every parent is down, and no origin may be asked, the first is tried all the same. `key` must be the same on every node:
     /// key_of. O(parents log parents).
     [[nodiscard]] std::vector<std::size_t> order(const filter::key_hash& key,
                                                  steady_time now) const;
@@ -43,11 +44,16 @@ public:
     /// A request sent to it (or a connection begun) at `begun` has failed. Requests that meet one
     /// outage together are one failure: nothing is counted if it was found down, or was down, since
     /// then. True, to one caller: it was up.
-    bool failed(std::size_t parent, steady_time begun, steady_time now) noexcept;
+    bool failed(std::size_t parent,
+                steady_time begun,
+                steady_time now,
+                failure_code why = failure_code::no_parent) noexcept;
     /// True, to one caller: it was not up.
     bool succeeded(std::size_t parent) noexcept;
     /// It has failed, and not succeeded since.
     [[nodiscard]] bool has_failed(std::size_t parent) const noexcept;
+    /// By what it failed last. @pre has_failed(parent), or it had when it was asked
+    [[nodiscard]] failure_code trouble(std::size_t parent) const noexcept;
     /// It is left alone after that for now.
     [[nodiscard]] bool is_down(std::size_t parent, steady_time now) const noexcept;
 
@@ -56,6 +62,7 @@ private:
         std::uint64_t number = 0;                 // of the name
         std::atomic<std::int64_t> down_until{0};  // steady, nanoseconds; 0: up
         std::atomic<unsigned> failures{0};
+        std::atomic<failure_code> why{failure_code::no_parent};
     };
     std::size_t count_;
     std::unique_ptr<state[]> states_;

@@ -25,6 +25,7 @@ struct sibling_report {
 struct parent_report {
     std::string name, url;
     bool down = false;
+    failure_code trouble = failure_code::no_parent;  ///< of one that is down: by what it failed
 };
 
 /// Digests served, by how.

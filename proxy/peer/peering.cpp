@@ -427,8 +427,10 @@ peer::peer_report peering::report(const peer::peer_book& book) const {
         }
     }
     for (std::size_t i = 0; i < book.parents.size(); ++i) {
-        out.parents.push_back(
-            {book.parents[i].name, url_of(book.parents[i]), book.choice->has_failed(i)});
+        out.parents.push_back({book.parents[i].name,
+                               url_of(book.parents[i]),
+                               book.choice->has_failed(i),
+                               book.choice->trouble(i)});
     }
     out.misses = misses_.load(relaxed);
     out.icp_messages = icp_messages_.load(relaxed);

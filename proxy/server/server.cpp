@@ -134,8 +134,9 @@ void server::bind(std::size_t index, given_sockets& given) {
             (void)add(*workers_[i], first->copy());
         }
     }
-    bound_.push_back(where);
     common_.own_ports.push_back(where.port);
+    common_.listens_at.emplace_back(asio::ip::make_address(where.host), where.port);
+    bound_.push_back(std::move(where));
 }
 
 std::vector<given_socket> server::copy_sockets() {

@@ -171,6 +171,16 @@ void worker::adopt(settings_ptr next) {
     origins.set_trust(current->trust);
 }
 
+bool common_state::listens(const tcp::endpoint& far,
+                           const net::destination_guard& here) const noexcept {
+    const auto at = net::canonical(far.address());
+    return std::any_of(listens_at.begin(), listens_at.end(), [&](const tcp::endpoint& one) {
+        return one.port() == far.port() &&
+               (one.address().is_unspecified() ? here.is_here(far.address())
+                                               : net::canonical(one.address()) == at);
+    });
+}
+
 bool worker::speaks_for_many(const net::address_bytes& client) const {
     const auto& access = current->options.access;
     return net::is_in(access.fronts, client) || net::is_in(access.trusted_fronts, client) ||

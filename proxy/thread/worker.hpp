@@ -120,6 +120,11 @@ struct common_state {
     neighbour beside;
     /// Every listener's port, the admin's too: written before any thread runs.
     std::vector<std::uint16_t> own_ports;
+    /// Where clients are listened for: as own_ports.
+    std::vector<tcp::endpoint> listens_at;
+    /// Whether a connection there is one of these listeners'. O(listeners).
+    [[nodiscard]] bool listens(const tcp::endpoint& far,
+                               const net::destination_guard& here) const noexcept;
 };
 
 /// One thread's view of the peers.

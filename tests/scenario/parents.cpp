@@ -131,6 +131,41 @@ TEST_SUITE("scenario/parents") {
         CHECK(f.origin.count("/a") == 1);
     }
 
+    TEST_CASE("a parent that is down is left alone while the origin may be asked") {
+        strangers f{1};
+        f.serve_everything("Cache-Control: no-store\r\n");
+        fake_origin mute;
+        mute.otherwise([](auto&, auto& connection) { connection.close(); });
+        f.tell(0, json::array({parent_at("mute", mute.port())}));
+        REQUIRE(eventually([&] { return f[0].stats()["parents"]["up"].contains("mute"); }));
+        for (int i = 0; i < 40; ++i) {
+            CHECK(f[0].get(f.origin.url("/" + std::to_string(i))).status == 200);
+        }
+        // It is tried after a second, two, four: whatever this machine makes of forty requests.
+        CHECK(mute.requests().size() < 10);
+        CHECK(f.origin.requests().size() == 40);
+    }
+
+    TEST_CASE("a parent that does not know us is gone around where the origin may be asked") {
+        strangers f{1};
+        f.serve_everything("Cache-Control: no-store\r\n");
+        fake_origin gate;
+        gate.otherwise([](auto&, auto& connection) {
+            connection.send(answer("407 Proxy Authentication Required",
+                                   "Proxy-Authenticate: Basic realm=\"x\"\r\n",
+                                   "who?"));
+        });
+        f.tell(0, json::array({parent_at("gate", gate.port())}));
+        REQUIRE(eventually([&] { return f[0].stats()["parents"]["up"].contains("gate"); }));
+        CHECK(f[0].get(f.origin.url("/a")).body == "body of /a");
+        CHECK(f[0].ask("DELETE", f.origin.url("/b")).body == "body of /b");
+        CHECK(f.text(0, "/parents/trouble/gate") == "parent_refused");
+        CHECK(eventually([&] {
+            return f[0].errors().find("gate: a parent that is gone around from now on: "
+                                      "parent_refused") != std::string::npos;
+        }));
+    }
+
     TEST_CASE("requests that one outage meets together are one failure of the parent") {
         strangers f{1};
         f.serve_everything("Cache-Control: no-store\r\n");

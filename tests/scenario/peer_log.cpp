@@ -137,20 +137,69 @@ TEST_SUITE("scenario/peer_log") {
         CHECK(times(f[0], "loop_detected") == 1);
     }
 
-    // An origin's own 508 is an answer.
-    TEST_CASE("a 508 that is none of ours is passed on, and its parent is up") {
+    TEST_CASE("a parent that is a listener of this instance is asked nothing at all") {
         fleet f{0};
         f.add(node_settings());
+        f.serve_everything("Cache-Control: no-store\r\n");
+        f.tell(0, json::array({parent_at("p", f[0].port())}));
+        REQUIRE(eventually([&] { return f[0].stats()["parents"]["up"].contains("p"); }));
+        for (int i = 0; i < 5; ++i) {
+            client one{f[0].port()};
+            CHECK(one.ask(absolute_request("POST", f.origin.url("/post"), "", "abc")).body ==
+                  "body of /post");
+        }
+        CHECK(eventually([&] { return f[0].access_log().size() >= 5; }));
+        CHECK(f[0].access_log().size() ==
+              5);  // what came by way of the parent would stand there too
+        CHECK(says(f[0], "is a listener of this instance"));
+        CHECK(f.text(0, "/parents/trouble/p") == "loop_detected");
+        CHECK(f[0].admin("/metrics")
+                  .body.find(
+                      "reprise_parent_in_trouble{parent=\"p\",trouble=\"loop_detected\"} 1\n") !=
+              std::string::npos);
+    }
+
+    TEST_CASE("a parent that finds a loop of its own is gone around, and said to, once") {
+        fleet f{0};
+        f.add(node_settings());
+        f.serve_everything("Cache-Control: no-store\r\n");
         fake_origin parent;
         parent.otherwise([](auto&, auto& connection) {
-            connection.send("HTTP/1.1 508 Loop Detected\r\n"
-                            "Proxy-Status: another; error=proxy_loop_detected\r\n"
-                            "Content-Length: 0\r\n\r\n");
+            connection.send(answer("508 Loop Detected", "", "a loop"));
         });
         f.tell(0, json::array({parent_at("p", parent.port())}));
         REQUIRE(eventually([&] { return f[0].stats()["parents"]["up"].contains("p"); }));
-        CHECK(f[0].get(f.origin.url("/a")).status == 508);
+        for (int i = 0; i < 20; ++i) {
+            const auto path = "/" + std::to_string(i);
+            CHECK(f[0].get(f.origin.url(path)).body == "body of " + path);
+        }
+        CHECK(times(f[0], "a parent that is gone around from now on: loop_detected") == 1);
+        CHECK(figure(f[0].stats(), "/parents/up/p") == 0);
+        CHECK(f.text(0, "/parents/trouble/p") == "loop_detected");
+        // A second, two, four: whatever this machine makes of twenty requests.
+        CHECK(parent.requests().size() < 10);
+    }
+
+    TEST_CASE("a 508 that is an origin's, or that a client's Via brought about, is no loop of the "
+              "parent's") {
+        fleet f{0};
+        f.add(node_settings());
+        f.serve_everything("Cache-Control: no-store\r\n");
+        fake_origin parent;
+        parent.otherwise([](origin_request& request, origin_connection& connection) {
+            const bool found = request.get("Via").find("1.1 p,") != std::string::npos;
+            connection.send(answer("508 Loop Detected",
+                                   found ? "" : "Via: 1.1 p\r\nProxy-Status: x; error=other\r\n",
+                                   found ? "of the parent" : "of the origin"));
+        });
+        f.tell(0, json::array({parent_at("p", parent.port())}));
+        REQUIRE(eventually([&] { return f[0].stats()["parents"]["up"].contains("p"); }));
+        CHECK(f[0].get(f.origin.url("/a")).body == "of the origin");
+        const auto led_on = f[0].get(f.origin.url("/a"), "Via: 1.1 p\r\n");
+        CHECK(led_on.status == 508);
+        CHECK(led_on.body == "of the parent");
         CHECK(figure(f[0].stats(), "/parents/up/p") == 1);
+        CHECK(f.text(0, "/parents/trouble/p") == "none");
         CHECK(f.origin.requests().empty());
     }
 
