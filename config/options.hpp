@@ -309,7 +309,9 @@ struct peer_options {
     std::uint16_t port = 3128;  ///< dns only
     peer_kind kind = peer_kind::sibling;
     peer_protocol protocol = peer_protocol::reprise;
-    bool proxy_only = false;       ///< what it answers is never stored here
+    bool proxy_only = false;  ///< what it answers is never stored here
+    std::optional<seconds>
+        max_age;  ///< siblings: no older, and fresh for no longer; none: as they say
     std::string credentials_file;  ///< parents: "user:password"; empty: "off"
     milliseconds refresh{10'000};
     milliseconds timeout{300};

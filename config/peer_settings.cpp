@@ -63,6 +63,10 @@ void check_peer(const peer_options& into, const given& members, const place& her
             .wrong("belongs to siblings: what a parent fetches is nowhere "
                    "near, so it is stored here like an origin's");
     }
+    if (into.max_age && members.is_sound("kind") && into.kind == peer_kind::parent) {
+        here.member("max_age").wrong("belongs to siblings: freshness.rules bound what parents and "
+                                     "origins say");
+    }
     if (!into.credentials_file.empty() && members.is_sound("credentials_file") &&
         members.is_sound("kind") && into.kind != peer_kind::parent) {
         here.member("credentials_file")
@@ -108,7 +112,10 @@ object_table<peer_options> peer_table() {
                 live,
                 "A sibling is asked for what its digest says it has; a parent for whatever no "
                 "sibling has, in place of the origin. Several parents share URLs by their "
-                "hash, and stand in for each other."),
+                "hash, and stand in for each other. An address that access refuses, in whatever "
+                "spelling, localhost and this machine's own are asked of neither; where any other "
+                "name leads is a parent's to judge. A parent that fails, refuses us (407) or leads "
+                "back here (508) is gone around for a second, longer each further time."),
             value("protocol",
                   &peer_options::protocol,
                   one_of<peer_protocol>(
@@ -122,6 +129,16 @@ object_table<peer_options> peer_table() {
                   live,
                   "Whether what this sibling answers is never stored here too. True holds more "
                   "different objects in the fleet; each use costs a round trip again."),
+            by_default(
+                "none",
+                value("max_age",
+                      &peer_options::max_age,
+                      optional(seconds_between(1s, std::chrono::hours{24 * 366})),
+                      live,
+                      "No response that this sibling answers is fresh here for longer, counted "
+                      "from when its origin made it, and none is taken that is older by its Age. "
+                      "So a sibling that says something wrong is believed for at most this long. "
+                      "Less asks origins more for what lasts long.")),
             value("credentials_file",
                   &peer_options::credentials_file,
                   path_or_off(),

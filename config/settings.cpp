@@ -343,7 +343,8 @@ object_table<caching_options> caching_table() {
               live,
               "Which responses with Set-Cookie may be stored: \"explicit\", those whose origin "
               "states a lifetime (RFC 9111 7.3); \"never\", none. An origin that states one "
-              "by habit hands one client's cookie to all."),
+              "by habit hands one client's cookie to all. What a sibling answers with it is never "
+              "stored."),
         value("objective",
               &caching_options::objective,
               one_of<caching_objective>({{"requests", caching_objective::requests},

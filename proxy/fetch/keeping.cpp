@@ -101,7 +101,7 @@ bool keeping::exceeds_stores(unsigned status, std::uint64_t length) const {
 
 // A part says nothing of how large its whole is.
 void keeping::note_too_large(unsigned status) {
-    if (status != 206) {
+    if (status != 206 && whom_ == word_of::origin) {
         w_.common.uncacheable.note_too_large(order_.key, steady_now(), too_large_for);
     }
 }
@@ -110,6 +110,8 @@ http::storability keeping::judge_as(std::string_view method,
                                     unsigned status,
                                     const cache::fetched_head& head,
                                     const received& came) const {
+    auto rules = order_.storing();
+    rules.never_cookies = rules.never_cookies || whom_ != word_of::origin;
     return http::judge_storable(method,
                                 status,
                                 order_.request->head.fields,
@@ -117,7 +119,7 @@ http::storability keeping::judge_as(std::string_view method,
                                 came.head.fields,
                                 head.directives,
                                 head.freshness,
-                                order_.storing());
+                                rules);
 }
 
 http::storability keeping::judge_answer(const cache::fetched_head& head,
@@ -136,7 +138,8 @@ http::storability keeping::judge_answer(const cache::fetched_head& head,
                             order_.storing());
 }
 
-void keeping::judge(cache::fetched_head& head, const received& came, bool here) {
+void keeping::judge(cache::fetched_head& head, const received& came, word_of whom) {
+    whom_ = whom;
     const auto status = came.head.status;
     const bool is_post = order_.request->head.method == boost::beast::http::verb::post;
     came_ = came.resident_came;
@@ -153,8 +156,8 @@ void keeping::judge(cache::fetched_head& head, const received& came, bool here) 
     }
     is_sight_ = (order_.is_get || is_post) && order_.as<wanted::rest>() == nullptr &&
                 as_whole == http::storability::storable && !order_.url.empty();
-    storable_ = order_.may_store && here && head.verdict == http::storability::storable &&
-                !order_.url.empty();
+    storable_ = order_.may_store && whom != word_of::unkept_sibling &&
+                head.verdict == http::storability::storable && !order_.url.empty();
     if (storable_ && leaves_stored(came)) {
         storable_ = false;
         head.detail = "error";
@@ -173,7 +176,7 @@ void keeping::judge(cache::fetched_head& head, const received& came, bool here) 
         sights_ = std::max<std::size_t>(into_.readers(), 1);
         note_sights(sights_);
     }
-    note_verdict(head, came, here);
+    note_verdict(head, came);
     if (!storable_) {
         return;
     }
@@ -196,10 +199,12 @@ void keeping::judge(cache::fetched_head& head, const received& came, bool here) 
 }
 
 // What follows from the verdict for later requests, for what is stored, and for the counters.
-void keeping::note_verdict(cache::fetched_head& head, const received& came, bool here) {
+void keeping::note_verdict(cache::fetched_head& head, const received& came) {
     const bool storable = head.verdict == http::storability::storable;
     const auto status = came.head.status;
-    if (storable && (order_.listed || storable_)) {
+    if (whom_ != word_of::origin) {
+        // Whoever says what the key's next response will be could keep it out of this store.
+    } else if (storable && (order_.listed || storable_)) {
         if (head.length || !too_large_) {
             w_.common.uncacheable.forget(order_.key);
         }
@@ -215,7 +220,7 @@ void keeping::note_verdict(cache::fetched_head& head, const received& came, bool
     if (!storable) {
         head.detail = http::to_string(head.verdict);
         note_not_stored(w_.counts, static_cast<std::size_t>(head.verdict));
-    } else if (!here) {
+    } else if (whom_ == word_of::unkept_sibling) {
         head.detail = "proxy-only";
     }
 }
@@ -417,7 +422,7 @@ void keeping::judge_size() {
     too_large_ = exceeds_stores(head_->status, into_.received());
     if (too_large_) {
         note_too_large(head_->status);
-    } else if (was) {
+    } else if (was && whom_ == word_of::origin) {
         w_.common.uncacheable.forget(order_.key);
     }
 }

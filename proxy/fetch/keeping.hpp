@@ -25,6 +25,11 @@
 
 namespace reprise::proxy::fetch {
 
+/// Whose word a response is. A sibling's is less than an origin's: what it answers with Set-Cookie is
+/// not stored, and it says nothing of what the key's next response will be (whether it can be shared,
+/// how long it is). `unkept_sibling`: proxy_only, nothing of it is stored.
+enum class word_of : std::uint8_t { origin, sibling, unkept_sibling };
+
 class keeping {
 public:
     /// All outlive it.
@@ -39,8 +44,8 @@ public:
     void begin() { begun_at_ = w_.common.store.mark(order_.key); }
     [[nodiscard]] const cache::invalidation_mark& begun_at() const noexcept { return begun_at_; }
 
-    /// Says in `head` what becomes of it. `here`: it may be kept on this node at all.
-    void judge(cache::fetched_head& head, const received& came, bool here);
+    /// Says in `head` what becomes of it. An origin's or a parent's is `origin`.
+    void judge(cache::fetched_head& head, const received& came, word_of whom);
     /// The head is known to so many readers: those that joined since judge() are sights too.
     void is_known_to(cache::head_ptr head, std::size_t readers);
     /// A piece of the body has come.
@@ -59,7 +64,7 @@ public:
 private:
     void note_sights(std::size_t sights);
     void record_sights();
-    void note_verdict(cache::fetched_head& head, const received& came, bool here);
+    void note_verdict(cache::fetched_head& head, const received& came);
     [[nodiscard]] bool leaves_stored(const received& came) const;
     [[nodiscard]] bool exceeds_stores(unsigned status, std::uint64_t length) const;
     void note_too_large(unsigned status);
@@ -93,7 +98,8 @@ private:
     cache::fetch& into_;
     cache::invalidation_mark begun_at_;
     cache::head_ptr head_;  // once it is known
-    wall_time came_{};      // resident time
+    word_of whom_ = word_of::origin;
+    wall_time came_{};  // resident time
     cache::packed_wait wait_;
     cache::admission_ruling ruling_;
     bool is_sight_ = false;

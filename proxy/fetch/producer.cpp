@@ -157,7 +157,8 @@ bool producer::adopt_not_modified(bool dubious) {
 cache::head_ptr producer::publish_head() {
     const auto& o = *order_;
     auto& from = at_.from;
-    auto head = head_for_readers(from.came, o, w_.common.pseudonym);
+    const auto at_most = from.sibling ? from.sibling->max_age : std::nullopt;
+    auto head = head_for_readers(from.came, o, w_.common.pseudonym, at_most);
     const auto* via = from.sibling ? from.sibling.get() : sources_.parent();
     head->origin = from.lease.endpoint();
     head->origin_time = std::chrono::duration_cast<std::chrono::microseconds>(steady_now() -
@@ -169,7 +170,11 @@ cache::head_ptr producer::publish_head() {
     if (sources_.knows_peers() && !from.sibling && o.is_get) {
         w_.common.peers->siblings().note_origin(head->origin_time);
     }
-    keeping_.judge(*head, from.came, via == nullptr || !via->proxy_only);
+    auto whom = word_of::origin;
+    if (from.sibling) {
+        whom = from.sibling->proxy_only ? word_of::unkept_sibling : word_of::sibling;
+    }
+    keeping_.judge(*head, from.came, whom);
     keeping_.is_known_to(head, into_.producer_head(head));
     from.lease.buffer().consume(from.came.head.bytes);
     return head;

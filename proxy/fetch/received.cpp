@@ -7,6 +7,8 @@
 #include "proxy/http/range.hpp"
 #include "proxy/http/targeted.hpp"
 
+#include <algorithm>
+
 namespace reprise::proxy::fetch {
 
 using http::body_kind;
@@ -24,7 +26,8 @@ struct recycled_head : cache::fetched_head {
 
 std::shared_ptr<cache::fetched_head> head_for_readers(const received& from,
                                                       const fetch_order& order,
-                                                      std::string_view pseudonym) {
+                                                      std::string_view pseudonym,
+                                                      std::optional<http::seconds> at_most) {
     std::shared_ptr<cache::fetched_head> head = std::allocate_shared<recycled_head>(
         recycled<recycled_head>{});
     const auto date = http::format_date(from.came);
@@ -50,9 +53,12 @@ std::shared_ptr<cache::fetched_head> head_for_readers(const received& from,
         head->length = from.framing.stated_length;
     }
     const auto& fields = from.head.fields;
-    const auto rules = http::is_personal(order.request->head.fields, fields)
-                           ? order.freshness().for_one_client()
-                           : order.freshness();
+    auto rules = http::is_personal(order.request->head.fields, fields)
+                     ? order.freshness().for_one_client()
+                     : order.freshness();
+    if (at_most) {
+        rules.at_most = std::min(rules.at_most.value_or(*at_most), *at_most);
+    }
     head->directives = http::without(
         http::read_governing_directives(fields, order.now_settings->options.targeted),
         rules.set_aside);

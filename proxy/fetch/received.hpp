@@ -8,6 +8,7 @@
 #include "proxy/http/message_head.hpp"
 
 #include <memory>
+#include <optional>
 #include <string_view>
 
 namespace reprise::proxy::fetch {
@@ -23,8 +24,11 @@ struct received {
 };
 
 /// All but the verdict, whence it came, and what becomes of it.
-[[nodiscard]] std::shared_ptr<cache::fetched_head> head_for_readers(const received& from,
-                                                                    const fetch_order& order,
-                                                                    std::string_view pseudonym);
+/// @param at_most  it is fresh for no longer: peers[].max_age of the sibling that it is from
+[[nodiscard]] std::shared_ptr<cache::fetched_head> head_for_readers(
+    const received& from,
+    const fetch_order& order,
+    std::string_view pseudonym,
+    std::optional<http::seconds> at_most = std::nullopt);
 
 }  // namespace reprise::proxy::fetch

@@ -2,8 +2,10 @@
 
 #include "proxy/cache/verdict.hpp"
 #include "proxy/http/framing.hpp"
-#include "proxy/http/freshness.hpp"
 #include "proxy/http/range.hpp"
+#include "proxy/http/reuse.hpp"
+#include "proxy/http/storability.hpp"
+#include "proxy/http/targeted.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -60,11 +62,32 @@ bool fits(const http::response_head& answer, std::string_view request) {
                                        http::find(lines, http::field_id::range)->value);
 }
 
+// Whether a cache that shares what it stores may have had it, and may give it out now.
+bool is_shared_and_current(const http::response_head& head, const sibling_terms& terms) {
+    const auto rules = http::is_personal({}, head.fields) ? terms.rules.for_one_client()
+                                                          : terms.rules;
+    const auto said = http::without(http::read_governing_directives(head.fields, terms.targeted),
+                                    rules.set_aside);
+    const bool understood = said.must_understand && http::is_understood(head.status);
+    if (said.private_ || (said.no_store && !understood) || said.no_cache) {
+        return false;
+    }
+    const auto facts = http::freshness_of(
+        head.status, head.fields, said, terms.sent, terms.came, rules);
+    if (terms.max_age && facts.initial_age >= *terms.max_age) {
+        return false;
+    }
+    return !http::is_explicit(facts.source) ||
+           http::judge_reuse(said, facts, terms.asked, terms.came).what !=
+               http::reuse::must_validate ||
+           http::may_serve_while_revalidating(said, facts, terms.came);
+}
+
 }  // namespace
 
 sibling_answer judge_sibling_answer(const http::response_head& head,
                                     std::size_t received,
-                                    std::string_view request) {
+                                    const sibling_terms& terms) {
     sibling_answer out;
     const auto framing = http::response_framing(head, boost::beast::http::verb::get);
     if (!framing) {
@@ -80,7 +103,7 @@ sibling_answer judge_sibling_answer(const http::response_head& head,
     out.frees_connection = is_whole && framing->reusable &&
                            http::keep_alive(head.version, head.fields);
     if (may_answer(head.status) && framing->kind != http::body_kind::until_close &&
-        fits(head, request)) {
+        fits(head, terms.request) && is_shared_and_current(head, terms)) {
         out.age = http::stated_age(head.fields);  // which says that it comes from a store
     }
     return out;

@@ -6,12 +6,23 @@
 // framed by length or chunks, since an unframed answer may end because the sibling died; and one
 // that this request can have: 304 and 206 are no answers to a plain GET, and a part must be a part
 // that was asked for.
+//
+// A sibling's word is not taken for more than it could be true of: what says private or no-store is
+// nothing that a store shares; nor is what says no-cache, or a lifetime that its own Age is beyond,
+// anything that it may answer without its origin (but for stale-while-revalidate, RFC 5861 3, and
+// what the request allows). All by the directives that govern here, and by the rules for this URL:
+// what these set aside is no obstacle. A lifetime that nobody states is any cache's own guess, and
+// is not held against it. What is older than peers[].max_age is not taken.
 
+#include "proxy/http/cache_control.hpp"
+#include "proxy/http/freshness.hpp"
 #include "proxy/http/message_head.hpp"
 
 #include <chrono>
 #include <cstddef>
 #include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 
 namespace reprise::proxy::fetch {
@@ -24,11 +35,20 @@ struct sibling_answer {
     bool frees_connection = false;  ///< all of it has come, and another request may follow it
 };
 
+/// What it was asked with, and by what it is judged here.
+struct sibling_terms {
+    std::string_view request;        ///< the head, a GET without Cookie or Authorization, as sent
+    http::request_directives asked;  ///< of it
+    const http::freshness_rules& rules;     ///< of its URL
+    std::span<const std::string> targeted;  ///< the fields that govern here (http/targeted.hpp)
+    std::optional<http::seconds> max_age;   ///< peers[].max_age
+    wall_time sent, came;
+};
+
 /// @param received  bytes of the answer that have come so far, its head among them
-/// @param request   the head that the sibling was asked with, a GET, as it was sent
 /// @throws std::bad_alloc
 [[nodiscard]] sibling_answer judge_sibling_answer(const http::response_head& head,
                                                   std::size_t received,
-                                                  std::string_view request);
+                                                  const sibling_terms& terms);
 
 }  // namespace reprise::proxy::fetch

@@ -170,7 +170,7 @@ awaitable<asking_end> sibling_query::exchange_heads(bool& silent) {
         if (!buffer.empty()) {
             silent = false;
             const auto parsed = http::parse_response_head(
-                buffer.data(), asking_->head, asked_.limits, resume);
+                buffer.data(), asking_->head, asked_.settings->response_limits, resume);
             if (parsed.state == http::head_state::bad) {
                 co_return asking_end::failed;
             }
@@ -218,7 +218,14 @@ bool sibling_query::is_outdated(std::chrono::seconds age) const {
 // before that has answered nothing: the next source's whole answer serves, head and all.
 std::optional<asking_end> sibling_query::judge() {
     auto& lease = asking_->lease;
-    const auto said = judge_sibling_answer(asking_->head, lease.buffer().size(), asked_.wire);
+    const sibling_terms terms{.request = asked_.wire,
+                              .asked = asked_.asked,
+                              .rules = *asked_.rules,
+                              .targeted = asked_.settings->options.targeted,
+                              .max_age = asking_->from->max_age,
+                              .sent = asking_->asked_at,
+                              .came = wall_now()};
+    const auto said = judge_sibling_answer(asking_->head, lease.buffer().size(), terms);
     if (!said.is_framed) {
         return asking_end::failed;
     }

@@ -4,9 +4,9 @@
 // A sibling is asked by an absolute-form GET with only-if-cached. What counts as its answer: 2xx,
 // 3xx, 404 and 410 with an Age, which says that it comes from a store, once its body has begun to
 // come; where its end is stated, it is one that the request can have (304 and 206 are not to a
-// plain GET), and it is no older than the last invalidation of the key, or purge that meets it,
-// that this node knows of. Anything else, silence for its timeout or a connection that fails means
-// the next one. The query says when it has an answer or has nobody left to ask; a waiter may do
+// plain GET) and that a store may share (sibling_answer.hpp), and it is no older than the last
+// invalidation of the key, or purge that meets it, that this node knows of. Anything else, silence
+// for its timeout or a connection that fails means the next one. The query says when it has an answer or has nobody left to ask; a waiter may do
 // without it at any moment.
 //
 // Threads   one worker's.
@@ -21,6 +21,7 @@
 #include "proxy/peer/benefit.hpp"
 #include "proxy/peer/peer_book.hpp"
 #include "proxy/peer/sibling_table.hpp"
+#include "proxy/thread/settings.hpp"
 
 #include <boost/asio/steady_timer.hpp>
 
@@ -49,7 +50,9 @@ public:
         filter::key_hash key;  ///< in the store
         std::string url;       ///< and its text
         net::share_holder charged_to;
-        http::head_limits limits;
+        thread::settings_ptr settings;
+        const http::freshness_rules* rules = nullptr;  ///< for the URL; in the settings
+        http::request_directives asked;
     };
     struct answer {
         std::shared_ptr<const peer::known_peer> from;

@@ -97,7 +97,9 @@ void sources::ask_siblings() {
         .key = o.key,
         .url = o.url,
         .charged_to = o.charged_to,
-        .limits = o.now_settings->response_limits};
+        .settings = o.now_settings,
+        .rules = &o.freshness(),
+        .asked = o.asked};
     // An answer ends the reading of a slower source.
     auto told = [signal = at_.ready.handle(), reader = at_.control](const sibling_query& one) {
         signal.notify();

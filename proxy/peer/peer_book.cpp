@@ -82,6 +82,7 @@ std::shared_ptr<const peer_book> make_book(std::span<const config::peer_options>
                        .https = one.https,
                        .squid = one.squid,
                        .proxy_only = entry->proxy_only,
+                       .max_age = entry->max_age,
                        .timeout = entry->timeout});
         const auto bit = filter::sibling_mask{1} << *slot;
         book->for_http |= bit;

@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,7 +29,8 @@ struct known_peer {
     std::uint16_t port = 0;
     bool https = false;
     bool squid = false;
-    bool proxy_only = false;  ///< what it answers is never stored here
+    bool proxy_only = false;                        ///< what it answers is never stored here
+    std::optional<std::chrono::seconds> max_age{};  ///< peers[].max_age
     std::chrono::milliseconds timeout{300};
     net::way_ptr way{};  ///< of a parent: connections through it; null: a sibling
 };

@@ -75,6 +75,17 @@ TEST_SUITE("config/peer_settings") {
                   .starts_with("peers[0].proxy_only: belongs to siblings"));
     }
 
+    TEST_CASE("max_age is a sibling's, and none unless it is said") {
+        CHECK(mistake_of(peers(R"({ "name": "b", "url": "http://b:1", "kind": "parent",
+                                    "max_age": "1h" })"))
+                  .starts_with("peers[0].max_age: belongs to siblings"));
+        CHECK(mistake_of(peers(R"({ "name": "b", "url": "http://b:1", "max_age": "0s" })"))
+                  .starts_with("peers[0].max_age: "));
+        CHECK_FALSE(good(peers(R"({ "name": "b", "url": "http://b:1" })")).peers[0].max_age);
+        CHECK(good(peers(R"({ "dns": "b.example", "max_age": "90s" })")).peers[0].max_age ==
+              std::chrono::seconds{90});
+    }
+
     TEST_CASE("credentials are for parents") {
         CHECK(mistake_of(peers(R"({ "name": "b", "url": "http://b:1",
                                     "credentials_file": "/c" })"))

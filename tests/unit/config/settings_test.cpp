@@ -133,6 +133,7 @@ TEST_SUITE("config/settings") {
                      kind,
                      protocol,
                      proxy_only,
+                     max_age,
                      credentials_file,
                      refresh,
                      timeout] = wanted.peers[0];
@@ -143,6 +144,7 @@ TEST_SUITE("config/settings") {
         CHECK(kind == peer_kind::parent);
         CHECK(protocol == peer_protocol::squid);
         CHECK_FALSE(proxy_only);
+        CHECK_FALSE(max_age);
         CHECK(credentials_file == "/etc/reprise/parent");
         CHECK(refresh == 5s);
         CHECK(timeout == 1s);
@@ -150,6 +152,7 @@ TEST_SUITE("config/settings") {
         CHECK(wanted.peers[1].dns == "reprise.example.org");
         CHECK(wanted.peers[1].port == 3129);
         CHECK(wanted.peers[1].proxy_only);
+        CHECK(wanted.peers[1].max_age == 1h);
         CHECK(wanted.peering.budget == 50ms);
         CHECK(wanted.peering.hit_worth == 1s);
         CHECK(wanted.peering.never_direct);

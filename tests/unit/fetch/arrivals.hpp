@@ -61,14 +61,16 @@ struct arrival {
     }
 
     /// The head, and what readers are told of it.
-    const cache::fetched_head& head(const std::string& status_and_fields, bool here = true) {
+    const cache::fetched_head& head(const std::string& status_and_fields,
+                                    word_of whom = word_of::origin,
+                                    std::optional<http::seconds> at_most = std::nullopt) {
         text = "HTTP/1.1 " + status_and_fields + "\r\n";
         REQUIRE(http::parse_response_head(text, came.head, {}).state == http::head_state::done);
         came.framing = *http::response_framing(came.head, order->request->head.method);
         came.requested = came.came = wall_now();
         came.resident_requested = came.resident_came = resident_now();
-        const auto made = head_for_readers(came, *order, "me");
-        kept.judge(*made, came, here);
+        const auto made = head_for_readers(came, *order, "me", at_most);
+        kept.judge(*made, came, whom);
         kept.is_known_to(made, order->into->producer_head(made));
         published = made;
         return *made;

@@ -52,6 +52,60 @@ TEST_CASE("what is stored knows what its fetch took") {
     CHECK(got.response->wait() == one.took);
 }
 
+TEST_CASE("what a sibling answers with Set-Cookie is not stored, and stays nobody's business") {
+    auto options = with_memory(1u << 20);
+    options.admission.choice = {config::admission_policy::always, 2};
+    options.caching.set_cookie = config::cookie_storing::explicit_lifetime;
+    node at{options};
+    const std::string cookie = of_five + "Set-Cookie: a=b\r\n";
+    {
+        arrival one{at, "GET http://a.example/y"};
+        CHECK(one.head(cookie).stored);  // an origin's own, with a lifetime, is
+    }
+    arrival lent{at};
+    const auto& head = lent.head(cookie, word_of::sibling);
+    CHECK_FALSE(head.stored);
+    CHECK(head.detail == "set-cookie");
+    lent.body("hello");
+    lent.end();
+    CHECK_FALSE(lent.found());
+    CHECK_FALSE(at.common.uncacheable.has(lent.order->key, steady_now()));
+    arrival plain{at};
+    CHECK(plain.head(of_five, word_of::sibling).stored);
+}
+
+TEST_CASE("a sibling's word on a key is none for the responses to come") {
+    auto options = with_memory(1u << 20);
+    options.admission.choice = {config::admission_policy::always, 2};
+    node at{options};
+    {
+        arrival one{at};
+        (void)one.head(fresh + "Vary: *\r\nContent-Length: 5\r\n", word_of::sibling);
+        CHECK_FALSE(at.common.uncacheable.has(one.order->key, steady_now()));
+    }
+    {
+        arrival one{at};
+        CHECK(one.head(fresh + "Content-Length: 99999999999\r\n", word_of::sibling).detail ==
+              "too-large");
+        CHECK_FALSE(at.common.uncacheable.was_too_large(one.order->key, steady_now()));
+    }
+    arrival one{at};
+    (void)one.head(fresh + "Vary: *\r\nContent-Length: 5\r\n");
+    CHECK(at.common.uncacheable.has(one.order->key, steady_now()));
+}
+
+TEST_CASE("what is from a sibling is fresh for no longer than its max_age") {
+    node at;
+    const auto lifetime = [&](const std::string& fields, std::optional<http::seconds> at_most) {
+        arrival one{at};
+        return one.head("200 OK\r\nContent-Length: 5\r\n" + fields, word_of::sibling, at_most)
+            .freshness.lifetime.count();
+    };
+    CHECK(lifetime("Cache-Control: max-age=31536000\r\n", std::nullopt) == 31536000);
+    CHECK(lifetime("Cache-Control: max-age=31536000\r\n", http::seconds{60}) == 60);
+    CHECK(lifetime("Cache-Control: max-age=30\r\n", http::seconds{60}) == 30);
+}
+
 TEST_CASE("a fetch that fails was no sight") {
     auto options = with_memory(1u << 20);
     options.admission.probation = false;
@@ -100,7 +154,7 @@ TEST_CASE("what a parent is to keep for itself, and what an order rules out, is 
     node at;
     see(at);
     arrival elsewhere{at};
-    CHECK(elsewhere.head(of_five, false).detail == "proxy-only");
+    CHECK(elsewhere.head(of_five, word_of::unkept_sibling).detail == "proxy-only");
     arrival unwanted{at};
     unwanted.order->may_store = false;
     CHECK(!unwanted.head(of_five).stored);

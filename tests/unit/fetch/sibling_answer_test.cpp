@@ -14,15 +14,36 @@ std::string asking(const std::string& fields = "") {
            "Cache-Control: only-if-cached\r\n\r\n";
 }
 
+const http::freshness_rules usual;
+const std::vector<std::string> targeted{"CDN-Cache-Control"};
+constexpr wall_time now{std::chrono::seconds{1'763'668'089}};
+
+sibling_terms terms_of(const std::string& request) {
+    return {.request = request,
+            .asked = {},
+            .rules = usual,
+            .targeted = targeted,
+            .max_age = std::nullopt,
+            .sent = now,
+            .came = now};
+}
+
+sibling_answer judged_by(const sibling_terms& terms,
+                         const std::string& status_line,
+                         const std::string& fields,
+                         std::size_t body = 0) {
+    const auto bytes = status_line + "\r\n" + fields + "\r\n";
+    http::response_head head;
+    REQUIRE(http::parse_response_head(bytes, head, {}).state == http::head_state::done);
+    return judge_sibling_answer(head, bytes.size() + body, terms);
+}
+
 /// An answer of which the head has come, and so much of the body.
 sibling_answer judged(const std::string& status_line,
                       const std::string& fields,
                       std::size_t body = 0,
                       const std::string& request = asking()) {
-    const auto bytes = status_line + "\r\n" + fields + "\r\n";
-    http::response_head head;
-    REQUIRE(http::parse_response_head(bytes, head, {}).state == http::head_state::done);
-    return judge_sibling_answer(head, bytes.size() + body, request);
+    return judged_by(terms_of(request), status_line, fields, body);
 }
 
 const std::string ok_line = "HTTP/1.1 200 OK";
@@ -143,6 +164,87 @@ TEST_CASE("a request that cannot be read again has no claim to a part or a 304")
         CHECK(!judged("HTTP/1.1 304 Not Modified", "Age: 7\r\n", 0, request).age);
         CHECK(judged(ok_line, aged_five, 5, request).age);
     }
+}
+
+TEST_CASE("what no store shares is no answer of one, whichever field says so") {
+    for (const auto* said : {"Cache-Control: private, max-age=60\r\n",
+                             "Cache-Control: no-store\r\n",
+                             "Cache-Control: max-age=60\r\nCache-Control: No-Store\r\n",
+                             "Cache-Control: no-cache, max-age=60\r\n",
+                             "Cache-Control: must-understand, no-store, max-age=60, no-cache\r\n",
+                             "CDN-Cache-Control: private\r\n",
+                             "Cache-Control: max-age=60\r\nCDN-Cache-Control: no-store\r\n"}) {
+        CAPTURE(said);
+        const auto got = judged(ok_line, aged_five + said, 5);
+        CHECK(got.is_framed);
+        CHECK(!got.age);
+        CHECK(got.frees_connection);
+    }
+    for (const auto* said : {"Cache-Control: private=\"set-cookie\", max-age=60\r\n",
+                             "Cache-Control: no-cache=\"x\", max-age=60\r\n",
+                             "Cache-Control: must-understand, no-store, max-age=60\r\n",
+                             "Cache-Control: no-store\r\nCDN-Cache-Control: max-age=60\r\n",
+                             "Set-Cookie: a=b\r\nCache-Control: max-age=60\r\n"}) {
+        CAPTURE(said);
+        CHECK(judged(ok_line, aged_five + said, 5).age);
+    }
+    // What the rules of its URL set aside here, they set aside at the sibling.
+    http::freshness_rules aside;
+    aside.set_aside.private_ = aside.set_aside.no_store = true;
+    const auto request = asking();
+    const sibling_terms by_rule{.request = request,
+                                .asked = {},
+                                .rules = aside,
+                                .targeted = targeted,
+                                .max_age = std::nullopt,
+                                .sent = now,
+                                .came = now};
+    CHECK(judged_by(by_rule, ok_line, aged_five + "Cache-Control: private, max-age=60\r\n", 5).age);
+    CHECK(!judged_by(by_rule,
+                     ok_line,
+                     aged_five + "Set-Cookie: a=b\r\nCache-Control: private, max-age=60\r\n",
+                     5)
+               .age);
+}
+
+TEST_CASE("what is stale by its own word is no answer, unless it may be") {
+    const auto answers = [](const std::string& said, http::request_directives asked = {}) {
+        const auto request = asking();
+        auto terms = terms_of(request);
+        terms.asked = asked;
+        return judged_by(terms, ok_line, aged_five + said, 5).age.has_value();
+    };
+    CHECK(answers("Cache-Control: max-age=8\r\n"));
+    CHECK(!answers("Cache-Control: max-age=7\r\n"));
+    CHECK(!answers("Cache-Control: max-age=0\r\n"));
+    CHECK(!answers("Cache-Control: s-maxage=7, max-age=60\r\n"));
+    CHECK(!answers("Expires: 0\r\n"));
+    CHECK(answers("Cache-Control: max-age=7, stale-while-revalidate=1\r\n"));
+    CHECK(!answers("Cache-Control: max-age=7, stale-while-revalidate=1, must-revalidate\r\n"));
+    CHECK(!answers("Cache-Control: max-age=7, stale-if-error=60\r\n"));
+    http::request_directives any_stale;
+    any_stale.max_stale = http::seconds{100};
+    CHECK(answers("Cache-Control: max-age=7\r\n", any_stale));
+    CHECK(!answers("Cache-Control: max-age=7, must-revalidate\r\n", any_stale));
+    // A guess is every cache's own.
+    CHECK(answers(""));
+    CHECK(answers("Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n"));
+    // A date of long ago says as much as an Age.
+    CHECK(!answers("Cache-Control: max-age=60\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n"));
+}
+
+TEST_CASE("what is older than peers[].max_age is not taken, whatever it says of itself") {
+    const auto answers = [](http::seconds max_age, const std::string& said) {
+        const auto request = asking();
+        auto terms = terms_of(request);
+        terms.max_age = max_age;
+        return judged_by(terms, ok_line, aged_five + said, 5).age.has_value();
+    };
+    using std::chrono::seconds;
+    CHECK(answers(seconds{8}, "Cache-Control: max-age=31536000\r\n"));
+    CHECK(!answers(seconds{7}, "Cache-Control: max-age=31536000\r\n"));
+    CHECK(!answers(seconds{1}, ""));
+    CHECK(answers(seconds{8}, ""));
 }
 
 TEST_SUITE_END();
