@@ -55,6 +55,22 @@ collapse_table::place collapse_table::join_or_lead(const filter::key_hash& key,
     return result;
 }
 
+std::unique_ptr<fetch_reader> collapse_table::join_kept(const filter::key_hash& key,
+                                                        std::string_view url,
+                                                        const net::wakeup::signal& sleeper) {
+    std::shared_ptr<fetch> found;
+    {
+        auto& home = stripes_[key.high % stripe_count];
+        const std::lock_guard lock{home.guard};
+        const auto it = home.listed.find(key);
+        if (it != home.listed.end() && it->second.url == url) {
+            found = it->second.under_way;
+        }
+    }
+    bool head_known = false;
+    return found && found->may_serve_siblings() ? fetch::join(found, sleeper, head_known) : nullptr;
+}
+
 void collapse_table::remove(const filter::key_hash& key, const std::shared_ptr<fetch>& over) {
     std::shared_ptr<fetch> removed;
     auto& home = stripes_[key.high % stripe_count];

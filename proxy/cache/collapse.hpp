@@ -33,6 +33,12 @@ public:
                                      const net::wakeup::signal& sleeper,
                                      const fetch_limits& limits);
 
+    /// Joins the fetch of this key if a sibling may (fetch::may_serve_siblings). Null: there is none.
+    /// Any thread.
+    [[nodiscard]] std::unique_ptr<fetch_reader> join_kept(const filter::key_hash& key,
+                                                          std::string_view url,
+                                                          const net::wakeup::signal& sleeper);
+
     /// Removes `over` if it is still the one listed under its key.
     void remove(const filter::key_hash& key, const std::shared_ptr<fetch>& over);
 

@@ -416,6 +416,11 @@ bool fetch::serves_others() const {
     return !holds_up() || !head_->length;
 }
 
+bool fetch::may_serve_siblings() const {
+    const std::lock_guard lock{guard_};
+    return phase_ == phase::streaming && head_ && !head_->from_sibling && (whole_ || outside_);
+}
+
 void fetch::leave(fetch_reader& reader) {
     const std::lock_guard lock{guard_};
     readers_.erase(std::remove(readers_.begin(), readers_.end(), &reader), readers_.end());

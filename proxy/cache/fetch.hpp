@@ -192,6 +192,9 @@ public:
                                                             bool& head_known);
     /// False when the head is known and readers beside the first had better fetch for themselves.
     [[nodiscard]] bool serves_others() const;
+    /// Its head is known and came from no sibling, and the body is being kept, for the store or
+    /// beside it: what a sibling may be told is here, though it is on its way.
+    [[nodiscard]] bool may_serve_siblings() const;
 
 private:
     friend class fetch_reader;

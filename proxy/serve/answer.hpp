@@ -9,6 +9,7 @@
 //     partial      what the store has, and a gap      partial_reply
 //     fetched      an origin's, a parent's or a       fetched_reply
 //                  sibling's, perhaps with others
+//     under_way    what is on its way, for a sibling  under_way_reply
 //     passed       an origin's, never from the store  passed_reply
 //     tunnel       CONNECT                            tunnel
 //     opened       CONNECT to a host whose tunnels    interception
@@ -58,6 +59,7 @@ struct fetched {
     bool anew = false;
     bool replaces = false;  ///< something was stored: admission is not asked
 };
+struct under_way {};
 struct passed {};
 struct tunnel {
     std::string_view why{};  ///< it is not opened; static text
@@ -95,6 +97,7 @@ using answer = std::variant<answers::refused,
                             answers::stand_in,
                             answers::partial,
                             answers::fetched,
+                            answers::under_way,
                             answers::passed,
                             answers::tunnel,
                             answers::opened,

@@ -81,16 +81,19 @@ answer decide(const request& asked,
               const cache::lookup_result& kept,
               const thread::settings& now,
               std::string_view pseudonym,
-              bool hits_alone,
+              peers_question by,
               wall_time at,
               cache::verdict& why) {
     why = cache::judge(kept, asked.facts, asked.head->fields, at);
-    if (why.what == cache::ruling::hit || (why.answers() && !hits_alone)) {
+    if (why.what == cache::ruling::hit || (why.answers() && !by.hits_alone)) {
         return answers::stored{};
     }
     if (why.answers()) {
         why.what = cache::ruling::unavailable;
         why.forward = http::forward_reason::stale;
+    }
+    if (asked.facts.asked.only_if_cached && by.joins) {
+        return answers::under_way{};
     }
     if (why.what == cache::ruling::unavailable || asked.facts.asked.only_if_cached) {
         return answers::refused{failure{failure_code::only_if_cached_miss, ""}};

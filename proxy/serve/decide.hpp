@@ -22,15 +22,22 @@ struct decision {
                                              const thread::settings& now,
                                              std::string_view pseudonym);
 
+/// What a peer's question is to have beside what any client would.
+struct peers_question {
+    bool hits_alone = false;  ///< what is fresh, and nothing else: a Squid's
+    /// What is on its way and will be stored is as good as what is: a Reprise's, with
+    /// only-if-cached, while its key is fetched.
+    bool joins = false;
+};
+
 /// What it gets by what the store has, and `why`.
-/// @param kept        found for this request
-/// @param hits_alone  its client is to have what is fresh, and nothing else: a peer's question
+/// @param kept  found for this request
 /// @pre decide(asked, now, pseudonym) said nothing
 [[nodiscard]] answer decide(const request& asked,
                             const cache::lookup_result& kept,
                             const thread::settings& now,
                             std::string_view pseudonym,
-                            bool hits_alone,
+                            peers_question by,
                             wall_time at,
                             cache::verdict& why);
 

@@ -14,6 +14,7 @@
 #include "proxy/serve/request_body.hpp"
 #include "proxy/serve/stored_reply.hpp"
 #include "proxy/serve/tunnel.hpp"
+#include "proxy/serve/under_way_reply.hpp"
 
 // Which answer, and then that answer: nothing here knows how one is made.
 
@@ -29,6 +30,10 @@ struct exchange::giver {
     }
     awaitable<ended_or_next> operator()(answers::body_on_disk& what) const {
         disk_body_reply one{of.x_, what};
+        co_return co_await one.give();
+    }
+    awaitable<ended_or_next> operator()(answers::under_way&) const {
+        under_way_reply one{of.x_};
         co_return co_await one.give();
     }
     awaitable<ended_or_next> operator()(answers::passed&) const {

@@ -27,6 +27,11 @@ bool exchange_state::is_squids_question() const noexcept {
            w.peers->book->is_peer(client.ip(), true);
 }
 
+bool exchange_state::is_siblings_question() const noexcept {
+    return w.peers && asked.facts.asked.only_if_cached && asked.facts.is_get &&
+           w.peers->book->is_peer(client.ip(), false);
+}
+
 bool exchange_state::is_unseen() const {
     return stream.socket().is_encrypted() ||
            (client.ip().is_loopback() && !client.fronted && !listener().proxy_protocol);

@@ -48,6 +48,8 @@ struct exchange_state {
     /// A Squid asks with only-if-cached: told 504 it asks the origin itself, any other refusal it
     /// hands on to its client.
     [[nodiscard]] bool is_squids_question() const noexcept;
+    /// Another Reprise asks with only-if-cached, by the address that it comes from.
+    [[nodiscard]] bool is_siblings_question() const noexcept;
     /// What the client sends is seen by nobody between: by TLS, or from this machine (which nothing shows
     /// of what came by a front).
     [[nodiscard]] bool is_unseen() const;

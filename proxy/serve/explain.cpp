@@ -245,6 +245,7 @@ struct told_at_once {
     told operator()(const answers::for_peer&) const {
         return answered_here(outcome::local, "for-peers", nullptr);
     }
+    told operator()(const answers::under_way&) const { return std::nullopt; }
     told operator()(const answers::passed&) const { return std::nullopt; }
     told operator()(const answers::stored&) const { return std::nullopt; }
     told operator()(const answers::stand_in&) const { return std::nullopt; }

@@ -30,7 +30,8 @@ void append_own_fields(exchange_state& x,
                        const http::cache_status& how) {
     auto& text = x.out.fields();
     const auto age = http::current_age(head.freshness, resident_now());
-    if (age.count() > 0) {
+    // Who asked for what is stored hears by it that this is (RFC 9111 5.1).
+    if (age.count() > 0 || x.asked.facts.asked.only_if_cached) {
         text.append("Age: ").append(std::to_string(age.count())).append("\r\n");
     }
     text.append("Cache-Status: ");

@@ -23,10 +23,13 @@ void note_admitted(exchange_state& x) {
 answer judge_stored(exchange_state& x, wall_time now) {
     const auto& asked = x.asked;
     auto& common = x.w.common;
-    const bool hits_alone = asked.facts.asked.only_if_cached && x.is_squids_question();
+    peers_question by;
+    if (asked.facts.asked.only_if_cached) {
+        by.hits_alone = x.is_squids_question();
+        by.joins = x.is_siblings_question() && common.fetches.has(asked.key, asked.url);
+    }
     x.judged_at = now;
-    auto decided = decide(
-        asked, x.stored, *x.settings, common.pseudonym, hits_alone, now, x.verdict);
+    auto decided = decide(asked, x.stored, *x.settings, common.pseudonym, by, now, x.verdict);
     if (!std::holds_alternative<answers::stored>(decided)) {
         return decided;
     }

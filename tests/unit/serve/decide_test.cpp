@@ -60,7 +60,8 @@ decision by_store(const std::string& fields,
     REQUIRE(!got->read.refused);
     REQUIRE(!decide(got->read, usual, "me"));
     decision out;
-    out.what = decide(got->read, kept, usual, "me", hits_alone, arrival + age, out.why);
+    out.what = decide(
+        got->read, kept, usual, "me", {.hits_alone = hits_alone}, arrival + age, out.why);
     return out;
 }
 

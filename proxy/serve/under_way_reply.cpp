@@ -1,0 +1,37 @@
+#include "proxy/serve/under_way_reply.hpp"
+
+#include "proxy/serve/fetch_relay.hpp"
+#include "proxy/serve/orders.hpp"
+
+#include <utility>
+
+namespace reprise::proxy::serve {
+
+namespace {
+
+// A fetch that serves it no further would be followed by one of its own, which it has not asked for.
+bool would_ask_anybody(const ended_or_next& what) {
+    const auto* const next = std::get_if<answer>(&what);
+    return next != nullptr && std::holds_alternative<answers::fetched>(*next);
+}
+
+}  // namespace
+
+awaitable<ended_or_next> under_way_reply::give() {
+    const auto reader = x_.w.common.fetches.join_kept(
+        x_.asked.key, x_.asked.url, x_.out.news().handle());
+    if (reader) {
+        x_.w.counts.collapsed_joined.add();
+        const auto order = make_order(
+            x_);  // nobody carries it out: the relay asks what it would be
+        fetch_relay relay{x_, *order, true};
+        auto out = co_await relay.give(*reader);
+        if (out && !would_ask_anybody(*out)) {
+            co_return std::move(*out);
+        }
+        x_.w.counts.collapsed_released.add();
+    }
+    co_return answers::refused{failure{failure_code::only_if_cached_miss, ""}};
+}
+
+}  // namespace reprise::proxy::serve

@@ -1,0 +1,168 @@
+// What is on its way is as good as stored to a sibling that asks with only-if-cached: it joins the
+// fetch that brings it. Unless nobody may know that yet, or the fetch is a sibling's own.
+
+#include "tests/scenario/liar.hpp"
+
+TEST_SUITE("scenario/under_way") {
+
+    using namespace reprise::tests;
+
+    namespace {
+
+    const std::string only_if_cached = "Cache-Control: only-if-cached\r\n";
+    const std::string body = patterned(100'000);
+
+    /// One node, to which 127.0.0.1 is a sibling, and an origin that brings half of /a, and the rest
+    /// when the gate opens.
+    struct half_way {
+        fleet f{0};
+        gate* rest = nullptr;
+
+        explicit half_way(const std::string& fields = "Cache-Control: max-age=600\r\n",
+                          json settings = node_settings()) {
+            settings["access"]["clients"] = json::array({"127.0.0.0/8"});
+            f.add(settings);
+            rest = &f.origin.make_gate();
+            f.origin.on("/a", [this, fields](origin_request&, origin_connection& connection) {
+                connection.send(
+                    raw_head("200 OK",
+                             fields + "Content-Length: " + std::to_string(body.size()) + "\r\n") +
+                    body.substr(0, body.size() / 2));
+                if (rest->wait()) {
+                    connection.send(body.substr(body.size() / 2));
+                } else {
+                    connection.close();
+                }
+            });
+        }
+
+        /// Somebody who has its head.
+        client first(const std::string& fields = "") {
+            client one{f[0].port()};
+            one.send(absolute_request("GET", f.origin.url("/a"), fields));
+            return one;
+        }
+        int asked_as(const std::string& from, const std::string& fields = "") {
+            client other{f[0].port(), from};
+            return other.ask(absolute_request("GET", f.origin.url("/a"), only_if_cached + fields))
+                .status;
+        }
+    };
+
+    }  // namespace
+
+    TEST_CASE("a sibling joins a fetch whose head says that it is being stored") {
+        half_way at;
+        auto one = at.first();
+        auto got = one.read_head();
+        CHECK(got.status == 200);
+        client sibling{at.f[0].port()};
+        sibling.send(absolute_request("GET", at.f.origin.url("/a"), only_if_cached));
+        auto lent = sibling.read_head();
+        CHECK(lent.status == 200);
+        CHECK(lent.get("Age") == "0");  // by which it is an answer of a store
+        CHECK(cache_status_of(lent).collapsed);
+        at.rest->open();
+        one.read_body(got, body.size());
+        sibling.read_body(lent, body.size());
+        CHECK(got.body == body);
+        CHECK(lent.body == body);
+        CHECK(at.f.origin.count("/a") == 1);
+        CHECK(is_hit(at.f[0].get(at.f.origin.url("/a"))));
+    }
+
+    TEST_CASE("of a fetch that fails a sibling sees no whole answer") {
+        half_way at;
+        at.f.origin.on("/a", [&](origin_request&, origin_connection& connection) {
+            connection.send(raw_head("200 OK",
+                                     "Cache-Control: max-age=600\r\nContent-Length: " +
+                                         std::to_string(body.size()) + "\r\n") +
+                            body.substr(0, body.size() / 2));
+            (void)at.rest->wait();
+            connection.close();
+        });
+        auto one = at.first();
+        CHECK(one.read_head().status == 200);
+        client sibling{at.f[0].port()};
+        sibling.send(absolute_request("GET", at.f.origin.url("/a"), only_if_cached));
+        CHECK(sibling.read_head().status == 200);
+        at.rest->open();
+        CHECK(sibling.read_to_end().bytes.size() < body.size());
+        CHECK(at.asked_as("127.0.0.1") == 504);
+    }
+
+    TEST_CASE("nobody but a sibling joins by only-if-cached, and he not for another variant") {
+        half_way at{"Cache-Control: max-age=600\r\nVary: X\r\n"};
+        auto one = at.first("X: 1\r\n");
+        CHECK(one.read_head().status == 200);
+        CHECK(at.asked_as("127.0.0.9", "X: 1\r\n") == 504);
+        CHECK(at.asked_as("127.0.0.1", "X: 2\r\n") == 504);
+        client sibling{at.f[0].port()};
+        sibling.send(absolute_request("GET", at.f.origin.url("/a"), only_if_cached + "X: 1\r\n"));
+        CHECK(sibling.read_head().status == 200);
+        at.rest->open();
+        CHECK(at.f.origin.count("/a") == 1);
+    }
+
+    TEST_CASE("what is not being stored, or is not there yet, is not joined") {
+        for (const std::string fields : {"Cache-Control: no-store\r\n",
+                                         "Cache-Control: private, max-age=600\r\n",
+                                         "Cache-Control: max-age=0\r\nETag: \"1\"\r\n"}) {
+            CAPTURE(fields);
+            half_way at{fields};
+            auto one = at.first();
+            CHECK(one.read_head().status == 200);
+            CHECK(at.asked_as("127.0.0.1") == 504);
+            at.rest->open();
+        }
+        {
+            auto settings = node_settings();
+            settings["admission"] = {{"policy", "never"}};
+            half_way at{"Cache-Control: max-age=600\r\n", settings};
+            auto one = at.first();
+            CHECK(one.read_head().status == 200);
+            CHECK(at.asked_as("127.0.0.1") == 504);
+            at.rest->open();
+        }
+        half_way at;
+        auto& head = at.f.origin.make_gate();
+        at.f.origin.on("/a", [&](origin_request&, origin_connection& connection) {
+            (void)head.wait();
+            connection.send(ok("Cache-Control: max-age=600\r\n", body));
+        });
+        auto one = at.first();
+        REQUIRE(eventually([&] { return at.f.origin.count("/a") == 1; }));
+        CHECK(at.asked_as("127.0.0.1") == 504);  // at once: the head has not come
+        head.open();
+        CHECK(one.read().body == body);
+    }
+
+    TEST_CASE("a fetch that a sibling feeds is joined by none") {
+        // Else two nodes that believe each other to have it could wait for each other.
+        fleet f{2};
+        f.origin.on("/a", ok("Cache-Control: max-age=600\r\n", body));
+        gate* rest = nullptr;
+        liar as{f, 0, [&](origin_request&, origin_connection& connection) {
+                    connection.send(raw_head("200 OK",
+                                             "Age: 1\r\nCache-Control: max-age=600\r\n"
+                                             "Content-Length: " +
+                                                 std::to_string(body.size()) + "\r\n") +
+                                    body.substr(0, 1000));
+                    (void)rest->wait();
+                    connection.send(body.substr(1000));
+                }};
+        rest = &as.as.make_gate();
+        store_and_meet_liar(f, as);
+        client one{f[1].port()};
+        one.send(absolute_request("GET", f.origin.url("/a")));
+        auto got = one.read_head();
+        CHECK(got.status == 200);
+        client sibling{f[1].port()};
+        CHECK(sibling.ask(absolute_request("GET", f.origin.url("/a"), only_if_cached)).status ==
+              504);
+        rest->open();
+        one.read_body(got, body.size());
+        CHECK(got.body == body);
+        CHECK(f.origin.count("/a") == 1);
+    }
+}
