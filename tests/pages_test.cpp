@@ -83,6 +83,21 @@ TEST_SUITE("pages") {
         return out;
     }
 
+    /// All tests' sources, each blank as one, and literals that stand side by side as one.
+    std::string all_tests() {
+        std::string out;
+        for (const auto& entry : fs::recursive_directory_iterator{root / "tests"}) {
+            if (entry.path().extension() == ".cpp") {
+                std::ifstream in{entry.path()};
+                for (std::string word; in >> word;) {
+                    out.append(word).append(" ");
+                }
+            }
+        }
+        static const std::regex seam{R"(" ")"};
+        return std::regex_replace(out, seam, "");
+    }
+
     }  // namespace
 
     TEST_CASE("every link leads to a file, and to a heading in it") {
@@ -104,6 +119,28 @@ TEST_SUITE("pages") {
                 CHECK(page->second.count(to.substr(hash + 1)) == 1);
             }
         }
+    }
+
+    // proxy/peer/TRUST.md says of each thing what shows it: `"the beginning of a name, …"`.
+    TEST_CASE("a test that a page of ours calls upon by its name is there") {
+        const auto tests = all_tests();
+        std::ifstream in{root / "proxy/peer/TRUST.md"};
+        std::string page;
+        for (std::string word; in >> word;) {
+            page.append(word).append(" ");
+        }
+        static const std::regex called{R"re([`:] ?"([^"]+)"`)re"};
+        std::size_t names = 0;
+        for (std::sregex_iterator one{page.begin(), page.end(), called}, end; one != end; ++one) {
+            std::string name = (*one)[1];
+            name = name.substr(0, name.find(" …"));
+            CAPTURE(name);
+            const bool is_there = tests.find("TEST_CASE(\"" + name) != std::string::npos ||
+                                  tests.find("TEST_CASE( \"" + name) != std::string::npos;
+            CHECK(is_there);
+            ++names;
+        }
+        CHECK(names > 20);
     }
 
     TEST_CASE("every guide is in the table of README") {
