@@ -210,7 +210,8 @@ bool sources::leads_through() const {
 
 // False: it was the last that may be asked, or has done its part.
 bool sources::try_next_parent(steady_time begun, const failure& why) {
-    if (parent() == nullptr || (leads_through() && !is_of_parent(why.code))) {
+    // What passes through a parent has no Via but our own.
+    if (parent() == nullptr || (leads_through() && !peer::is_parents_fault(why.code, false))) {
         return false;
     }
     blame_parent(begun, why);

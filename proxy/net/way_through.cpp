@@ -33,7 +33,10 @@ failure refused(const way_through& way, unsigned status) {
         why += way.credentials.empty() ? ": it wants credentials (peers[].credentials_file)"
                                        : ": it does not take what is in its credentials_file";
     }
-    return {failure_code::parent_refused, std::move(why)};
+    const auto code = status == facts_of(failure_code::loop_detected).status
+                          ? failure_code::loop_detected
+                          : failure_code::parent_refused;
+    return {code, std::move(why)};
 }
 
 failure not_http(const way_through& way, std::string_view why) {

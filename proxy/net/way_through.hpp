@@ -53,8 +53,8 @@ inline constexpr std::size_t most_connect_head = 16u << 10;
 inline constexpr unsigned most_connect_interim = 4;
 
 /// Asks on a connection to the parent.
-/// Errors: parent_refused, with the parent's name and status; no_parent: it ended the connection,
-/// or what it said is no HTTP; connect_timeout: it was silent until then.
+/// Errors: parent_refused, or of a 508 loop_detected, with its name and status; no_parent: it ended
+/// the connection, or what it said is no HTTP; connect_timeout: it was silent until then.
 [[nodiscard]] awaitable<attempt<passage>> ask_to_connect(
     byte_stream parent, way_ptr way, far_end to, deadlines& timer, steady_time until);
 

@@ -4,6 +4,10 @@
 
 namespace reprise::proxy::peer {
 
+bool is_parents_fault(failure_code why, bool has_via) noexcept {
+    return is_of_parent(why) || (why == failure_code::loop_detected && !has_via);
+}
+
 void note_parent_failed(const peer_book& book,
                         std::size_t parent,
                         steady_time begun,

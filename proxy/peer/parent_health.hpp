@@ -12,6 +12,12 @@
 
 namespace reprise::proxy::peer {
 
+/// A connection through a parent was not made, by the parent's fault, so that another may be asked:
+/// it can't be reached, is not whom it should be, or leads back here, or into another loop. That not
+/// where others had passed the request on before us (`has_via`): a client could write a Via that
+/// makes any proxy find a loop.
+[[nodiscard]] bool is_parents_fault(failure_code why, bool has_via) noexcept;
+
 /// The parent of this index has failed at what began then. That all connections to it, or one
 /// client's, are in use is no failure of the parent.
 void note_parent_failed(const peer_book& book,

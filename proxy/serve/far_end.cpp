@@ -34,8 +34,12 @@ steady_time patience(const wanted_far_end& to) {
 
 awaitable<attempt<net::passage>> reach(const wanted_far_end& to) {
     const auto& target = to.target;
-    auto dialled = co_await net::dial(
-        to.w.names, to.settings.guard, http::connect_host(target), target.port, false, patience(to));
+    auto dialled = co_await net::dial(to.w.names,
+                                      to.settings.guard,
+                                      http::connect_host(target),
+                                      target.port,
+                                      false,
+                                      patience(to));
     if (!dialled) {
         co_return std::move(dialled.error());
     }
@@ -74,6 +78,7 @@ awaitable<attempt<net::passage>> reach_by_parents(const wanted_far_end& to) {
     if (!book || !book->choice) {
         co_return why;
     }
+    const bool has_via = http::find(to.head.fields, http::field_id::via) != nullptr;
     const auto key = to.w.common.peers->key_of(end.host + ':' + std::to_string(end.port));
     for (const auto at : book->choice->order(key, steady_now())) {
         const auto& parent = book->parents[at];
@@ -84,7 +89,7 @@ awaitable<attempt<net::passage>> reach_by_parents(const wanted_far_end& to) {
             peer::note_parent_works(*book, at);
         }
         to.book.peer = parent.name;
-        if (made || !is_of_parent(made.error().code)) {
+        if (made || !peer::is_parents_fault(made.error().code, has_via)) {
             co_return std::move(made);
         }
         why = std::move(made.error());

@@ -600,9 +600,34 @@ TEST_SUITE("scenario/never_direct") {
         CHECK(eventually([&] {
             auto one = proxy.connect(connect_to("a.test:443"));
             const auto got = one.read("CONNECT");
-            return got.status == 502 && got.body.find("with 508") != std::string::npos;
+            return got.status == 508 && got.body.find("with 508") != std::string::npos;
         }));
         CHECK(proxy.get("http://a.test/").status == 508);
+    }
+
+    TEST_CASE("tunnels go around a parent that leads back, but for who claims to have come by it") {
+        fake_origin good;
+        good.otherwise_at_head(echoes(made));
+        const proxy_process proxy{only_by(json::array({way_out("good", good.port())}))};
+        proxy.reload(
+            only_by(json::array({way_out("back", proxy.port()), way_out("good", good.port())})));
+        REQUIRE(eventually([&] { return proxy.stats()["parents"]["up"].contains("back"); }));
+        const auto asked = [&](int host, const std::string& fields = "") {
+            auto one = proxy.connect(connect_to("h" + std::to_string(host) + ".test:443", fields));
+            return one.read_head("CONNECT").status;
+        };
+        // A client's Via makes any proxy find a loop: the parent is not taken from others for it.
+        int found = 0;
+        for (int i = 0; i < 16; ++i) {
+            found += asked(i, "Via: 1.1 somebody\r\n") == 508 ? 1 : 0;
+        }
+        CHECK(found > 0);
+        CHECK(figure(proxy.stats(), "/parents/up/back") == 1);
+        for (int i = 0; i < 16; ++i) {
+            CHECK(asked(i) == 200);
+        }
+        CHECK(figure(proxy.stats(), "/parents/up/back") == 0);
+        CHECK(proxy.says("back: a parent that is gone around from now on: loop_detected"));
     }
 
     TEST_CASE("settings without a parent, or with a file that is none, end the start") {

@@ -122,6 +122,14 @@ TEST_CASE("a refusal names the parent and its status") {
     }
 }
 
+TEST_CASE("a parent that finds a loop is told apart from one that refuses") {
+    parent_bench bench;
+    const auto& got = bench.answered_with("HTTP/1.1 508 Loop Detected\r\n\r\n");
+    REQUIRE(got.has_error());
+    CHECK(got.error().code == failure_code::loop_detected);
+    CHECK(got.error().detail == "p answered CONNECT with 508");
+}
+
 TEST_CASE("a 407 to credentials tells nothing of them") {
     parent_bench bench;
     bench.ask(plain_way("Basic dTpw"));
