@@ -246,6 +246,19 @@ void check_options(options& into, const given& members, const place& here) {
             .member("never_direct")
             .wrong("leaves no way out: no peer is a parent (\"kind\": \"parent\")");
     }
+    if (into.peering.homes && members.is_sound("peering") && members.is_sound("peers") &&
+        members.is_sound("forwarding")) {
+        const auto homes = here.member("peering").member("homes");
+        if (std::none_of(into.peers.begin(), into.peers.end(), [](const peer_options& one) {
+                return one.kind == peer_kind::sibling && one.protocol == peer_protocol::reprise;
+            })) {
+            homes.wrong("shares URLs with nobody: no peer is a sibling of protocol \"reprise\"");
+        }
+        if (into.forwarding.pseudonym.empty()) {
+            homes.wrong("wants forwarding.pseudonym, a name of this node's own that lasts: by it "
+                        "the fleet knows which URLs are its");
+        }
+    }
     if (into.admin.address && members.is_sound("admin")) {
         take(*into.admin.address, "admin", here.member("admin").member("address"));
     }

@@ -323,6 +323,7 @@ struct peering_options {
     milliseconds budget{100};  ///< for all siblings of one request, before the origin is asked too
     milliseconds hit_worth{20};  ///< of a sibling's hit, beside the time it saves
     bool never_direct = false;   ///< the only way out are the parents
+    bool homes = false;          ///< each URL belongs to one node of the fleet
     bool operator==(const peering_options&) const = default;
 };
 

@@ -253,6 +253,16 @@ object_table<peering_options> peering_table() {
               "accelerators. CONNECT goes through a parent too. While no parent can be reached "
               "what is not stored is a 503; false asks origins then. A reload that sets it where "
               "there were no peers at the start leads nowhere until the next start."),
+        value("homes",
+              &peering_options::homes,
+              yes_or_no(),
+              live,
+              "Whether each URL has a home, one node of those that live, by rendezvous hashing of "
+              "their forwarding.pseudonym: what is not stored here is asked of it, it alone "
+              "fetches it and has it on disk, and the others keep copies in memory alone. A fleet "
+              "of N disks then has N times the room, and asks the origin once; what it costs is a "
+              "way through the home for what is not in memory here. A home that does not answer "
+              "within peering.budget is passed by. To be set on all nodes."),
     }};
 }
 

@@ -276,6 +276,16 @@ constexpr metric own_rows[] = {
           "origins.reused",
           "Requests sent on a connection that had served one before.",
           [](in from) { return from.counts.origin_reused; }),
+    plain("reprise_homes_asked_total",
+          "homes.asked",
+          "Requests for what belongs to a sibling (peering.homes), which was asked in the origin's "
+          "place.",
+          [](in from) { return from.counts.handed_to_homes; }),
+    plain("reprise_homes_failed_total",
+          "homes.failed",
+          "Of those, requests that went on to a parent or the origin, since the sibling did not "
+          "answer in time, or with an error of its own.",
+          [](in from) { return from.counts.homes_failed; }),
     plain("reprise_origin_connections_surplus_total",
           "origins.surplus",
           "Connections closed since bytes stood behind an answer: the origin's are not reused for "

@@ -234,6 +234,9 @@ void add_peers(tree& root, const peer::peer_report& peers) {
         root["parents"]["url"][one.name] = one.url;
         root["parents"]["trouble"][one.name] = one.down ? facts_of(one.trouble).name : "none";
     }
+    if (peers.homes) {
+        root["homes"]["siblings"] = *peers.homes;
+    }
 }
 
 // The tunnel advisor: where the bytes go that nothing is stored of.

@@ -83,7 +83,8 @@ struct fetched_head {
         locations;       ///< Location and Content-Location of an answer to an unsafe method
     std::string origin;  ///< address connected to, for the log
     std::string peer;    ///< the peer's name whose address that is; empty: it is the origin's
-    bool from_sibling = false;
+    bool fed_by_sibling = false;  ///< a sibling sends it, and might wait for this instance itself
+    bool from_sibling = false;    ///< and had it stored
     std::chrono::microseconds origin_time{0};  ///< request sent to head read
 };
 using head_ptr = std::shared_ptr<const fetched_head>;
@@ -192,7 +193,7 @@ public:
                                                             bool& head_known);
     /// False when the head is known and readers beside the first had better fetch for themselves.
     [[nodiscard]] bool serves_others() const;
-    /// Its head is known and came from no sibling, and the body is being kept, for the store or
+    /// Its head is known and is fed by no sibling, and the body is being kept, for the store or
     /// beside it: what a sibling may be told is here, though it is on its way.
     [[nodiscard]] bool may_serve_siblings() const;
 

@@ -69,7 +69,8 @@ bool store::put(const filter::key_hash& key,
         return false;
     }
     const bool to_disk = disk_ && when_ == disk_write::admission && as == standing::admitted &&
-                         !response->parts() && disk_->put(key, url, response, asked);
+                         !response->parts() && belongs_on_disk(url) &&
+                         disk_->put(key, url, response, asked);
     const bool in_memory = memory_.put(key, url, response, asked, as, uses_to_admit);
     if (disk_ && in_memory && !to_disk) {
         outdate_on_disk(key, url, response, before);
@@ -121,7 +122,8 @@ void store::admitted(const filter::key_hash& key,
                      std::string_view url,
                      const stored_ptr& response,
                      invalidation_mark asked) {
-    if (disk_ && when_ == disk_write::admission && response->has_content()) {
+    if (disk_ && when_ == disk_write::admission && response->has_content() &&
+        belongs_on_disk(url)) {
         (void)disk_->put(key, url, response, asked);
     }
 }
@@ -132,7 +134,8 @@ void store::admitted(const filter::key_hash& key,
 // half of all that was asked for fits, and this up to 14 % (tools/results/2026-11-25-regret.md).
 bool store::is_for_disk(const evicted_response& gone) const {
     if (!disk_ || when_ != disk_write::eviction || !gone.response->has_content() ||
-        gone.response->disk_record.load(std::memory_order_relaxed) != 0) {
+        gone.response->disk_record.load(std::memory_order_relaxed) != 0 ||
+        !belongs_on_disk(gone.url)) {
         return false;
     }
     switch (disk_->chooses()) {
@@ -202,8 +205,9 @@ bool store::put_over(const filter::key_hash& key,
     if (!memory_.put_over(key, url, expected, response, asked, as, uses_to_admit)) {
         return false;
     }
-    if (disk_ && (response->parts() || when_ != disk_write::admission ||
-                  as == standing::probation || !disk_->put(key, url, response, asked))) {
+    if (disk_ &&
+        (response->parts() || when_ != disk_write::admission || as == standing::probation ||
+         !belongs_on_disk(url) || !disk_->put(key, url, response, asked))) {
         outdate_on_disk(key, url, response, expected);
     }
     return true;
@@ -215,7 +219,8 @@ std::unique_ptr<disk::object_writer> store::begin_on_disk(const filter::key_hash
                                                           std::string_view strong_etag,
                                                           invalidation_mark asked,
                                                           packed_wait so_far) {
-    return disk_ ? disk_->begin(key, url, length, strong_etag, asked, so_far) : nullptr;
+    return belongs_on_disk(url) ? disk_->begin(key, url, length, strong_etag, asked, so_far)
+                                : nullptr;
 }
 
 void store::promote(const filter::key_hash& key,

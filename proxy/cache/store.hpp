@@ -60,6 +60,13 @@ public:
         unwritten_ = std::move(told);
     }
 
+    /// Only what `belongs` says true of goes to the disk: the rest has its place on another node's.
+    /// Asked under no lock of the store's own but a stripe's, on any thread. Before any other thread
+    /// is there.
+    void keep_on_disk(std::function<bool(std::string_view url)> belongs) {
+        belongs_ = std::move(belongs);
+    }
+
     [[nodiscard]] memory_tier& memory() noexcept { return memory_; }
     [[nodiscard]] const memory_tier& memory() const noexcept { return memory_; }
     /// Null: there is none.
@@ -196,6 +203,9 @@ private:
                          std::string_view url,
                          const stored_ptr& newer,
                          const stored_ptr& before);
+    [[nodiscard]] bool belongs_on_disk(std::string_view url) const {
+        return disk_ && (!belongs_ || belongs_(url));
+    }
     /// It leaves memory, and the disk is to get it: it is not there, and the disk may want it.
     [[nodiscard]] bool is_for_disk(const evicted_response& gone) const;
     [[nodiscard]] bool fits_memory(const stored_response& whole) const noexcept {
@@ -211,6 +221,7 @@ private:
     std::atomic<std::uint64_t> filled_{0}, filled_bytes_{0};  // written_unadmitted()
     std::function<void(const evicted_response&)> told_;
     std::function<void(std::string_view)> unwritten_;
+    std::function<bool(std::string_view)> belongs_;  // null: all does
 };
 
 }  // namespace reprise::proxy::cache

@@ -76,7 +76,7 @@ bool body_reader::deliver(std::string_view piece) {
                 return false;
             }
         }
-        if (at_.from.sibling) {
+        if (at_.from.may_be_replaced()) {
             passed_->note(piece);
         }
     }
@@ -170,7 +170,7 @@ awaitable<trouble> body_reader::read_more(progress& so_far) {
             co_return at_.cut_short(changed);
         }
         owed_ -= got;
-        if (at_.from.sibling && passed_) {
+        if (at_.from.may_be_replaced() && passed_) {
             passed_->note({block, got});
         }
         into_.producer_commit(got);
@@ -214,7 +214,7 @@ awaitable<trouble> body_reader::read_one(std::string& trailers) {
     co_return wrong ? wrong : end();
 }
 
-// A sibling broke off. Its readers have the beginning: the same response from elsewhere goes on
+// A sibling, or the URL's home, broke off. Its readers have the beginning: the same response from elsewhere goes on
 // behind that, if its beginning is the same bytes.
 awaitable<trouble> body_reader::go_on_elsewhere() {
     auto wrong = co_await sources_.find_another();
@@ -234,13 +234,13 @@ awaitable<trouble> body_reader::go_on_elsewhere() {
 }
 
 awaitable<trouble> body_reader::read(std::string& trailers) {
-    return at_.from.sibling ? read_of_sibling(trailers) : read_one(trailers);
+    return at_.from.may_be_replaced() ? read_of_sibling(trailers) : read_one(trailers);
 }
 
 awaitable<trouble> body_reader::read_of_sibling(std::string& trailers) {
     passed_ = std::make_unique<prefix_hash>();
     auto wrong = co_await read_one(trailers);
-    if (wrong && at_.from.sibling && !into_.abandoned()) {
+    if (wrong && at_.from.may_be_replaced() && !into_.abandoned()) {
         wrong = co_await go_on_elsewhere();
         trailers.clear();
         if (!wrong) {

@@ -48,7 +48,7 @@ private:
     [[nodiscard]] trouble end();
     [[nodiscard]] bool skips() const noexcept { return passed_ && passed_->left_to_skip() > 0; }
     [[nodiscard]] bool ends_by_surprise() const noexcept {
-        return passed_ && !at_.from.sibling && published_->length &&
+        return passed_ && !at_.from.may_be_replaced() && published_->length &&
                at_.from.came.framing.kind != http::body_kind::length;
     }
 

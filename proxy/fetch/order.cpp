@@ -2,6 +2,7 @@
 
 #include "proxy/http/conditional.hpp"
 #include "proxy/http/forwarding.hpp"
+#include "proxy/peer/homes.hpp"
 
 namespace reprise::proxy::fetch {
 
@@ -39,7 +40,7 @@ recycled_text wire_of(const fetch_order& o,
                       bool validate,
                       std::string_view pseudonym,
                       wall_time now,
-                      std::string_view credentials) {
+                      std::string_view named) {
     http::request_options options;
     options.via = pseudonym;
     options.client_address = o.client_address;
@@ -60,8 +61,12 @@ recycled_text wire_of(const fetch_order& o,
     if (to == next_hop::sibling) {
         extra = "Cache-Control: only-if-cached\r\n";
     }
-    if (!credentials.empty()) {
-        http::append_field_line(extra, "Proxy-Authorization", credentials);
+    if (to == next_hop::home) {
+        // It is ours alone, so that whoever it reaches drops it.
+        http::append_field_line(extra, "Connection", peer::home_field);
+        http::append_field_line(extra, peer::home_field, named);
+    } else if (!named.empty()) {
+        http::append_field_line(extra, "Proxy-Authorization", named);
     }
     if (validate) {
         const auto stored = o.validating();

@@ -77,6 +77,7 @@ struct fetch_order {
     std::string_view told_scheme;   ///< by an accelerator: how its client came
     bool may_ask_siblings = false;  ///< for all of it, or what the client's Range says
     bool may_use_peers = false;
+    bool may_go_home = false;  ///< to the sibling that the URL belongs to, if it is not ours
     std::string client_address;
     net::share_holder charged_to;  ///< of the connections that it takes
     http::request_directives asked;
@@ -132,17 +133,17 @@ struct fetch_order {
 };
 
 /// Who is asked.
-enum class next_hop : std::uint8_t { origin, parent, sibling };
+enum class next_hop : std::uint8_t { origin, parent, sibling, home };
 
 /// The request's head as `to` is asked: what the client sent, but for what the order's kind puts in
 /// its place.
 /// @param validate     by the validators of order.validating(), which is not null
-/// @param credentials  Proxy-Authorization's value, for a parent; empty: none
+/// @param named        Proxy-Authorization's value, for a parent, and a home's name; empty: none
 [[nodiscard]] recycled_text wire_of(const fetch_order& order,
                                     next_hop to,
                                     bool validate,
                                     std::string_view pseudonym,
                                     wall_time now,
-                                    std::string_view credentials = {});
+                                    std::string_view named = {});
 
 }  // namespace reprise::proxy::fetch

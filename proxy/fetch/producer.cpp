@@ -157,22 +157,27 @@ bool producer::adopt_not_modified(bool dubious) {
 cache::head_ptr producer::publish_head() {
     const auto& o = *order_;
     auto& from = at_.from;
-    const auto at_most = from.sibling ? from.sibling->max_age : std::nullopt;
+    // A home is believed as the sibling that it is, and what it feeds is joined by none: it may ask
+    // this instance meanwhile.
+    const auto* sibling = from.sibling ? from.sibling.get() : sources_.home();
+    const auto at_most = sibling != nullptr ? sibling->max_age : std::nullopt;
     auto head = head_for_readers(from.came, o, w_.common.pseudonym, at_most);
-    const auto* via = from.sibling ? from.sibling.get() : sources_.parent();
+    const auto* via = sibling != nullptr ? sibling : sources_.parent();
     head->origin = from.lease.endpoint();
     head->origin_time = std::chrono::duration_cast<std::chrono::microseconds>(steady_now() -
                                                                               from.came.sent);
     if (via != nullptr) {
         head->peer = via->name;
-        head->from_sibling = from.sibling != nullptr;
+        head->fed_by_sibling = sibling != nullptr;
+        head->from_sibling = from.sibling != nullptr ||
+                             (sibling != nullptr && http::stated_age(from.came.head.fields));
     }
-    if (sources_.knows_peers() && !from.sibling && o.is_get) {
+    if (sources_.knows_peers() && !from.may_be_replaced() && o.is_get) {
         w_.common.peers->siblings().note_origin(head->origin_time);
     }
     auto whom = word_of::origin;
-    if (from.sibling) {
-        whom = from.sibling->proxy_only ? word_of::unkept_sibling : word_of::sibling;
+    if (sibling != nullptr) {
+        whom = sibling->proxy_only ? word_of::unkept_sibling : word_of::sibling;
     }
     keeping_.judge(*head, from.came, whom);
     keeping_.is_known_to(head, into_.producer_head(head));

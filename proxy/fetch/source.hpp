@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 namespace reprise::proxy::fetch {
 
@@ -23,6 +24,14 @@ struct source {
     std::chrono::microseconds sibling_took{0};
     std::uint64_t sibling_bytes = 0;  ///< sent and received before its body
 
+    /// The sibling that the URL belongs to is asked in the origin's place, and must say by then that
+    /// it is at work; none: it is another source.
+    std::optional<steady_time> home_by;
+
+    /// Where it breaks off another source may go on: what readers have of it is remembered.
+    [[nodiscard]] bool may_be_replaced() const noexcept {
+        return sibling != nullptr || home_by.has_value();
+    }
     /// Something stands behind the first `answered` bytes: it is no answer to anything.
     [[nodiscard]] bool has_surplus(std::size_t answered) noexcept {
         return came.framing.kind != http::body_kind::until_close &&

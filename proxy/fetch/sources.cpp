@@ -57,12 +57,16 @@ void sources::find_peers() {
     // Those of an earlier turn are places in an earlier book.
     parents_.clear();
     parent_at_ = 0;
-    if (!w_.peers || !(o.may_ask_siblings || o.may_use_parents()) || !may_leave_to_peers()) {
+    home_.reset();
+    here_.home_by.reset();
+    if (!w_.peers || !(o.may_ask_siblings || o.may_go_home || o.may_use_parents()) ||
+        !may_leave_to_peers()) {
         return;
     }
     book_ = w_.peers->book;
     // An https URL travels over TLS alone, to those who share the secret that its digests have.
-    if (o.may_ask_siblings && (!o.secure || w_.common.peers->secret().has_file())) {
+    const bool may_be_seen = !o.secure || w_.common.peers->secret().has_file();
+    if (may_be_seen && !find_home() && o.may_ask_siblings) {
         ask_siblings();
     }
     if (o.may_use_parents() && book_->choice) {
@@ -77,6 +81,22 @@ void sources::find_peers() {
                           [&](std::size_t one) { return book_->choice->is_down(one, now); });
         }
     }
+}
+
+// True: it belongs to a sibling that lives.
+bool sources::find_home() {
+    if (!order_.may_go_home || !book_->homes) {
+        return false;
+    }
+    const auto now = steady_now();
+    home_ = book_->homes->of(peer_key(), order_.secure, now);
+    if (!home_ || !book_->siblings[home_->slot]) {
+        home_.reset();
+        return false;
+    }
+    here_.home_by = now + order_.now_settings->options.peering.budget;
+    w_.counts.handed_to_homes.add();
+    return true;
 }
 
 // Begins to ask those whose digests have it, if there are any.
@@ -173,10 +193,17 @@ void sources::end_asking(peer::asking_end how) {
 }
 
 const peer::known_peer* sources::parent() const noexcept {
+    if (home_) {
+        return book_->siblings[home_->slot].get();
+    }
     return parent_at_ < parents_.size() ? &book_->parents[parents_[parent_at_]] : nullptr;
 }
 
 void sources::blame_parent(steady_time begun, const failure& why) {
+    if (home_) {
+        book_->homes->failed(home_->at, begun, why);
+        return;
+    }
     peer::note_parent_failed(*book_, parents_[parent_at_], begun, why);
 }
 
@@ -205,7 +232,7 @@ failure sources::told_of_parent(failure why) const {
 
 // The parent in hand makes a connection to the origin, and the request is not for its eyes.
 bool sources::leads_through() const {
-    return parent() != nullptr && order_.secure;
+    return !home_ && parent() != nullptr && order_.secure;
 }
 
 // False: it was the last that may be asked, or has done its part.
@@ -215,6 +242,10 @@ bool sources::try_next_parent(steady_time begun, const failure& why) {
         return false;
     }
     blame_parent(begun, why);
+    if (home_) {
+        pass_home_by();
+        return parent() != nullptr || !never_direct();
+    }
     if (never_direct() && parent_at_ + 1 == parents_.size()) {
         return false;
     }
@@ -235,7 +266,7 @@ bool sources::leads_back(net::origin_lease& lease) const {
 // What the head in hand says of the parent, and not of what was asked: that reached no origin.
 std::optional<failure> sources::trouble_with_parent() const {
     const auto& head = here_.came.head;
-    if (parent() == nullptr || leads_through()) {
+    if (parent() == nullptr || home_ || leads_through()) {
         return std::nullopt;
     }
     if (head.status == 407) {
@@ -257,10 +288,36 @@ std::optional<failure> sources::trouble_with_parent() const {
     return std::nullopt;
 }
 
+// What the home says of itself, and not of the origin, is no answer: it does not stand between a client
+// and an origin that can be reached from here. That it refuses this URL alone is no failure of its.
+bool sources::home_declines() {
+    const auto& head = here_.came.head;
+    if (head.status == 502 || head.status == 504 ||
+        !http::is_error_of(head.status, head.fields, home_->name)) {
+        return false;
+    }
+    if (head.status == 407 || head.status == 503 || head.status == 508) {
+        blame_parent(here_.came.sent,
+                     failure{failure_code::parent_refused,
+                             "it answered with " + std::to_string(head.status)});
+    }
+    pass_home_by();
+    return true;
+}
+
+// From now on the others are asked.
+void sources::pass_home_by() {
+    w_.counts.homes_failed.add();
+    home_.reset();
+    here_.home_by.reset();
+}
+
 void sources::note_parent_answered() {
     // After a 508 from another node's loop the parent has not recovered; through it the origin may
     // say what it likes.
-    if (leads_through() || (here_.came.head.status != 508 && !trouble_with_parent())) {
+    if (home_) {
+        book_->homes->succeeded(home_->at);
+    } else if (leads_through() || (here_.came.head.status != 508 && !trouble_with_parent())) {
         peer::note_parent_works(*book_, parents_[parent_at_]);
     }
 }
@@ -323,7 +380,8 @@ awaitable<attempt<net::origin_lease>> sources::acquire(bool fresh_only, steady_t
 awaitable<trouble> sources::connect(bool fresh_only) {
     for (;;) {
         const auto begun = steady_now();
-        const auto until = begun + order_.now_settings->options.timeouts.origin_connect;
+        const auto until = here_.home_by.value_or(
+            begun + order_.now_settings->options.timeouts.origin_connect);
         if (take_idle(fresh_only)) {
             co_return std::nullopt;
         }
@@ -372,13 +430,14 @@ awaitable<trouble> sources::connect_and_send(bool fresh_only) {
     here_.came.turn = cache::next_turn();
     here_.came.sent = steady_now();
     const auto* via = parent();
-    const auto to = via != nullptr && !leads_through() ? next_hop::parent : next_hop::origin;
-    const auto wire = wire_of(order_,
-                              to,
-                              validate_,
-                              w_.common.pseudonym,
-                              here_.came.requested,
-                              to == next_hop::parent ? via->way->credentials : std::string_view{});
+    const auto to = home_                                ? next_hop::home
+                    : via != nullptr && !leads_through() ? next_hop::parent
+                                                         : next_hop::origin;
+    const auto named = to == next_hop::home     ? home_->name
+                       : to == next_hop::parent ? std::string_view{via->way->credentials}
+                                                : std::string_view{};
+    const auto wire = wire_of(
+        order_, to, validate_, w_.common.pseudonym, here_.came.requested, named);
     const auto left = at_.send_now(*wire);
     if (!left.empty()) {
         co_await at_.send(left);
@@ -429,7 +488,11 @@ awaitable<trouble> sources::find(bool validate) {
 
 awaitable<trouble> sources::find_another() {
     end_asking(peer::asking_end::failed);
-    order_.may_ask_siblings = false;
+    if (home_) {
+        blame_parent(here_.came.sent, failure{failure_code::response_cut_short, ""});
+        pass_home_by();
+    }
+    order_.may_ask_siblings = order_.may_go_home = false;
     at_.let_go();
     at_.patience.clear();
     return find(validate_);
@@ -472,8 +535,12 @@ awaitable<head_end> sources::ask_origins() {
             fresh_only = true;  // so the next turn on this connection is the last
             continue;
         }
-        const bool silent = end.what == kind::failed && !here_.any_byte && o.retryable &&
+        const bool silent = end.what == kind::failed && (!here_.any_byte || home_) && o.retryable &&
                             !into_.abandoned() && !at_.is_overtaken();
+        if (end.what == kind::got && home_ && home_declines()) {
+            at_.let_go();
+            continue;
+        }
         const auto trouble = end.what == kind::got ? trouble_with_parent() : std::nullopt;
         if (trouble) {
             end.why = *trouble;

@@ -5,6 +5,10 @@
 //         │                                                                  peering.never_direct
 //         └──peering.budget is over──> parent or origin too; the first good answer wins
 //
+// What belongs to a sibling (peering.homes) is asked of that one in the place of all of them; it has
+// peering.budget to say that it is at work, and then the origin's time. Without it the way is the
+// other sources', from the parents on.
+//
 // A parent that was found to be down is left alone for a while; with peering.never_direct the first
 // is asked all the same. Down is one that can't be reached or says nothing; one that does not know
 // us (407); and one that leads back here: it is one of our own listeners, or our own 508 came back
@@ -38,8 +42,12 @@ public:
     /// The sibling in hand broke off: the same from elsewhere, and from no sibling again.
     [[nodiscard]] awaitable<trouble> find_another();
 
-    /// The parent that has answered; null: it was none.
+    /// The parent that has answered, or the home; null: it was neither.
     [[nodiscard]] const peer::known_peer* parent() const noexcept;
+    /// The sibling that has answered as the URL's home; null: it was none.
+    [[nodiscard]] const peer::known_peer* home() const noexcept {
+        return home_ ? parent() : nullptr;
+    }
     /// Whether peers might have been asked.
     [[nodiscard]] bool knows_peers() const noexcept { return book_ != nullptr; }
     /// What the sibling in hand was worth is known.
@@ -50,6 +58,9 @@ public:
 private:
     [[nodiscard]] bool may_leave_to_peers() const;
     void find_peers();
+    [[nodiscard]] bool find_home();
+    [[nodiscard]] bool home_declines();
+    void pass_home_by();
     [[nodiscard]] const filter::key_hash& peer_key();
     void ask_siblings();
     [[nodiscard]] awaitable<bool> wait_for_siblings(steady_time until);
@@ -79,8 +90,9 @@ private:
     bool validate_ = false;
     std::shared_ptr<const peer::peer_book> book_;  // null: no peer is asked
     std::optional<filter::key_hash> peer_key_;
-    std::vector<std::size_t> parents_;  // of the book, in the order to be tried
-    std::size_t parent_at_ = 0;         // the one in hand; behind the last: the origin itself
+    std::optional<peer::homes::home> home_;  // of the book; none: it is not asked, or no more
+    std::vector<std::size_t> parents_;       // of the book, in the order to be tried
+    std::size_t parent_at_ = 0;              // the one in hand; behind the last: the origin itself
 };
 
 }  // namespace reprise::proxy::fetch

@@ -95,7 +95,11 @@ awaitable<void> upstream::settle_upload() {
 
 std::string_view upstream::send_now(std::string_view wire) {
     awaits_head_ = true;
-    patience.expire_after(order_->now_settings->options.timeouts.origin_head);
+    if (from.home_by) {
+        patience.expire_at(*from.home_by);
+    } else {
+        patience.expire_after(order_->now_settings->options.timeouts.origin_head);
+    }
     error_code error;
     const auto taken = from.lease.socket().try_write(asio::buffer(wire), error);
     w_.counts.bytes_to_origins.add(taken);
@@ -180,6 +184,9 @@ trouble upstream::pass_interim(unsigned count) {
         body_->go();
     }
     await_head_anew();
+    if (from.home_by && from.came.head.status == 102) {
+        return std::nullopt;  // to us, and not to our client
+    }
     std::string passed;
     http::append_response_fields(passed, from.came.head, {.via = w_.common.pseudonym});
     passed += "\r\n";

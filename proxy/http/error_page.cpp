@@ -190,6 +190,26 @@ void append_error_page(std::string& out, const failure& error, const error_optio
     }
 }
 
+namespace {
+
+// The member of Proxy-Status that a node of this name writes of an error, from its beginning.
+bool says_error(field_list fields, std::string_view own, bool whole) {
+    bool found = false;
+    for (const auto& line : fields) {
+        if (iequals(line.name, "Proxy-Status")) {
+            for_each_member(line.value, [&](std::string_view member) {
+                found = found ||
+                        (member.starts_with(own) &&
+                         (!whole || member.size() == own.size() || member[own.size()] == ';'));
+                return !found;
+            });
+        }
+    }
+    return found;
+}
+
+}  // namespace
+
 bool is_own_loop(unsigned status, field_list fields, std::string_view pseudonym) {
     const auto& loop = facts_of(failure_code::loop_detected);
     if (status != loop.status) {
@@ -198,17 +218,17 @@ bool is_own_loop(unsigned status, field_list fields, std::string_view pseudonym)
     std::string own;
     append_sf_name(own, pseudonym);
     own.append("; error=").append(loop.proxy_status);
-    bool found = false;
-    for (const auto& line : fields) {
-        if (iequals(line.name, "Proxy-Status")) {
-            for_each_member(line.value, [&](std::string_view member) {
-                found = found || (member.starts_with(own) &&
-                                  (member.size() == own.size() || member[own.size()] == ';'));
-                return !found;
-            });
-        }
+    return says_error(fields, own, true);
+}
+
+bool is_error_of(unsigned status, field_list fields, std::string_view pseudonym) {
+    if (status < 400) {
+        return false;
     }
-    return found;
+    std::string begins;
+    append_sf_name(begins, pseudonym);
+    begins += ';';
+    return says_error(fields, begins, false);
 }
 
 }  // namespace reprise::proxy::http

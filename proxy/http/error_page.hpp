@@ -29,5 +29,7 @@ void append_error_page(std::string& out, const failure& error, const error_optio
 /// Whether a response is that page of this very instance's, for a request that had been here
 /// before: it came back through whoever was asked.
 [[nodiscard]] bool is_own_loop(unsigned status, field_list fields, std::string_view pseudonym);
+/// Whether a response is an error page of the instance of this name, and no origin's.
+[[nodiscard]] bool is_error_of(unsigned status, field_list fields, std::string_view pseudonym);
 
 }  // namespace reprise::proxy::http

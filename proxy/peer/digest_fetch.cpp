@@ -102,6 +102,7 @@ struct digest_fetcher::one {
         }
         shown.name = is.name;
         shown.slot = at;
+        shown.https = is.https;
     }
 
     static follow_plan plan_for(const followed& is,
@@ -208,6 +209,7 @@ void digest_fetcher::shared::show(one& sibling) {
     figures_of_one next;
     next.name = sibling.of.name;
     next.slot = sibling.slot;
+    next.https = sibling.of.https;
     next.digest = sibling.digest.figures();
     if (sibling.seen) {
         next.seen = sibling.seen->figures();

@@ -89,6 +89,7 @@ public:
     struct figures_of_one {
         std::string name;
         unsigned slot = 0;
+        bool https = false;
         follow_figures digest, seen;
         std::uint64_t bits = 0, bits_on = 0;
         double estimated_objects = 0, false_positive_rate = 0;

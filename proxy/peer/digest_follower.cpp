@@ -229,6 +229,9 @@ void digest_follower::take(filter::digest next, bool by_delta) {
 void digest_follower::answered(const follow_answer& answer,
                                std::string_view our_node,
                                steady_time now) {
+    if (!answer.node.empty()) {
+        figures_.node = answer.node;
+    }
     if (!answer.node.empty() && answer.node == our_node) {
         drop();
         figures_.state = follow_state::itself;

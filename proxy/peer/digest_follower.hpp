@@ -85,6 +85,7 @@ struct follow_figures {
     follow_state state = follow_state::never;
     follow_trouble trouble = follow_trouble::none;
     std::string detail;
+    std::string node;  ///< its pseudonym, as it said last
     std::uint64_t asked = 0, wholes = 0, deltas = 0, unchanged = 0, failed = 0;
     std::uint64_t whole_bytes = 0, delta_bytes = 0;
     std::optional<steady_time> good_at;

@@ -45,25 +45,47 @@ bool parent_choice::is_down(std::size_t parent, steady_time now) const noexcept 
     return states_[parent].down_until.load(std::memory_order_relaxed) > count_of(now);
 }
 
+// Which of two is asked first: that are up in front of those that are down.
+struct parent_choice::rank {
+    std::int64_t down_until;  // 0: up
+    std::uint64_t number;
+
+    [[nodiscard]] bool is_before(const rank& other) const noexcept {
+        return down_until != other.down_until ? down_until < other.down_until
+                                              : number > other.number;
+    }
+};
+
+parent_choice::rank parent_choice::rank_of(std::size_t parent,
+                                           const filter::key_hash& key,
+                                           std::int64_t now) const noexcept {
+    const auto until = states_[parent].down_until.load(std::memory_order_relaxed);
+    return {until > now ? until : 0, mixed(mixed(states_[parent].number ^ key.low) ^ key.high)};
+}
+
 std::vector<std::size_t> parent_choice::order(const filter::key_hash& key, steady_time now) const {
-    struct rank {
-        std::int64_t down_until;  // 0: up
-        std::uint64_t number;
-    };
     std::vector<rank> ranks(count_);
-    const auto here = count_of(now);
     for (std::size_t i = 0; i < count_; ++i) {
-        const auto until = states_[i].down_until.load(std::memory_order_relaxed);
-        ranks[i] = {until > here ? until : 0, mixed(mixed(states_[i].number ^ key.low) ^ key.high)};
+        ranks[i] = rank_of(i, key, count_of(now));
     }
     std::vector<std::size_t> out(count_);
     std::iota(out.begin(), out.end(), std::size_t{0});
-    std::sort(out.begin(), out.end(), [&ranks](std::size_t a, std::size_t b) {
-        if (ranks[a].down_until != ranks[b].down_until) {
-            return ranks[a].down_until < ranks[b].down_until;
-        }
-        return ranks[a].number != ranks[b].number ? ranks[a].number > ranks[b].number : a < b;
+    std::stable_sort(out.begin(), out.end(), [&ranks](std::size_t a, std::size_t b) {
+        return ranks[a].is_before(ranks[b]);
     });
+    return out;
+}
+
+std::size_t parent_choice::best(const filter::key_hash& key, steady_time now) const noexcept {
+    std::size_t out = 0;
+    auto first = rank_of(0, key, count_of(now));
+    for (std::size_t i = 1; i < count_; ++i) {
+        const auto next = rank_of(i, key, count_of(now));
+        if (next.is_before(first)) {
+            first = next;
+            out = i;
+        }
+    }
     return out;
 }
 

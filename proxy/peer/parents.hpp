@@ -34,6 +34,9 @@ public:
 
     [[nodiscard]] std::size_t size() const noexcept { return count_; }
 
+    /// order().front(). O(parents), no allocation. @pre size() > 0
+    [[nodiscard]] std::size_t best(const filter::key_hash& key, steady_time now) const noexcept;
+
     /// The parents as indices into `names`, best first: those that are up in the order of their
     /// numbers, then those that are down, the one to come back first in front. All are named: when
     /// every parent is down, and no origin may be asked, the first is tried all the same. `key` must be the same on every node:
@@ -58,6 +61,11 @@ public:
     [[nodiscard]] bool is_down(std::size_t parent, steady_time now) const noexcept;
 
 private:
+    struct rank;
+    [[nodiscard]] rank rank_of(std::size_t parent,
+                               const filter::key_hash& key,
+                               std::int64_t now) const noexcept;
+
     struct state {
         std::uint64_t number = 0;                 // of the name
         std::atomic<std::int64_t> down_until{0};  // steady, nanoseconds; 0: up

@@ -66,6 +66,7 @@ std::shared_ptr<const peer_book> make_book(std::span<const config::peer_options>
                                            std::string_view node,
                                            std::span<const followed> siblings,
                                            std::vector<peer_address> addresses,
+                                           const std::optional<std::vector<live_node>>& live,
                                            sibling_table& table,
                                            const peer_book* before) {
     auto book = std::make_shared<peer_book>();
@@ -114,6 +115,13 @@ std::shared_ptr<const peer_book> make_book(std::span<const config::peer_options>
                                          return one.name == name;
                                      });
         book->choice = same ? before->choice : std::make_shared<parent_choice>(names);
+    }
+    if (live) {
+        auto homes = std::make_shared<const peer::homes>(node, *live);
+        const auto* known = before != nullptr ? before->homes.get() : nullptr;
+        book->homes = known != nullptr && std::ranges::equal(known->others(), homes->others())
+                          ? before->homes
+                          : std::move(homes);
     }
     book->addresses = std::move(addresses);
     return book;

@@ -8,6 +8,7 @@
 #include "proxy/net/way_through.hpp"
 #include "proxy/peer/credentials.hpp"
 #include "proxy/peer/digest_fetch.hpp"
+#include "proxy/peer/homes.hpp"
 #include "proxy/peer/parents.hpp"
 
 #include <array>
@@ -46,7 +47,8 @@ struct peer_address {
 struct peer_book {
     std::array<std::shared_ptr<const known_peer>, 64> siblings;  ///< by their slots; null: nobody
     std::vector<known_peer> parents;
-    std::shared_ptr<parent_choice> choice;  ///< among parents; null: there are none
+    std::shared_ptr<parent_choice> choice;     ///< among parents; null: there are none
+    std::shared_ptr<const peer::homes> homes;  ///< null: URLs have none (peering.homes)
     std::vector<peer_address> addresses;
     filter::sibling_mask for_http = 0;   ///< the slots of all siblings
     filter::sibling_mask for_https = 0;  ///< of those behind TLS that are no Squids
@@ -66,14 +68,16 @@ struct peer_book {
 };
 
 /// The book of these settings, siblings as `followed` and addressed as `addresses` say. Slots are
-/// those of `table`. `node`: this instance's name in Via. `before`: its parents' state goes on where
-/// they are the same, and so do connections through them; may be null.
+/// those of `table`. `node`: this instance's name in Via. `live`: the siblings that URLs may belong
+/// to; none: URLs have no homes. `before`: its parents' state, and its homes', goes on where they are
+/// the same, and so do connections through parents; may be null.
 [[nodiscard]] std::shared_ptr<const peer_book> make_book(
     std::span<const config::peer_options> peers,
     const parent_credentials& credentials,
     std::string_view node,
     std::span<const followed> siblings,
     std::vector<peer_address> addresses,
+    const std::optional<std::vector<live_node>>& live,
     sibling_table& table,
     const peer_book* before);
 

@@ -40,6 +40,9 @@ struct peer_report {
     std::array<served_report, answered_count> served{};
     std::vector<sibling_report> siblings;
     std::vector<parent_report> parents;
+    /// The siblings, by their pseudonyms, among which URLs are shared out beside this instance; none:
+    /// URLs have no homes.
+    std::optional<std::vector<std::string>> homes;
     std::uint64_t misses = 0;  ///< that siblings might have answered
     /// What ICP (RFC 2186) would have cost for these: a query to each sibling and its reply.
     std::uint64_t icp_messages = 0, icp_bytes = 0;

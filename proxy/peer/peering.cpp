@@ -140,6 +140,7 @@ void peering::begin(asio::io_context& home,
                              .node = node_,
                              .random = random_word});
     publish_ = std::move(publish);
+    home_loop_ = &home;
     auto found = [this](std::vector<peer::followed> siblings,
                         std::vector<peer::peer_address> addresses) {
         if (siblings.size() > filter::sibling_index::capacity) {
@@ -164,6 +165,13 @@ void peering::adopt(const config::options& options, parent_credentials credentia
     table_.set_hit_worth(options.peering.hit_worth);
     peers_ = options.peers;
     credentials_ = std::move(credentials);
+    have_homes_.store(options.peering.homes, relaxed);
+    if (!options.peering.homes) {
+        live_.reset();
+    } else if (!live_) {
+        live_.emplace();  // until it is known who lives all is our own
+        tell_who_lives_.store(true, relaxed);
+    }
     refusals_told_.forget();
     const auto before = book_;
     discovery_->follow(options.peers, shares());
@@ -174,11 +182,13 @@ void peering::adopt(const config::options& options, parent_credentials credentia
 
 void peering::publish_book() {
     book_ = peer::make_book(
-        peers_, credentials_, node_, siblings_, addresses_, table_, book_.get());
+        peers_, credentials_, node_, siblings_, addresses_, live_, table_, book_.get());
+    homes_.store(book_->homes, std::memory_order_release);
     publish_(book_);
 }
 
 void peering::leave() {
+    left_ = true;
     if (fetcher_) {
         discovery_->stop();
         fetcher_->stop();
@@ -291,6 +301,7 @@ void peering::note_seen(const filter::key_hash& key, wall_time now) noexcept {
 
 void peering::housekeep(const filter::admission_settings& own, wall_time now) {
     warn_of_namesakes();
+    note_who_lives();
     if (!seen_) {
         return;
     }
@@ -333,6 +344,46 @@ void peering::warn_of_namesakes() {
                   ", which is this instance: it is not asked. If it is another one, give each its "
                   "own forwarding.pseudonym");
     }
+}
+
+// A sibling whose digest can't be had is taken for one that is gone: what belongs to it moves to the
+// next, and comes back with it.
+void peering::note_who_lives() {
+    if (!fetcher_ || !have_homes_.load(relaxed)) {
+        return;
+    }
+    std::vector<live_node> live;
+    for (const auto& one : fetcher_->figures()) {
+        if (one.digest.state == peer::follow_state::current && !one.digest.node.empty()) {
+            live.push_back({one.slot, one.digest.node, one.https});
+        }
+    }
+    if (!tell_who_lives_.exchange(false, relaxed) && live == lived_) {
+        return;
+    }
+    lived_ = live;
+    asio::post(*home_loop_, [this, live = std::move(live)] {
+        if (live_ && !left_) {
+            live_ = live;
+            publish_book();
+        }
+    });
+}
+
+// Accelerators' keys are no URLs that a sibling can be asked for.
+bool peering::belongs_here(std::string_view url) const {
+    return home_of(url).empty();
+}
+
+std::string peering::home_of(std::string_view url) const {
+    const auto homes = homes_.load(std::memory_order_acquire);
+    const bool secure = url.starts_with("https://");
+    if (!homes || (!secure && !url.starts_with("http://")) || (secure && !secret_.has_file()) ||
+        url.find(' ') != std::string_view::npos) {
+        return {};
+    }
+    const auto home = homes->of(key_of(url), secure, steady_now());
+    return home ? std::string{home->name} : std::string{};
 }
 
 void peering::note_miss(std::size_t url_bytes) noexcept {
@@ -431,6 +482,12 @@ peer::peer_report peering::report(const peer::peer_book& book) const {
                                url_of(book.parents[i]),
                                book.choice->has_failed(i),
                                book.choice->trouble(i)});
+    }
+    if (book.homes) {
+        out.homes.emplace();
+        for (const auto& one : book.homes->others()) {
+            out.homes->push_back(one.name);
+        }
     }
     out.misses = misses_.load(relaxed);
     out.icp_messages = icp_messages_.load(relaxed);

@@ -124,6 +124,11 @@ public:
     /// settings) says; logs once which sibling answers in our name. Any thread, one at a time.
     void housekeep(const filter::admission_settings& own, wall_time now);
 
+    /// Whether a response of this key's text is to be on this node's disk: all but those that have
+    /// a home elsewhere (peering.homes). Any thread; a lock for a moment.
+    [[nodiscard]] bool belongs_here(std::string_view url) const;
+    /// The sibling that the URL belongs to, by its pseudonym; empty: this instance has it. Any thread.
+    [[nodiscard]] std::string home_of(std::string_view url) const;
     /// A miss that siblings might have answered: what ICP would have asked all of them.
     void note_miss(std::size_t url_bytes) noexcept;
 
@@ -146,6 +151,7 @@ private:
     void keep();
     void tick();
     void warn_of_namesakes();
+    void note_who_lives();
     void publish_book();
 
     const peer::fleet_secret secret_;
@@ -171,13 +177,19 @@ private:
     std::vector<peer_address> addresses_;
     std::function<void(book_ptr)> publish_;
     book_ptr book_;
+    std::optional<std::vector<live_node>> live_;  // none: URLs have no homes
+    asio::io_context* home_loop_ = nullptr;
+    bool left_ = false;
 
     std::array<std::atomic<std::uint64_t>, peer::answered_count> answers_{}, answer_bytes_{};
     std::atomic<std::uint64_t> misses_{0}, icp_messages_{0}, icp_bytes_{0};
 
     peer::refusals_told refusals_told_;
     std::vector<std::string> namesakes_;  // housekeep's: warned of already
-    std::mutex guard_;                    // guards stopping_
+    std::vector<live_node> lived_;        // housekeep's: as it said last
+    std::atomic<bool> have_homes_{false}, tell_who_lives_{false};
+    std::atomic<std::shared_ptr<const homes>> homes_;  // the book's; for whoever has no book
+    std::mutex guard_;                                 // guards stopping_
     std::condition_variable wake_;
     bool stopping_ = false;
     std::thread keeper_;

@@ -50,6 +50,9 @@ struct exchange_state {
     [[nodiscard]] bool is_squids_question() const noexcept;
     /// Another Reprise asks with only-if-cached, by the address that it comes from.
     [[nodiscard]] bool is_siblings_question() const noexcept;
+    /// A sibling asks for what belongs here (peer/homes.hpp): its client waits, and no other home is
+    /// asked.
+    [[nodiscard]] bool is_handed_on() const noexcept;
     /// What the client sends is seen by nobody between: by TLS, or from this machine (which nothing shows
     /// of what came by a front).
     [[nodiscard]] bool is_unseen() const;

@@ -13,6 +13,19 @@
 namespace reprise::proxy::serve {
 
 awaitable<ended_or_next> fetched_reply::give(const answers::fetched& what) {
+    return x_.out.version == 11 && x_.is_handed_on() ? give_handed_on(what) : give_as_asked(what);
+}
+
+awaitable<ended_or_next> fetched_reply::give_handed_on(answers::fetched what) {
+    const auto said = co_await say_it_is_at_work();
+    if (said != ended::keep) {
+        co_return said;
+    }
+    auto out = co_await give_as_asked(what);
+    co_return std::move(out);
+}
+
+awaitable<ended_or_next> fetched_reply::give_as_asked(const answers::fetched& what) {
     const auto& facts = x_.asked.facts;
     order_ = make_order(x_);
     prepare_storing(x_, *order_);
@@ -33,6 +46,18 @@ awaitable<ended_or_next> fetched_reply::give(const answers::fetched& what) {
                                !facts.has_authorization && !facts.has_cookie &&
                                !facts.asked.no_cache;
     return must_be_alone() ? give_alone() : give_together();
+}
+
+// The sibling that handed it on waits for the origin as long as it knows that this instance does.
+awaitable<ended> fetched_reply::say_it_is_at_work() {
+    x_.out.begin();
+    x_.out.add("HTTP/1.1 102 Processing\r\n\r\n");
+    const auto sent = co_await x_.out.send();
+    if (sent == ended::keep) {
+        (void)x_.out.end();
+        x_.book.forget_first_byte();
+    }
+    co_return sent;
 }
 
 // A client whose copy still holds gets a 304, and of that nothing can be stored. So where the

@@ -60,6 +60,8 @@ std::shared_ptr<fetch::fetch_order> make_order(exchange_state& x) {
     }
     o.retryable = asked.is_safe() && asked.body.kind == http::body_kind::none && !asked.websocket;
     o.may_use_peers = x.w.peers.has_value() && asks_peers(asked, x.settings->options);
+    o.may_go_home = o.may_use_peers && o.is_get && !asked.passes() &&
+                    !asked.facts.has_authorization && !asked.facts.has_cookie && !x.is_handed_on();
     return order;
 }
 

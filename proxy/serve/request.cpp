@@ -1,6 +1,7 @@
 #include "proxy/serve/request.hpp"
 
 #include "proxy/http/forwarding.hpp"
+#include "proxy/peer/homes.hpp"
 
 #include <algorithm>
 
@@ -158,6 +159,11 @@ request read_request(http::request_head& head,
         if (const auto* said = http::find(head.fields, field_id::proxy_authorization)) {
             out.login = said->value;
         }
+    }
+    if (!out.accelerator && http::find(head.fields, field_id::connection) != nullptr) {
+        out.names_home = std::any_of(head.fields.begin(), head.fields.end(), [](const auto& line) {
+            return http::iequals(line.name, peer::home_field);
+        });
     }
     http::strip_hop_by_hop(head.fields);
     if (out.accelerator) {

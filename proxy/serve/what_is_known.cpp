@@ -275,10 +275,15 @@ json siblings_of(const thread::common_state& common,
     if (secure && !common.peers->secret().has_file()) {
         return nobody("https URLs are asked of siblings under digest.secret_file alone");
     }
-    return {{"claims", common.peers->siblings_with(asked.url, book->asked_for(secure))},
-            {"note",
-             secure ? "of those behind TLS; one that asking has not paid for may be left out"
-                    : "one that asking has not paid for may be left out"}};
+    json out{{"claims", common.peers->siblings_with(asked.url, book->asked_for(secure))},
+             {"note",
+              secure ? "of those behind TLS; one that asking has not paid for may be left out"
+                     : "one that asking has not paid for may be left out"}};
+    if (book->homes) {
+        const auto home = common.peers->home_of(asked.url);
+        out["home"] = home.empty() ? json() : json(home);
+    }
+    return out;
 }
 
 }  // namespace

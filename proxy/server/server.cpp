@@ -275,6 +275,8 @@ void server::start(given_sockets given) {
                        .token_from_afar = true});
     // Before anybody reads of peers.
     if (common_.peers) {
+        common_.store.keep_on_disk(
+            [this](std::string_view url) { return common_.peers->belongs_here(url); });
         auto& home = workers_.front()->w;
         auto publish = [this](peer::peering::book_ptr book) {
             const std::lock_guard lock{book_guard_};

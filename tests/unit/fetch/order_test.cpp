@@ -118,6 +118,19 @@ TEST_CASE("a parent's credentials stand in what it is asked, and in nothing else
     }
 }
 
+TEST_CASE("a home is named to itself, hop by hop, and to nobody else") {
+    const auto order = order_for(get);
+    const auto with = *wire_of(*order, next_hop::home, false, "p", wall_time{}, "cache-b");
+    CHECK(with.starts_with("GET http://a.example/x HTTP/1.1\r\n"));
+    CHECK(has(with, "Reprise-Home: cache-b"));
+    CHECK(has(with, "Connection: Reprise-Home"));
+    CHECK(with.find("only-if-cached") == std::string::npos);
+    CHECK(with.find("Proxy-Authorization") == std::string::npos);
+    for (const auto to : {next_hop::parent, next_hop::sibling, next_hop::origin}) {
+        CHECK(sent(*order, to).find("Reprise-Home") == std::string::npos);
+    }
+}
+
 TEST_CASE("an upgrade is asked for where one was, and goes to the origin alone") {
     const auto order = order_for(get);
     order->may_store = false;

@@ -38,6 +38,9 @@ TEST_CASE("every failure becomes a response that we would accept ourselves") {
             REQUIRE(body.has_value());
             CHECK(body->length == wire.size() - head.bytes);
             CHECK(has(wire, "Cache-Control: no-store\r\n"));
+            CHECK(is_error_of(head.status, head.fields, "reprise-x"));
+            CHECK_FALSE(is_error_of(head.status, head.fields, "reprise"));
+            CHECK_FALSE(is_error_of(200, head.fields, "reprise-x"));
             CHECK(has(wire, "a detail"));
             CHECK(has(wire, facts_of(static_cast<failure_code>(code)).setting));
         }

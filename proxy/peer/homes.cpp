@@ -1,0 +1,68 @@
+#include "proxy/peer/homes.hpp"
+
+#include "proxy/base/log.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace reprise::proxy::peer {
+
+namespace {
+
+std::vector<live_node> told_apart(std::string_view own, std::span<const live_node> others) {
+    std::vector<live_node> out;
+    for (const auto& one : others) {
+        const bool is_alone = std::count_if(others.begin(), others.end(), [&](const auto& other) {
+                                  return other.name == one.name;
+                              }) == 1;
+        if (is_alone && !one.name.empty() && one.name != own) {
+            out.push_back(one);
+        }
+    }
+    return out;
+}
+
+std::vector<std::string> names_of(std::span<const live_node> others, std::string_view own) {
+    std::vector<std::string> out;
+    for (const auto& one : others) {
+        out.push_back(one.name);
+    }
+    out.emplace_back(own);
+    return out;
+}
+
+}  // namespace
+
+homes::homes(std::string_view own, std::span<const live_node> others)
+    : others_{told_apart(own, others)},
+      choice_{std::make_unique<parent_choice>(names_of(others_, own))} {}
+
+std::optional<homes::home> homes::of(const filter::key_hash& key,
+                                     bool secure,
+                                     steady_time now) const noexcept {
+    const auto at = choice_->best(key, now);
+    if (at == others_.size() || (secure && !others_[at].https)) {
+        return std::nullopt;
+    }
+    return home{at, others_[at].slot, others_[at].name};
+}
+
+void homes::failed(std::size_t at, steady_time begun, const failure& why) const {
+    if (why.code != failure_code::origin_connection_limit &&
+        why.code != failure_code::client_share_used && choice_->failed(at, begun, steady_now())) {
+        log::warn("peers: ",
+                  others_[at].name,
+                  ": a home that is passed by from now on: ",
+                  facts_of(why.code).name,
+                  why.detail.empty() ? "" : ": ",
+                  why.detail);
+    }
+}
+
+void homes::succeeded(std::size_t at) const {
+    if (choice_->succeeded(at)) {
+        log::info("peers: ", others_[at].name, ": a home that answers again");
+    }
+}
+
+}  // namespace reprise::proxy::peer

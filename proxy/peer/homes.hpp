@@ -1,0 +1,71 @@
+#pragma once
+// Whose a URL is, where each has a home (peering.homes): one node of the fleet, which fetches it and
+// has it on disk. All others ask it for what they lack, and keep copies in memory alone.
+//
+// The home is the first of the nodes that live by rendezvous hashing (parents.hpp) over their
+// pseudonyms and the URL's key under the fleet's secret: so all nodes that know of the same others
+// agree, whatever each calls them, and one that comes or goes moves 1/N of the URLs. Nodes that
+// disagree for a moment cost a fetch more and nothing else: what is asked with home_field is never
+// handed on a second time.
+//
+// A node lives as long as its digest is had, and what is asked of it answers: one that fails is
+// passed by for a second, then two, up to a minute (parents.hpp). This instance always lives.
+
+#include "filter/key_hash.hpp"
+#include "proxy/base/clock.hpp"
+#include "proxy/base/failure.hpp"
+#include "proxy/peer/parents.hpp"
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace reprise::proxy::peer {
+
+/// Names the home that is asked, in a request that a sibling hands on, and in its Connection.
+inline constexpr std::string_view home_field = "Reprise-Home";
+
+/// A sibling that lives.
+struct live_node {
+    unsigned slot = 0;   ///< of the sibling table
+    std::string name;    ///< its pseudonym
+    bool https = false;  ///< it is asked over TLS
+    bool operator==(const live_node&) const = default;
+};
+
+/// Threads   any number once made; relaxed atomics for which are down.
+class homes {
+public:
+    /// Nodes of the same pseudonym as another, or as `own`, are left out: nobody could tell them
+    /// apart (peering warns of them).
+    homes(std::string_view own, std::span<const live_node> others);
+
+    struct home {
+        std::size_t at;  ///< for failed() and succeeded()
+        unsigned slot;
+        std::string_view name;  ///< as long as this lives
+    };
+    /// The sibling that a URL of this key (key_of) belongs to; none: this instance has it itself,
+    /// since it is its own, or one of https (`secure`) whose home is not reached over TLS. O(nodes),
+    /// no allocation.
+    [[nodiscard]] std::optional<home> of(const filter::key_hash& key,
+                                         bool secure,
+                                         steady_time now) const noexcept;
+
+    /// As note_parent_failed and note_parent_works, and logged so.
+    void failed(std::size_t at, steady_time begun, const failure& why) const;
+    void succeeded(std::size_t at) const;
+
+    /// The siblings that it is made of.
+    [[nodiscard]] std::span<const live_node> others() const noexcept { return others_; }
+
+private:
+    std::vector<live_node> others_;
+    std::unique_ptr<parent_choice> choice_;  // of others_, and behind them this instance
+};
+
+}  // namespace reprise::proxy::peer

@@ -1,0 +1,294 @@
+// peering.homes: each URL belongs to one node, which fetches it and has it on disk.
+
+#include "tests/scenario/fleet.hpp"
+#include "tests/support/temp_dir.hpp"
+
+#include <atomic>
+#include <csignal>
+#include <string>
+#include <thread>
+#include <vector>
+
+TEST_SUITE("scenario/homes") {
+
+    using namespace reprise::tests;
+
+    namespace {
+
+    json home_settings() {
+        auto settings = node_settings();
+        settings["peering"]["homes"] = true;
+        settings["peering"]["budget"] = "2s";
+        return settings;
+    }
+
+    std::string name_of(std::size_t i) {
+        return "node-" + std::to_string(i);
+    }
+
+    /// Nodes of which each knows that all others live.
+    struct homes : fleet {
+        explicit homes(std::size_t count,
+                       const json& settings = home_settings(),
+                       const temp_dir* disks = nullptr)
+            : fleet{0} {
+            for (std::size_t i = 0; i < count; ++i) {
+                auto own = settings;
+                own["forwarding"]["pseudonym"] = name_of(i);
+                if (disks != nullptr) {
+                    own["disk"] = disk_of_all_admitted(disks->file(name_of(i)), "64MiB");
+                }
+                add(own);
+            }
+            meet();
+            for (std::size_t i = 0; i < count; ++i) {
+                REQUIRE(shares_with(i, count - 1));
+            }
+        }
+
+        /// Node `i` comes to share URLs with so many others.
+        [[nodiscard]] bool shares_with(std::size_t i, std::size_t others) {
+            const json::json_pointer place{"/homes/siblings"};
+            return eventually([&] {
+                const auto stats = nodes.at(i).first.stats();
+                return stats.contains(place) && stats.at(place).size() == others;
+            });
+        }
+        /// Whose it is, as node `i` says; empty: its own.
+        [[nodiscard]] std::string home(std::size_t i, const std::string& path) {
+            const auto page = nodes.at(i).first.admin("/explain?url=" + origin.url(path));
+            const auto said = json::parse(page.body).at("siblings").at("home");
+            return said.is_null() ? std::string{} : said.get<std::string>();
+        }
+        /// A path that nobody was asked for yet, and that belongs to `node`, as node `i` says.
+        [[nodiscard]] std::string path_of(std::size_t node, std::size_t i) {
+            for (;;) {
+                auto path = "/" + std::to_string(next_++);
+                if (home(i, path) == (node == i ? std::string{} : name_of(node))) {
+                    return path;
+                }
+            }
+        }
+        [[nodiscard]] std::int64_t asked(std::size_t i) {
+            return figure(nodes.at(i).first.stats(), "/homes/asked");
+        }
+        [[nodiscard]] std::int64_t failed(std::size_t i) {
+            return figure(nodes.at(i).first.stats(), "/homes/failed");
+        }
+
+    private:
+        unsigned next_ = 0;
+    };
+
+    }  // namespace
+
+    TEST_CASE("what all ask for at the same moment is fetched once, and lies on one disk") {
+        constexpr std::size_t nodes = 4;
+        constexpr int objects = 24;
+        const temp_dir disks;
+        homes f{nodes, home_settings(), &disks};
+        f.origin.otherwise([](origin_request& request, origin_connection& connection) {
+            // Longer than all of them take to ask.
+            if (connection.pause(std::chrono::milliseconds{500})) {
+                connection.send(ok("Cache-Control: max-age=600\r\n", "body of " + request.target));
+            }
+        });
+        std::vector<std::thread> clients;
+        std::atomic<int> right{0};
+        for (std::size_t i = 0; i < nodes; ++i) {
+            for (int object = 0; object < objects; ++object) {
+                clients.emplace_back([&f, &right, i, object] {
+                    const auto path = "/" + std::to_string(object);
+                    const auto got = f[i].get(f.origin.url(path));
+                    right += got.status == 200 && got.body == "body of " + path ? 1 : 0;
+                });
+            }
+        }
+        for (auto& one : clients) {
+            one.join();
+        }
+        CHECK(right == nodes * objects);
+        for (int object = 0; object < objects; ++object) {
+            CHECK(f.origin.count("/" + std::to_string(object)) == 1);
+        }
+        const auto on_disks = [&f] {
+            std::int64_t all = 0;
+            for (std::size_t i = 0; i < nodes; ++i) {
+                all += figure(f[i].stats(), "/disk/objects");
+            }
+            return all;
+        };
+        CHECK(eventually([&] { return on_disks() == objects; }));
+        // Memory has copies, which were not asked for again.
+        CHECK(f[0].get(f.origin.url("/3")).body == "body of /3");
+        CHECK(f.origin.count("/3") == 1);
+        CHECK(on_disks() == objects);
+    }
+
+    TEST_CASE("all nodes say the same of whose a URL is") {
+        homes f{3};
+        for (int i = 0; i < 60; ++i) {
+            const auto path = "/" + std::to_string(i);
+            const auto said = f.home(0, path);
+            const auto home = said.empty() ? name_of(0) : said;
+            for (std::size_t node = 1; node < 3; ++node) {
+                const auto other = f.home(node, path);
+                CHECK((other.empty() ? name_of(node) : other) == home);
+            }
+        }
+    }
+
+    TEST_CASE("a home that is gone is passed by, and its URLs go to those that live") {
+        homes f{3};
+        f.serve_everything();
+        const auto first = f.path_of(1, 0);
+        std::vector<std::string> its;
+        for (int i = 0; i < 8; ++i) {
+            its.push_back(f.path_of(1, 0));
+        }
+        f[1].kill();
+        CHECK(f[0].get(f.origin.url(first)).body == "body of " + first);
+        CHECK(f.origin.count(first) == 1);
+        CHECK(f.failed(0) == 1);
+        CHECK(f[0].says("node-1: a home that is passed by from now on: connect_refused"));
+        REQUIRE(f.shares_with(0, 1));  // its digest is not to be had either
+        for (const auto& path : its) {
+            CHECK(f.home(0, path) != name_of(1));
+            CHECK(f[0].get(f.origin.url(path)).body == "body of " + path);
+        }
+        CHECK(f.failed(0) == 1);
+    }
+
+    TEST_CASE("a home that does not stir is waited for as long as peering.budget says") {
+        homes f{2};
+        f.serve_everything();
+        const auto path = f.path_of(1, 0);
+        f[1].signal(SIGSTOP);
+        const auto got = f[0].get(f.origin.url(path));
+        const auto failed = f.failed(0);
+        f[1].signal(SIGCONT);
+        CHECK(got.body == "body of " + path);
+        CHECK(failed == 1);
+    }
+
+    TEST_CASE(
+        "a home at work is waited for as an origin is, and its client hears nothing of that") {
+        auto settings = home_settings();
+        settings["peering"]["budget"] = "200ms";
+        homes f{2, settings};
+        const auto path = f.path_of(1, 0);
+        f.origin.on(path, [](origin_request&, origin_connection& connection) {
+            if (connection.pause(std::chrono::milliseconds{1500})) {
+                connection.send(ok("Cache-Control: max-age=600\r\n", "late"));
+            }
+        });
+        auto client = f[0].connect("GET " + f.origin.url(path) + " HTTP/1.1\r\nHost: x\r\n\r\n");
+        const auto got = client.read();
+        CHECK(got.status == 200);
+        CHECK(got.body == "late");
+        CHECK(got.interim.empty());
+        CHECK(f.failed(0) == 0);
+        CHECK(f.origin.count(path) == 1);
+    }
+
+    TEST_CASE("what is handed on is handed on once, whatever the nodes believe") {
+        homes f{3};
+        f.serve_everything();
+        const auto path = f.path_of(2, 0);
+        const auto before = f.asked(0);
+        // Node 1 believed that it is node 0's.
+        auto client = f[0].connect("GET " + f.origin.url(path) +
+                                   " HTTP/1.1\r\nHost: x\r\nConnection: Reprise-Home\r\n"
+                                   "Reprise-Home: node-0\r\n\r\n");
+        const auto got = client.read();
+        CHECK(got.body == "body of " + path);
+        REQUIRE(got.interim.size() == 1);
+        CHECK(got.interim[0].status == 102);
+        CHECK(f.asked(0) == before);
+        const auto seen = f.origin.requests(path).front();
+        CHECK_FALSE(seen.has("Reprise-Home"));
+    }
+
+    TEST_CASE("a home that refuses, or can't reach the origin, is no obstacle") {
+        auto settings = home_settings();
+        homes f{2, settings};
+        f.serve_everything();
+        const auto path = f.path_of(1, 0);
+        auto strict = f.nodes.at(1).second;
+        strict["access"]["deny_destinations"] = {"127.0.0.1"};
+        f.nodes.at(1).second = strict;
+        f.tell(1, strict["peers"]);
+        REQUIRE(eventually([&] { return f[1].get(f.origin.url("/denied")).status == 403; }));
+        CHECK(f[0].get(f.origin.url(path)).body == "body of " + path);
+        CHECK(f.origin.count(path) == 1);
+        CHECK(f.failed(0) == 1);
+    }
+
+    TEST_CASE("a home that dies while it waits for the origin is passed by") {
+        homes f{2};
+        const auto path = f.path_of(1, 0);
+        std::atomic<bool> killed{false};
+        f.origin.on(path, [&killed](origin_request& request, origin_connection& connection) {
+            while (!killed && connection.pause(std::chrono::milliseconds{20})) {
+            }
+            connection.send(ok("Cache-Control: max-age=600\r\n", "body of " + request.target));
+        });
+        auto client = f[0].connect("GET " + f.origin.url(path) + " HTTP/1.1\r\nHost: x\r\n\r\n");
+        REQUIRE(eventually([&] { return f.origin.count(path) == 1; }));
+        f[1].kill();
+        killed = true;
+        const auto got = client.read();
+        CHECK(got.body == "body of " + path);
+        CHECK(f.failed(0) == 1);
+    }
+
+    TEST_CASE("a home that breaks off in the middle of a body is replaced behind it") {
+        homes f{2};
+        const auto path = f.path_of(1, 0);
+        const std::string body(300'000, 'b');
+        std::atomic<bool> killed{false};
+        f.origin.on(path, [&](origin_request& request, origin_connection& connection) {
+            const auto answer = ok("Cache-Control: max-age=600\r\nETag: \"1\"\r\n", body);
+            if (killed || request.connection > 0) {
+                connection.send(answer);
+                return;
+            }
+            connection.send(std::string_view{answer}.substr(0, answer.size() / 2));
+            while (connection.goes_on() && !connection.has_ended() &&
+                   connection.pause(std::chrono::milliseconds{50})) {
+            }
+        });
+        auto client = f[0].connect("GET " + f.origin.url(path) + " HTTP/1.1\r\nHost: x\r\n\r\n");
+        auto got = client.read_head();
+        client.read_body(got, 50'000);
+        REQUIRE(got.body.size() < body.size());
+        killed = true;
+        f[1].kill();
+        client.read_body(got, body.size());
+        CHECK(got.status == 200);
+        CHECK(got.body == body);
+        CHECK(f.failed(0) == 1);
+    }
+
+    TEST_CASE("what is one client's own goes to no home") {
+        homes f{2};
+        f.serve_everything();
+        const auto path = f.path_of(1, 0);
+        CHECK(f[0].get(f.origin.url(path), "Cookie: a=b\r\n").status == 200);
+        CHECK(f[0].get(f.origin.url(path), "Authorization: Basic eDp5\r\n").status == 200);
+        CHECK(f[0].ask("POST", f.origin.url(path), "Content-Length: 0\r\n").status == 200);
+        CHECK(f.asked(0) == 0);
+    }
+
+    TEST_CASE("homes without siblings, or without a name of one's own, are refused") {
+        auto settings = node_settings();
+        settings["peering"]["homes"] = true;
+        CHECK_THROWS_WITH_AS((proxy_process{settings}),
+                             doctest::Contains("peering.homes: shares URLs with nobody"),
+                             std::runtime_error);
+        settings["peers"] = json::array({peer_at("a", 1)});
+        CHECK_THROWS_WITH_AS((proxy_process{settings}),
+                             doctest::Contains("peering.homes: wants forwarding.pseudonym"),
+                             std::runtime_error);
+    }
+}

@@ -1,0 +1,135 @@
+#include "proxy/peer/homes.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace reprise::proxy::peer::test::of_homes {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr steady_time now{1h};
+
+filter::key_hash key(std::uint64_t i) {
+    return {i * 0x9e3779b97f4a7c15, (i + 7) * 0xbf58476d1ce4e5b9};
+}
+
+/// What node `own` of these knows, each of the others by a slot of its own choosing.
+homes seen_by(const std::string& own, const std::vector<std::string>& all, unsigned first_slot) {
+    std::vector<live_node> others;
+    for (const auto& name : all) {
+        if (name != own) {
+            others.push_back({first_slot++, name, true});
+        }
+    }
+    if (first_slot % 2 == 1) {
+        std::reverse(others.begin(), others.end());
+    }
+    return {own, others};
+}
+
+std::string home_in(const homes& by, const std::string& own, std::uint64_t i) {
+    const auto home = by.of(key(i), false, now);
+    return home ? std::string{home->name} : own;
+}
+
+const std::vector<std::string> five{"ann", "ben", "cai", "dov", "eve"};
+
+}  // namespace
+
+TEST_SUITE("peer/homes") {
+    TEST_CASE("all nodes say the same of a URL, and each has its part of them") {
+        std::map<std::string, unsigned> part;
+        const auto ann = seen_by("ann", five, 0);
+        const auto dov = seen_by("dov", five, 7);
+        for (std::uint64_t i = 0; i < 10'000; ++i) {
+            const auto home = home_in(ann, "ann", i);
+            REQUIRE(home == home_in(dov, "dov", i));
+            ++part[home];
+        }
+        CHECK(part.size() == 5);
+        for (const auto& [name, keys] : part) {
+            CAPTURE(name);
+            CHECK(keys > 1'800);
+            CHECK(keys < 2'200);
+        }
+    }
+
+    TEST_CASE("a node that goes moves its own URLs alone, to all others, and they come back") {
+        const auto with = seen_by("ann", five, 0);
+        const auto without = seen_by("ann", {"ann", "ben", "dov", "eve"}, 3);
+        std::set<std::string> took;
+        unsigned moved = 0;
+        for (std::uint64_t i = 0; i < 10'000; ++i) {
+            const auto before = home_in(with, "ann", i);
+            const auto after = home_in(without, "ann", i);
+            if (before == "cai") {
+                took.insert(after);
+                ++moved;
+            } else {
+                REQUIRE(after == before);
+            }
+        }
+        CHECK(moved > 1'800);
+        CHECK(took == std::set<std::string>{"ann", "ben", "dov", "eve"});
+    }
+
+    TEST_CASE("alone all is its own") {
+        const homes alone{"ann", {}};
+        CHECK_FALSE(alone.of(key(1), false, now));
+    }
+
+    TEST_CASE("what fails is passed by, and is asked again when that is over") {
+        const auto by = seen_by("ann", {"ann", "ben"}, 4);
+        std::uint64_t i = 0;
+        while (home_in(by, "ann", i) == "ann") {
+            ++i;
+        }
+        const auto home = by.of(key(i), false, steady_now());
+        REQUIRE(home);
+        CHECK(home->slot == 4);
+        const failure why{failure_code::connect_refused, ""};
+        by.failed(home->at, steady_now(), why);
+        CHECK_FALSE(by.of(key(i), false, steady_now()));
+        CHECK(by.of(key(i), false, steady_now() + 2s));
+        by.succeeded(home->at);
+        CHECK(by.of(key(i), false, steady_now()));
+        const failure ours{failure_code::client_share_used, ""};
+        by.failed(home->at, steady_now(), ours);  // is no failure of the home
+        CHECK(by.of(key(i), false, steady_now()));
+    }
+
+    TEST_CASE("nodes that share a name, or have none, have no URLs") {
+        const std::vector<live_node> others{{0, "ben", false},
+                                            {1, "ben", false},
+                                            {2, "", false},
+                                            {3, "ann", false},
+                                            {4, "cai", false}};
+        const homes by{"ann", others};
+        REQUIRE(by.others().size() == 1);
+        CHECK(by.others()[0].name == "cai");
+    }
+
+    TEST_CASE("an https URL goes to no home that is not asked over TLS") {
+        const std::vector<live_node> others{{0, "ben", false}, {1, "cai", true}};
+        const homes by{"ann", others};
+        unsigned to_cai = 0;
+        for (std::uint64_t i = 0; i < 1'000; ++i) {
+            const auto plain = by.of(key(i), false, now);
+            const auto secure = by.of(key(i), true, now);
+            CHECK((secure && secure->name == "cai") == (plain && plain->name == "cai"));
+            CHECK_FALSE((secure && secure->name == "ben"));
+            to_cai += secure ? 1 : 0;
+        }
+        CHECK(to_cai > 200);
+    }
+}
+
+}  // namespace reprise::proxy::peer::test::of_homes
