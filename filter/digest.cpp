@@ -38,8 +38,7 @@ double rate_of(const digest_shape& shape,
                std::span<const std::uint64_t> words,
                std::uint64_t bits_on) noexcept {
     if (shape.layout == digest_layout::standard) {
-        const auto fill = static_cast<double>(bits_on) / static_cast<double>(shape.bits);
-        return std::pow(fill, shape.probes);
+        return rate_of_fill(shape, static_cast<double>(bits_on) / static_cast<double>(shape.bits));
     }
     double rates = 0;
     for (std::size_t at = 0; at < words.size(); at += lanes) {
@@ -109,7 +108,11 @@ digest::digest(digest_shape shape, std::vector<std::uint64_t> words, digest_stam
     assert(is_valid(shape));
     assert(words_.size() == words_for(shape.bits));
     assert(shape.bits % 64 == 0 || words_.back() >> (shape.bits % 64) == 0);
-    checksum_ = XXH3_64bits(words_.data(), static_cast<std::size_t>((shape.bits + 7) / 8));
+    settle();
+}
+
+void digest::settle() {
+    checksum_ = XXH3_64bits(words_.data(), static_cast<std::size_t>((shape_.bits + 7) / 8));
     bits_on_ = count_on(words_);
     rate_ = rate_of(shape_, words_, bits_on_);
 }
@@ -157,6 +160,10 @@ bool digest::may_contain(key_hash key) const noexcept {
         }
     }
     return true;
+}
+
+double rate_of_fill(const digest_shape& shape, double fill) noexcept {
+    return std::pow(fill, shape.probes);
 }
 
 double digest::fill() const noexcept {

@@ -123,6 +123,11 @@ public:
     [[nodiscard]] double false_positive_rate() const noexcept { return rate_; }
 
 private:
+    friend class digest_replica;  // turns bits of its own one, which nobody else may keep
+
+    /// Checksum, bits on and rate, of the bits as they are. O(bits).
+    void settle();
+
     digest_shape shape_;
     digest_stamp stamp_;
     std::vector<std::uint64_t> words_;
@@ -130,6 +135,10 @@ private:
     std::uint64_t bits_on_ = 0;
     double rate_ = 0;
 };
+
+/// The rate of a standard digest with this share of bits on; of a blocked one, whose blocks differ,
+/// what it would be if they did not, which is less.
+[[nodiscard]] double rate_of_fill(const digest_shape& shape, double fill) noexcept;
 
 /// The places where two digests of one shape differ, rising: what sibling_index::flip takes once a
 /// delta was applied. O(bits / 64). @pre before.shape() == after.shape() @throws std::bad_alloc

@@ -37,6 +37,7 @@ public:
         case digest_errc::shapes_differ: return "no delta: the digests' sizes differ";
         case digest_errc::epochs_differ: return "no delta: the owner began anew in between";
         case digest_errc::not_newer: return "no delta: the digest is not newer than its base";
+        case digest_errc::is_news: return "news of changes, no digest";
         }
         return "unknown error";
     }

@@ -3,6 +3,7 @@
 #include "filter/blocks.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 namespace reprise::filter {
@@ -34,7 +35,12 @@ bool digest_set::may_contain(key_hash key) const noexcept {
     }
     for (const auto& one : blocked_) {
         const auto* const block = one.words + block_of(key, one.blocks) * lanes;
-        if (is_on_in_block(key, [block](unsigned lane) { return block[lane]; })) {
+        if (is_on_in_block(key, [block](unsigned lane) {
+                // An atomic_ref of const is C++26's; nothing is written through this one.
+                return std::atomic_ref<std::uint64_t>{const_cast<std::uint64_t&>(block[lane])}
+                    // NOLINT
+                    .load(std::memory_order_relaxed);
+            })) {
             return true;
         }
     }

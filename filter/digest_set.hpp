@@ -16,7 +16,8 @@
 namespace reprise::filter {
 
 /// Memory    16 bytes per digest, which is shared, not copied.
-/// Threads   immutable: any number.
+/// Threads   immutable: any number. Bits of blocked digests may turn meanwhile, each word written as
+///           an atomic (digest_replica): a look-up then sees some of them.
 class digest_set {
 public:
     digest_set() = default;

@@ -48,35 +48,6 @@ constexpr std::uint64_t raw_bytes(std::uint64_t bits) noexcept {
     return (bits + 7) / 8;
 }
 
-std::vector<std::byte> write(const digest_head& head, std::span<const std::byte> body) {
-    std::vector<std::byte> out(digest_header_bytes + body.size());
-    auto* const at = out.data();
-    std::copy(digest_magic.begin(), digest_magic.end(), at);
-    put_little_endian(at + offset::version, digest_version);
-    put_little_endian(at + offset::form, static_cast<std::uint8_t>(head.form));
-    put_little_endian(at + offset::encoding, static_cast<std::uint8_t>(head.encoding));
-    put_little_endian(at + offset::layout, static_cast<std::uint8_t>(head.shape.layout));
-    put_little_endian(at + offset::hash, xxh3_128_by_secret);
-    put_little_endian(at + offset::probes, static_cast<std::uint16_t>(head.shape.probes));
-    put_little_endian(at + offset::bits, head.shape.bits);
-    put_little_endian(at + offset::keys, head.stamp.keys);
-    std::copy(head.stamp.seed.begin(), head.stamp.seed.end(), at + offset::seed);
-    put_little_endian(at + offset::epoch, head.stamp.generation.epoch);
-    put_little_endian(at + offset::counter, head.stamp.generation.counter);
-    put_little_endian(at + offset::checksum, head.checksum);
-    put_little_endian(at + offset::base_counter, head.base_counter);
-    put_little_endian(at + offset::base_checksum, head.base_checksum);
-    put_little_endian(at + offset::listed, head.listed);
-    put_little_endian(at + offset::divisor, head.divisor);
-    put_little_endian(at + offset::body_bytes, std::uint64_t{body.size()});
-    put_little_endian(at + offset::body_checksum,
-                      std::uint64_t{XXH3_64bits(body.data(), body.size())});
-    put_little_endian(at + offset::header_checksum,
-                      std::uint64_t{XXH3_64bits(at, summed_header_bytes)});
-    std::copy(body.begin(), body.end(), at + digest_header_bytes);
-    return out;
-}
-
 /// The bits that are on as gaps; nothing if that is no shorter than the bits themselves.
 std::optional<std::vector<std::byte>> code_gaps(std::span<const std::uint64_t> words,
                                                 std::uint64_t divisor,
@@ -103,11 +74,11 @@ std::vector<std::byte> write_listing(digest_head head, std::span<const std::uint
     head.divisor = golomb_divisor(head.listed, head.shape.bits);
     if (const auto coded = code_gaps(words, head.divisor, raw)) {
         head.encoding = digest_encoding::golomb;
-        return write(head, *coded);
+        return write_digest(head, *coded);
     }
     head.encoding = digest_encoding::raw;
     head.divisor = 0;
-    return write(head, std::as_bytes(words).first(static_cast<std::size_t>(raw)));
+    return write_digest(head, std::as_bytes(words).first(static_cast<std::size_t>(raw)));
 }
 
 /// Flips what a raw body lists. @pre body.size() == raw_bytes(bits)
@@ -166,10 +137,60 @@ boost::system::result<digest> flip_body(std::span<const std::byte> body,
     return made;
 }
 
-/// What both forms are refused for before there is memory: nothing, if the result is no error.
-boost::system::error_code judge(std::span<const std::byte> wire,
-                                const digest_head& head,
-                                const digest_limits& limits) noexcept {
+/// Whether the fields that depend on one another can be a writer's.
+bool is_consistent(const digest_head& head) noexcept {
+    const auto raw = raw_bytes(head.shape.bits);
+    const bool has_base = head.base_counter != 0 || head.base_checksum != 0;
+    const bool base_is_good = head.form == digest_form::whole
+                                  ? !has_base
+                                  : head.base_counter < head.stamp.generation.counter;
+    // News lists changes alone; names are news's, and have their number in front.
+    const bool is_news = head.form == digest_form::news;
+    const bool fits = head.encoding == digest_encoding::raw     ? !is_news
+                      : head.encoding == digest_encoding::names ? is_news && head.body_bytes >= 8
+                                                                : true;
+    // A gap takes at least a bit, and a writer whose gaps are no shorter sends the bits.
+    const bool body_is_good = head.encoding == digest_encoding::raw
+                                  ? head.divisor == 0 && head.body_bytes == raw
+                                  : head.divisor > 0 && head.divisor <= head.shape.bits &&
+                                        head.body_bytes < raw && head.listed <= head.body_bytes * 8;
+    return base_is_good && fits && body_is_good && head.listed <= head.shape.bits;
+}
+
+}  // namespace
+
+std::vector<std::byte> write_digest(const digest_head& head, std::span<const std::byte> body) {
+    std::vector<std::byte> out(digest_header_bytes + body.size());
+    auto* const at = out.data();
+    std::copy(digest_magic.begin(), digest_magic.end(), at);
+    put_little_endian(at + offset::version, digest_version);
+    put_little_endian(at + offset::form, static_cast<std::uint8_t>(head.form));
+    put_little_endian(at + offset::encoding, static_cast<std::uint8_t>(head.encoding));
+    put_little_endian(at + offset::layout, static_cast<std::uint8_t>(head.shape.layout));
+    put_little_endian(at + offset::hash, xxh3_128_by_secret);
+    put_little_endian(at + offset::probes, static_cast<std::uint16_t>(head.shape.probes));
+    put_little_endian(at + offset::bits, head.shape.bits);
+    put_little_endian(at + offset::keys, head.stamp.keys);
+    std::copy(head.stamp.seed.begin(), head.stamp.seed.end(), at + offset::seed);
+    put_little_endian(at + offset::epoch, head.stamp.generation.epoch);
+    put_little_endian(at + offset::counter, head.stamp.generation.counter);
+    put_little_endian(at + offset::checksum, head.checksum);
+    put_little_endian(at + offset::base_counter, head.base_counter);
+    put_little_endian(at + offset::base_checksum, head.base_checksum);
+    put_little_endian(at + offset::listed, head.listed);
+    put_little_endian(at + offset::divisor, head.divisor);
+    put_little_endian(at + offset::body_bytes, std::uint64_t{body.size()});
+    put_little_endian(at + offset::body_checksum,
+                      std::uint64_t{XXH3_64bits(body.data(), body.size())});
+    put_little_endian(at + offset::header_checksum,
+                      std::uint64_t{XXH3_64bits(at, summed_header_bytes)});
+    std::copy(body.begin(), body.end(), at + digest_header_bytes);
+    return out;
+}
+
+boost::system::error_code judge_digest(std::span<const std::byte> wire,
+                                       const digest_head& head,
+                                       const digest_limits& limits) noexcept {
     if (words_for(head.shape.bits) * 8 > limits.bytes) {
         return digest_errc::over_limit;
     }
@@ -183,23 +204,6 @@ boost::system::error_code judge(std::span<const std::byte> wire,
     }
     return {};
 }
-
-/// Whether the fields that depend on one another can be a writer's.
-bool is_consistent(const digest_head& head) noexcept {
-    const auto raw = raw_bytes(head.shape.bits);
-    const bool has_base = head.base_counter != 0 || head.base_checksum != 0;
-    const bool base_is_good = head.form == digest_form::whole
-                                  ? !has_base
-                                  : head.base_counter < head.stamp.generation.counter;
-    // A gap takes at least a bit, and a writer whose gaps are no shorter sends the bits.
-    const bool body_is_good = head.encoding == digest_encoding::raw
-                                  ? head.divisor == 0 && head.body_bytes == raw
-                                  : head.divisor > 0 && head.divisor <= head.shape.bits &&
-                                        head.body_bytes < raw && head.listed <= head.body_bytes * 8;
-    return base_is_good && body_is_good && head.listed <= head.shape.bits;
-}
-
-}  // namespace
 
 boost::system::result<digest_head> read_digest_head(std::span<const std::byte> wire) {
     if (wire.size() < digest_header_bytes) {
@@ -221,7 +225,7 @@ boost::system::result<digest_head> read_digest_head(std::span<const std::byte> w
     if (XXH3_64bits(at, summed_header_bytes) != word_at(offset::header_checksum)) {
         return digest_errc::corrupt;
     }
-    if (byte_at(offset::form) != 1 && byte_at(offset::form) != 2) {
+    if (byte_at(offset::form) < 1 || byte_at(offset::form) > 3) {
         return digest_errc::bad_header;
     }
     if (byte_at(offset::hash) != xxh3_128_by_secret) {
@@ -230,7 +234,7 @@ boost::system::result<digest_head> read_digest_head(std::span<const std::byte> w
     if (byte_at(offset::layout) > 1) {
         return digest_errc::unknown_layout;
     }
-    if (byte_at(offset::encoding) > 1) {
+    if (byte_at(offset::encoding) > 2) {
         return digest_errc::unknown_encoding;
     }
     digest_head head{.form = static_cast<digest_form>(byte_at(offset::form)),
@@ -305,12 +309,12 @@ boost::system::result<digest> decode_digest(std::span<const std::byte> wire,
         return head.error();
     }
     if (head->form != digest_form::whole) {
-        return digest_errc::is_delta;
+        return head->form == digest_form::delta ? digest_errc::is_delta : digest_errc::is_news;
     }
     if (head->stamp.seed != seed) {
         return digest_errc::other_seed;
     }
-    if (const auto refusal = judge(wire, *head, limits)) {
+    if (const auto refusal = judge_digest(wire, *head, limits)) {
         return refusal;
     }
     std::vector<std::uint64_t> words(static_cast<std::size_t>(words_for(head->shape.bits)));
@@ -325,7 +329,7 @@ boost::system::result<digest> apply_delta(std::span<const std::byte> wire,
         return head.error();
     }
     if (head->form != digest_form::delta) {
-        return digest_errc::is_whole;
+        return head->form == digest_form::whole ? digest_errc::is_whole : digest_errc::is_news;
     }
     if (head->stamp.seed != base.stamp().seed) {
         return digest_errc::other_seed;
@@ -336,7 +340,7 @@ boost::system::result<digest> apply_delta(std::span<const std::byte> wire,
         head->base_checksum != base.checksum()) {
         return digest_errc::wrong_base;
     }
-    if (const auto refusal = judge(wire, *head, limits)) {
+    if (const auto refusal = judge_digest(wire, *head, limits)) {
         return refusal;
     }
     return flip_body(wire.subspan(digest_header_bytes),

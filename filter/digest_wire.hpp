@@ -3,7 +3,8 @@
 //
 // DIGEST_FORMAT.md has the layout byte by byte. Both forms list bits: a whole digest those that are
 // on, a delta those that flipped; as they stand, or as Golomb-coded gaps (gap_code.hpp), whichever
-// is shorter. Bytes only: nothing is fetched, and who may read a digest is decided elsewhere.
+// is shorter. A third form, news, is made of changes and not of digests (news_wire.hpp). Bytes only:
+// nothing is fetched, and who may read a digest is decided elsewhere.
 
 #include "filter/digest.hpp"
 
@@ -41,13 +42,14 @@ enum class digest_errc {
     shapes_differ,     ///< no delta: bits, probes or layout changed
     epochs_differ,     ///< no delta: the owner began anew in between
     not_newer,         ///< no delta: the generation's counter did not grow
+    is_news,           ///< news, where a digest or a delta was wanted: digest_replica applies it
 };
 
 [[nodiscard]] const boost::system::error_category& digest_category() noexcept;
 [[nodiscard]] boost::system::error_code make_error_code(digest_errc code) noexcept;
 
-enum class digest_form : std::uint8_t { whole = 1, delta = 2 };
-enum class digest_encoding : std::uint8_t { raw = 0, golomb = 1 };
+enum class digest_form : std::uint8_t { whole = 1, delta = 2, news = 3 };
+enum class digest_encoding : std::uint8_t { raw = 0, golomb = 1, names = 2 };
 
 /// What the first 128 bytes say.
 struct digest_head {
@@ -55,8 +57,8 @@ struct digest_head {
     digest_encoding encoding = digest_encoding::raw;
     digest_shape shape;
     digest_stamp stamp;              ///< of the digest that it makes
-    std::uint64_t checksum = 0;      ///< digest::checksum() of what it makes
-    std::uint64_t base_counter = 0;  ///< delta only: the generation it starts from, same epoch
+    std::uint64_t checksum = 0;      ///< digest::checksum() of what it makes; news: place_sum
+    std::uint64_t base_counter = 0;  ///< but of a whole: the generation it starts from, same epoch
     std::uint64_t base_checksum = 0;
     std::uint64_t listed = 0;   ///< bits that the body lists
     std::uint64_t divisor = 0;  ///< of the Golomb code
@@ -77,7 +79,7 @@ struct digest_limits {
     double false_positive_rate = 0.2;
 };
 
-/// The header of either form, judged by itself: every field in range, its checksum right. The body
+/// The header of any form, judged by itself: every field in range, its checksum right. The body
 /// need not be there. No allocation.
 [[nodiscard]] boost::system::result<digest_head> read_digest_head(std::span<const std::byte> wire);
 
@@ -103,6 +105,17 @@ struct digest_limits {
 [[nodiscard]] boost::system::result<digest> apply_delta(std::span<const std::byte> wire,
                                                         const digest& base,
                                                         const digest_limits& limits = {});
+
+// What all forms are written and judged by: for news_wire and digest_replica.
+
+/// A message: `head` completed by length and checksums. @throws std::bad_alloc
+[[nodiscard]] std::vector<std::byte> write_digest(const digest_head& head,
+                                                  std::span<const std::byte> body);
+/// Why a reader refuses what follows the header, before there is memory for it: too many bits, a
+/// wrong length, a damaged body. No error: nothing yet.
+[[nodiscard]] boost::system::error_code judge_digest(std::span<const std::byte> wire,
+                                                     const digest_head& head,
+                                                     const digest_limits& limits) noexcept;
 
 }  // namespace reprise::filter
 

@@ -239,8 +239,8 @@ TEST_SUITE("filter/digest_wire") {
         damaged[30] ^= std::byte{1};
         CHECK(refusal(damaged) == digest_errc::corrupt);
         CHECK(refusal(with(wire, 10, std::uint8_t{0})) == digest_errc::bad_header);
-        CHECK(refusal(with(wire, 10, std::uint8_t{3})) == digest_errc::bad_header);
-        CHECK(refusal(with(wire, 11, std::uint8_t{2})) == digest_errc::unknown_encoding);
+        CHECK(refusal(with(wire, 10, std::uint8_t{4})) == digest_errc::bad_header);
+        CHECK(refusal(with(wire, 11, std::uint8_t{3})) == digest_errc::unknown_encoding);
         CHECK(refusal(with(wire, 12, std::uint8_t{2})) == digest_errc::unknown_layout);
         CHECK(refusal(with(wire, 13, std::uint8_t{0})) == digest_errc::unknown_hash);
         CHECK(refusal(with(wire, 13, std::uint8_t{2})) == digest_errc::unknown_hash);
@@ -359,7 +359,7 @@ TEST_SUITE("filter/digest_wire") {
 
     TEST_CASE("every reason has words of its own") {
         std::vector<std::string> all;
-        for (int code = 1; code <= static_cast<int>(digest_errc::not_newer); ++code) {
+        for (int code = 1; code <= static_cast<int>(digest_errc::is_news); ++code) {
             all.push_back(make_error_code(static_cast<digest_errc>(code)).message());
         }
         std::sort(all.begin(), all.end());

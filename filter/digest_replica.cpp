@@ -1,0 +1,137 @@
+// See digest_replica.hpp.
+
+#define XXH_INLINE_ALL
+#include "filter/digest_replica.hpp"
+
+#include "filter/bit_words.hpp"
+#include "filter/gap_code.hpp"
+#include "filter/key_places.hpp"
+#include "filter/little_endian.hpp"
+#include "filter/place_sum.hpp"
+
+#include <atomic>
+
+namespace reprise::filter {
+
+std::uint64_t digest_replica::sum() {
+    if (!summed_) {
+        sum_ = place_sum(now_.words());
+        summed_ = true;
+    }
+    return sum_;
+}
+
+bool digest_replica::is_on(std::uint64_t place) const noexcept {
+    return (now_.words_[place / 64] & bit_at(place)) != 0;
+}
+
+// Written by one thread; others read whole words at any time.
+void digest_replica::turn(std::uint64_t place) noexcept {
+    auto& word = now_.words_[place / 64];
+    const auto next = word ^ bit_at(place);
+    std::atomic_ref<std::uint64_t>{word}.store(next, std::memory_order_relaxed);
+    const bool on = (next & bit_at(place)) != 0;
+    now_.bits_on_ += on ? 1 : std::uint64_t{0} - 1;
+    sum_ = turned(sum_, place, on);
+}
+
+boost::system::error_code digest_replica::turn_all(std::span<const std::byte> body,
+                                                   const digest_head& head,
+                                                   const key_by_name& key_of,
+                                                   std::vector<std::uint64_t>& turned) {
+    const auto flip = [&](std::uint64_t place) {
+        turned.push_back(place);  // first: it may need memory, and what turned must be known
+        turn(place);
+    };
+    if (head.encoding == digest_encoding::names) {
+        const auto count = get_little_endian<std::uint64_t>(body.data());
+        body = body.subspan(8);
+        if (count > body.size() / 8) {
+            return digest_errc::bad_body;
+        }
+        for (std::uint64_t i = 0; i < count; ++i) {
+            const auto name = get_little_endian<std::uint64_t>(body.data());
+            body = body.subspan(8);
+            for_each_place(now_.shape(), key_of(name), [&](std::uint64_t place) {
+                if (!is_on(place)) {
+                    flip(place);
+                }
+            });
+        }
+    }
+    gap_reader in{body, head.divisor};
+    std::uint64_t expected = 0;
+    for (std::uint64_t i = 0; i < head.listed; ++i) {
+        if (expected == head.shape.bits) {
+            return digest_errc::bad_body;
+        }
+        const auto gap = in.next(head.shape.bits - 1 - expected);
+        if (!gap) {
+            return digest_errc::bad_body;
+        }
+        expected += *gap + 1;
+        flip(expected - 1);
+    }
+    return in.is_at_end() ? boost::system::error_code{} : digest_errc::bad_body;
+}
+
+boost::system::result<std::vector<std::uint64_t>> digest_replica::apply(
+    std::span<const std::byte> news, const key_by_name& key_of, const digest_limits& limits) {
+    const auto head = read_digest_head(news);
+    if (head.has_error()) {
+        return head.error();
+    }
+    if (head->form != digest_form::news) {
+        return head->form == digest_form::whole ? digest_errc::is_whole : digest_errc::is_delta;
+    }
+    const auto& stamp = now_.stamp();
+    if (head->stamp.seed != stamp.seed) {
+        return digest_errc::other_seed;
+    }
+    const digest_generation from{.epoch = head->stamp.generation.epoch,
+                                 .counter = head->base_counter};
+    if (head->shape != now_.shape() || from != stamp.generation || head->base_checksum != sum()) {
+        return digest_errc::wrong_base;
+    }
+    if (const auto refusal = judge_digest(news, *head, limits)) {
+        return refusal;
+    }
+    const std::scoped_lock lock{guard_};
+    settled_ = false;
+    std::vector<std::uint64_t> turned;
+    const auto undo = [&] {
+        for (const auto place : turned) {
+            turn(place);
+        }
+    };
+    boost::system::error_code error;
+    try {
+        error = turn_all(news.subspan(digest_header_bytes), *head, key_of, turned);
+    } catch (...) {
+        undo();
+        throw;
+    }
+    if (!error && sum_ != head->checksum) {
+        error = digest_errc::corrupt;
+    }
+    const auto rate = rate_of_fill(now_.shape(), now_.fill());
+    if (!error && !(rate <= limits.false_positive_rate)) {
+        error = digest_errc::saturated;
+    }
+    if (error) {
+        undo();
+        return error;
+    }
+    now_.rate_ = rate;
+    now_.stamp_ = head->stamp;
+    return turned;
+}
+
+void digest_replica::settle() const {
+    if (!settled_) {
+        now_.settle();
+        settled_ = true;
+    }
+}
+
+}  // namespace reprise::filter

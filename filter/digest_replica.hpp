@@ -1,0 +1,67 @@
+#pragma once
+// A digest that is kept up by news: its bits turn where they lie, so that a piece of news costs what
+// it says and not all bits.
+
+#include "filter/digest.hpp"
+#include "filter/digest_wire.hpp"
+#include "filter/news_wire.hpp"
+
+#include <boost/system/result.hpp>
+
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace reprise::filter {
+
+/// Memory    the digest's.
+/// Threads   apply, now, sum: one. read: any, which waits while news is applied. The words of now()
+///           may be read by any thread, each as an atomic (digest_set does): bits turn one by one.
+class digest_replica {
+public:
+    explicit digest_replica(digest whole) : now_{std::move(whole)} {}
+    digest_replica(const digest_replica&) = delete;
+    digest_replica& operator=(const digest_replica&) = delete;
+
+    /// As it is. Its checksum, and if blocked its rate, are those before the last news.
+    [[nodiscard]] const digest& now() const noexcept { return now_; }
+
+    /// What `look` makes of the digest with all that belongs to it. O(bits) after news.
+    template <class Look>
+    auto read(Look&& look) const {
+        const std::scoped_lock lock{guard_};
+        settle();
+        return look(std::as_const(now_));
+    }
+
+    /// place_sum of its bits. O(bits on) the first time.
+    [[nodiscard]] std::uint64_t sum();
+
+    /// Turns what `news` says, and tells which places that were, in its order. Otherwise
+    /// nothing has changed, whatever the bytes; the reasons are digest_wire's, and `corrupt` where
+    /// both sides had come to differ: ask for the whole. O(news), but for the first sum().
+    /// @throws std::bad_alloc, and then nothing has changed
+    [[nodiscard]] boost::system::result<std::vector<std::uint64_t>> apply(
+        std::span<const std::byte> news,
+        const key_by_name& key_of,
+        const digest_limits& limits = {});
+
+private:
+    [[nodiscard]] boost::system::error_code turn_all(std::span<const std::byte> body,
+                                                     const digest_head& head,
+                                                     const key_by_name& key_of,
+                                                     std::vector<std::uint64_t>& turned);
+    void turn(std::uint64_t place) noexcept;
+    [[nodiscard]] bool is_on(std::uint64_t place) const noexcept;
+    void settle() const;
+
+    mutable std::mutex guard_;
+    mutable digest now_;  // settle() puts right what apply() leaves
+    mutable bool settled_ = true;
+    bool summed_ = false;
+    std::uint64_t sum_ = 0;
+};
+
+}  // namespace reprise::filter
