@@ -41,6 +41,9 @@ struct origin_address {
     /// The parent that makes the connection; null: we do. The same object for the same parent. Only
     /// with `tls`.
     way_ptr through{};
+    /// 0: anybody's. Other numbers are apart, so that what keeps a connection to itself for long (a
+    /// sibling's news) leaves origins.connections to requests.
+    std::uint8_t lane = 0;
     auto operator<=>(const origin_address&) const = default;
 };
 

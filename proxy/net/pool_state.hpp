@@ -84,8 +84,10 @@ struct pool_waiter {
 struct pool_group {
     explicit pool_group(const origin_address& of)
         : host(of.host),
-          address{host, of.port, of.exempt, of.tls, of.through},
-          name(distrusted_origins::name_of(of.host, of.port, of.tls)) {}
+          address{of},
+          name(distrusted_origins::name_of(of.host, of.port, of.tls)) {
+        address.host = host;
+    }
     pool_group(const pool_group&) = delete;
     pool_group& operator=(const pool_group&) = delete;
 

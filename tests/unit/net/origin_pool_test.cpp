@@ -270,6 +270,26 @@ TEST_CASE("exempt and other connections to one host are kept apart") {
     CHECK(bench.pool.try_acquire({"127.0.0.1", bench.port, false}));
 }
 
+TEST_CASE("lanes to one host are kept apart, and each has the limit to itself") {
+    config::origin_options one;
+    one.connections = 1;
+    pool_bench b{one};
+    auto everybodys = b.lease();
+    origin_address to{"127.0.0.1", b.port, false};
+    to.lane = 1;
+    auto got = b.finish(b.pool.acquire(to, false, late()));
+    REQUIRE(got.has_value());
+    CHECK_FALSE(got->reused());
+    got->give_back();
+    everybodys.give_back();
+    CHECK(b.idle() == 2);
+    auto again = b.finish(b.pool.acquire(to, false, late()));
+    REQUIRE(again.has_value());
+    CHECK(again->reused());
+    b.pool.stop();
+    CHECK(b.idle() == 0);
+}
+
 TEST_CASE("at the limit one waits for a connection given back, in turn") {
     pool_bench bench{{.connections = 1}};
     auto held = bench.lease();
