@@ -324,6 +324,8 @@ struct peering_options {
     milliseconds hit_worth{20};  ///< of a sibling's hit, beside the time it saves
     bool never_direct = false;   ///< the only way out are the parents
     bool homes = false;          ///< each URL belongs to one node of the fleet
+    /// Within which siblings that follow by news hear of a change; 0: nobody does.
+    milliseconds news{200};
     bool operator==(const peering_options&) const = default;
 };
 

@@ -263,6 +263,14 @@ object_table<peering_options> peering_table() {
               "of N disks then has N times the room, and asks the origin once; what it costs is a "
               "way through the home for what is not in memory here. A home that does not answer "
               "within peering.budget is passed by. To be set on all nodes."),
+        value("news",
+              &peering_options::news,
+              time_between(0ms, 1min),
+              restart,
+              "Within which siblings are told of what came here or left: each keeps a request open "
+              "that is answered when something changed. Longer sends fewer and larger answers. 0: "
+              "this instance neither tells nor follows so, and digests are fetched every "
+              "peers[].refresh."),
     }};
 }
 

@@ -10,6 +10,7 @@
 
 #include <cassert>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace reprise::filter {
@@ -46,6 +47,8 @@ public:
     /// @throws std::bad_alloc, and then nothing is changed
     [[nodiscard]] standard_bloom publish();
 
+    /// The bits as they are.
+    [[nodiscard]] std::span<const std::uint64_t> now() const noexcept { return now_; }
     [[nodiscard]] bloom_size size() const noexcept { return size_; }
     [[nodiscard]] std::uint64_t bytes() const noexcept { return (now_.size() * 2) * 8; }
 

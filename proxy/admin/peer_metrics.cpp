@@ -19,10 +19,13 @@ bool is_usable(const peer::sibling_report& one) noexcept {
            one.digest.digest.state == peer::follow_state::failing;
 }
 
+std::optional<double> since(const std::optional<steady_time>& at) {
+    return at ? std::optional{std::chrono::duration<double>(steady_now() - *at).count()}
+              : std::nullopt;
+}
+
 std::optional<double> age_of(const peer::sibling_report& one) {
-    const auto& good = one.digest.digest.good_at;
-    return good ? std::optional{std::chrono::duration<double>(steady_now() - *good).count()}
-                : std::nullopt;
+    return since(one.digest.digest.good_at);
 }
 
 std::optional<double> share(std::uint64_t some, std::uint64_t all) {
@@ -142,6 +145,28 @@ constexpr metric peer_rows[] = {
                      sink.number(served[i].bytes, to_string(static_cast<peer::answered>(i)));
                  }
              }),
+    plain("reprise_digest_news_steps_total",
+          "digest.news.steps",
+          "Generations of which siblings that follow by news were told, or could have been.",
+          [](in from) { return peers_of(from).own.news.steps; }),
+    plain("reprise_digest_news_messages_total",
+          "digest.news.messages",
+          "Pieces of news made; one serves all siblings that ask from the same generation. Those "
+          "sent "
+          "are reprise_digest_served_total.",
+          [](in from) { return peers_of(from).own.news.messages; }),
+    plain("reprise_digest_news_message_bytes_total",
+          "digest.news.message_bytes",
+          "Their bytes.",
+          [](in from) { return peers_of(from).own.news.message_bytes; }),
+    plain("reprise_digest_news_journal_bytes",
+          "digest.news.journal_bytes",
+          "Memory of what changed lately, from which news is made.",
+          [](in from) { return peers_of(from).own.news.journal_bytes; }),
+    plain("reprise_digest_news_waiting",
+          "digest.news.waiting",
+          "Requests of siblings that are kept open until there is news.",
+          [](in from) { return peers_of(from).waiting; }),
     plain("reprise_peering_misses_total",
           "peering.misses",
           "Misses that siblings might have answered.",
@@ -196,6 +221,24 @@ constexpr metric peer_rows[] = {
                 "siblings.digest_age_seconds",
                 "Since its digest was last confirmed.",
                 [](sibling one) { return age_of(one); }),
+    per_sibling(
+        "reprise_sibling_by_news",
+        "siblings.by_news",
+        "1 when it tells what changes as it happens (peering.news), so that what is known of "
+        "it is as old as that and no older; 0 when it is asked for that now and then.",
+        [](sibling one) { return std::uint64_t{one.digest.digest.by_news}; }),
+    per_sibling("reprise_sibling_news_age_seconds",
+                "siblings.news_age_seconds",
+                "Since it last told of a change.",
+                [](sibling one) { return since(one.digest.digest.news_at); }),
+    per_sibling("reprise_sibling_seen_news_total",
+                "siblings.seen_news",
+                "Pieces of news of what it saw (admission.share).",
+                [](sibling one) { return one.digest.seen.news; }),
+    per_sibling("reprise_sibling_seen_news_bytes_total",
+                "siblings.seen_news_bytes",
+                "Their bytes.",
+                [](sibling one) { return one.digest.seen.news_bytes; }),
     per_sibling("reprise_sibling_filter_bytes",
                 "siblings.filter_bytes",
                 "Its digest's bits, in bytes.",
@@ -228,6 +271,7 @@ constexpr metric peer_rows[] = {
          for (const auto& one : peers_of(from).siblings) {
              sink.number(one.digest.digest.wholes, one.digest.name, "whole");
              sink.number(one.digest.digest.deltas, one.digest.name, "delta");
+             sink.number(one.digest.digest.news, one.digest.name, "news");
              sink.number(one.digest.digest.unchanged, one.digest.name, "unchanged");
              sink.number(one.digest.digest.failed, one.digest.name, "failed");
          }
@@ -242,6 +286,7 @@ constexpr metric peer_rows[] = {
          for (const auto& one : peers_of(from).siblings) {
              sink.number(one.digest.digest.whole_bytes, one.digest.name, "whole");
              sink.number(one.digest.digest.delta_bytes, one.digest.name, "delta");
+             sink.number(one.digest.digest.news_bytes, one.digest.name, "news");
          }
      }},
     per_sibling("reprise_sibling_named_total",

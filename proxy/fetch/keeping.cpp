@@ -54,7 +54,7 @@ void keeping::record_sights() {
     auto left = into_.add_sights(0);
     auto* peers = w_.common.peers.get();
     if (left > 0 && order_.may_use_peers && peers->shares()) {
-        peers->note_seen(peers->key_of(order_.url), came_);
+        peers->note_seen(order_.url, came_);
     }
     for (; left > 0; --left) {
         (void)w_.common.admission.note(order_.key, order_.admission, came_);

@@ -22,6 +22,7 @@ struct got_response {
     bool silent = false;  ///< it ended without a byte: a kept connection that was dead already
     unsigned status = 0;
     std::string etag{}, node{}, last_modified{};
+    bool tells_news = false;                          ///< it has a Reprise-News
     std::optional<std::chrono::seconds> fresh_for{};  ///< Expires less Date, where both are dates
     std::vector<std::byte> body{};
 };

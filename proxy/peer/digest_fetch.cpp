@@ -15,8 +15,8 @@
 #include <map>
 #include <utility>
 
-// One coroutine per sibling: wait, ask, hand the answer to the side thread, and wait until that has
-// decoded it, told the table and the log, and published the figures.
+// One coroutine for each digest: wait, ask, hand the answer to the side thread, and wait until that
+// has decoded it, told the table and the log, and published the figures.
 
 namespace reprise::proxy::peer {
 namespace {
@@ -68,6 +68,10 @@ std::string digest_request(const followed& of,
     if (!question.modified_since.empty()) {
         http::append_field_line(wire, "If-Modified-Since", question.modified_since);
     }
+    // Of several questions that one instance keeps open the last counts.
+    if (question.wait.count() > 0 && !node.empty() && !secret.has_file()) {  // sign() says it
+        http::append_field_line(wire, node_field, node);
+    }
     if (!of.squid && secret.has_file()) {
         wire += sign(secret,
                      {.method = "GET", .target = target, .host = host, .secure = of.https},
@@ -84,21 +88,38 @@ follow_trouble loss_of(follow_trouble trouble) noexcept {
     return trouble == follow_trouble::timed_out ? follow_trouble::unreachable : trouble;
 }
 
-/// A sibling and its coroutine. The loop's thread; what is known of its digests is the side
-/// thread's while that has work for it.
+/// One digest of a sibling, and the coroutine that follows it. The loop's thread; what is known of the
+/// digest is the side thread's while that has work for it.
+struct digest_fetcher::pursuit {
+    pursuit(const follow_plan& plan, follow_context& context)
+        : follower{plan, context.random(), steady_now()},
+          wake{context.timer},
+          patience{context.timer, [this] { close(); }} {}
+
+    void close() {
+        if (lease) {
+            error_code ignored;
+            lease.socket().close(ignored);
+        }
+    }
+    void end() {
+        close();
+        wake.notify();
+    }
+
+    digest_follower follower;
+    net::wakeup wake;
+    net::deadline patience;  // ends the fetch under way
+    net::origin_lease lease;
+};
+
 struct digest_fetcher::one {
     one(const followed& is, unsigned at, follow_context& context)
         : of{is},
           slot{at},
-          digest{plan_for(is, context, filter::digest_layout::standard),
-                 context.random(),
-                 steady_now()},
-          wake{context.timer},
-          patience{context.timer, [this] { close(); }} {
+          digest{plan_for(is, context, filter::digest_layout::standard), context} {
         if (is.seen && context.seen != nullptr) {
-            seen.emplace(plan_for(is, context, filter::digest_layout::blocked),
-                         context.random(),
-                         steady_now());
+            seen.emplace(plan_for(is, context, filter::digest_layout::blocked), context);
         }
         shown.name = is.name;
         shown.slot = at;
@@ -113,27 +134,30 @@ struct digest_fetcher::one {
         plan.seed = context.secret.id();
         plan.squid = is.squid;
         plan.layout = layout;
+        plan.news = context.news;
+        plan.key_of = [&secret = context.secret](std::uint64_t name) {
+            return key_of(name, secret);
+        };
         return plan;
     }
 
-    void close() {
-        if (lease) {
-            error_code ignored;
-            lease.socket().close(ignored);
+    [[nodiscard]] pursuit& part(bool of_seen) { return of_seen ? *seen : digest; }
+    void end() {
+        digest.end();
+        if (seen) {
+            seen->end();
         }
     }
 
     followed of;
     unsigned slot;
-    digest_follower digest;
-    std::optional<digest_follower> seen;
+    pursuit digest;
+    std::optional<pursuit> seen;
+    std::shared_ptr<const filter::digest> seen_in_use;  // side thread's
     struct {
         follow_trouble loss = follow_trouble::none;
         bool used = false;
     } told;  // to the log, last
-    net::wakeup wake;
-    net::deadline patience;  // ends the fetch under way
-    net::origin_lease lease;
     bool gone = false;
     figures_of_one shown;  // guarded by shared::guard
 };
@@ -146,8 +170,9 @@ struct digest_fetcher::shared {
     }
     void take(one& sibling, bool seen, std::optional<got_response> answer);
     void tell_table(one& sibling);
+    void tell_seen(one& sibling);
     void tell_log(one& sibling);
-    void show(one& sibling);
+    void show(one& sibling, bool seen);
     void count();  // under guard
 
     follow_context context;
@@ -161,9 +186,10 @@ struct digest_fetcher::shared {
 // removed before the slot's next owner puts its own.
 void digest_fetcher::shared::tell_table(one& sibling) {
     using kind = digest_follower::news::kind;
-    const auto news = sibling.digest.take_news();
-    const auto& held = sibling.digest.held();
-    const auto& squid = sibling.digest.held_squid();
+    auto& follower = sibling.digest.follower;
+    const auto news = follower.take_news();
+    const auto& held = follower.held();
+    const auto& squid = follower.held_squid();
     bool has_room = true;
     if (news.what == kind::gone) {
         context.table.remove(sibling.slot);
@@ -176,17 +202,25 @@ void digest_fetcher::shared::tell_table(one& sibling) {
     }
     if (!has_room) {
         context.table.remove(sibling.slot);
-        sibling.digest.refuse("beside what other siblings' digests take", steady_now());
+        follower.refuse("beside what other siblings' digests take", steady_now());
     }
-    if (sibling.seen && sibling.seen->take_news().what != kind::nothing) {
-        context.seen->put(sibling.slot, sibling.seen->held());
+}
+
+// News turns bits of what is in use there: nothing is to be done then.
+void digest_fetcher::shared::tell_seen(one& sibling) {
+    auto& follower = sibling.seen->follower;
+    (void)follower.take_news();
+    if (follower.held() != sibling.seen_in_use) {
+        sibling.seen_in_use = follower.held();
+        context.seen->put(sibling.slot, sibling.seen_in_use);
     }
 }
 
 // Once for each change, not for each answer: a sibling that is away is asked again and again.
 void digest_fetcher::shared::tell_log(one& sibling) {
-    const auto& is = sibling.digest.figures();
-    const bool used = sibling.digest.held() || sibling.digest.held_squid();
+    const auto& follower = sibling.digest.follower;
+    const auto& is = follower.figures();
+    const bool used = follower.held() || follower.held_squid();
     const auto loss = loss_of(is.trouble);
     const auto before = std::exchange(sibling.told, {loss, used});
     if (loss == follow_trouble::none) {
@@ -205,18 +239,21 @@ void digest_fetcher::shared::tell_log(one& sibling) {
     }
 }
 
-void digest_fetcher::shared::show(one& sibling) {
+void digest_fetcher::shared::show(one& sibling, bool seen) {
+    if (seen) {
+        const std::scoped_lock lock{guard};
+        sibling.shown.seen = sibling.seen->follower.figures();
+        return;
+    }
+    const auto& follower = sibling.digest.follower;
     figures_of_one next;
     next.name = sibling.of.name;
     next.slot = sibling.slot;
     next.https = sibling.of.https;
-    next.digest = sibling.digest.figures();
-    if (sibling.seen) {
-        next.seen = sibling.seen->figures();
-    }
-    next.held = sibling.digest.held();
-    next.held_squid = sibling.digest.held_squid();
-    if (const auto& held = next.held) {
+    next.digest = follower.figures();
+    next.held = follower.held_replica();
+    next.held_squid = follower.held_squid();
+    if (const auto& held = follower.held()) {
         next.bits = held->shape().bits;
         next.bits_on = held->bits_on();
         next.estimated_objects = held->estimated_keys();
@@ -229,6 +266,7 @@ void digest_fetcher::shared::show(one& sibling) {
         next.false_positive_rate = squid->false_positive_rate();
     }
     const std::scoped_lock lock{guard};
+    next.seen = std::move(sibling.shown.seen);
     std::swap(sibling.shown, next);  // what was shown before may be large: it goes after the lock
     count();
 }
@@ -243,7 +281,7 @@ void digest_fetcher::shared::count() {
 
 // Side thread. What a sibling's answer (none: time has passed) makes of what is known of it.
 void digest_fetcher::shared::take(one& sibling, bool seen, std::optional<got_response> answer) {
-    auto& follower = seen ? *sibling.seen : sibling.digest;
+    auto& follower = sibling.part(seen).follower;
     try {
         if (answer && answer->trouble != follow_trouble::none) {
             follower.failed(answer->trouble, std::move(answer->detail), steady_now());
@@ -251,6 +289,7 @@ void digest_fetcher::shared::take(one& sibling, bool seen, std::optional<got_res
             follower.answered({.status = answer->status,
                                .etag = answer->etag,
                                .node = answer->node,
+                               .tells_news = answer->tells_news,
                                .last_modified = answer->last_modified,
                                .fresh_for = answer->fresh_for,
                                .body = answer->body},
@@ -258,23 +297,32 @@ void digest_fetcher::shared::take(one& sibling, bool seen, std::optional<got_res
                               steady_now());
         }
         follower.look(steady_now());
-        tell_table(sibling);
+        if (seen) {
+            tell_seen(sibling);
+        } else {
+            tell_table(sibling);
+        }
     } catch (const std::bad_alloc&) {
         follower.failed(follow_trouble::too_large, "out of memory", steady_now());
-        sibling.digest.tell_again();
+        follower.tell_again();
     }
-    tell_log(sibling);
-    show(sibling);
+    if (!seen) {
+        tell_log(sibling);
+    }
+    show(sibling, seen);
 }
 
 awaitable<std::optional<got_response>> digest_fetcher::fetch(shared& all, one& sibling, bool seen) {
-    auto& follower = seen ? *sibling.seen : sibling.digest;
+    auto& part = sibling.part(seen);
     const auto& of = sibling.of;
     const auto path = of.squid ? squid_digest_path : seen ? seen_path : digest_path;
-    const auto question = follower.ask();
-    const auto until = steady_now() + of.timeout;
+    const auto question = part.follower.ask(steady_now());
+    const auto until = steady_now() + of.timeout + question.wait;
     for (bool fresh_only : {false, true}) {
-        const net::origin_address to{of.host, of.port, true, of.https};
+        net::origin_address to{of.host, of.port, true, of.https};
+        if (question.wait.count() > 0) {
+            to.lane = seen ? 2 : 1;
+        }
         auto leased = co_await all.context.pool.acquire(to, fresh_only, until);
         if (!leased) {
             const auto& why = leased.error();
@@ -283,65 +331,62 @@ awaitable<std::optional<got_response>> digest_fetcher::fetch(shared& all, one& s
             none.detail = std::string{facts_of(why.code).name} + ": " + why.detail;
             co_return none;
         }
-        sibling.lease = std::move(*leased);
-        sibling.patience.expire_at(until);
-        const bool reused = sibling.lease.reused();
+        part.lease = std::move(*leased);
+        part.patience.expire_at(until);
+        const bool reused = part.lease.reused();
         const auto wire = digest_request(of,
-                                         sibling.lease.endpoint(),
+                                         part.lease.endpoint(),
                                          path,
                                          question,
                                          all.context.secret,
                                          all.context.node,
                                          wall_now(),
                                          all.context.random);
-        auto got = co_await bounded_get(
-            sibling.lease, sibling.patience, wire, follow_plan{}.most_bytes);
+        auto got = co_await bounded_get(part.lease, part.patience, wire, follow_plan{}.most_bytes);
         if (got.silent && reused && !fresh_only && !all.is_over(sibling)) {
-            sibling.lease.close();
+            part.lease.close();
             continue;
         }
-        sibling.patience.clear();
-        sibling.lease.close();
+        part.patience.clear();
+        part.lease.close();
         co_return got;
     }
     co_return std::nullopt;
 }
 
-awaitable<void> digest_fetcher::run(std::shared_ptr<shared> all, std::shared_ptr<one> sibling) {
+awaitable<void> digest_fetcher::run(std::shared_ptr<shared> all,
+                                    std::shared_ptr<one> sibling,
+                                    bool seen) {
+    auto& part = sibling->part(seen);
     while (!all->is_over(*sibling)) {
-        auto next = sibling->digest.next();
-        if (sibling->seen) {
-            next = std::min(next, sibling->seen->next());
-        }
         // What is held grows too old while a sibling that can't be reached is left alone.
-        next = std::min(next, steady_now() + std::chrono::seconds{10});
-        (void)co_await sibling->wake.wait(next);
-        for (const bool seen : {false, true}) {
-            if (all->is_over(*sibling) || (seen && !sibling->seen)) {
-                break;
-            }
-            const auto& follower = seen ? *sibling->seen : sibling->digest;
-            std::optional<got_response> got;
-            if (steady_now() >= follower.next()) {
-                try {
-                    got = co_await fetch(*all, *sibling, seen);
-                } catch (const std::bad_alloc&) {
-                    got.emplace();
-                    got->trouble = follow_trouble::too_large;
-                    got->detail = "out of memory";
-                }
-            }
-            if (all->is_over(*sibling)) {
-                break;
-            }
-            // The side thread's alone until this ends.
-            std::function<void()> work = [&all = *all, &one = *sibling, seen, &got] {
-                if (!all.stopped) {
-                    all.take(one, seen, std::move(got));
-                }
-            };
-            co_await all->context.aside.run(all->context.io, std::move(work));
+        const auto next = std::min(part.follower.next(), steady_now() + std::chrono::seconds{10});
+        if (next > steady_now()) {
+            (void)co_await part.wake.wait(next);
         }
+        if (all->is_over(*sibling)) {
+            break;
+        }
+        std::optional<got_response> got;
+        if (steady_now() >= part.follower.next()) {
+            try {
+                got = co_await fetch(*all, *sibling, seen);
+            } catch (const std::bad_alloc&) {
+                got.emplace();
+                got->trouble = follow_trouble::too_large;
+                got->detail = "out of memory";
+            }
+        }
+        if (all->is_over(*sibling)) {
+            break;
+        }
+        // The side thread's alone until this ends.
+        std::function<void()> work = [&all = *all, &one = *sibling, seen, &got] {
+            if (!all.stopped) {
+                all.take(one, seen, std::move(got));
+            }
+        };
+        co_await all->context.aside.run(all->context.io, std::move(work));
     }
 }
 
@@ -368,8 +413,7 @@ void digest_fetcher::follow(std::vector<followed> siblings) {
                 return false;
             }
             sibling->gone = true;
-            sibling->close();
-            sibling->wake.notify();
+            sibling->end();
             all.context.table.dismiss(sibling->slot);
             // After the work under way for it, and before the next owner's first digest.
             all.context.aside.post([shared = shared_, slot = sibling->slot] {
@@ -392,21 +436,26 @@ void digest_fetcher::follow(std::vector<followed> siblings) {
         }
         all.count();
     }
-    for (auto& sibling : begun) {
-        auto work = run(shared_, std::move(sibling));
+    const auto start = [this, &all](std::shared_ptr<one> sibling, bool seen) {
+        auto work = run(shared_, std::move(sibling), seen);
         asio::co_spawn(all.context.io, std::move(work), [](std::exception_ptr thrown) {
             if (thrown) {
                 std::rethrow_exception(thrown);
             }
         });
+    };
+    for (const auto& sibling : begun) {
+        start(sibling, false);
+        if (sibling->seen) {
+            start(sibling, true);
+        }
     }
 }
 
 void digest_fetcher::stop() {
     shared_->stopped = true;
     for (const auto& [name, sibling] : shared_->siblings) {
-        sibling->close();
-        sibling->wake.notify();
+        sibling->end();
     }
 }
 

@@ -1,10 +1,11 @@
 #pragma once
 // Fetches siblings' digests on one event loop, and hands what is good to all threads.
 //
-// One coroutine per sibling does what its digest_follower says: a GET on a connection of the loop's
+// One coroutine for each digest of a sibling does what its digest_follower says: a GET on a connection of the loop's
 // origin pool (peers pass the destination guard), the body bounded and timed, the answer judged,
-// the sibling_table told. Only the GET runs on the loop, one per sibling and `refresh`: what a
-// sibling sent may take seconds to decode and to put in the table, so that is a side thread's.
+// the sibling_table told. Only the GET runs on the loop, one at a time, that of a sibling which tells news
+// for as long as there is none: what a sibling sent may take seconds to decode and to put in the
+// table, so that is a side thread's. Each digest's has a connection of its own.
 
 #include "proxy/net/asio.hpp"
 #include "proxy/net/deadlines.hpp"
@@ -36,7 +37,8 @@ struct followed {
     bool squid = false;
     bool seen = false;  ///< its seen-filter too
     std::chrono::milliseconds refresh{10'000};
-    std::chrono::milliseconds timeout{30'000};  ///< for one whole fetch
+    std::chrono::milliseconds timeout{
+        30'000};  ///< for one whole fetch, beside what it waits for news
 
     /// Host and port as a Host field says them: the scheme's own port is left out.
     [[nodiscard]] std::string authority() const;
@@ -54,6 +56,7 @@ struct follow_context {
     seen_elsewhere* seen = nullptr;  ///< null: nobody shares
     std::string node;                ///< this instance's pseudonym: Via, and to know itself
     std::function<std::uint64_t()> random;
+    std::chrono::milliseconds news{0};  ///< peering.news: 0 follows nobody by it
 };
 
 /// The head of the request for a digest, on a connection to `endpoint`.
@@ -94,7 +97,7 @@ public:
         std::uint64_t bits = 0, bits_on = 0;
         double estimated_objects = 0, false_positive_rate = 0;
         filter::digest_generation generation;
-        std::shared_ptr<const filter::digest> held;
+        std::shared_ptr<const filter::digest_replica> held;
         std::shared_ptr<const filter::squid_digest> held_squid;
     };
     [[nodiscard]] std::vector<figures_of_one> figures() const;
@@ -103,9 +106,12 @@ public:
     [[nodiscard]] std::size_t others() const noexcept;
 
 private:
+    struct pursuit;
     struct one;
     struct shared;
-    static awaitable<void> run(std::shared_ptr<shared> all, std::shared_ptr<one> sibling);
+    static awaitable<void> run(std::shared_ptr<shared> all,
+                               std::shared_ptr<one> sibling,
+                               bool seen);
     static awaitable<std::optional<got_response>> fetch(shared& all, one& sibling, bool seen);
 
     std::shared_ptr<shared> shared_;

@@ -13,6 +13,10 @@ using filter::squid_errc;
 using std::chrono::milliseconds;
 
 constexpr milliseconds longest_wait = std::chrono::minutes{1};
+/// For how long a question is left open: below what a sibling waits at most, and what NATs forget in.
+constexpr std::chrono::seconds news_wait{25};
+/// An answer without anything new that comes at once: something there is in a hurry to end.
+constexpr milliseconds after_nothing{1000};
 /// A Squid says how long its digest counts; no longer than this is believed.
 constexpr std::chrono::seconds longest_squid = std::chrono::hours{1};
 
@@ -32,7 +36,7 @@ follow_trouble trouble_of(boost::system::error_code error) noexcept {
     if (error == digest_errc::other_seed) {
         return follow_trouble::other_secret;
     }
-    if (error == digest_errc::wrong_base) {
+    if (error == digest_errc::wrong_base || error == digest_errc::is_news) {
         return follow_trouble::wrong_base;
     }
     if (error == digest_errc::over_limit || error == squid_errc::over_limit) {
@@ -134,8 +138,9 @@ milliseconds digest_follower::jittered(milliseconds wait) {
            milliseconds{static_cast<std::int64_t>(random_()) % (wait.count() / 5 + 1)};
 }
 
-digest_follower::question digest_follower::ask() {
+digest_follower::question digest_follower::ask(steady_time now) {
     ++figures_.asked;
+    asked_at_ = now;
     question out;
     if (held_ && !whole_next_) {
         out.query = "since=" + to_text(held_->stamp().generation);
@@ -143,6 +148,10 @@ digest_follower::question digest_follower::ask() {
     } else if (squid_) {
         out.none_match = etag_;
         out.modified_since = last_modified_;
+    }
+    if (plan_.news.count() > 0 && !plan_.squid) {
+        out.wait = news_wait;
+        out.query += (out.query.empty() ? "wait=" : "&wait=") + std::to_string(news_wait.count());
     }
     return out;
 }
@@ -163,6 +172,7 @@ void digest_follower::good(steady_time now, milliseconds wait) {
 }
 
 void digest_follower::drop() {
+    replica_.reset();
     held_.reset();
     squid_.reset();
     etag_.clear();
@@ -181,18 +191,23 @@ void digest_follower::failed(follow_trouble why, std::string detail, steady_time
     if (why == follow_trouble::other_secret) {
         drop();
     }
+    figures_.by_news = false;
     if (why == follow_trouble::wrong_base && !whole_next_) {
         whole_next_ = true;  // at once: the whole is what a sibling that moved on has to say
         next_ = now;
         look(now);
         return;
     }
-    auto wait = plan_.refresh;
+    // What is followed by news is looked for sooner: `refresh` is no pace of it.
+    const auto least = plan_.news.count() > 0 && !plan_.squid
+                           ? std::min<milliseconds>(plan_.refresh, after_nothing)
+                           : plan_.refresh;
+    auto wait = least;
     for (unsigned i = 0; i < failures_ && wait < longest_wait; ++i) {
         wait *= 2;
     }
     ++failures_;
-    next_ = now + jittered(std::max(plan_.refresh, std::min(wait, longest_wait)));
+    next_ = now + jittered(std::max(least, std::min(wait, std::max(longest_wait, plan_.refresh))));
     figures_.next_at = next_;
     look(now);
 }
@@ -215,15 +230,48 @@ void digest_follower::look(steady_time now) {
 }
 
 void digest_follower::take(filter::digest next, bool by_delta) {
-    auto made = std::make_shared<const filter::digest>(std::move(next));
+    auto made = std::make_shared<filter::digest_replica>(std::move(next));
     // Two changes since the last look: only the whole will do.
     if (by_delta && usable_ && news_.what == news::kind::nothing) {
-        news_ = {.what = news::kind::flipped, .places = filter::flipped_places(*held_, *made)};
+        news_ = {.what = news::kind::flipped,
+                 .places = filter::flipped_places(*held_, made->now())};
     } else {
         news_ = {.what = news::kind::replaced, .places = {}};
     }
-    held_ = std::move(made);
+    replica_ = std::move(made);
+    held_ = {replica_, &replica_->now()};
     usable_ = true;
+}
+
+void digest_follower::judge_news(const follow_answer& answer, steady_time now) {
+    if (!replica_) {
+        failed(follow_trouble::wrong_base, "news, and nothing is held", now);
+        return;
+    }
+    auto turned = replica_->apply(answer.body, plan_.key_of, plan_.limits);
+    if (turned.has_error()) {
+        // Damage on the way or a difference that was there: the whole mends both.
+        const auto why = trouble_of(turned.error());
+        failed(why == follow_trouble::malformed ? follow_trouble::wrong_base : why,
+               turned.error().message(),
+               now);
+        return;
+    }
+    ++figures_.news;
+    figures_.news_bytes += answer.body.size();
+    figures_.news_places += turned->size();
+    figures_.news_at = now;
+    if (!usable_ || news_.what == news::kind::replaced) {
+        news_ = {.what = news::kind::replaced, .places = {}};
+    } else if (news_.what == news::kind::flipped) {
+        // What turned twice is named twice, and so is as it was.
+        news_.places.insert(news_.places.end(), turned->begin(), turned->end());
+    } else {
+        news_ = {.what = news::kind::flipped, .places = std::move(*turned)};
+    }
+    usable_ = true;
+    etag_ = answer.etag;
+    good(now, plan_.refresh);
 }
 
 void digest_follower::answered(const follow_answer& answer,
@@ -239,12 +287,14 @@ void digest_follower::answered(const follow_answer& answer,
         next_ = now + std::max<milliseconds>(plan_.refresh, longest_wait);
         return;
     }
+    const bool by_news = answer.tells_news && plan_.news.count() > 0 && !plan_.squid;
     if (answer.status == 304 && (held_ || squid_)) {
         ++figures_.unchanged;
         if (squid_) {
             good_of_squid(answer, now);
         } else {
             good(now, plan_.refresh);
+            go_on(by_news, after_nothing, now);
         }
         return;
     }
@@ -257,7 +307,20 @@ void digest_follower::answered(const follow_answer& answer,
     } else if (plan_.squid) {
         judge_squid(answer, now);
     } else {
+        const auto before = figures_.failed;
         judge(answer, now);
+        if (figures_.failed == before) {
+            go_on(by_news, plan_.news / 2, now);
+        }
+    }
+}
+
+// At once, unless that is too soon after the last question: a sibling that has nothing to wait with
+// may be wrong.
+void digest_follower::go_on(bool by_news, milliseconds least, steady_time now) {
+    figures_.by_news = by_news;
+    if (by_news) {
+        next_ = std::max(now, asked_at_ + least);
     }
 }
 
@@ -273,12 +336,19 @@ void digest_follower::judge(const follow_answer& answer, steady_time now) {
         failed(follow_trouble::went_back, "", now);
         return;
     }
+    if (head->form == filter::digest_form::news) {
+        judge_news(answer, now);
+        return;
+    }
     const bool is_delta = head->form == filter::digest_form::delta;
     if (is_delta && !held_) {
         failed(follow_trouble::wrong_base, "a delta, and nothing is held", now);
         return;
     }
-    auto next = is_delta ? filter::apply_delta(answer.body, *held_, plan_.limits)
+    const auto with_base = [&](const filter::digest& base) {
+        return filter::apply_delta(answer.body, base, plan_.limits);
+    };
+    auto next = is_delta ? replica_->read(with_base)
                          : filter::decode_digest(answer.body, plan_.seed, plan_.limits);
     if (next.has_error() || is_oversized(*next) || next->shape().layout != plan_.layout) {
         if (held_ && said.epoch != held_->stamp().generation.epoch) {

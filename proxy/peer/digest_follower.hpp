@@ -2,6 +2,12 @@
 // Keeping up with one sibling's digest: when to ask, what to make of an answer. A state machine
 // without a socket; digest_fetch.hpp carries out what it says.
 //
+// By news: each question says how long it may be left open (`wait`), and a sibling that tells news
+// (its answers say so) is asked again as soon as it has answered, but not more often than `news`
+// allows. Its news turns bits of what is held, where they lie; what does not fit is answered by
+// asking for the whole. A sibling that does not know of `wait` answers at once, and is followed as
+// follows.
+//
 // A good answer is asked for again after `refresh`, a little earlier or later each time, so that
 // siblings that started together do not ask together. A failure doubles the wait, from `refresh` up
 // to a minute or `refresh`, whichever is longer. What is held is used until it is `stale_after`
@@ -13,6 +19,7 @@
 // that its secret is another or its epoch new has told the truth about what is held: that goes.
 
 #include "filter/digest.hpp"
+#include "filter/digest_replica.hpp"
 #include "filter/digest_wire.hpp"
 #include "filter/squid_digest.hpp"
 #include "proxy/base/clock.hpp"
@@ -61,6 +68,8 @@ enum class follow_trouble : std::uint8_t {
 
 struct follow_plan {
     std::chrono::milliseconds refresh{10'000};
+    std::chrono::milliseconds news{0};         ///< 0: `wait` is not asked for
+    filter::key_by_name key_of;                ///< of names in news
     std::chrono::milliseconds stale_after{0};  ///< 0: the longer of 10 refreshes and a minute
     filter::seed_id seed{};
     bool squid = false;
@@ -76,6 +85,7 @@ struct follow_answer {
     unsigned status = 0;
     std::string_view etag;                            ///< as it stands, quotes included
     std::string_view node;                            ///< Reprise-Node
+    bool tells_news = false;                          ///< Reprise-News: it heeds `wait`
     std::string_view last_modified{};                 ///< Squid: as it stands
     std::optional<std::chrono::seconds> fresh_for{};  ///< Squid: until Expires or max-age
     std::span<const std::byte> body;
@@ -88,6 +98,10 @@ struct follow_figures {
     std::string node;  ///< its pseudonym, as it said last
     std::uint64_t asked = 0, wholes = 0, deltas = 0, unchanged = 0, failed = 0;
     std::uint64_t whole_bytes = 0, delta_bytes = 0;
+    std::uint64_t news = 0, news_bytes = 0;  ///< pieces of it that were taken
+    std::uint64_t news_places = 0;           ///< bits that it turned
+    std::optional<steady_time> news_at;      ///< the last piece
+    bool by_news = false;                    ///< it is followed so
     std::optional<steady_time> good_at;
     std::optional<steady_time> next_at;  ///< it is asked again; of a failure alone
 };
@@ -96,7 +110,7 @@ struct follow_figures {
 /// asked for again in 8 s". Empty where nothing is wrong.
 [[nodiscard]] std::string in_words(const follow_figures& of, steady_time now);
 
-/// Threads   one. What is held is immutable and may be shared.
+/// Threads   one. What is held may be shared as a replica.
 class digest_follower {
 public:
     /// `seed` for the jitter: any number that differs from sibling to sibling.
@@ -110,8 +124,9 @@ public:
         std::string query;
         std::string none_match;
         std::string modified_since;
+        std::chrono::seconds wait{0};  ///< in `query`: the answer may take so much longer
     };
-    [[nodiscard]] question ask();
+    [[nodiscard]] question ask(steady_time now);
 
     /// What came of it. After either of these next() is new, and news() says what changed.
     void answered(const follow_answer& answer, std::string_view our_node, steady_time now);
@@ -132,9 +147,13 @@ public:
     /// What was taken could not be used: the next news is the whole.
     void tell_again() noexcept;
 
-    /// What is to be used; null: nothing. One of them at most.
+    /// What is to be used; null: nothing. One of them at most. News turns bits of a digest: whoever
+    /// is on another thread looks at it by held_replica.
     [[nodiscard]] const std::shared_ptr<const filter::digest>& held() const noexcept {
         return usable_ ? held_ : nothing_;
+    }
+    [[nodiscard]] std::shared_ptr<const filter::digest_replica> held_replica() const noexcept {
+        return usable_ ? replica_ : nullptr;
     }
     [[nodiscard]] const std::shared_ptr<const filter::squid_digest>& held_squid() const noexcept {
         return usable_ ? squid_ : nothing_squid_;
@@ -145,6 +164,8 @@ private:
     void good(steady_time now, std::chrono::milliseconds wait);
     void drop();
     void take(filter::digest next, bool by_delta);
+    void judge_news(const follow_answer& answer, steady_time now);
+    void go_on(bool by_news, std::chrono::milliseconds least, steady_time now);
     [[nodiscard]] std::chrono::milliseconds jittered(std::chrono::milliseconds wait);
     void judge(const follow_answer& answer, steady_time now);
     void judge_squid(const follow_answer& answer, steady_time now);
@@ -156,9 +177,11 @@ private:
     unsigned failures_ = 0;
     bool whole_next_ = false;
     bool usable_ = false;
+    steady_time asked_at_{};
     std::string etag_;
     std::string last_modified_;  // of a Squid's, which has no tag
-    std::shared_ptr<const filter::digest> held_, nothing_;
+    std::shared_ptr<filter::digest_replica> replica_;
+    std::shared_ptr<const filter::digest> held_, nothing_;  // replica_'s own
     std::shared_ptr<const filter::squid_digest> squid_, nothing_squid_;
     news news_;
     follow_figures figures_;

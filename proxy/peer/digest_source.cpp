@@ -18,6 +18,12 @@ namespace {
 constexpr double head_room = 1.6;
 constexpr unsigned shrink_below = 4;  // the capacity's share of keys, as a divisor
 
+/// Places and names that the journal of a filter holds: an eighth of the bits that a full filter has
+/// on at 1 %, since beyond that the whole is not much longer.
+std::size_t journal_for(std::uint64_t bits) {
+    return static_cast<std::size_t>(std::max<std::uint64_t>(bits / 256, 1 << 12));
+}
+
 std::uint32_t& until_of(key_facts& facts, holder by) noexcept {
     return facts.until[by == holder::memory ? 0 : 1];
 }
@@ -57,12 +63,13 @@ filter::squid_size squid_for(std::uint64_t capacity, unsigned bits_per_entry) {
 
 }  // namespace
 
-source_plan plan_of(const config::digest_options& options) {
+source_plan plan_of(const config::digest_options& options, const config::peering_options& peering) {
     source_plan plan;
     plan.false_positive_rate = options.false_positive_rate;
     plan.publish_after_change = options.publish_after_change;
     plan.publish_after = options.publish_after;
     plan.squid = options.squid;
+    plan.news = peering.news;
     return plan;
 }
 
@@ -75,11 +82,21 @@ struct digest_source::filters {
         if (plan.squid) {
             squid.emplace(squid_for(keys, plan.squid_bits_per_entry));
         }
+        if (plan.news.count() > 0) {
+            journal.emplace(journal_for(counts.size().bits));
+        }
+    }
+
+    void turn(std::uint64_t place, bool is_on) noexcept {
+        bits.turn(place);
+        if (journal) {
+            journal->turned(place, is_on);
+        }
     }
 
     // What Squids are not told of has no key of theirs.
     void insert(const filter::key_hash& key, const filter::squid_key& squid_key) noexcept {
-        counts.insert(key, [this](std::uint64_t place) { bits.turn(place); });
+        counts.insert(key, [this](std::uint64_t place) { turn(place, true); });
         if (squid && squid_key != filter::squid_key{}) {
             squid->insert(squid_key);
         }
@@ -87,41 +104,58 @@ struct digest_source::filters {
 
     void erase(const filter::key_hash& key, const filter::squid_key& squid_key) noexcept {
         // Only what was inserted is erased, so this can't fail.
-        (void)counts.erase(key, [this](std::uint64_t place) { bits.turn(place); });
+        (void)counts.erase(key, [this](std::uint64_t place) { turn(place, false); });
         if (squid && squid_key != filter::squid_key{}) {
             (void)squid->erase(squid_key);
         }
     }
 
     [[nodiscard]] std::uint64_t bytes() const noexcept {
-        return counts.bytes() + bits.bytes() + (squid ? squid->bytes() : 0);
+        return counts.bytes() + bits.bytes() + (squid ? squid->bytes() : 0) +
+               (journal ? journal->bytes() : 0);
     }
 
     std::uint64_t capacity;
     counting_bloom counts;
     bit_changes bits;
     std::optional<squid_source> squid;
+    std::optional<change_journal> journal;
+    std::uint64_t keys_at_step = 0;  // listed when the last step was closed
 };
 
 digest_source::digest_source(const source_plan& plan,
                              const fleet_secret& secret,
-                             std::function<std::uint64_t()> random)
+                             std::function<std::uint64_t()> random,
+                             source_signals signals)
     : plan_{plan},
       secret_{secret},
       random_{std::move(random)},
+      signals_{std::move(signals)},
       table_{plan.squid},
       now_{std::make_unique<filters>(plan.least_capacity, plan)},
-      epoch_{random_()} {}
+      epoch_{random_()} {
+    if (plan.news.count() > 0) {
+        auto by_name = [this](std::uint64_t name) { return key_of(name, secret_); };
+        teller_.emplace(plan.news, std::move(by_name), signals_.stir, signals_.told);
+    }
+}
 
 digest_source::~digest_source() = default;
 
 // The store tells under its locks and can do nothing about it.
 void digest_source::push(const source_event& event) noexcept {
-    const std::scoped_lock lock{inbox_guard_};
-    try {
-        inbox_.push_back(event);
-    } catch (const std::bad_alloc&) {
-        ++lost_;
+    bool is_first = false;
+    {
+        const std::scoped_lock lock{inbox_guard_};
+        is_first = inbox_.empty();
+        try {
+            inbox_.push_back(event);
+        } catch (const std::bad_alloc&) {
+            ++lost_;
+        }
+    }
+    if (is_first && teller_) {
+        signals_.stir();
     }
 }
 
@@ -163,6 +197,9 @@ void digest_source::enter(const filter::key_hash& key, key_facts& facts) {
     now_->insert(hashed, facts.squid);
     if (next_ && key_table::shard_of(key) < filled_) {
         next_->insert(hashed, facts.squid);
+    }
+    if (now_->journal) {
+        now_->journal->came(facts.name);
     }
     facts.listed = true;
     ++listed_;
@@ -296,21 +333,40 @@ void digest_source::go_on_resizing(std::size_t keys) {
         now_ = std::move(next_);
         epoch_ = random_();
         counter_ = 0;
+        if (now_->journal) {
+            now_->journal->begin(0);
+        }
         ++resizes_;
     }
 }
 
+// News ends a step here, so that whoever has the whole goes on from it.
 void digest_source::publish(steady_time steady, wall_time now) {
-    const filter::digest_stamp stamp{.seed = secret_.id(),
-                                     .generation = {.epoch = epoch_, .counter = counter_ + 1},
-                                     .keys = listed_};
     unpublished_ = true;
+    auto next_counter = counter_ + 1;
+    if (now_->journal && counter_ != 0) {
+        const bool stepped = now_->journal->is_open() && now_->journal->close(next_counter);
+        next_counter = stepped ? next_counter : counter_;
+        counter_ = next_counter;  // a step that was closed is, whatever fails below
+        now_->keys_at_step = listed_;
+    }
+    const filter::digest_stamp stamp{.seed = secret_.id(),
+                                     .generation = {.epoch = epoch_, .counter = next_counter},
+                                     .keys = listed_};
     auto next = filter::digest::of(now_->bits.publish(), stamp);
-    ++counter_;
+    if (now_->journal && counter_ == 0) {
+        now_->journal->begin(next_counter);
+        now_->keys_at_step = listed_;
+    }
+    counter_ = next_counter;
     last_publish_ = steady;
     digests_.publish(std::move(next), now);
     unpublished_ = false;
     ++generations_;
+    if (teller_) {
+        teller_->whole_is_there();
+        teller_->stepped(steady);
+    }
     wire_bytes squid;
     squid_figures said;
     if (now_->squid) {
@@ -337,6 +393,9 @@ void digest_source::publish(steady_time steady, wall_time now) {
 void digest_source::tick(steady_time steady, wall_time now) {
     // Before the inbox: what was said before loaded() is in that then, and none of it in the next.
     const bool all_said = loaded_.load(std::memory_order_acquire);
+    if (teller_) {
+        teller_->listen(steady);
+    }
     take_inbox(now);
     const auto a_shard = std::chrono::duration_cast<steady_time::duration>(plan_.publish_after) /
                          (2 * key_table::shards);
@@ -352,19 +411,62 @@ void digest_source::tick(steady_time steady, wall_time now) {
     if (next_) {
         go_on_resizing(plan_.resize_step);
     }
+    if (must_publish(all_said, steady)) {
+        publish(steady, now);
+    }
+    tell(steady, false);
+    note_figures();
+}
+
+bool digest_source::must_publish(bool all_said, steady_time steady) const {
+    const auto since = steady - last_publish_;
     const auto gap = plan_.publish_at_most + std::chrono::seconds{now_->counts.size().bits >> 24};
     const bool never = counter_ == 0;  // of this epoch
-    if (all_said && (generations_ == 0 || steady - last_publish_ >= gap)) {
-        const auto changed = now_->bits.changed();
-        const auto enough = static_cast<double>(now_->counts.bits_on()) *
-                            plan_.publish_after_change;
-        if (never || unpublished_ ||
-            (changed > 0 && (static_cast<double>(changed) >= enough ||
-                             steady - last_publish_ >= plan_.publish_after))) {
-            publish(steady, now);
+    const bool may = generations_ == 0 || since >= gap || (never && teller_);
+    if (!all_said || !may) {
+        return false;
+    }
+    if (never || unpublished_) {
+        return true;
+    }
+    const auto changed = now_->bits.changed();
+    const auto enough = static_cast<double>(now_->counts.bits_on()) * plan_.publish_after_change;
+    const bool is_time = changed > 0 &&
+                         (static_cast<double>(changed) >= enough || since >= plan_.publish_after);
+    if (!teller_ || plan_.squid || teller_->has_plain_readers(steady)) {
+        return is_time;
+    }
+    constexpr int seldom = 10;  // for people alone, who look at it as published
+    return (teller_->wants_whole() &&
+            !teller_->shelf().reaches(digests_.now()->bits->stamp().generation)) ||
+           (changed > 0 && since >= seldom * plan_.publish_after);
+}
+
+void digest_source::tell(steady_time steady, bool at_once) {
+    if (!teller_ || counter_ == 0) {
+        return;
+    }
+    auto& journal = *now_->journal;
+    if (teller_->is_due(journal, steady) || (at_once && journal.is_open())) {
+        if (journal.close(counter_ + 1)) {
+            ++counter_;
+            now_->keys_at_step = listed_;
+            teller_->stepped(steady);
         }
     }
-    note_figures();
+    const auto size = now_->counts.size();
+    teller_->tell(
+        journal,
+        {.layout = filter::digest_layout::standard, .bits = size.bits, .probes = size.probes},
+        {.seed = secret_.id(),
+         .generation = {.epoch = epoch_, .counter = counter_},
+         .keys = now_->keys_at_step},
+        now_->bits.now());
+}
+
+steady_time digest_source::due_at() const noexcept {
+    const bool has_news = teller_ && counter_ != 0 && now_->journal->is_open();
+    return has_news ? teller_->next() : steady_time::max();
 }
 
 void digest_source::settle(steady_time steady, wall_time now) {
@@ -381,6 +483,7 @@ void digest_source::settle(steady_time steady, wall_time now) {
     if (all_said && (counter_ == 0 || unpublished_ || now_->bits.changed() > 0)) {
         publish(steady, now);
     }
+    tell(steady, true);
     note_figures();
 }
 
@@ -410,6 +513,9 @@ void digest_source::note_figures() {
     figures_.resizes = resizes_;
     figures_.resizing = next_ != nullptr;
     figures_.probes = now_->counts.size().probes;
+    if (teller_) {
+        figures_.news = teller_->figures(*now_->journal);
+    }
     figures_.bytes = bytes + (squid_.wire ? squid_.wire->size() : 0);
 }
 

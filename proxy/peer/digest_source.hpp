@@ -19,6 +19,11 @@
 //
 // With Squid's format a squid_source is kept beside it in the same steps.
 //
+// News (plan.news): each bit that turns is noted in a journal too, and a step of it is told to who
+// waits for it (news_teller). That costs what changed; publishing costs all bits, and so is done at
+// its pace only while somebody asks who does not follow by news, for Squids, and every tenth
+// publish_after; and when somebody asks from so far back that the journal does not know it.
+//
 // Until loaded() nothing is published: a digest without what is on disk would be a lie of omission
 // that costs the fleet a fetch for each of those keys.
 
@@ -28,6 +33,7 @@
 #include "filter/squid_source.hpp"
 #include "proxy/base/clock.hpp"
 #include "proxy/peer/key_table.hpp"
+#include "proxy/peer/news_teller.hpp"
 #include "proxy/peer/publication.hpp"
 #include "proxy/peer/secret.hpp"
 
@@ -49,6 +55,7 @@ struct source_plan {
     double publish_after_change = 0.01;
     std::chrono::seconds publish_after{30};
     bool squid = false;
+    std::chrono::milliseconds news{0};  ///< 0: none
     /// What goes stale sooner is not worth a sibling's hearing of it.
     std::chrono::seconds least_use{10};
     /// Never more often, whatever changes; and a second more for each 2^24 bits, so that making
@@ -58,7 +65,17 @@ struct source_plan {
     std::size_t resize_step = 50'000;     ///< keys that a tick moves: some milliseconds
     unsigned squid_bits_per_entry = 8;    ///< 2.4 % of false hits; Squid's own 5 give 9 to 10 %
 };
-[[nodiscard]] source_plan plan_of(const config::digest_options& options);
+[[nodiscard]] source_plan plan_of(const config::digest_options& options,
+                                  const config::peering_options& peering);
+
+/// How its keeper hears of what is to be done, and others of what was.
+struct source_signals {
+    /// Called on any thread, maybe under the store's locks: something came after a while of nothing,
+    /// or was wished for. A tick before next_news() would find it.
+    std::function<void()> stir = [] {};
+    /// Called on the keeper's: there is something new on the shelf.
+    std::function<void()> told = [] {};
+};
 
 /// What was said of one key. `until` is a packed time (key_table::pack_time).
 struct source_event {
@@ -90,7 +107,8 @@ struct source_figures {
     std::uint64_t generations = 0, resizes = 0;
     std::uint64_t lost = 0;  ///< events that there was no memory for: listed, or not, till stale
     bool resizing = false;
-    std::uint64_t bytes = 0;  ///< memory: table, filter, published forms
+    std::uint64_t bytes = 0;  ///< memory: table, filter, published forms, journal
+    teller_figures news;
     std::optional<wall_time> published_at;
     squid_figures squid;
 };
@@ -101,7 +119,8 @@ struct squid_form {
 };
 
 /// Memory    a known key: 26 bytes in the table, 9.5 of counters and 4.8 of bits at 1 %; published
-///           forms as publication says. Squid's format: 26 bytes in the table, 4 of counters.
+///           forms as publication says; of news a quarter of the bits at most, and as much for what
+///           has not been told yet. Squid's format: 26 bytes in the table, 4 of counters.
 /// Threads   held, gone, outdated: any, under the store's own locks if need be, a push under a
 ///           short lock. loaded, figures, digests: any. tick and settle: one thread, not an event
 ///           loop: publishing takes O(bits) time.
@@ -112,7 +131,8 @@ public:
     /// `random` gives 64 random bits, for epochs. @pre `secret` outlives it
     digest_source(const source_plan& plan,
                   const fleet_secret& secret,
-                  std::function<std::uint64_t()> random);
+                  std::function<std::uint64_t()> random,
+                  source_signals signals = {});
     ~digest_source();
     digest_source(const digest_source&) = delete;
     digest_source& operator=(const digest_source&) = delete;
@@ -151,6 +171,14 @@ public:
     void settle(steady_time steady, wall_time now);
 
     [[nodiscard]] const publication& digests() const noexcept { return digests_; }
+    /// Null: plan.news is 0. Its look() and wishes are any thread's.
+    [[nodiscard]] news_shelf* news() noexcept { return teller_ ? &teller_->shelf() : nullptr; }
+    /// From when on a tick would tell what came. The keeper's.
+    [[nodiscard]] steady_time next_news() const noexcept {
+        return teller_ ? teller_->next() : steady_time::min();
+    }
+    /// When a tick will have something to tell; max: nothing that it knows of.
+    [[nodiscard]] steady_time due_at() const noexcept;
     [[nodiscard]] squid_form squid_digest() const;
 
     [[nodiscard]] source_figures figures() const;
@@ -168,12 +196,16 @@ private:
     void begin_resize();
     void go_on_resizing(std::size_t keys);
     [[nodiscard]] bool must_resize() const;
+    [[nodiscard]] bool must_publish(bool all_said, steady_time steady) const;
     void publish(steady_time steady, wall_time now);
+    void tell(steady_time steady, bool at_once);
     void note_figures();
 
     const source_plan plan_;
     const fleet_secret& secret_;
     const std::function<std::uint64_t()> random_;
+    const source_signals signals_;
+    std::optional<news_teller> teller_;
     std::atomic<bool> loaded_{false};
 
     std::mutex inbox_guard_;

@@ -47,6 +47,7 @@ struct peer_report {
     /// What ICP (RFC 2186) would have cost for these: a query to each sibling and its reply.
     std::uint64_t icp_messages = 0, icp_bytes = 0;
     std::uint64_t index_bytes = 0;   ///< of siblings' digests
+    std::uint64_t waiting = 0;       ///< requests of siblings that are kept open for news
     std::uint64_t seen_objects = 0;  ///< remembered, and told to siblings, at least; 0: not shared
 };
 

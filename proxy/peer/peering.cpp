@@ -70,6 +70,11 @@ std::string url_of(const peer::known_peer& one) {
            (v6 ? "[" + one.host + "]" : one.host) + ":" + std::to_string(one.port);
 }
 
+std::string_view value_of(const http::request_head& request, std::string_view name) noexcept {
+    const auto* const line = http::find(request.fields, name);
+    return line == nullptr ? std::string_view{} : line->value;
+}
+
 std::chrono::sys_seconds seconds_of(wall_time now) noexcept {
     return std::chrono::floor<std::chrono::seconds>(now);
 }
@@ -81,7 +86,11 @@ peering::peering(const config::options& options, std::string node, wall_time now
       node_{std::move(node)},
       serves_squid_{options.digest.squid},
       publish_after_{options.digest.publish_after},
-      source_{peer::plan_of(options.digest), secret_, random_word} {
+      news_{options.peering.news},
+      source_{peer::plan_of(options.digest, options.peering),
+              secret_,
+              random_word,
+              signals_for(peer::waited_for::digest)} {
     if (secret_.has_file()) {
         checker_ = std::make_unique<peer::signature_checker>(secret_, now);
     }
@@ -95,8 +104,14 @@ peering::peering(const config::options& options, std::string node, wall_time now
         auto take = [this](const filter::digest_stamp& stamp) {
             return std::make_unique<filter::digest>(seen_->current()->recent_digest(stamp));
         };
+        auto signals = signals_for(peer::waited_for::seen);
+        peer::seen_news news{
+            .every = news_,
+            .key_of = [this](std::uint64_t name) { return peer::key_of(name, secret_); },
+            .stir = std::move(signals.stir),
+            .told = std::move(signals.told)};
         seen_source_ = std::make_unique<peer::seen_source>(
-            secret_.id(), publish_after_, std::move(take), random_word);
+            secret_.id(), publish_after_, std::move(take), random_word, std::move(news));
     }
     if (options.disk.path.empty()) {
         loaded();
@@ -138,7 +153,8 @@ void peering::begin(asio::io_context& home,
                              .table = table_,
                              .seen = shares() ? &seen_elsewhere_ : nullptr,
                              .node = node_,
-                             .random = random_word});
+                             .random = random_word,
+                             .news = news_});
     publish_ = std::move(publish);
     home_loop_ = &home;
     auto found = [this](std::vector<peer::followed> siblings,
@@ -173,6 +189,7 @@ void peering::adopt(const config::options& options, parent_credentials credentia
         tell_who_lives_.store(true, relaxed);
     }
     refusals_told_.forget();
+    waits_.end_all(false);  // who waits may be no peer any more
     const auto before = book_;
     discovery_->follow(options.peers, shares());
     if (book_ == before) {  // siblings and addresses are as they were; parents need not be
@@ -189,6 +206,7 @@ void peering::publish_book() {
 
 void peering::leave() {
     left_ = true;
+    end_waits();
     if (fetcher_) {
         discovery_->stop();
         fetcher_->stop();
@@ -201,20 +219,51 @@ void peering::stop() {
         stopping_ = true;
     }
     wake_.notify_all();
+    end_waits();
     if (keeper_.joinable()) {
         keeper_.join();
     }
     aside_.finish();
 }
 
+// Ten times a second, and when news is due. What comes after a while of nothing is looked at at once;
+// what comes one upon the other, when it may be told.
 void peering::keep() {
     std::unique_lock lock{guard_};
     while (!stopping_) {
         lock.unlock();
         tick();
+        auto until = std::min(steady_now() + keeping, source_.due_at());
+        auto from = source_.next_news();
+        if (seen_source_) {
+            until = std::min(until, seen_source_->due_at());
+            from = std::max(from, seen_source_->next_news());
+        }
         lock.lock();
-        wake_.wait_for(lock, keeping, [this] { return stopping_; });
+        wake_.wait_until(lock, until, [this] { return stopping_ || stirred_; });
+        wake_.wait_until(
+            lock, std::clamp(from, steady_time{}, until), [this] { return stopping_; });
+        stirred_ = false;
     }
+}
+
+// Maybe under the store's locks: at most once for each tick, and nobody holds the guard for long.
+void peering::stir() {
+    {
+        const std::scoped_lock lock{guard_};
+        stirred_ = true;
+    }
+    wake_.notify_one();
+}
+
+peer::source_signals peering::signals_for(peer::waited_for what) {
+    return {.stir = [this] { stir(); },
+            .told =
+                [this, what] {
+                    auto* const shelf = what == peer::waited_for::seen ? seen_source_->news()
+                                                                       : source_.news();
+                    waits_.wake_behind(what, shelf->newest());
+                }};
 }
 
 void peering::tick() {
@@ -244,13 +293,12 @@ bool peering::should_wait(const http::request_head& request,
     return book.is_peer(client, true) && !source_.squid_digest().wire;
 }
 
-peer::resource_answer peering::answer(const http::request_head& request,
-                                      const asio::ip::address& client,
-                                      const tcp::endpoint& reached_at,
-                                      bool secure,
-                                      const peer::peer_book& book,
-                                      bool close,
-                                      wall_time now) {
+peer::asker peering::identify(const http::request_head& request,
+                              const asio::ip::address& client,
+                              const tcp::endpoint& reached_at,
+                              bool secure,
+                              const peer::peer_book& book,
+                              wall_time now) {
     peer::asker who;
     who.is_reprise = book.is_peer(client, false);
     who.is_squid = book.is_peer(client, true);
@@ -272,6 +320,15 @@ peer::resource_answer peering::answer(const http::request_head& request,
         who.signature = judged.what;
         who.signer = judged.signer;
     }
+    return who;
+}
+
+peer::resource_answer peering::answer(const http::request_head& request,
+                                      const peer::asker& who,
+                                      bool waited,
+                                      bool close,
+                                      wall_time now) {
+    const auto which = peer::resource_at(request.target);
     const auto squid = which == peer::resource::squid_digest ? source_.squid_digest()
                                                              : peer::squid_form{};
     auto out = peer::answer(request,
@@ -282,9 +339,15 @@ peer::resource_answer peering::answer(const http::request_head& request,
                              .squid_at = squid.changed,
                              .squid_for = publish_after_,
                              .serves_squid = serves_squid_,
-                             .node = node_},
+                             .node = node_,
+                             .digest_news = source_.news(),
+                             .seen_news = seen_source_ ? seen_source_->news() : nullptr,
+                             .waited = waited},
                             close,
                             now);
+    if (out.what == peer::answered::waiting) {
+        return out;
+    }
     if (out.status == 403) {
         refusals_told_.refused(who.address, peer::refusal_of(out.what, who));
     }
@@ -295,8 +358,22 @@ peer::resource_answer peering::answer(const http::request_head& request,
     return out;
 }
 
-void peering::note_seen(const filter::key_hash& key, wall_time now) noexcept {
-    (void)seen_->note(key, seconds_of(now));
+peer::news_waits::wait peering::wait_for_news(const http::request_head& request,
+                                              const peer::asker& who,
+                                              const peer::resource_answer& told,
+                                              net::wakeup::signal signal) {
+    const bool of_seen = peer::resource_at(request.target) == peer::resource::seen;
+    return waits_.enter(of_seen ? peer::waited_for::seen : peer::waited_for::digest,
+                        who.address,
+                        std::string{value_of(request, peer::node_field)},
+                        told.since,
+                        std::move(signal));
+}
+
+void peering::note_seen(std::string_view url, wall_time now) noexcept {
+    const auto name = peer::name_of(url, secret_);
+    (void)seen_->note(peer::key_of(name, secret_), seconds_of(now));
+    seen_source_->noted(name);
 }
 
 void peering::housekeep(const filter::admission_settings& own, wall_time now) {
@@ -406,7 +483,12 @@ std::optional<peer::any_digest> peering::digest_of(std::string_view name) const 
     if (fetcher_) {
         for (auto& one : fetcher_->figures()) {
             if (one.name == name && one.held) {
-                return std::move(one.held);
+                return one.held->read([](const filter::digest& now) {
+                    return std::make_shared<const filter::digest>(
+                        now.shape(),
+                        std::vector<std::uint64_t>{now.words().begin(), now.words().end()},
+                        now.stamp());
+                });
             }
             if (one.name == name && one.held_squid) {
                 return std::move(one.held_squid);
@@ -469,7 +551,11 @@ peer::peer_report peering::report(const peer::peer_book& book) const {
                 sibling.proxy_only = known->proxy_only;
                 sibling.url = url_of(*known);
             }
-            const auto pair = own && one.held ? filter::compare(*own, *one.held) : std::nullopt;
+            std::optional<filter::filter_pair> pair;
+            if (own && one.held) {
+                pair = one.held->read(
+                    [&own](const filter::digest& its) { return filter::compare(*own, its); });
+            }
             if (pair) {
                 sibling.overlap = filter::estimate_intersection(*pair).keys;
             }
@@ -493,6 +579,7 @@ peer::peer_report peering::report(const peer::peer_book& book) const {
     out.icp_messages = icp_messages_.load(relaxed);
     out.icp_bytes = icp_bytes_.load(relaxed);
     out.index_bytes = table_.bytes();
+    out.waiting = waits_.waiting();
     out.seen_objects = seen_ ? seen_->current()->settings().objects : 0;
     return out;
 }

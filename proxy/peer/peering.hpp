@@ -22,6 +22,7 @@
 #include "proxy/peer/any_digest.hpp"
 #include "proxy/peer/digest_source.hpp"
 #include "proxy/peer/discovery.hpp"
+#include "proxy/peer/news_waits.hpp"
 #include "proxy/peer/peer_book.hpp"
 #include "proxy/peer/peer_report.hpp"
 #include "proxy/peer/refusals_told.hpp"
@@ -97,15 +98,28 @@ public:
                                    bool refused,
                                    const peer::peer_book& book,
                                    steady_time now) const;
-    /// The answer to a request for one of peer/resource's resources, counted. `reached_at`: our end
-    /// of the connection. `secure`: it has TLS.
+    /// Who asks for one of peer/resource's resources. Once for each request: a signature is good once.
+    /// `reached_at`: our end of the connection. `secure`: it has TLS.
+    [[nodiscard]] peer::asker identify(const http::request_head& request,
+                                       const asio::ip::address& client,
+                                       const tcp::endpoint& reached_at,
+                                       bool secure,
+                                       const peer::peer_book& book,
+                                       wall_time now);
+    /// The answer to such a request, counted. One that is told to wait comes again when it was woken
+    /// (wait_for_news), or with `waited` when it waits no longer.
     [[nodiscard]] peer::resource_answer answer(const http::request_head& request,
-                                               const asio::ip::address& client,
-                                               const tcp::endpoint& reached_at,
-                                               bool secure,
-                                               const peer::peer_book& book,
+                                               const peer::asker& who,
+                                               bool waited,
                                                bool close,
                                                wall_time now);
+    /// @pre `told` is what answer() gave, and says to wait
+    [[nodiscard]] peer::news_waits::wait wait_for_news(const http::request_head& request,
+                                                       const peer::asker& who,
+                                                       const peer::resource_answer& told,
+                                                       net::wakeup::signal signal);
+    /// Ends the waits for news there are, and those to come: the program drains. Any thread.
+    void end_waits() { waits_.end_all(true); }
 
     [[nodiscard]] peer::sibling_table& siblings() noexcept { return table_; }
     [[nodiscard]] const peer::seen_elsewhere& seen_elsewhere() const noexcept {
@@ -118,8 +132,8 @@ public:
 
     /// Siblings are told which URLs were asked for here (admission.share, and there is a secret).
     [[nodiscard]] bool shares() const noexcept { return seen_ != nullptr; }
-    /// `key`, by key_of, was asked for. @pre shares()
-    void note_seen(const filter::key_hash& key, wall_time now) noexcept;
+    /// `url` was asked for. @pre shares()
+    void note_seen(std::string_view url, wall_time now) noexcept;
     /// Once a second: remembers what was asked for as long as `own` (the admission filter's
     /// settings) says; logs once which sibling answers in our name. Any thread, one at a time.
     void housekeep(const filter::admission_settings& own, wall_time now);
@@ -150,6 +164,8 @@ private:
     [[nodiscard]] std::shared_ptr<const filter::digest> own_digest() const;
     void keep();
     void tick();
+    void stir();
+    [[nodiscard]] peer::source_signals signals_for(peer::waited_for what);
     void warn_of_namesakes();
     void note_who_lives();
     void publish_book();
@@ -159,6 +175,12 @@ private:
     const bool serves_squid_;
     const steady_time started_ = steady_now();
     const std::chrono::seconds publish_after_;
+    const std::chrono::milliseconds news_;
+    // What the sources signal to, and so before them.
+    std::mutex guard_;  // guards stopping_, stirred_
+    std::condition_variable wake_;
+    bool stopping_ = false, stirred_ = false;
+    peer::news_waits waits_;
     peer::digest_source source_;
     std::unique_ptr<cache::resizable_admission> seen_;  // null: not shared
     std::unique_ptr<peer::seen_source> seen_source_;
@@ -189,9 +211,6 @@ private:
     std::vector<live_node> lived_;        // housekeep's: as it said last
     std::atomic<bool> have_homes_{false}, tell_who_lives_{false};
     std::atomic<std::shared_ptr<const homes>> homes_;  // the book's; for whoever has no book
-    std::mutex guard_;                                 // guards stopping_
-    std::condition_variable wake_;
-    bool stopping_ = false;
     std::thread keeper_;
 };
 

@@ -8,6 +8,7 @@
 
 #include <boost/beast/http/verb.hpp>
 
+#include <algorithm>
 #include <optional>
 
 namespace reprise::proxy::peer {
@@ -31,13 +32,16 @@ struct status_line {
 status_line status_of(answered what) noexcept {
     switch (what) {
     case answered::whole:
-    case answered::delta: return {200, "200 OK"};
+    case answered::delta:
+    case answered::news: return {200, "200 OK"};
     case answered::not_modified: return {304, "304 Not Modified"};
     case answered::not_a_peer:
     case answered::not_signed: return {403, "403 Forbidden"};
     case answered::no_resource: return {404, "404 Not Found"};
     case answered::not_ready: return {503, "503 Service Unavailable"};
     case answered::wrong_method: return {405, "405 Method Not Allowed"};
+    case answered::bad_question: return {400, "400 Bad Request"};
+    case answered::waiting: break;  // never sent
     }
     return {500, "500 Internal Server Error"};
 }
@@ -47,6 +51,9 @@ struct decision {
     answered what = answered::no_resource;
     std::shared_ptr<const published> of{};
     wire_bytes body{};
+    std::string etag{};  ///< of news; of others it is that of `of`
+    std::chrono::seconds wait{0};
+    std::optional<filter::digest_generation> since{};
 };
 
 bool has_etag(http::field_list fields, std::string_view etag) {
@@ -62,21 +69,48 @@ bool has_etag(http::field_list fields, std::string_view etag) {
     return has;
 }
 
-std::optional<filter::digest_generation> since_in(std::string_view target) {
+/// What is behind the target's question mark.
+struct question {
+    std::optional<filter::digest_generation> since{};
+    std::optional<std::chrono::seconds> wait{};
+    bool is_bad = false;  ///< `wait` is no number of seconds
+};
+
+// A number of any length is one: what is more than we wait for is as good as that.
+std::optional<std::chrono::seconds> seconds_in(std::string_view text) noexcept {
+    constexpr std::size_t longest = 20;
+    const bool is_number = !text.empty() && text.size() <= longest &&
+                           text.find_first_not_of("0123456789") == text.npos;
+    if (!is_number) {
+        return std::nullopt;
+    }
+    std::uint64_t seconds = 0;
+    for (const char digit : text) {
+        seconds = std::min<std::uint64_t>(10 * seconds + static_cast<unsigned>(digit - '0'),
+                                          static_cast<std::uint64_t>(longest_news_wait.count()));
+    }
+    return std::chrono::seconds{seconds};
+}
+
+question question_in(std::string_view target) {
+    question out;
     const auto mark = target.find('?');
     if (mark == target.npos) {
-        return std::nullopt;
+        return out;
     }
     const auto parameters = http::parse_query(target.substr(mark + 1), 16);
     if (!parameters) {
-        return std::nullopt;
+        return out;
     }
     for (const auto& one : *parameters) {
-        if (one.name == "since") {
-            return parse_generation(one.value);
+        if (one.name == "since" && !out.since) {
+            out.since = parse_generation(one.value);
+        } else if (one.name == "wait") {
+            out.wait = seconds_in(one.value);
+            out.is_bad = out.is_bad || !out.wait;
         }
     }
-    return std::nullopt;
+    return out;
 }
 
 bool is_forwarded_for(const http::field& line) noexcept {
@@ -90,15 +124,68 @@ bool is_squids_via(std::string_view value) noexcept {
            http::iequals(value.substr(comment, 6), "(squid");
 }
 
+// From where the sibling is by news; else by what leads to a generation from where news goes on. What
+// is not there yet is waited for.
+decision decide_news(const question& asked,
+                     const std::shared_ptr<const published>& newest,
+                     news_shelf& shelf,
+                     bool waited) {
+    const decision later{.what = answered::waiting, .wait = *asked.wait, .since = asked.since};
+    const bool may_wait = !waited && asked.wait->count() > 0;
+    if (asked.since) {
+        const auto found = shelf.look(*asked.since);
+        switch (found.what) {
+        case news_shelf::state::ready:
+            return {.what = answered::news,
+                    .body = found.wire,
+                    .etag = '"' + to_text(found.newest) + '"'};
+        case news_shelf::state::current:
+            return may_wait ? later
+                            : decision{.what = answered::not_modified,
+                                       .etag = '"' + to_text(found.newest) + '"'};
+        case news_shelf::state::soon:
+            if (may_wait) {
+                return later;
+            }
+            break;
+        case news_shelf::state::beyond: break;
+        }
+    }
+    const bool goes_on = newest && shelf.reaches(newest->bits->stamp().generation);
+    if (!goes_on && may_wait) {
+        shelf.want_whole();
+        return later;
+    }
+    if (!newest) {
+        return {.what = answered::not_ready};
+    }
+    if (auto delta = asked.since ? newest->since(*asked.since) : nullptr) {
+        return {.what = answered::delta, .of = newest, .body = std::move(delta)};
+    }
+    return {.what = answered::whole, .of = newest, .body = newest->whole};
+}
+
 decision decide_reprise(const http::request_head& request,
                         const asker& who,
-                        const std::shared_ptr<const published>& newest) {
+                        const std::shared_ptr<const published>& newest,
+                        news_shelf* news,
+                        bool waited) {
     const auto as = who.signing ? asks_as::signing_reprise : asks_as::reprise;
     if (!who.is_reprise || was_passed_on(request, as)) {
         return {.what = answered::not_a_peer};
     }
     if (who.signing && who.signature != signature_verdict::good) {
         return {.what = answered::not_signed};
+    }
+    const auto asked = question_in(request.target);
+    if (news != nullptr) {
+        if (asked.is_bad) {
+            return {.what = answered::bad_question};
+        }
+        if (asked.wait && request.method == verb::get) {
+            return decide_news(asked, newest, *news, waited);
+        }
+        news->note_plain();
     }
     if (!newest) {
         return {.what = answered::not_ready};
@@ -107,8 +194,8 @@ decision decide_reprise(const http::request_head& request,
         return {.what = answered::not_modified, .of = newest};
     }
     // A generation that can't be read is one that is not known: the whole serves both.
-    if (const auto since = since_in(request.target)) {
-        if (auto delta = newest->since(*since)) {
+    if (asked.since) {
+        if (auto delta = newest->since(*asked.since)) {
             return {.what = answered::delta, .of = newest, .body = std::move(delta)};
         }
     }
@@ -164,6 +251,10 @@ std::string refusal_of(answered what, const asker& who) {
                std::string{to_string(who.signature)} +
                ": digest.secret_file and the clocks must be the same";
     }
+    if (what == answered::bad_question) {
+        return "wait is how many seconds news may be waited for, in digits, " +
+               std::to_string(longest_news_wait.count()) + " at most: ?since=GENERATION&wait=25";
+    }
     if (what != answered::not_a_peer) {
         return {};
     }
@@ -217,6 +308,9 @@ std::string_view to_string(answered what) noexcept {
     case answered::no_resource: return "no_resource";
     case answered::not_ready: return "not_ready";
     case answered::wrong_method: return "wrong_method";
+    case answered::news: return "news";
+    case answered::bad_question: return "bad_question";
+    case answered::waiting: return "waiting";
     }
     return "?";
 }
@@ -232,13 +326,21 @@ resource_answer answer(const http::request_head& request,
     if (which != resource::none && !is_get && request.method != verb::head) {
         made.what = answered::wrong_method;
     } else if (which == resource::digest || which == resource::seen) {
-        made = decide_reprise(request, who, which == resource::digest ? what.digest : what.seen);
+        made = which == resource::digest
+                   ? decide_reprise(request, who, what.digest, what.digest_news, what.waited)
+                   : decide_reprise(request, who, what.seen, what.seen_news, what.waited);
     } else if (which == resource::squid_digest) {
         made = decide_squid(request, who, what, now);
     }
 
     resource_answer out;
     out.what = made.what;
+    if (made.what == answered::waiting) {
+        out.status = 0;
+        out.wait = made.wait;
+        out.since = made.since;
+        return out;
+    }
     const auto [status, text] = status_of(made.what);
     out.status = status;
     out.head = "HTTP/1.1 ";
@@ -266,11 +368,18 @@ resource_answer answer(const http::request_head& request,
         }
         add(out.head, "Cache-Control", "private, no-cache, no-transform");
     }
-    if (made.of) {
-        add(out.head, "ETag", made.of->etag);
+    const bool is_known = made.of || of_squids || !made.etag.empty();  // no refusal
+    if (made.of || !made.etag.empty()) {
+        add(out.head, "ETag", made.of ? made.of->etag : made.etag);
     }
-    if ((made.of || of_squids) && !what.node.empty()) {
+    if (is_known && !what.node.empty()) {
         add(out.head, node_field, what.node);  // by which a node knows itself
+    }
+    const auto* const news = which == resource::digest ? what.digest_news
+                             : which == resource::seen ? what.seen_news
+                                                       : nullptr;
+    if (news != nullptr && is_known) {
+        add(out.head, news_field, std::to_string(longest_news_wait.count()));
     }
     if (made.what == answered::not_ready) {
         add(out.head, "Retry-After", "1");

@@ -22,11 +22,16 @@
 //
 //     If-None-Match: "<generation>"   304 when that is the newest
 //     ?since=<generation>             a delta, where it is known from there and shorter; else whole
+//     ?since=<generation>&wait=<n>    news of what changed since, as soon as there is any, or 304 after
+//                                     n seconds (30 at most); else the same. Such an answer has the
+//                                     field Reprise-News. Where peering.news is 0 `wait` is nothing.
+//     ?wait=<n>                       the whole, of a generation from which news goes on
 //
-// Pure: no socket, no clock, no random number.
+// Pure: no socket, no clock, no random number. Who has to wait is told so, and comes again.
 
 #include "proxy/base/clock.hpp"
 #include "proxy/http/message_head.hpp"
+#include "proxy/peer/news_shelf.hpp"
 #include "proxy/peer/publication.hpp"
 #include "proxy/peer/signature.hpp"
 
@@ -34,6 +39,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -43,6 +49,9 @@ inline constexpr std::string_view digest_path = "/.well-known/reprise/digest";
 inline constexpr std::string_view seen_path = "/.well-known/reprise/seen";
 inline constexpr std::string_view squid_digest_path = "/squid-internal-periodic/store_digest";
 inline constexpr std::string_view squid_netdb_path = "/squid-internal-dynamic/netdb";
+/// The field that says that this node answers to `wait`, and how many seconds it waits at most.
+inline constexpr std::string_view news_field = "Reprise-News";
+inline constexpr std::chrono::seconds longest_news_wait{30};
 
 enum class resource : std::uint8_t { none, digest, seen, squid_digest, squid_netdb };
 /// Which resource an origin-form target names; its query is not considered.
@@ -73,6 +82,10 @@ struct offered {
     std::chrono::seconds squid_for{30};  ///< and for how long they count
     bool serves_squid = false;
     std::string_view node;  ///< this instance's pseudonym
+    /// Of what changes in them; null: `wait` is not heeded.
+    news_shelf* digest_news = nullptr;
+    news_shelf* seen_news = nullptr;
+    bool waited = false;  ///< for as long as it may: the answer is what there is
 };
 
 /// Why there is no digest in an answer, and what is in it, as counted.
@@ -85,8 +98,11 @@ enum class answered : std::uint8_t {
     no_resource,   ///< 404: not served here; netdb
     not_ready,     ///< 503: the index is still loading, or nothing was published yet
     wrong_method,  ///< 405
+    news,
+    bad_question,  ///< 400: a `wait` that is no number
+    waiting,       ///< no answer yet: to be asked again when there is something new
 };
-inline constexpr std::size_t answered_count = 8;
+inline constexpr std::size_t answered_count = 10;  // those that are answers
 [[nodiscard]] std::string_view to_string(answered what) noexcept;
 
 /// Why `who` is refused, for people; empty: he is not.
@@ -104,9 +120,13 @@ struct resource_answer {
     std::chrono::milliseconds pause{0};
     /// What the peer will hold once this is sent: set its `fetched`. Null: nothing new.
     std::shared_ptr<const published> handed_out;
+    /// waiting: for how long at most, and what it holds (none: it wants the whole).
+    std::chrono::seconds wait{0};
+    std::optional<filter::digest_generation> since;
 };
 
-/// The answer to a GET or HEAD of one of the resources. Total. O(head), no copy of a digest.
+/// The answer to a GET or HEAD of one of the resources. Total. O(head), no copy of a digest. To wait
+/// is for a GET with `wait` alone.
 [[nodiscard]] resource_answer answer(const http::request_head& request,
                                      const asker& who,
                                      const offered& what,

@@ -6,9 +6,17 @@
 // with key_of(name_of(url)), not with its store's own key. A generation's bits only come until the
 // next counts alone, and a delta then turns nearly all of them: it is sent whole when that is
 // shorter. A filter of another size is another epoch, and begins empty.
+//
+// News: whoever notes a first sight says its name here too, and the bits of what was said, kept
+// beside the filter, turn by these; they and the names go into a journal, as a digest's do
+// (digest_source). Every publish_after the filter's own are looked at, since whole generations of
+// them are forgotten at once, and what differs is news like any other, or more than a journal holds.
+// So what is forgotten is told so much later, and what is seen at once.
 
 #include "filter/digest.hpp"
 #include "filter/digest_set.hpp"
+#include "proxy/peer/change_journal.hpp"
+#include "proxy/peer/news_teller.hpp"
 #include "proxy/peer/publication.hpp"
 
 #include <array>
@@ -18,10 +26,22 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
 
 namespace reprise::proxy::peer {
 
-/// Threads   tick: one, not an event loop. seen: any.
+/// How a seen_source tells news; none where `every` is 0.
+struct seen_news {
+    std::chrono::milliseconds every{0};
+    filter::key_by_name key_of{};
+    std::function<void()> stir = [] {};  ///< as source_signals has them
+    std::function<void()> told = [] {};
+};
+
+/// Memory    with news the filter's bits once more, and an eighth of them for the journal.
+/// Threads   tick, next_news: one, not an event loop. noted, and what news() has: any.
 class seen_source {
 public:
     /// A copy of what is to be shared, stamped so; null while there is nothing.
@@ -30,19 +50,37 @@ public:
     seen_source(filter::seed_id seed,
                 std::chrono::seconds publish_after,
                 snapshot take,
-                std::function<std::uint64_t()> random)
-        : seed_{seed},
-          publish_after_{publish_after},
-          take_{std::move(take)},
-          random_{std::move(random)},
-          epoch_{random_()} {}
+                std::function<std::uint64_t()> random,
+                seen_news news = {});
 
-    /// Publishes when publish_after has passed and a bit has changed.
+    /// A key was seen: it is in the filter already. A short lock, and no memory after a while; what is
+    /// beyond 65,536 in a tick is told when the filter is looked at.
+    void noted(url_name name) noexcept;
+
+    /// Publishes when publish_after has passed and a bit has changed; tells news.
+    /// @throws std::bad_alloc; the next call goes on
     void tick(steady_time steady, wall_time now);
+
+    /// As digest_source's.
+    [[nodiscard]] news_shelf* news() noexcept { return teller_ ? &teller_->shelf() : nullptr; }
+    [[nodiscard]] steady_time next_news() const noexcept {
+        return teller_ ? teller_->next() : steady_time::min();
+    }
+    [[nodiscard]] steady_time due_at() const noexcept {
+        return journal_ && journal_->is_open() ? teller_->next() : steady_time::max();
+    }
 
     [[nodiscard]] const publication& digests() const noexcept { return digests_; }
 
 private:
+    static constexpr std::size_t most_noted = 1 << 16;
+
+    void publish_plainly(steady_time steady, wall_time now);
+    void take_noted();
+    void look_at_filter();
+    void publish_whole(wall_time now);
+    [[nodiscard]] filter::digest_stamp stamp() const;
+
     filter::seed_id seed_;
     std::chrono::seconds publish_after_;
     snapshot take_;
@@ -53,6 +91,18 @@ private:
     steady_time last_{};
     bool any_ = false;
     publication digests_;
+
+    // News.
+    filter::key_by_name key_of_;
+    std::function<void()> stir_;
+    std::optional<news_teller> teller_;
+    std::mutex inbox_guard_;
+    std::vector<url_name> inbox_;
+    // The keeper's.
+    std::vector<url_name> in_hand_;
+    std::vector<std::uint64_t> words_;  // what was said, of shape_
+    std::optional<change_journal> journal_;
+    std::uint64_t keys_ = 0;
 };
 
 /// What siblings saw lately, by their slots. Any thread; each keeps a `reader`, which looks at one

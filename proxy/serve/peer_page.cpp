@@ -42,13 +42,20 @@ awaitable<ended_or_next> peer_page::give() {
             co_return waited;
         }
     }
-    const auto page = x_.w.common.peers->answer(head,
-                                                x_.client.ip(),
-                                                x_.out.reached_at(),
-                                                x_.listener().tls.has_value(),
-                                                *x_.w.peers->book,
-                                                !x_.out.keeps,
-                                                wall_now());
+    auto& peers = *x_.w.common.peers;
+    const auto who = peers.identify(head,
+                                    x_.client.ip(),
+                                    x_.out.reached_at(),
+                                    x_.listener().tls.has_value(),
+                                    *x_.w.peers->book,
+                                    wall_now());
+    auto page = peers.answer(head, who, false, !x_.out.keeps, wall_now());
+    if (page.what == peer::answered::waiting) {
+        const auto waited = co_await wait_for_news(who, page);
+        if (waited != ended::keep) {
+            co_return waited;
+        }
+    }
     x_.book.how = outcome::local;
     x_.book.status = page.status;
     x_.book.reason = peer::to_string(page.what);
@@ -87,6 +94,28 @@ awaitable<ended> peer_page::wait_until_ready() {
         }
     }
     co_return ended::keep;
+}
+
+// What the wait holds is the copy of the request's head and a place in a list.
+awaitable<ended> peer_page::wait_for_news(const peer::asker& who, peer::resource_answer& page) {
+    auto& peers = *x_.w.common.peers;
+    const auto until = steady_now() + page.wait;
+    x_.copy_and_shrink();
+    const auto& head = *x_.asked.head;
+    const auto wait = peers.wait_for_news(head, who, page, x_.out.news().handle());
+    for (;;) {
+        const bool drains = x_.w.common.draining.load(std::memory_order_relaxed);
+        x_.out.keeps = x_.out.keeps && !drains;
+        const bool waited = drains || wait.has_ended() || steady_now() >= until;
+        page = peers.answer(head, who, waited, !x_.out.keeps, wall_now());
+        if (page.what != peer::answered::waiting) {
+            co_return ended::keep;
+        }
+        const auto news = co_await x_.out.wait(until);
+        if (news == ended::gone) {
+            co_return x_.out.leave();
+        }
+    }
 }
 
 awaitable<ended> peer_page::send_in_two(const peer::resource_answer& page) {

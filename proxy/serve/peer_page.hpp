@@ -1,6 +1,7 @@
 #pragma once
 // What the proxy tells its peers: digests, in origin-form on forward listeners.
 
+#include "proxy/peer/resource.hpp"
 #include "proxy/serve/exchange_state.hpp"
 
 namespace reprise::proxy::serve {
@@ -9,7 +10,7 @@ namespace reprise::proxy::serve {
 [[nodiscard]] bool is_for_peers(const exchange_state& x) noexcept;
 
 /// A peer's page. A Squid that comes before the digest is there may have to wait for it, and may
-/// have it in two pieces.
+/// have it in two pieces. A sibling that follows by news waits until there is some.
 class peer_page {
 public:
     explicit peer_page(exchange_state& x) : x_{x} {}
@@ -18,6 +19,8 @@ public:
 private:
     [[nodiscard]] bool should_wait() const;
     [[nodiscard]] awaitable<ended> wait_until_ready();
+    [[nodiscard]] awaitable<ended> wait_for_news(const peer::asker& who,
+                                                 peer::resource_answer& page);
     [[nodiscard]] awaitable<ended> send_in_two(const peer::resource_answer& page);
 
     exchange_state& x_;

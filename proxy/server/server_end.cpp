@@ -45,6 +45,9 @@ bool server::stop(const std::function<bool()>& hurry) {
     const bool succeeded = successor_ && successor_->serves();
     common_.succeeded.store(succeeded, std::memory_order_relaxed);
     common_.draining.store(true, std::memory_order_relaxed);
+    if (common_.peers) {
+        common_.peers->end_waits();
+    }
     const auto& timeouts = current()->options.timeouts;
     const auto drain = succeeded ? timeouts.hand_over : timeouts.drain;
     for (auto& one : workers_) {

@@ -1,13 +1,16 @@
-// Whatever bytes a sibling sends, they make a digest or a reason, as a whole and as a delta, within
-// the memory that the reader allows. The checksums would keep a fuzzer out of everything behind
+// Whatever bytes a sibling sends, they make a digest or a reason, as a whole, as a delta and as news,
+// within the memory that the reader allows; news that is refused has changed nothing. The checksums would keep a fuzzer out of everything behind
 // them, so each input is tried as it is and once more with all of them made right: those of header
 // and body, that of a delta's base, and that of the content, which needs a decoder without
 // refusals.
 
 #define XXH_INLINE_ALL
+#include "filter/digest_replica.hpp"
 #include "filter/digest_wire.hpp"
 #include "filter/gap_code.hpp"
+#include "filter/key_places.hpp"
 #include "filter/little_endian.hpp"
+#include "filter/place_sum.hpp"
 #include "tests/fuzz/require.hpp"
 
 #include <xxhash.h>
@@ -61,7 +64,31 @@ filter::digest base_for(const filter::digest_head& head) {
     return {head.shape, std::move(words), stamp};
 }
 
-void try_both(std::span<const std::byte> wire) {
+filter::key_hash by_name(std::uint64_t name) {
+    return {.low = name * 0x9e3779b97f4a7c15, .high = ~name};
+}
+
+void try_news(std::span<const std::byte> wire, const filter::digest_head& head) {
+    filter::digest_replica held{base_for(head)};
+    const std::vector<std::uint64_t> before(held.now().words().begin(), held.now().words().end());
+    const auto sum = held.sum();
+    const auto turned = held.apply(wire, by_name, limits);
+    require(held.sum() == filter::place_sum(held.now().words()));
+    if (turned.has_error()) {
+        require_named(turned);
+        require(held.sum() == sum);
+        require(std::equal(before.begin(), before.end(), held.now().words().begin()));
+        require(held.now().stamp() == base_for(head).stamp());
+        return;
+    }
+    require(head.form == filter::digest_form::news && held.now().stamp() == head.stamp);
+    require(turned->size() <= wire.size() * 64);
+    held.read([](const filter::digest& now) {
+        require(filter::encode(now).size() <= filter::digest_header_bytes + now.bytes());
+    });
+}
+
+void try_all(std::span<const std::byte> wire) {
     const auto head = filter::read_digest_head(wire);
     const auto whole = filter::decode_digest(wire, seed_of(wire), limits);
     if (head.has_error()) {
@@ -77,6 +104,7 @@ void try_both(std::span<const std::byte> wire) {
     if (head->shape.bits > limits.bytes * 8) {
         return;
     }
+    try_news(wire, *head);
     const auto base = base_for(*head);
     const auto next = filter::apply_delta(wire, base, limits);
     if (next.has_error()) {
@@ -96,6 +124,34 @@ void sum(std::vector<std::byte>& wire) {
     const auto body = std::span{wire}.subspan(filter::digest_header_bytes);
     put(wire, body_sum_at, XXH3_64bits(body.data(), body.size()));
     put(wire, header_sum_at, XXH3_64bits(wire.data(), header_sum_at));
+}
+
+/// place_sum of what news makes of `words`, as far as it goes.
+std::uint64_t news_sum(std::span<const std::byte> body,
+                       const filter::digest_head& head,
+                       std::vector<std::uint64_t> words) {
+    if (head.encoding == filter::digest_encoding::names) {
+        const auto said = filter::get_little_endian<std::uint64_t>(body.data());
+        body = body.subspan(8);
+        for (auto left = std::min<std::uint64_t>(said, body.size() / 8); left > 0; --left) {
+            const auto name = filter::get_little_endian<std::uint64_t>(body.data());
+            filter::for_each_place(head.shape, by_name(name), [&](std::uint64_t place) {
+                words[place / 64] |= std::uint64_t{1} << (place % 64);
+            });
+            body = body.subspan(8);
+        }
+    }
+    filter::gap_reader in{body, head.divisor};
+    std::uint64_t expected = 0;
+    for (std::uint64_t i = 0; i < head.listed && expected < head.shape.bits; ++i) {
+        const auto gap = in.next(head.shape.bits - 1 - expected);
+        if (!gap) {
+            break;
+        }
+        words[(expected + *gap) / 64] ^= std::uint64_t{1} << ((expected + *gap) % 64);
+        expected += *gap + 1;
+    }
+    return filter::place_sum(words);
 }
 
 /// Checksum of what `body` makes of `words`, as far as it goes.
@@ -126,7 +182,7 @@ std::uint64_t content_sum(std::span<const std::byte> body,
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const auto wire = std::as_bytes(std::span{data, size});
-    try_both(wire);
+    try_all(wire);
     if (size < filter::digest_header_bytes) {
         return 0;
     }
@@ -135,7 +191,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     sum(summed);
     const auto head = filter::read_digest_head(summed);
     if (head.has_error() || head->shape.bits > limits.bytes * 8) {
-        try_both(summed);
+        try_all(summed);
         return 0;
     }
     std::vector<std::uint64_t> words((head->shape.bits + 63) / 64);
@@ -145,8 +201,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         put(summed, base_checksum_at, base.checksum());
     }
     const auto body = std::span{summed}.subspan(filter::digest_header_bytes);
-    put(summed, checksum_at, content_sum(body, *head, std::move(words)));
+    if (head->form == filter::digest_form::news) {
+        const auto base = base_for(*head);
+        words.assign(base.words().begin(), base.words().end());
+        put(summed, base_checksum_at, filter::place_sum(words));
+        put(summed, checksum_at, news_sum(body, *head, std::move(words)));
+    } else {
+        put(summed, checksum_at, content_sum(body, *head, std::move(words)));
+    }
     sum(summed);
-    try_both(summed);
+    try_all(summed);
     return 0;
 }

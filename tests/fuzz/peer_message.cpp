@@ -5,6 +5,7 @@
 #include "proxy/http/message_head.hpp"
 #include "proxy/http/message_signature.hpp"
 #include "proxy/peer/digest_follower.hpp"
+#include "proxy/peer/news_shelf.hpp"
 #include "proxy/peer/publication.hpp"
 #include "proxy/peer/resource.hpp"
 #include "proxy/peer/signature.hpp"
@@ -57,16 +58,23 @@ void try_request(std::string_view bytes, std::uint8_t standing) {
                     .is_squid = (standing & 2) != 0,
                     .signing = (standing & 4) != 0,
                     .signature = signature_verdict::wrong};
-    const auto given = answer(head,
-                              who,
-                              {.digest = shelf().now(),
-                               .seen = nullptr,
-                               .squid = std::make_shared<const std::vector<std::byte>>(300),
-                               .squid_at = now,
-                               .serves_squid = (standing & 8) != 0,
-                               .node = "n"},
-                              (standing & 16) != 0,
-                              now);
+    news_shelf news{[] {}};
+    news.put({.epoch = 7, .counter = 4}, 2, {{.base = 3, .wire = shelf().now()->whole}});
+    const bool waited = (standing & 64) != 0;
+    offered what{.digest = shelf().now(),
+                 .seen = nullptr,
+                 .squid = std::make_shared<const std::vector<std::byte>>(300),
+                 .squid_at = now,
+                 .serves_squid = (standing & 8) != 0,
+                 .node = "n"};
+    what.digest_news = (standing & 32) != 0 ? &news : nullptr;
+    what.waited = waited;
+    const auto given = answer(head, who, what, (standing & 16) != 0, now);
+    if (given.what == answered::waiting) {
+        require(!waited && what.digest_news != nullptr && who.is_reprise && !who.signing);
+        require(given.wait <= longest_news_wait && given.wait > 0s && given.head.empty());
+        return;
+    }
     http::response_head read;
     const auto parsed = http::parse_response_head(given.head, read, {});
     require(parsed.state == http::head_state::done && read.bytes == given.head.size());
@@ -74,7 +82,8 @@ void try_request(std::string_view bytes, std::uint8_t standing) {
     require(given.body == nullptr || given.status == 200);
     require(given.body == nullptr || who.is_reprise || who.is_squid);
     require(given.handed_out == nullptr || (who.is_reprise && !who.signing));
-    require(given.text.empty() || (given.status == 403 && given.body == nullptr));
+    require(given.text.empty() ||
+            ((given.status == 403 || given.status == 400) && given.body == nullptr));
     require(given.first == 0 || given.first < given.body->size());
 }
 
@@ -141,6 +150,8 @@ void try_generation(std::string_view bytes) {
 void try_answer(std::span<const std::byte> bytes, std::uint8_t standing) {
     follow_plan plan;
     plan.squid = (standing & 2) != 0;
+    plan.news = std::chrono::milliseconds{(standing & 8) != 0 ? 200 : 0};
+    plan.key_of = [](std::uint64_t name) { return filter::key_hash{name, ~name}; };
     plan.limits.bytes = 1 << 16;
     plan.most_bytes = 1 << 16;
     const reprise::proxy::steady_time start{1h};
@@ -155,6 +166,7 @@ void try_answer(std::span<const std::byte> bytes, std::uint8_t standing) {
     follower.answered({.status = standing % 5 == 0 ? 304u : 200u,
                        .etag = {reinterpret_cast<const char*>(bytes.data()), bytes.size()},
                        .node = {},
+                       .tells_news = (standing & 16) != 0,
                        .fresh_for = std::chrono::seconds{standing * 1000},
                        .body = bytes},
                       "n",
@@ -165,7 +177,7 @@ void try_answer(std::span<const std::byte> bytes, std::uint8_t standing) {
     require(news.what != digest_follower::news::kind::flipped || follower.held() != nullptr);
     require(!follower.held() || follower.held()->bytes() <= plan.limits.bytes);
     require(to_string(follower.figures().trouble) != "?");
-    (void)follower.ask();
+    (void)follower.ask(start);
 }
 
 }  // namespace

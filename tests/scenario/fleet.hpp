@@ -124,14 +124,18 @@ struct fleet {
         std::string path;
         const bool shared = eventually([&] {
             path = "/seen/" + std::to_string(tried++);
+            const auto before = seen_news(to, from);
             (void)nodes.at(from).first.get(origin.url(path));
-            // Three turns of all that ask for its digest and for what it saw: it is published in
-            // the first, fetched in the second, and by the third it is in use.
-            const auto enough = served(from) + 6 * static_cast<std::int64_t>(nodes.size() - 1);
-            return eventually([&] { return served(from) >= enough; }) &&
+            return eventually([&] { return seen_news(to, from) > before; }) &&
                    cache_status_of(nodes.at(to).first.get(origin.url(path))).stored;
         });
         return shared ? path : std::string{};
+    }
+    /// Pieces of news that node `i` took of what sibling `of` saw.
+    [[nodiscard]] std::int64_t seen_news(std::size_t i, std::size_t of) {
+        const auto stats = nodes.at(i).first.stats();
+        const json::json_pointer place{"/siblings/seen_news/n" + std::to_string(of)};
+        return stats.contains(place) ? stats.at(place).get<std::int64_t>() : 0;
     }
     /// Answers of node `i` to peers that asked for its digest, or for what it saw.
     [[nodiscard]] std::int64_t served(std::size_t i) {

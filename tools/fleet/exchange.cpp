@@ -239,7 +239,7 @@ void exchange::pull(node_number reader, node_number node, bool seen) {
         sibling,
         proxy::net::endpoint_text(proxy::asio::ip::address_v4{0x0a000000 + node}, port),
         seen ? seen_path : digest_path,
-        follower.ask(),
+        follower.ask(steady(now_)),
         secret_,
         names_[reader],
         wall(now_),
@@ -284,7 +284,10 @@ void exchange::pull(node_number reader, node_number node, bool seen) {
         case answered::not_signed:
         case answered::no_resource:
         case answered::not_ready:
-        case answered::wrong_method: counted_.failed += times; break;
+        case answered::wrong_method:
+        case answered::news:
+        case answered::bad_question:
+        case answered::waiting: counted_.failed += times; break;
         }
     }
 }

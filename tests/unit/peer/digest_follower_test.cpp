@@ -47,7 +47,7 @@ follow_answer good(std::span<const std::byte> body) {
 /// A follower that holds 1000 keys of generation 5.
 digest_follower holding() {
     digest_follower made{plan(), 1, start};
-    (void)made.ask();
+    (void)made.ask(start);
     made.answered(good(whole(1000, 5)), "a", start);
     (void)made.take_news();
     return made;
@@ -60,7 +60,7 @@ TEST_SUITE("peer/digest_follower") {
         digest_follower f{plan(), 1, start};
         CHECK(f.next() - start < 250ms);
         CHECK(f.figures().state == follow_state::never);
-        const auto question = f.ask();
+        const auto question = f.ask(start);
         CHECK(question.query.empty());
         CHECK(question.none_match.empty());
         f.answered(good(whole(1000, 5)), "a", start);
@@ -75,7 +75,7 @@ TEST_SUITE("peer/digest_follower") {
 
     TEST_CASE("later it asks from what it holds, and takes 304, a delta, or the whole") {
         auto f = holding();
-        const auto question = f.ask();
+        const auto question = f.ask(start);
         CHECK(question.query == "since=" + to_text(f.held()->stamp().generation));
         CHECK(question.none_match == "\"tag\"");
         f.answered(
@@ -108,13 +108,13 @@ TEST_SUITE("peer/digest_follower") {
         f.answered(good(delta(900, 4, 1010, 6)), "a", start + 10s);
         CHECK(f.figures().trouble == follow_trouble::wrong_base);
         CHECK(f.next() == start + 10s);
-        CHECK(f.ask().query.empty());
+        CHECK(f.ask(start).query.empty());
         CHECK(f.held() != nullptr);
         f.answered(good(delta(900, 4, 1010, 6)), "a", start + 10s);
         CHECK(f.next() > start + 18s);
         f.answered(good(whole(1010, 6)), "a", start + 20s);
         CHECK(f.figures().state == follow_state::current);
-        CHECK_FALSE(f.ask().query.empty());
+        CHECK_FALSE(f.ask(start).query.empty());
     }
 
     TEST_CASE("what is no good is refused by name, and what was held is kept") {
@@ -167,7 +167,7 @@ TEST_SUITE("peer/digest_follower") {
         "what a sibling says beside a refusal is told, as one line, and when it is asked again") {
         const auto told = [](std::string_view text) {
             digest_follower f{plan(), 1, start};
-            (void)f.ask();
+            (void)f.ask(start);
             f.answered({.status = 403,
                         .etag = {},
                         .node = {},
@@ -196,7 +196,7 @@ TEST_SUITE("peer/digest_follower") {
             const filter::digest_shape shape{
                 .layout = filter::digest_layout::standard, .bits = bits, .probes = 6};
             auto f = digest_follower{plan(), 1, start};
-            (void)f.ask();
+            (void)f.ask(start);
             f.answered(
                 good(filter::encode({shape, words, filter::test::stamp_of(0, 6)})), "a", start);
             CHECK((f.held() != nullptr) == (f.figures().trouble == follow_trouble::none));
@@ -218,7 +218,7 @@ TEST_SUITE("peer/digest_follower") {
         CHECK(f.figures().state == follow_state::never);
         CHECK(f.next() > start + 18s);
         CHECK(f.take_news().what == digest_follower::news::kind::nothing);
-        CHECK(f.ask().query.empty());
+        CHECK(f.ask(start).query.empty());
     }
 
     TEST_CASE("a seen filter may be as thin as one that has just begun") {
@@ -227,7 +227,7 @@ TEST_SUITE("peer/digest_follower") {
         auto blocked = plan();
         blocked.layout = filter::digest_layout::blocked;
         digest_follower f{blocked, 1, start};
-        (void)f.ask();
+        (void)f.ask(start);
         f.answered(
             good(filter::encode(seen.recent_digest(filter::test::stamp_of(0, 1)))), "a", start);
         CHECK(f.figures().trouble == follow_trouble::none);
@@ -290,7 +290,7 @@ TEST_SUITE("peer/digest_follower") {
         CHECK(f.held() == nullptr);
         CHECK(f.figures().state == follow_state::outdated);
         CHECK(f.take_news().what == digest_follower::news::kind::gone);
-        CHECK_FALSE(f.ask().query.empty());  // still good for a delta
+        CHECK_FALSE(f.ask(start).query.empty());  // still good for a delta
         f.answered({.status = 304, .etag = {}, .node = {}, .fresh_for = {}, .body = {}},
                    "a",
                    start + 120s);
@@ -339,12 +339,12 @@ TEST_SUITE("peer/digest_follower") {
         auto squid = plan();
         squid.squid = true;
         digest_follower f{squid, 1, start};
-        CHECK(f.ask().modified_since.empty());
+        CHECK(f.ask(start).modified_since.empty());
         const auto bytes = filter::test::squid_bytes("digest-1500.bin");
         auto answer = good(bytes);
         answer.last_modified = "Sat, 01 Jan 2022 00:00:00 GMT";
         f.answered(answer, "a", start);
-        CHECK(f.ask().modified_since == answer.last_modified);
+        CHECK(f.ask(start).modified_since == answer.last_modified);
         f.answered({.status = 304, .etag = {}, .node = {}, .fresh_for = 300s, .body = {}},
                    "a",
                    start + 10s);

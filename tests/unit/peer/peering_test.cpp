@@ -38,7 +38,7 @@ TEST_SUITE("peer/peering") {
         std::uint64_t next = 0;
         const auto see = [&](std::uint64_t count) {
             for (std::uint64_t i = 0; i < count; ++i) {
-                peers.note_seen(peers.key_of("http://o/" + std::to_string(next++)), now);
+                peers.note_seen("http://o/" + std::to_string(next++), now);
             }
         };
         // Siblings fetch it: it begins small whatever room the own one begins with.

@@ -1,4 +1,5 @@
 #include "filter/admission.hpp"
+#include "filter/digest_replica.hpp"
 #include "proxy/peer/seen_source.hpp"
 #include "tests/unit/filter/digests.hpp"
 
@@ -77,6 +78,82 @@ TEST_SUITE("peer/seen_source") {
         source.tick(start + 62s, now);
         CHECK(source.digests().now()->bits->stamp().generation ==
               filter::digest_generation{.epoch = 2, .counter = 2});
+    }
+
+    TEST_CASE("what is noted is news at once, and what is forgotten when the filter is looked at") {
+        const auto by_name = [](std::uint64_t name) { return nth_key(1, name); };
+        auto time = second;
+        filter::admission_filter seen{{.objects = 1'000, .age = 1h}, time};
+        std::uint64_t drawn = 0;
+        unsigned stirred = 0, told = 0;
+        seen_source source{filter::test::test_seed(),
+                           30s,
+                           [&seen](const filter::digest_stamp& stamp) {
+                               return std::make_unique<filter::digest>(seen.recent_digest(stamp));
+                           },
+                           [&drawn] { return ++drawn; },
+                           {.every = 200ms,
+                            .key_of = by_name,
+                            .stir = [&stirred] { ++stirred; },
+                            .told = [&told] { ++told; }}};
+        auto steady = start;
+        std::unique_ptr<filter::digest_replica> held;
+        unsigned news = 0, wholes = 0;
+        const auto follow = [&] {
+            for (int i = 0; i < 20; ++i) {
+                const auto from = held ? held->now().stamp().generation
+                                       : filter::digest_generation{};
+                const auto found = source.news()->look(from);
+                if (found.what == news_shelf::state::current) {
+                    return;
+                }
+                if (found.what == news_shelf::state::ready) {
+                    REQUIRE(held->apply(*found.wire, by_name).has_value());
+                    ++news;
+                    continue;
+                }
+                const auto newest = source.digests().now();
+                if (found.what == news_shelf::state::beyond && newest &&
+                    source.news()->reaches(newest->bits->stamp().generation)) {
+                    held = std::make_unique<filter::digest_replica>(
+                        *filter::decode_digest(*newest->whole, filter::test::test_seed()));
+                    ++wholes;
+                    continue;
+                }
+                source.news()->want_whole();
+                steady += 100ms;
+                source.tick(steady, now);
+            }
+            FAIL("it does not catch up");
+        };
+        const auto sight = [&](std::uint64_t name) {
+            seen.note(by_name(name), time);
+            source.noted(name);
+        };
+        sight(0);
+        source.tick(steady, now);
+        follow();
+        CHECK(held->now().may_contain(by_name(0)));
+        for (std::uint64_t i = 1; i < 300; ++i) {
+            sight(i);
+            steady += 200ms;
+            source.tick(steady, now);
+            follow();
+            REQUIRE(held->now().may_contain(by_name(i)));
+        }
+        CHECK(wholes == 1);
+        CHECK(news >= 299);
+        CHECK(stirred >= 299);
+        // A generation is forgotten: nobody says so, and the filter is looked at every 30 s.
+        for (std::uint64_t i = 1000; i < 4000; ++i) {
+            sight(i);
+        }
+        steady += 31s;
+        source.tick(steady, now);
+        follow();
+        const auto own = seen.recent_digest(filter::test::stamp_of(1));
+        held->read([&](const filter::digest& is) { CHECK(is.checksum() == own.checksum()); });
+        CHECK_FALSE(held->now().may_contain(by_name(0)));
     }
 
     TEST_CASE("a key that any sibling saw is seen elsewhere, until its digest is taken away") {

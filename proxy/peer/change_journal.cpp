@@ -1,0 +1,139 @@
+#include "proxy/peer/change_journal.hpp"
+
+#include "filter/place_sum.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <new>
+#include <utility>
+
+namespace reprise::proxy::peer {
+namespace {
+
+/// Sorted, and of equal ones only the last of an odd number: a place that turned twice is as it was.
+void keep_odd(std::vector<std::uint64_t>& places) noexcept {
+    std::sort(places.begin(), places.end());
+    auto out = places.begin();
+    for (auto at = places.begin(); at != places.end();) {
+        const auto next = std::upper_bound(at, places.end(), *at);
+        if ((next - at) % 2 != 0) {
+            *out++ = *at;
+        }
+        at = next;
+    }
+    places.erase(out, places.end());
+}
+
+void keep_unique(std::vector<url_name>& names) noexcept {
+    std::sort(names.begin(), names.end());
+    names.erase(std::unique(names.begin(), names.end()), names.end());
+}
+
+}  // namespace
+
+void change_journal::turned(std::uint64_t place, bool is_on) noexcept {
+    sum_ = filter::turned(sum_, place, is_on);
+    if (lost_) {
+        return;
+    }
+    try {
+        if (places_.size() < most_) {
+            places_.push_back(place);
+            return;
+        }
+    } catch (const std::bad_alloc&) {
+    }
+    places_ = {};
+    names_ = {};
+    lost_ = true;
+}
+
+void change_journal::came(url_name name) noexcept {
+    if (lost_ || names_.size() >= most_) {
+        return;  // its places are told all the same
+    }
+    try {
+        names_.push_back(name);
+    } catch (const std::bad_alloc&) {
+    }
+}
+
+bool change_journal::close(std::uint64_t counter) {
+    assert(counter > newest_);
+    if (lost_) {
+        begin(counter);
+        return true;
+    }
+    keep_odd(places_);
+    keep_unique(names_);
+    if (places_.empty()) {
+        names_.clear();
+        return false;
+    }
+    step made{.base = newest_, .base_sum = closed_sum_, .changes = {places_, names_}};
+    const auto size = size_of(made);
+    steps_.push_back(std::move(made));
+    held_ += size;
+    places_.clear();
+    names_.clear();
+    newest_ = counter;
+    closed_sum_ = sum_;
+    while (held_ > most_) {
+        held_ -= size_of(steps_.front());
+        steps_.pop_front();
+    }
+    return true;
+}
+
+void change_journal::begin(std::uint64_t counter) noexcept {
+    steps_.clear();
+    held_ = 0;
+    newest_ = counter;
+    closed_sum_ = sum_;
+    places_ = {};
+    names_ = {};
+    lost_ = false;
+}
+
+bool change_journal::knows(std::uint64_t counter) const noexcept {
+    if (counter == newest_) {
+        return true;
+    }
+    const auto at = std::lower_bound(
+        steps_.begin(), steps_.end(), counter, [](const step& one, std::uint64_t base) {
+            return one.base < base;
+        });
+    return at != steps_.end() && at->base == counter;
+}
+
+change_journal::merged change_journal::since(std::uint64_t counter) const {
+    assert(knows(counter));
+    merged out;
+    if (counter == newest_) {
+        out.base_sum = closed_sum_;
+        return out;
+    }
+    auto at = std::lower_bound(steps_.begin(),
+                               steps_.end(),
+                               counter,
+                               [](const step& one, std::uint64_t base) { return one.base < base; });
+    out.base_sum = at->base_sum;
+    if (at + 1 == steps_.end()) {
+        out.changes = at->changes;  // in order already
+        return out;
+    }
+    for (; at != steps_.end(); ++at) {
+        const auto& its = at->changes;
+        out.changes.places.insert(out.changes.places.end(), its.places.begin(), its.places.end());
+        out.changes.names.insert(out.changes.names.end(), its.names.begin(), its.names.end());
+    }
+    keep_odd(out.changes.places);
+    keep_unique(out.changes.names);
+    return out;
+}
+
+std::uint64_t change_journal::bytes() const noexcept {
+    return 8 * (held_ + places_.capacity() + names_.capacity()) + steps_.size() * sizeof(step);
+}
+
+}  // namespace reprise::proxy::peer

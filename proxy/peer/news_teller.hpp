@@ -1,0 +1,85 @@
+#pragma once
+// Closes the steps of a journal at their pace, and puts on the shelf what is asked for.
+
+#include "filter/news_wire.hpp"
+#include "proxy/base/clock.hpp"
+#include "proxy/peer/change_journal.hpp"
+#include "proxy/peer/news_shelf.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace reprise::proxy::peer {
+
+struct teller_figures {
+    std::uint64_t steps = 0;     ///< generations told of as news
+    std::uint64_t messages = 0;  ///< made of them, one for all who ask from the same
+    std::uint64_t message_bytes = 0;
+    std::uint64_t places = 0, names = 0;  ///< in them
+    std::uint64_t journal_bytes = 0;
+};
+
+/// Threads   the keeper's; the shelf any. `told` is called on the keeper's when there is a new
+///           generation, or a message that was wished for.
+class news_teller {
+public:
+    /// @param news  from a step's first change to its end, at most; and the least from end to end
+    news_teller(std::chrono::milliseconds news,
+                filter::key_by_name key_of,
+                std::function<void()> stir,
+                std::function<void()> told)
+        : news_{news},
+          key_of_{std::move(key_of)},
+          told_{std::move(told)},
+          shelf_{std::move(stir)} {}
+
+    [[nodiscard]] news_shelf& shelf() noexcept { return shelf_; }
+    [[nodiscard]] const news_shelf& shelf() const noexcept { return shelf_; }
+
+    /// Takes what is wished for. First of all in a tick.
+    void listen(steady_time now);
+    [[nodiscard]] bool wants_whole() const noexcept { return whole_; }
+    void whole_is_there() noexcept { whole_ = false; }
+    /// Somebody lately asked who follows by whole digests and deltas.
+    [[nodiscard]] bool has_plain_readers(steady_time now) const noexcept;
+
+    /// Whether what is open in the journal is to be told now.
+    [[nodiscard]] bool is_due(const change_journal& journal, steady_time now) const noexcept {
+        return journal.is_open() && now >= next();
+    }
+    /// Before that nothing new is told.
+    [[nodiscard]] steady_time next() const noexcept { return last_ + news_; }
+    /// A step was closed, in whatever way.
+    void stepped(steady_time now) noexcept;
+
+    /// Puts on the shelf what is wished for. `stamp` is of the journal's newest generation; `words`
+    /// are the bits as they are, ahead of it by what is open in the journal: then no key is told by
+    /// its name, since whether its places are on is not known of that generation.
+    /// @throws std::bad_alloc; what is missing is wished for again
+    void tell(const change_journal& journal,
+              const filter::digest_shape& shape,
+              const filter::digest_stamp& stamp,
+              std::span<const std::uint64_t> words);
+
+    [[nodiscard]] teller_figures figures(const change_journal& journal) const noexcept;
+
+private:
+    std::chrono::milliseconds news_;
+    filter::key_by_name key_of_;
+    std::function<void()> told_;
+    news_shelf shelf_;
+    steady_time last_{};
+    std::optional<steady_time> plain_at_;
+    std::vector<std::uint64_t> bases_;
+    bool awaited_ = false;  // somebody who knows the newest waits for more
+    bool whole_ = false;
+    bool new_ = false;  // a generation that is not on the shelf
+    teller_figures figures_;
+};
+
+}  // namespace reprise::proxy::peer

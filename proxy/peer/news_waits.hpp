@@ -1,0 +1,76 @@
+#pragma once
+// Requests that are kept open until there is news: who waits, for what, and how he is woken.
+//
+// A wait is a place in a list and a coroutine that sleeps on its own loop (net::wakeup). The keeper's
+// thread wakes those that are behind when there is something new, whoever ends waiting ends all.
+// Bounded: of one asker's waits for one digest the newer ends the older, as it does of all from one
+// address beyond `most_of_address`, and of all together beyond `most`.
+
+#include "filter/digest.hpp"
+#include "proxy/net/wakeup.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <mutex>
+#include <optional>
+#include <string>
+
+namespace reprise::proxy::peer {
+
+enum class waited_for : std::uint8_t { digest, seen };
+
+/// Threads   any. Outlives its waits.
+class news_waits {
+    struct waiter {
+        waited_for what;
+        std::string address, name;
+        net::wakeup::signal signal;
+        std::optional<filter::digest_generation> since;  // none: the whole
+        bool ended = false;
+    };
+    using place = std::list<waiter>::iterator;
+
+public:
+    static constexpr std::size_t most = 512, most_of_address = 128;
+
+    /// A wait as long as this lives.
+    class wait {
+    public:
+        wait(wait&& from) noexcept : of_{from.of_}, at_{from.at_} { from.of_ = nullptr; }
+        wait& operator=(wait&&) = delete;
+        ~wait();
+        /// It is to be answered now, whatever there is.
+        [[nodiscard]] bool has_ended() const;
+
+    private:
+        friend class news_waits;
+        wait(news_waits& of, place at) noexcept : of_{&of}, at_{at} {}
+        news_waits* of_;
+        place at_;
+    };
+
+    /// @param name   which of the address's instances it is, as it says itself
+    /// @param since  what it holds; none: it wants the whole
+    [[nodiscard]] wait enter(waited_for what,
+                             std::string address,
+                             std::string name,
+                             std::optional<filter::digest_generation> since,
+                             net::wakeup::signal signal);
+
+    /// Wakes those that wait for this and hold something else than `newest`.
+    void wake_behind(waited_for what, const filter::digest_generation& newest);
+    /// Ends all waits there are, and with `for_good` those to come: the program ends.
+    void end_all(bool for_good);
+
+    [[nodiscard]] std::size_t waiting() const;
+
+private:
+    void end(waiter& one);
+
+    mutable std::mutex guard_;
+    std::list<waiter> waiters_;  // the oldest first
+    bool over_ = false;
+};
+
+}  // namespace reprise::proxy::peer

@@ -1,0 +1,231 @@
+// Siblings that tell each other what changes as it happens: one request kept open, and answered when
+// there is something to tell.
+
+#include "tests/scenario/fleet.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <sys/stat.h>
+
+TEST_SUITE("scenario/sibling_news") {
+
+    using namespace reprise::tests;
+
+    namespace {
+
+    /// A node as its defaults are: digests asked for and published seldom, news on.
+    json seldom_settings() {
+        auto settings = node_settings();
+        settings.erase("digest");
+        return settings;
+    }
+
+    json seldom_peer(std::string_view name, std::uint16_t port) {
+        auto made = peer_at(name, port);
+        made["refresh"] = "1h";
+        return made;
+    }
+
+    /// Two nodes, of which the second follows the first. No reload that ends waits comes later.
+    void start(fleet& f, const json& settings = seldom_settings()) {
+        f.add(settings);
+        f.add(settings);
+        auto& [node, its] = f.nodes.at(1);
+        its["peers"] = json::array({seldom_peer("n0", f[0].port())});
+        node.reload(its);
+    }
+
+    bool is_by_news(fleet& f, std::size_t i, const std::string& of) {
+        return eventually([&] {
+            const auto stats = f[i].stats();
+            const json::json_pointer place{"/siblings/by_news/" + of};
+            return stats.contains(place) && stats.at(place) == 1;
+        });
+    }
+
+    bool wait(fleet& f, std::int64_t number) {
+        std::int64_t waiting = 0;
+        const bool do_wait = eventually([&] {
+            waiting = figure(f[0].stats(), "/digest/news/waiting");
+            return waiting == number;
+        });
+        CHECK(waiting == number);
+        return do_wait;
+    }
+
+    bool claims(fleet& f, std::size_t i, const std::string& url) {
+        return !json::parse(f[i].admin("/explain?url=" + url).body)["siblings"]["claims"].empty();
+    }
+
+    std::int64_t answers(fleet& f, std::size_t i, const char* how) {
+        return figure(f[i].stats(), (std::string{"/siblings/digest_answers/n0/"} + how).c_str());
+    }
+
+    }  // namespace
+
+    TEST_CASE("what one stored is asked of it soon, though digests are fetched once in an hour") {
+        fleet f{0};
+        start(f);
+        f.serve_everything();
+        REQUIRE(is_by_news(f, 1, "n0"));
+        for (const std::string path : {"/a", "/b", "/c"}) {
+            CAPTURE(path);
+            const auto url = f.origin.url(path);
+            CHECK(f[0].get(url).status == 200);
+            REQUIRE(eventually([&] { return claims(f, 1, url); }));
+            CHECK(f[1].get(url).status == 200);
+            CHECK(f.origin.count(path) == 1);
+        }
+        CHECK(f.asked(1, "n0", "true-hit") == 3);
+        CHECK(answers(f, 1, "news") >= 3);
+        CHECK(answers(f, 1, "whole") == 1);
+        // What leaves is told as well.
+        CHECK(f[0].ask("PURGE", f.origin.url("/a")).status == 200);
+        CHECK(eventually([&] { return f.estimate(1, "n0") < 2.5; }));
+        CHECK(wait(f, 1));
+        CHECK(figure(f[0].stats(), "/digest/served/news") >= 3);
+    }
+
+    TEST_CASE(
+        "a sibling that slept is told what happened meanwhile, and what it missed is not asked") {
+        fleet f{0};
+        start(f);
+        f.serve_everything();
+        REQUIRE(is_by_news(f, 1, "n0"));
+        f[1].signal(SIGSTOP);
+        for (int i = 0; i < 50; ++i) {
+            CHECK(f[0].get(f.origin.url("/" + std::to_string(i))).status == 200);
+        }
+        f[1].signal(SIGCONT);
+        REQUIRE(f.holds(1, "n0", 50));
+        f.origin.stop();
+        int served = 0;
+        for (int i = 0; i < 50; ++i) {
+            served += f[1].get(f.origin.url("/" + std::to_string(i))).status == 200 ? 1 : 0;
+        }
+        CHECK(served >= 49);
+        CHECK(answers(f, 1, "whole") == 1);
+    }
+
+    TEST_CASE("one that was started anew is followed anew, from the whole") {
+        fleet f{0};
+        start(f);
+        f.serve_everything();
+        REQUIRE(is_by_news(f, 1, "n0"));
+        CHECK(f[0].get(f.origin.url("/a")).status == 200);
+        REQUIRE(eventually([&] { return claims(f, 1, f.origin.url("/a")); }));
+        const auto before = f.text(1, "/siblings/held_generation/n0");
+        auto settings = f.nodes[0].second;
+        settings["listeners"][0]["address"] = "127.0.0.1:" + std::to_string(f[0].port());
+        f[0].stop();
+        const proxy_process again{settings};
+        REQUIRE(again.port() == f[0].port());
+        CHECK(again.get(f.origin.url("/b")).status == 200);
+        REQUIRE(eventually([&] { return claims(f, 1, f.origin.url("/b")); }));
+        CHECK(f.text(1, "/siblings/held_generation/n0").substr(0, 8) != before.substr(0, 8));
+        CHECK(f[1].get(f.origin.url("/b")).status == 200);
+        CHECK(f.origin.count("/b") == 1);
+    }
+
+    TEST_CASE("what grows beyond its digest is followed into the next") {
+        fleet f{0};
+        start(f);
+        f.serve_everything();
+        REQUIRE(is_by_news(f, 1, "n0"));
+        constexpr int objects = 1500;  // the first size is for 1,024
+        for (int i = 0; i < objects; ++i) {
+            REQUIRE(f[0].get(f.origin.url("/" + std::to_string(i))).status == 200);
+        }
+        REQUIRE(f.holds(1, "n0", objects));
+        CHECK(answers(f, 1, "whole") >= 2);
+        CHECK(claims(f, 1, f.origin.url("/1499")));
+    }
+
+    TEST_CASE("where either side's news is off, digests are fetched as they were") {
+        for (const std::size_t off : {0u, 1u}) {
+            CAPTURE(off);
+            fleet f{0};
+            for (std::size_t i = 0; i < 2; ++i) {
+                auto settings = node_settings();
+                if (i == off) {
+                    settings["peering"]["news"] = "0s";
+                }
+                f.add(settings);
+            }
+            f.meet();
+            f.serve_everything();
+            CHECK(f[0].get(f.origin.url("/a")).status == 200);
+            REQUIRE(f.holds(1, "n0", 1));
+            CHECK(f[0].get(f.origin.url("/b")).status == 200);
+            REQUIRE(f.holds(1, "n0", 2));
+            CHECK(f[1].get(f.origin.url("/b")).status == 200);
+            CHECK(f.origin.count("/b") == 1);
+            CHECK(answers(f, 1, "news") == 0);
+            CHECK(figure(f[0].stats(), "/digest/news/waiting") == 0);
+            CHECK(figure(f[0].stats(), "/digest/served/news") == 0);
+        }
+    }
+
+    TEST_CASE("who waits is let go of when the proxy drains, and a newer question ends the older") {
+        fleet f{0};
+        start(f);
+        REQUIRE(is_by_news(f, 1, "n0"));
+        client first{f[0].port()};
+        const auto whole = first.ask("GET /.well-known/reprise/digest?wait=25 HTTP/1.1\r\n"
+                                     "Host: x\r\n\r\n");
+        CHECK(whole.status == 200);
+        CHECK(whole.get("Reprise-News") == "30");
+        auto generation = whole.get("ETag");
+        generation = generation.substr(1, generation.size() - 2);
+        const auto ask = "GET /.well-known/reprise/digest?since=" + generation +
+                         "&wait=25 HTTP/1.1\r\nHost: x\r\nReprise-Node: me\r\n\r\n";
+        first.send(ask);
+        REQUIRE(wait(f, 2));
+        client second{f[0].port()};
+        second.send(ask);
+        CHECK(first.read().status == 304);
+        REQUIRE(wait(f, 2));
+        {
+            client leaving{f[0].port()};
+            leaving.send("GET /.well-known/reprise/digest?since=" + generation +
+                         "&wait=25 HTTP/1.1\r\nHost: x\r\nReprise-Node: else\r\n\r\n");
+            REQUIRE(wait(f, 3));
+        }
+        REQUIRE(wait(f, 2));
+        CHECK(first.ask("GET /.well-known/reprise/digest?wait=soon HTTP/1.1\r\nHost: x\r\n\r\n")
+                  .status == 400);
+        CHECK(first
+                  .ask("GET /.well-known/reprise/digest?since=" + generation +
+                       "&wait=0 HTTP/1.1\r\nHost: x\r\n\r\n")
+                  .status == 304);
+        f[0].signal(SIGTERM);
+        const auto last = second.read();
+        CHECK(last.status == 304);
+        CHECK(last.get("Connection") == "close");
+        CHECK(f[0].stop() == 0);
+    }
+
+    TEST_CASE("what was seen on one counts on the other soon") {
+        const temp_dir directory;
+        auto settings = seldom_settings();
+        const auto secret = directory.write("secret", std::string(64, 's'));
+        REQUIRE(::chmod(secret.c_str(), 0600) == 0);
+        settings["digest"]["secret_file"] = secret;
+        settings["digest"]["publish_after"] = "1h";
+        settings["admission"] = "second-hit";
+        fleet f{2, settings};
+        f.serve_everything();
+        REQUIRE(is_by_news(f, 1, "n0"));
+        REQUIRE(is_by_news(f, 0, "n1"));
+        unsigned tried = 0;
+        // The first may be noted before anybody follows.
+        CHECK(eventually([&] {
+            const auto path = "/seen/" + std::to_string(tried++);
+            const auto news = figure(f[1].stats(), "/siblings/seen_news/n0");
+            CHECK(f[0].get(f.origin.url(path)).status == 200);
+            return eventually(
+                       [&] { return figure(f[1].stats(), "/siblings/seen_news/n0") > news; }) &&
+                   cache_status_of(f[1].get(f.origin.url(path))).stored;
+        }));
+    }
+}

@@ -1,0 +1,114 @@
+#include "filter/place_sum.hpp"
+#include "proxy/peer/change_journal.hpp"
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <random>
+#include <set>
+
+namespace reprise::proxy::peer::test::of_change_journal {
+
+TEST_SUITE("peer/change_journal") {
+    TEST_CASE("a step is what differs in the end") {
+        change_journal journal{100};
+        journal.begin(1);
+        journal.came(7);
+        journal.turned(5, true);
+        journal.turned(3, true);
+        journal.turned(5, false);
+        CHECK(journal.is_open());
+        CHECK(journal.close(2));
+        CHECK_FALSE(journal.is_open());
+        const auto told = journal.since(1);
+        CHECK(told.changes.places == std::vector<std::uint64_t>{3});
+        CHECK(told.changes.names == std::vector<std::uint64_t>{7});
+        CHECK(told.base_sum == 0);
+        CHECK(journal.sum() == filter::mark_of(3));
+        CHECK(journal.since(2).changes.places.empty());
+    }
+
+    TEST_CASE("what came and left is no step") {
+        change_journal journal{100};
+        journal.begin(1);
+        journal.turned(5, true);
+        journal.turned(5, false);
+        CHECK_FALSE(journal.close(2));
+        CHECK(journal.newest() == 1);
+        CHECK_FALSE(journal.is_open());
+    }
+
+    TEST_CASE("from any step that is remembered, what differs now, and the sum as it was") {
+        std::mt19937_64 random{11};
+        change_journal journal{600};
+        journal.begin(1);
+        std::set<std::uint64_t> on;
+        std::map<std::uint64_t, std::set<std::uint64_t>> at{{1, {}}};
+        std::uint64_t counter = 1;
+        for (int step = 0; step < 400; ++step) {
+            for (auto turns = random() % 12; turns > 0; --turns) {
+                const auto place = random() % 200;
+                const bool is_on = on.insert(place).second;
+                if (!is_on) {
+                    on.erase(place);
+                }
+                journal.turned(place, is_on);
+                if (is_on) {
+                    journal.came(place);
+                }
+            }
+            if (journal.is_open() && journal.close(counter + (step % 7 == 0 ? 2 : 1))) {
+                counter = journal.newest();
+                at[counter] = on;
+            }
+            for (const auto& [base, before] : at) {
+                if (!journal.knows(base)) {
+                    REQUIRE(base < journal.oldest());
+                    continue;
+                }
+                const auto told = journal.since(base);
+                auto after = before;
+                std::uint64_t sum = 0;
+                for (const auto place : before) {
+                    sum += filter::mark_of(place);
+                }
+                REQUIRE(told.base_sum == sum);
+                for (const auto place : told.changes.places) {
+                    const bool is_on = after.insert(place).second;
+                    if (!is_on) {
+                        after.erase(place);
+                    }
+                    sum = filter::turned(sum, place, is_on);
+                }
+                REQUIRE(after == at[counter]);
+                REQUIRE(sum == journal.sum());
+            }
+        }
+        CHECK(journal.oldest() > 1);
+        CHECK(journal.steps() > 10);
+        CHECK_FALSE(journal.knows(counter + 1));
+        CHECK_FALSE(journal.knows(0));
+        CHECK(journal.bytes() < 3 * 8 * 600 + 400 * 100);
+    }
+
+    TEST_CASE("a step larger than all that is remembered begins anew, and sums go on") {
+        change_journal journal{100};
+        journal.begin(1);
+        std::uint64_t sum = 0;
+        for (std::uint64_t place = 0; place < 1000; ++place) {
+            journal.turned(place, true);
+            sum += filter::mark_of(place);
+        }
+        CHECK(journal.is_open());
+        CHECK(journal.close(2));
+        CHECK(journal.sum() == sum);
+        CHECK(journal.oldest() == 2);
+        CHECK_FALSE(journal.knows(1));
+        journal.turned(3, false);
+        CHECK(journal.close(3));
+        CHECK(journal.since(2).changes.places == std::vector<std::uint64_t>{3});
+        CHECK(journal.since(2).base_sum == sum);
+    }
+}
+
+}  // namespace reprise::proxy::peer::test::of_change_journal

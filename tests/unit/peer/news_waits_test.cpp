@@ -1,0 +1,118 @@
+#include "proxy/peer/news_waits.hpp"
+#include "tests/unit/net/loop.hpp"
+
+#include <doctest/doctest.h>
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace reprise::proxy::peer::test::of_news_waits {
+namespace {
+
+using generation = filter::digest_generation;
+
+struct waiting : net::test_loop {
+    /// A wait of its own wakeup, in the order of coming.
+    struct one {
+        explicit one(net::deadlines& timer) : wake{timer} {}
+        net::wakeup wake;
+        std::optional<news_waits::wait> place;
+        [[nodiscard]] bool is_woken() { return wake.take(); }
+    };
+    one& enter(const std::string& address,
+               const std::string& name,
+               std::optional<generation> since = generation{.epoch = 1, .counter = 5},
+               waited_for what = waited_for::digest) {
+        auto& made = *all.emplace_back(std::make_unique<one>(timer));
+        made.place.emplace(waits.enter(what, address, name, since, made.wake.handle()));
+        return made;
+    }
+
+    news_waits waits;
+    std::vector<std::unique_ptr<one>> all;
+};
+
+}  // namespace
+
+TEST_SUITE("peer/news_waits") {
+    TEST_CASE("those that are behind are woken, and nobody else") {
+        waiting w;
+        auto& current = w.enter("a", "1", generation{.epoch = 1, .counter = 6});
+        auto& behind = w.enter("a", "2");
+        auto& whole = w.enter("a", "3", std::nullopt);
+        auto& seen = w.enter("a", "2", generation{.epoch = 1, .counter = 5}, waited_for::seen);
+        w.waits.wake_behind(waited_for::digest, {.epoch = 1, .counter = 6});
+        CHECK_FALSE(current.is_woken());
+        CHECK(behind.is_woken());
+        CHECK(whole.is_woken());
+        CHECK_FALSE(seen.is_woken());
+        CHECK(w.waits.waiting() == 4);
+        w.all.clear();
+        CHECK(w.waits.waiting() == 0);
+    }
+
+    TEST_CASE("an asker's newer question ends his older one, for the same alone") {
+        waiting w;
+        auto& first = w.enter("a", "1");
+        auto& of_seen = w.enter("a", "1", std::nullopt, waited_for::seen);
+        auto& other = w.enter("a", "2");
+        auto& elsewhere = w.enter("b", "1");
+        auto& second = w.enter("a", "1");
+        CHECK(first.place->has_ended());
+        CHECK(first.is_woken());
+        for (auto* one : {&of_seen, &other, &elsewhere, &second}) {
+            CHECK_FALSE(one->place->has_ended());
+        }
+    }
+
+    TEST_CASE("one address, and all together, are bounded: the oldest end") {
+        waiting w;
+        for (std::size_t i = 0; i < news_waits::most_of_address + 3; ++i) {
+            w.enter("a", std::to_string(i));
+        }
+        for (std::size_t i = 0; i < w.all.size(); ++i) {
+            CHECK(w.all[i]->place->has_ended() == (i < 3));
+        }
+        w.all.clear();
+        for (std::size_t i = 0; i < news_waits::most + 3; ++i) {
+            w.enter(std::to_string(i), "");
+        }
+        for (std::size_t i = 0; i < w.all.size(); ++i) {
+            CHECK(w.all[i]->place->has_ended() == (i < 3));
+        }
+    }
+
+    TEST_CASE("all end at once, and for good where it is the end") {
+        waiting w;
+        auto& first = w.enter("a", "1");
+        w.waits.end_all(false);
+        CHECK(first.place->has_ended());
+        auto& second = w.enter("a", "1");
+        CHECK_FALSE(second.place->has_ended());
+        w.waits.end_all(true);
+        CHECK(second.place->has_ended());
+        CHECK(w.enter("a", "1").place->has_ended());
+    }
+
+    TEST_CASE("whoever wakes may be any thread, while others come and go") {
+        waiting w;
+        std::jthread waker{[&w](const std::stop_token& stop) {
+            for (std::uint64_t i = 0; !stop.stop_requested(); ++i) {
+                w.waits.wake_behind(waited_for::digest, {.epoch = 1, .counter = i});
+                if (i % 100 == 0) {
+                    w.waits.end_all(false);
+                }
+            }
+        }};
+        for (int i = 0; i < 500; ++i) {
+            w.enter("a", std::to_string(i % 7));
+            if (i % 3 == 0) {
+                w.all.clear();
+            }
+        }
+    }
+}
+
+}  // namespace reprise::proxy::peer::test::of_news_waits
