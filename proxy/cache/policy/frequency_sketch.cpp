@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <utility>
 
 namespace reprise::proxy::cache {
 
@@ -30,6 +31,14 @@ struct probes {
 
 constexpr probes probes_of(std::uint64_t bits) noexcept {
     return {static_cast<unsigned>(bits >> 32) & 511, static_cast<unsigned>(bits >> 41) & 511};
+}
+
+constexpr std::uint64_t larger_counters(std::uint64_t a, std::uint64_t b) noexcept {
+    std::uint64_t out = 0;
+    for (unsigned shift = 0; shift < 64; shift += 4) {
+        out |= std::max(a & counter_mask << shift, b & counter_mask << shift);
+    }
+    return out;
 }
 
 }  // namespace
@@ -121,6 +130,28 @@ void frequency_sketch::grow_to(std::uint64_t keys_wanted) {
         counters_ = std::move(counters);
         doorkeeper_ = std::move(doorkeeper);
         blocks_ *= 2;
+    }
+}
+
+void frequency_sketch::shrink_to(std::uint64_t keys_wanted) {
+    while (blocks_ > 1 && keys() / 2 >= std::max<std::uint64_t>(1, keys_wanted)) {
+        const auto half = blocks_ / 2;
+        auto counters = std::make_unique<block[]>(half);
+        auto doorkeeper = std::make_unique<block[]>(half);
+        for (std::uint64_t i = 0; i < half; ++i) {
+            for (unsigned w = 0; w < words_a_block; ++w) {
+                const auto a = counters_[i].words[w].load(relaxed);
+                const auto b = counters_[i + half].words[w].load(relaxed);
+                counters[i].words[w].store(larger_counters(a, b), relaxed);
+                const auto doors = doorkeeper_[i].words[w].load(relaxed) |
+                                   doorkeeper_[i + half].words[w].load(relaxed);
+                doorkeeper[i].words[w].store(doors, relaxed);
+            }
+        }
+        counters_ = std::move(counters);
+        doorkeeper_ = std::move(doorkeeper);
+        blocks_ = half;
+        sights_.store(sights_.load(relaxed) / 2, relaxed);
     }
 }
 

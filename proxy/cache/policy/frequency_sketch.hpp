@@ -10,7 +10,8 @@
 // sights every counter is halved and the doorkeeper emptied: popularity of long ago fades.
 //
 // A sketch that proves too small doubles: the upper half begins as a copy of the lower, so no key's
-// estimate changes.
+// estimate changes. One whose keys have become fewer is folded: each two blocks become one, which has
+// the larger of each two counters, so that no estimate falls.
 
 #include "filter/key_hash.hpp"
 
@@ -22,7 +23,7 @@ namespace reprise::proxy::cache {
 
 /// Memory    8 bytes for each key it is made for, rounded up to a power of two of keys.
 /// Threads   note and estimate: any number at once, without locks; a lost race costs one sight.
-///           grow_to: nobody else meanwhile.
+///           grow_to, shrink_to: nobody else meanwhile.
 /// Cost      note and estimate: two cache lines. Once in 10 x keys notes, one halves everything:
 ///           some 0.5 ms per million keys.
 /// Errs      upwards, for other keys share counters; downwards by what aging took.
@@ -43,6 +44,10 @@ public:
     /// Room for `keys` keys at least; what is known stays known. Never shrinks.
     /// @throws std::bad_alloc, and nothing changes
     void grow_to(std::uint64_t keys);
+    /// Half the room, as often as that leaves room for `keys`: aging comes so much sooner. No key is
+    /// estimated lower than before.
+    /// @throws std::bad_alloc, and nothing changes
+    void shrink_to(std::uint64_t keys);
 
     /// What it has room for.
     [[nodiscard]] std::uint64_t keys() const noexcept { return blocks_ * keys_a_block; }

@@ -91,6 +91,34 @@ TEST_CASE("a sketch that grows keeps every estimate") {
     CHECK(sketch.keys() == keys);
 }
 
+TEST_CASE("a sketch that shrinks estimates no key lower, takes half the room and ages sooner") {
+    frequency_sketch sketch{1'024};
+    std::vector<unsigned> before;
+    for (std::uint64_t object = 0; object < 60; ++object) {
+        for (std::uint64_t i = 0; i < 1 + object % 8; ++i) {
+            sketch.note(key_of(object));
+        }
+        before.push_back(sketch.estimate(key_of(object)));
+    }
+    sketch.shrink_to(257);
+    CHECK(sketch.keys() == 512);
+    sketch.shrink_to(256);
+    CHECK(sketch.keys() == 256);
+    CHECK(sketch.memory() == 8 * 256);
+    unsigned more = 0;
+    for (std::uint64_t object = 0; object < 60; ++object) {
+        CHECK(sketch.estimate(key_of(object)) >= before[object]);
+        more += sketch.estimate(key_of(object)) > before[object] ? 1 : 0;
+    }
+    CHECK(more < 20);  // fixed keys: always or never
+    for (unsigned i = 0; i < 10 * 256; ++i) {
+        sketch.note(key_of(1'000 + i % 50));
+    }
+    CHECK(sketch.agings() == 1);
+    sketch.shrink_to(0);
+    CHECK(sketch.keys() == 16);
+}
+
 TEST_CASE("eight bytes a key, rounded up to a power of two") {
     CHECK(frequency_sketch{1}.memory() == 128);
     CHECK(frequency_sketch{1'024}.memory() == 8 * 1'024);
