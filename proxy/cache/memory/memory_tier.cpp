@@ -86,6 +86,7 @@ public:
           bytes_{home_.held.bytes()},
           count_{home_.held.count()},
           waiting_bytes_{home_.held.probation_bytes()},
+          line_bytes_{home_.held.line_bytes()},
           waiting_{home_.waiting} {}
     locked_stripe(const memory_tier& store, const filter::key_hash& key)
         : locked_stripe{store, store.stripes_->of(key)} {}
@@ -104,6 +105,9 @@ public:
         }
         if (held.probation_bytes() != waiting_bytes_) {
             store_.waiting_bytes_.fetch_add(held.probation_bytes() - waiting_bytes_, relaxed);
+        }
+        if (held.line_bytes() != line_bytes_) {
+            store_.line_bytes_.fetch_add(held.line_bytes() - line_bytes_, relaxed);
         }
         if (home_.waiting != waiting_) {
             store_.waiting_.fetch_add(home_.waiting - waiting_, relaxed);
@@ -140,6 +144,7 @@ private:
     const std::uint64_t bytes_;
     const std::size_t count_;
     const std::uint64_t waiting_bytes_;
+    const std::uint64_t line_bytes_;
     const std::size_t waiting_;
     std::uint64_t purged_ = 0;
 };
@@ -396,7 +401,7 @@ void memory_tier::make_room(std::uint64_t needed) {
 
 // How many bytes that was; 0: nothing was there.
 std::uint64_t memory_tier::evict_one(std::span<const eviction_listener> told) {
-    const bool probation_first = static_cast<double>(waiting_bytes_.load(relaxed)) >
+    const bool probation_first = static_cast<double>(line_bytes_.load(relaxed)) >
                                  probation_.load(relaxed) *
                                      static_cast<double>(capacity_.load(relaxed));
     auto at = probation_first ? stripes_->fullest(stripes_->waiting) : stripes_->count;

@@ -253,7 +253,8 @@ private:
     std::vector<eviction_listener> evicted_to_;
     // Mutable, as what the stripes hold is: a look-up drops what was purged, and admits.
     alignas(64) mutable std::atomic<std::uint64_t> used_{0}, objects_{0}, purged_{0},
-        waiting_bytes_{0}, waiting_{0}, promoted_{0}, promoted_bytes_{0}, overhead_{0};
+        waiting_bytes_{0}, line_bytes_{0}, waiting_{0}, promoted_{0},
+        promoted_bytes_{0}, overhead_{0};
     std::atomic<std::uint64_t> reserved_{0};
     std::atomic<std::uint64_t> inserted_{0}, replaced_{0}, freshened_{0}, evicted_{0},
         evicted_bytes_{0}, invalidated_{0}, refused_{0};

@@ -74,6 +74,7 @@ bool residents::use_on_probation(evictable& entry) noexcept {
 
 void residents::link(evictable& entry) noexcept {
     entry.in_line = 1;
+    in_line_ += entry.charge;
     entry.next_to = {nullptr, youngest_};
     (youngest_ != nullptr ? youngest_->next_to.newer : oldest_) = &entry;
     youngest_ = &entry;
@@ -86,6 +87,7 @@ void residents::unlink(evictable& entry) noexcept {
                                     : oldest_) = entry.next_to.newer;
     entry.next_to = {};
     entry.in_line = 0;
+    in_line_ -= entry.charge;
 }
 
 void residents::leave(evictable& entry) noexcept {

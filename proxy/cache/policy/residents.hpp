@@ -12,7 +12,8 @@
 // choices are thus the same with probation and without.
 //
 // With all of the capacity for probation there is no line: what waits is in the policy's order
-// beside what was admitted, and admission decides only what is written to disk.
+// beside what was admitted, and admission decides only what is written to disk. Where that ends, what
+// was in the policy's order stays in it, and takes nothing of the line's share.
 //
 // A stripe of the memory tier and tools/replay run this class.
 //
@@ -77,9 +78,7 @@ public:
 
     /// The entry that is to leave now, out of all lists: the oldest on probation when they take
     /// more than their share, else the policy's choice. Null when nothing is in.
-    [[nodiscard]] evictable* evict() noexcept {
-        return evict(on_probation_ > probation_share_bytes_);
-    }
+    [[nodiscard]] evictable* evict() noexcept { return evict(in_line_ > probation_share_bytes_); }
     /// The same for an owner of several, which knows whether all together take more than their
     /// share. What is left of a line that is no more (set_probation with all of the capacity) goes
     /// before anything else.
@@ -91,6 +90,8 @@ public:
 
     [[nodiscard]] std::uint64_t admitted_bytes() const noexcept { return admitted_; }
     [[nodiscard]] std::uint64_t probation_bytes() const noexcept { return on_probation_; }
+    /// Of these, what waits in the line: what is held against its share.
+    [[nodiscard]] std::uint64_t line_bytes() const noexcept { return in_line_; }
     [[nodiscard]] std::uint64_t bytes() const noexcept { return admitted_ + on_probation_; }
     [[nodiscard]] std::size_t count() const noexcept { return count_; }
     /// Bytes of memory beside the entries.
@@ -121,7 +122,7 @@ private:
     std::uint64_t capacity_;
     double share_;
     std::uint64_t probation_share_bytes_ = 0;
-    std::uint64_t admitted_ = 0, on_probation_ = 0;
+    std::uint64_t admitted_ = 0, on_probation_ = 0, in_line_ = 0;
     std::size_t count_ = 0;
     // Those on probation, linked as evictables are: `newer` towards the youngest.
     evictable* youngest_ = nullptr;

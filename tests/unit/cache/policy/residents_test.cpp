@@ -226,6 +226,25 @@ TEST_SUITE("cache/policy/residents") {
         CHECK(t.held.bytes() == 0);
     }
 
+    TEST_CASE("what waits in the policy's order takes nothing of the share of a line that begins") {
+        tier t{1, 100};
+        for (int i = 0; i < 9; ++i) {
+            t.held.enter(t.make(), standing::probation);
+        }
+        t.held.set_probation(0.2);
+        auto& in_line = t.make();
+        t.held.enter(in_line, standing::probation);
+        // 90 bytes wait in the order, 10 in a line of 20: what came first in the order leaves.
+        CHECK(t.held.line_bytes() == 10);
+        CHECK(t.held.probation_bytes() == 100);
+        CHECK(t.held.evict() == t.entries.front().get());
+        for (int i = 0; i < 2; ++i) {
+            t.held.enter(t.make(), standing::probation);
+        }
+        CHECK(t.held.evict() == &in_line);
+        CHECK(t.held.line_bytes() == 20);
+    }
+
     TEST_CASE("what is left of a line that is no more leaves before all else") {
         tier at{0.5};
         auto& waits = at.make();
