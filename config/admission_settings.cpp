@@ -36,8 +36,8 @@ std::vector<row<T>> choice_rows(Choice choice) {
                  "At which request an object is stored. \"always\" stores what is never asked for "
                  "again; \"second-hit\" costs one more fetch of what is; \"tinylfu\" stores what "
                  "was asked for more often than what left last; \"auto\" is whichever of these "
-                 "/stats finds best, with probation or without, second-hit to begin with; with "
-                 "memory.policy \"gdsf\" it finds how much size counts, too."),
+                 "/stats finds best, with probation or without, second-hit with probation 100% to "
+                 "begin with; with memory.policy \"gdsf\" it finds how much size counts, too."),
         by_default(
             "none",
             value<T>("hits",
@@ -138,7 +138,7 @@ object_table<admission_options> admission_table() {
         rows.end(),
         {
             by_default(
-                "0%; with disk.path 100%",
+                "0%; with disk.path or \"policy\": \"auto\" 100%",
                 value(
                     "probation",
                     &admission_options::probation,

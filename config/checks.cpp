@@ -188,6 +188,12 @@ void check_options(options& into, const given& members, const place& here) {
     if (!into.disk.path.empty()) {
         adopt_store_with_disk(into);
     }
+    // Where "auto" is to begin: whoever admits too much has as many hits as plain eviction, and
+    // whoever is too strict may have none.
+    if (into.admission.choice.policy == admission_policy::automatic &&
+        !into.admission.has_probation) {
+        into.admission.probation = 1;
+    }
     std::map<std::string, std::string> taken;  // address to the setting that has it
     const auto take =
         [&taken](const endpoint& address, const std::string& path, const place& there) {

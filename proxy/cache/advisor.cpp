@@ -45,8 +45,10 @@ config::admission_choice choice_of(const admission_variant& variant) noexcept {
 what_if_setup setup_of(const config::options& options) {
     what_if_setup setup;
     setup.capacity = capacity_of(options);
+    setup.largest = largest_body(options) + advisor::beside_body;
+    setup.counts = keys_counted(options);
     setup.policy = options.memory.policy;
-    setup.exponent = exponent_of(options.caching.objective);
+    setup.exponent = first_exponent(options);
     setup.memory_share = setup.capacity == 0 ? 1
                                              : static_cast<double>(options.memory.size) /
                                                    static_cast<double>(setup.capacity);
@@ -66,7 +68,7 @@ bool is_automatic(const config::options& options) noexcept {
 
 advisor::advisor(const config::options& options, steady_time now)
     : setup_{setup_of(options)},
-      exponent_of_objective_{setup_.exponent},
+      exponent_of_objective_{exponent_of(options.caching.objective)},
       chosen_exponent_{setup_.exponent},
       automatic_{is_automatic(options)},
       frozen_{options.admission.frozen},
@@ -129,8 +131,18 @@ std::optional<advisor::tuning> advisor::housekeep(admission_gate& gate, steady_t
         return std::nullopt;
     }
     next_look_ = now + between_looks;
+    // It follows the store, where it is set to.
+    const auto remembered = gate.settings();
+    if (remembered.objects != setup_.remembers || remembered.age != setup_.remembers_for) {
+        setup_.remembers = remembered.objects;
+        setup_.remembers_for = remembered.age;
+        ghosts_.remember(remembered.objects, remembered.age);
+    }
+    if (!automatic_ || frozen_) {
+        return std::nullopt;
+    }
     const auto advice = ghosts_.decide(now);
-    if (!advice || !automatic_ || frozen_) {
+    if (!advice) {
         return std::nullopt;
     }
     const auto before = setup_;

@@ -6,13 +6,12 @@
 // force is what the top of "admission" says; rules and listeners with policies of their own are
 // left out of account.
 //
-// "auto" begins at second-hit, with probation as it is set or by default. Once a minute the advice of
-// the last hour is looked at; what was advised five times in a row, by at least 1 % of the objective,
-// is what "auto" is from then on. Under gdsf it decides the exponent of size too, of memory and disk:
-// a rung of what_if's ladder at a time, where that was better by 0.3 % as often. Then all is measured
-// anew, so it changes at most every five minutes, and not back and forth over little. One client
-// that floods is at most half of what is measured (what_if.hpp). What "auto" chose is forgotten at a
-// restart.
+// "auto" begins at second-hit, with probation as it is set or by default (100 %, at which strictness
+// costs no hit). Once a minute it is asked whether something else was better beyond chance, by at least
+// 0.3 % of what is missed: after some thousands of sampled requests, or as many as a difference needs
+// (what_if.hpp). That is what "auto" is from then on. Under gdsf it decides the exponent of size too, of
+// memory and disk. One of the two at a time; a way back costs more each time. One client that floods is
+// at most half of what is measured (what_if.hpp). What "auto" chose is forgotten at a restart.
 //
 // Frozen (admission.frozen) it measures and tells as before, and changes nothing.
 //
@@ -45,6 +44,10 @@ public:
               packed_wait wait = {},
               std::uint64_t client = 0) noexcept {
         ghosts_.note(key, body + beside_body, now, wait, client);
+    }
+    /// The same of an object that a store would charge with so much in all.
+    void note_charged(const filter::key_hash& key, std::uint64_t bytes, steady_time now) noexcept {
+        ghosts_.note(key, bytes, now);
     }
     /// Whether note() is for this key: most are not, and nobody need find out who asked.
     [[nodiscard]] bool samples(const filter::key_hash& key) const noexcept {

@@ -18,11 +18,22 @@ namespace reprise::proxy::cache {
 /// (tools/results/2026-11-25-seconds.md).
 [[nodiscard]] double exponent_of(config::caching_objective objective) noexcept;
 
+/// The exponent to begin with: an objective's, which weighs bytes too and is for a disk as well; for
+/// requests in memory alone under "auto" 1, the best on all traces that it was tried on
+/// (tools/results/2026-11-25-auto-thin.md).
+[[nodiscard]] double first_exponent(const config::options& options) noexcept;
+
 /// Whether a hit is worth what the fetch took (policy_tuning, disk::space_settings).
 [[nodiscard]] bool goes_by_wait(config::caching_objective objective) noexcept;
 
 /// Bytes that what is remembered of requests may take: a 64th of memory, and a 4,096th of the disk.
 [[nodiscard]] std::uint64_t remembering_bytes(const config::options& options) noexcept;
+
+/// Keys that a sketch of requests counts.
+[[nodiscard]] std::uint64_t keys_counted(const config::options& options) noexcept;
+
+/// The largest body that any tier takes.
+[[nodiscard]] std::uint64_t largest_body(const config::options& options) noexcept;
 
 /// Bytes of all tiers.
 [[nodiscard]] std::uint64_t capacity_of(const config::options& options) noexcept;

@@ -21,24 +21,19 @@ constexpr std::array probations{0.02, 0.1, 1.0};
 constexpr std::array sizes{0.25, 0.5, 2.0, 4.0};
 constexpr std::array size_names{"x1/4", "x1/2", "x2", "x4"};
 
+constexpr std::uint64_t least_remembered = 1'000, least_counted = 64;
+constexpr std::uint64_t smallest_threshold = 1u << 12;  // a millionth of the keys
+constexpr std::chrono::seconds pace_is_of{8};
+constexpr std::uint64_t played = 16, set_aside = 1;  // what each counts for in the pace
+
 std::vector<admission_variant> candidates() {
     using enum admission_variant::kind;
-    std::vector<admission_variant> all{{.what = always}, {}, {.hits = 3}, {.what = tinylfu}};
+    std::vector<admission_variant> all{
+        {.what = always}, {}, {.hits = 3}, {.what = tinylfu}, {.what = tinylfu, .probation = 0.1}};
     for (const auto share : probations) {
         all.push_back({.probation = share});
     }
     return all;
-}
-
-// The next rung below or above; an exponent at that end of the ladder itself.
-double neighbour_of(double exponent, bool above) {
-    const auto& rungs = what_if::ladder;
-    if (above) {
-        const auto next = std::upper_bound(rungs.begin(), rungs.end(), exponent);
-        return next == rungs.end() ? exponent : *next;
-    }
-    const auto here = std::lower_bound(rungs.begin(), rungs.end(), exponent);
-    return here == rungs.begin() ? exponent : *std::prev(here);
 }
 
 std::string short_text(double number) {
@@ -59,6 +54,8 @@ what_if::what_if(const what_if_setup& setup, steady_time now, double sample)
       setup_{setup},
       minutes_(static_cast<std::size_t>(covered.count()) + 1),
       begun_{now} {
+    size_filter(now);
+    size_sketch();
     begin_ghosts(nullptr);
 }
 
@@ -71,24 +68,13 @@ std::uint64_t what_if::scaled(double bytes) const noexcept {
 // `before`: null at the beginning. The ghosts are always in the same order, but for what is in
 // force and none of the candidates, which comes last: so each goes on in its place.
 void what_if::begin_ghosts(const what_if_setup* before) {
-    if (!filter_ || before == nullptr || before->remembers != setup_.remembers ||
-        before->remembers_for != setup_.remembers_for) {
-        filter_ = std::make_unique<filter::admission_filter>(
-            filter::admission_settings{.objects = std::max<std::uint64_t>(
-                                           1'000, scaled(static_cast<double>(setup_.remembers))),
-                                       .age = setup_.remembers_for,
-                                       .layers = 2},
-            std::chrono::sys_seconds{});
-    }
-    if (!requests_) {
-        requests_ = std::make_unique<frequency_sketch>(most_slots);
-    }
     std::vector<std::unique_ptr<ghost>> wanted;
     const auto want = [&](ghost one) { wanted.push_back(std::make_unique<ghost>(std::move(one))); };
     using group = what_if_row::group;
     const auto all = candidates();
     const bool by_size = setup_.policy == eviction_kind::gdsf;
-    in_force_ = all.size() + sizes.size() + config::eviction_names.size() - 1 + (by_size ? 2 : 0);
+    in_force_ = all.size() + sizes.size() + config::eviction_names.size() - 1 +
+                (by_size ? ladder.size() : 0);
     for (std::size_t i = 0; i < all.size(); ++i) {
         want({.of = group::admission,
               .name = to_string(all[i]),
@@ -115,8 +101,8 @@ void what_if::begin_ghosts(const what_if_setup* before) {
                   .exponent = setup_.exponent});
         }
     }
-    for (int above = 0; by_size && above < 2; ++above) {
-        const auto exponent = neighbour_of(setup_.exponent, above != 0);
+    for (std::size_t i = 0; by_size && i < ladder.size(); ++i) {
+        const auto exponent = ladder[i];
         want({.of = group::exponent,
               .name = short_text(exponent),
               .admission = setup_.admission,
@@ -136,7 +122,7 @@ void what_if::begin_ghosts(const what_if_setup* before) {
     std::uint32_t ending = ~std::uint32_t{0};
     for (std::size_t i = 0; i < wanted.size(); ++i) {
         auto& next = *wanted[i];
-        next.capacity = scaled(next.times * static_cast<double>(setup_.capacity));
+        plan(next);
         if (before != nullptr && i < ghosts_.size() && ghosts_[i]->policy == next.policy &&
             before->wanted == setup_.wanted) {
             ending &= ~(1u << i);
@@ -158,9 +144,16 @@ void what_if::begin_ghosts(const what_if_setup* before) {
     }
     for (std::size_t i = 0; i < wanted.size(); ++i) {
         if ((ending >> i & 1) == 0) {
+            const auto& former = *ghosts_[i];
             wanted[i]->held = std::move(ghosts_[i]->held);
-            wanted[i]->left_with = ghosts_[i]->left_with;
+            wanted[i]->left_with = former.left_with;
+            if (former.admission == wanted[i]->admission &&
+                former.exponent == wanted[i]->exponent && before->capacity == setup_.capacity &&
+                before->memory_share == setup_.memory_share) {
+                continue;
+            }
         }
+        evidence_.begin_anew(i);
     }
     ghosts_ = std::move(wanted);
     // Whatever has no memory to plan anew goes on by the former plan.
@@ -177,15 +170,33 @@ void what_if::begin_ghosts(const what_if_setup* before) {
     }
 }
 
+void what_if::plan(ghost& one) const {
+    one.capacity = scaled(one.times * static_cast<double>(setup_.capacity));
+    const auto largest = one.times * static_cast<double>(setup_.largest);
+    one.largest = largest < static_cast<double>(one.capacity) ? static_cast<std::uint64_t>(largest)
+                                                              : one.capacity;
+}
+
 void what_if::set(const what_if_setup& setup, steady_time now) {
     const std::lock_guard lock{guard_};
+    if (setup.admission != setup_.admission) {
+        leave(in_force_, what_if_row::group::admission);
+    }
+    if (setup.exponent != setup_.exponent) {
+        leave(rung_in_force(), what_if_row::group::exponent);
+    }
     const auto before = std::exchange(setup_, setup);
+    size_sketch();
     begin_ghosts(&before);
     std::fill(minutes_.begin(), minutes_.end(), minute{});
     dropped_.store(0, relaxed);
     begun_ = now;
-    admission_ = {};
-    exponent_ = {};
+}
+
+void what_if::remember(std::uint64_t objects, std::chrono::seconds age) {
+    const std::lock_guard lock{guard_};
+    setup_.remembers = objects;
+    setup_.remembers_for = age;
 }
 
 what_if::minute& what_if::minute_of(steady_time now) {
@@ -230,15 +241,93 @@ void what_if::note_sampled(const filter::key_hash& key,
     if (!samples(key)) {
         return;
     }
-    if (!may_count(client, now)) {
-        ++minute_of(now).set_aside;
-        return;
-    }
     try {
-        play(key, size, now, wait);
+        const bool counts = may_count(client, now);
+        keep_pace(now, counts ? played : set_aside);
+        if (!samples(key)) {
+            return;
+        }
+        if (counts) {
+            play(key, size, now, wait);
+        } else {
+            ++minute_of(now).set_aside;
+        }
     } catch (const std::bad_alloc&) {
         // What some ghosts had of it already is an error of one request.
     }
+}
+
+// The mean of some seconds, so that a page's burst is none.
+void what_if::keep_pace(steady_time now, std::uint64_t units) {
+    const auto number = now.time_since_epoch() / pace_is_of;
+    if (number != pace_of_) {
+        pace_of_ = number;
+        pace_ = 0;
+    }
+    pace_ += units;
+    if (pace_ > static_cast<std::uint64_t>(pace_is_of.count()) * most_pace * played) {
+        pace_ = 0;
+        halve();
+    }
+}
+
+// Another size, or another age, is another filter; the former is asked beside it until it has filled a
+// generation, as in the proxy (admission/resizable_admission.hpp).
+void what_if::size_filter(steady_time now) {
+    if (former_) {
+        return;
+    }
+    const filter::admission_settings wanted{
+        .objects = std::clamp(
+            scaled(static_cast<double>(setup_.remembers)), least_remembered, most_remembered),
+        .age = setup_.remembers_for,
+        .layers = 2};
+    if (filter_ && filter_->settings() == wanted) {
+        return;
+    }
+    former_ = std::exchange(filter_,
+                            std::make_unique<filter::admission_filter>(wanted, filter_time(now)));
+    generation_ = 0;
+    generation_began_ = now;
+}
+
+void what_if::size_sketch() {
+    const auto wanted = std::clamp(
+        scaled(static_cast<double>(setup_.counts)), least_counted, most_remembered);
+    if (!requests_) {
+        requests_ = std::make_unique<frequency_sketch>(wanted);
+    }
+    requests_->grow_to(wanted);
+    requests_->shrink_to(wanted);
+}
+
+unsigned what_if::sights_before(const filter::key_hash& key, steady_time now) {
+    auto seen = filter_->note(key, filter_time(now));
+    if (former_) {
+        for (const auto before = former_->peek(key); seen < before; ++seen) {
+            filter_->note(key, filter_time(now));
+        }
+        if (filter_->generations() != 0) {
+            former_.reset();
+        }
+    }
+    return seen;
+}
+
+// Whether filter or sketch has just let go of what it would still know if it were not bounded.
+bool what_if::forgot_too_soon(steady_time now) noexcept {
+    bool forgot = false;
+    if (filter_->generations() != generation_) {
+        forgot |= scaled(static_cast<double>(setup_.remembers)) > most_remembered &&
+                  now - generation_began_ < setup_.remembers_for;
+        generation_ = filter_->generations();
+        generation_began_ = now;
+    }
+    if (requests_->agings() != agings_) {
+        forgot |= scaled(static_cast<double>(setup_.counts)) > most_remembered;
+        agings_ = requests_->agings();
+    }
+    return forgot;
 }
 
 // What ghost `which` does with a request for a key that was asked for `seen` times before, as far
@@ -253,7 +342,7 @@ bool what_if::ask(std::size_t which, slot& at, unsigned seen, unsigned asked, do
         return true;
     }
     in.held->missed(entry.key);
-    if (at.size > in.capacity) {
+    if (at.size > in.largest) {
         return false;
     }
     using enum admission_variant::kind;
@@ -307,7 +396,7 @@ void what_if::play(const filter::key_hash& key,
                    packed_wait wait) {
     requests_->note(key);
     const auto asked = requests_->estimate(key);
-    const auto seen = filter_->note(key, filter_time(now));
+    const auto seen = sights_before(key, now);
     auto found = slots_.find(key);
     if (found == slots_.end()) {
         found = slots_.emplace(key, std::make_unique<slot>()).first;
@@ -323,37 +412,50 @@ void what_if::play(const filter::key_hash& key,
     const auto seconds = waits_.seconds_of(at.wait);
 
     auto& counts = minute_of(now);
+    if (counts.requests == 0) {
+        size_filter(now);
+    }
     ++counts.requests;
     counts.bytes += size;
     counts.seconds += seconds;
     counts.dropped += dropped_.exchange(0, relaxed);
     const auto scale = 1 / sample();
+    const auto worth = setup_.wanted == objective::requests ? 1.0
+                       : setup_.wanted == objective::bytes  ? static_cast<double>(size)
+                                                            : seconds;
     bool hit_in_force = false;
     bool hit_always = false;
     for (std::size_t i = 0; i < ghosts_.size(); ++i) {
         double written = 0;
         const bool hit = ask(i, at, seen, asked, written);
         auto& line = counts.of[i];
-        line.hits += hit ? 1 : 0;
-        line.hit_bytes += hit ? size : 0;
-        line.hit_seconds += hit ? seconds : 0;
+        if (hit) {
+            ++line.hits;
+            line.hit_bytes += size;
+            line.hit_seconds += seconds;
+            evidence_.hit(i, worth);
+        }
         line.written += written * scale;
         hit_in_force |= hit && i == in_force_;
         hit_always |= hit && i == always_;
     }
     counts.lost += hit_always && !hit_in_force ? 1 : 0;
     counts.won += hit_in_force && !hit_always ? 1 : 0;
+    evidence_.end_request(worth);
     if (at.held_by == 0) {
         slots_.erase(key);
     }
-    while (slots_.size() > most_slots) {
+    if (forgot_too_soon(now)) {
+        halve();
+    }
+    while (slots_.size() > most_slots && threshold_.load(relaxed) > smallest_threshold) {
         halve();
     }
 }
 
 // Half of the keys leave the sample, and half of the capacity goes with them.
 void what_if::halve() {
-    threshold_.store(threshold_.load(relaxed) / 2, relaxed);
+    threshold_.store(std::max(threshold_.load(relaxed) / 2, smallest_threshold), relaxed);
     const auto threshold = threshold_.load(relaxed);
     for (auto it = slots_.begin(); it != slots_.end();) {
         if (it->first.high >> 32 < threshold) {
@@ -369,10 +471,11 @@ void what_if::halve() {
     }
     for (std::size_t i = 0; i < ghosts_.size(); ++i) {
         auto& one = *ghosts_[i];
-        one.capacity = scaled(one.times * static_cast<double>(setup_.capacity));
+        plan(one);
         one.held->set_capacity(one.capacity);
         make_room(i, nullptr);
     }
+    size_sketch();
 }
 
 }  // namespace reprise::proxy::cache

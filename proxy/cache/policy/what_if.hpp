@@ -8,17 +8,25 @@
 // for any policy, "Cache Modeling and Optimization using Miniature Simulations", ATC 2017).
 //
 //     admission   always, second-hit, nth-hit of 3, second-hit with probation 2, 10 and 100 %,
-//                 tinylfu, and what is in force if none of these; each with the policy in force
+//                 tinylfu, tinylfu with probation 10 %, and what is in force if none of these; each
+//                 with the policy in force
 //     sizes       a quarter, half, twice and four times the capacity, all else as in force
 //     policies    every other eviction policy, all else as in force
-//     exponents   under gdsf, of size: the neighbours, on a ladder, of the one in force; at an end of
-//                 the ladder the one in force takes the place of the neighbour that is not there
+//     exponents   under gdsf, of size: every rung of a ladder, all else as in force
 //
 // A ghost is one tier. Where there is a disk, probation is a share of memory, so a ghost's line for
 // first requests is as large as memory's share of the room allows.
 //
 // When something else is put in force ghosts go on with what they hold, by the new rules, as the
 // store does: so none begins cold beside others that are warm.
+//
+// The sample is all keys to begin with, so that thin traffic is measured too, and half of what it was
+// when
+//     - more keys are held than most_slots,
+//     - requests of it come faster than most_pace, or
+//     - the ghosts' filter or sketch, of which neither is for more than most_remembered keys, would
+//       forget sooner than what is in force does, scaled by the sample.
+// It does not grow again.
 //
 // One client's first client_notes sampled requests of a minute count (it may be the only client there
 // is); what it asks for beyond them counts as long as it is at most as much as all others' together,
@@ -28,17 +36,29 @@
 // The same sample goes through all, so differences between them are far more exact than the ratios
 // themselves, which one very popular key, in the sample or not, may move by its share.
 //
-// An object larger than a ghost's capacity (the store's, scaled) is never stored in it. Requests
-// are taken as they come, so what two ghosts say of a purge or a lifetime's end is neither's.
+// What to change to (decide) goes by these differences and not by the clock: by paired_evidence, over
+// as many requests as a difference needs, and at once to the best there is, of admission or of the
+// exponent. From then on the other of the two is measured anew, for all of its ghosts have changed.
+//
+// So that it comes to rest however requests alternate, a change costs more each time: with n for how
+// often what it leads to was left already, or for how many changes beyond four there were of that kind,
+// the larger of both and 4 at most, it has to be better by 2^n times least_gain, seen over 2^n times
+// least_evidence requests. All these counts fall by one where nothing has changed for 16 times as
+// many requests as the dearest change asks for.
+//
+// An object that a store of a ghost's size would not take (what_if_setup::largest, scaled for the
+// rows of other sizes), or larger than the ghost, is never stored in it. Requests are taken as they
+// come, so what two ghosts say of a purge or a lifetime's end is neither's.
 //
 // Threads   any number. note() costs a comparison for a key that is not in the sample, else a try
 //           for the one lock: it never waits. What finds it taken is left out and counted as
 //           dropped. That thins all ghosts' sample alike, so it is told beside their figures.
-// Memory    at most most_slots keys, 1,010 bytes each (an entry for each ghost), so 17 MB, beside
-//           the policies' own (ghost lists, sketches: less than that again) and 50 KB of minutes.
-//           When the keys get more the sample is halved.
-// Cost      0.25 to 1 us per sampled request, 2 us under gdsf, at most one in sixteen: 16 to 70 ns per
-//           request, less than 1 % of what a hit takes (bench_store what-if).
+// Memory    at most most_slots keys, 1,350 bytes each (an entry for each ghost), so 22 MB, beside
+//           the policies' own (ghost lists, heaps: less than half of that again), 4 MB of filters
+//           and sketch, 70 KB of minutes and 48 KB of evidence.
+// Cost      0.5 to 1.5 us per sampled request, 3 us under gdsf, at most most_pace a second: 3 ms of a
+//           processor's second. Where hits keep a processor busy that is less than 1 % of each; where
+//           they do not, nobody waits for it (bench_store what-if).
 
 #include "config/options.hpp"
 #include "filter/admission.hpp"
@@ -46,6 +66,7 @@
 #include "proxy/base/clock.hpp"
 #include "proxy/cache/policy/eviction.hpp"
 #include "proxy/cache/policy/frequency_sketch.hpp"
+#include "proxy/cache/policy/paired_evidence.hpp"
 #include "proxy/cache/policy/residents.hpp"
 
 #include <array>
@@ -77,13 +98,15 @@ struct admission_variant {
 
 /// What is in force.
 struct what_if_setup {
-    std::uint64_t capacity = 0;  ///< bytes, of all tiers together
+    std::uint64_t capacity = 0;                 ///< bytes, of all tiers together
+    std::uint64_t largest = ~std::uint64_t{0};  ///< a larger object, as charged, is in no tier
     eviction_kind policy = eviction_kind::sieve;
     double exponent = 1;                  ///< gdsf's
     admission_variant admission{};        ///< its probation is a share of memory
     double memory_share = 1;              ///< memory's of the capacity: less than all with a disk
     std::uint64_t remembers = 1'000'000;  ///< objects, as the filter does
     std::chrono::seconds remembers_for = std::chrono::hours{50};
+    std::uint64_t counts = 1u << 14;  ///< keys, as the sketch of requests does
     /// What hits are weighed by; for seconds gdsf's entries are, too.
     config::caching_objective wanted = config::caching_objective::requests;
     bool operator==(const what_if_setup&) const = default;
@@ -104,6 +127,7 @@ struct what_if_advice {
     admission_variant admission{};
     double exponent = 1;
     double gain = 0;  ///< in the objective's hit ratio, absolute: 0.02 is two hits in a hundred
+    double of_misses = 0;  ///< the same, of what the one in force misses; decide()'s alone
 };
 
 struct what_if_report {
@@ -119,7 +143,6 @@ struct what_if_report {
     double won_by_admission = 0;     ///< and the reverse
     std::vector<what_if_row> rows;   ///< empty while nothing was sampled
     std::optional<what_if_advice> advice;  ///< of admission
-    std::optional<what_if_advice> step;    ///< of the exponent: a rung of the ladder
     std::optional<double> exponent;        ///< in force; none but with gdsf
     std::string automatic;  ///< what "auto" believes and why (advisor.hpp); empty: not asked
     std::string text;       ///< the advice, or why there is none, in a sentence
@@ -128,7 +151,8 @@ struct what_if_report {
 class what_if {
 public:
     static constexpr std::size_t most_slots = 16'384;
-    static constexpr double largest_sample = 1.0 / 16;
+    static constexpr std::uint64_t most_pace = 1'000;  ///< sampled requests a second
+    static constexpr std::uint64_t most_remembered = 1u << 17;
     static constexpr std::chrono::minutes covered{60};
     /// Exponents of size that are tried, and that "auto" may come to.
     static constexpr std::array ladder{0.0, 0.05, 0.15, 0.3, 0.5, 0.7, 1.0};
@@ -136,7 +160,7 @@ public:
 
     /// `sample` is the share of keys to begin with, in (0, 1].
     /// @throws std::bad_alloc
-    what_if(const what_if_setup& setup, steady_time now, double sample = largest_sample);
+    what_if(const what_if_setup& setup, steady_time now, double sample = 1);
     ~what_if();
     what_if(const what_if&) = delete;
     what_if& operator=(const what_if&) = delete;
@@ -164,15 +188,20 @@ public:
     /// another policy; the hour that is told of begins anew.
     void set(const what_if_setup& setup, steady_time now);
 
+    /// What the filter in force remembers from now on; the ghosts' follows it by itself.
+    void remember(std::uint64_t objects, std::chrono::seconds age);
+
     [[nodiscard]] what_if_report report(steady_time now) const;
 
-    /// For "policy": "auto", once a minute: what to change to, after the same advice was given
-    /// `patience` times in a row, by at least `least_gain` of admission, `least_step` of the
-    /// exponent; then the count begins anew. One of the two at a time, admission first.
+    /// For "policy": "auto", once a minute: what to change to, for it was better by least_gain of the
+    /// misses, beyond chance. One of admission and exponent at a time; the caller puts it in force
+    /// (set), or has reasons not to.
     [[nodiscard]] std::optional<what_if_advice> decide(steady_time now);
-    static constexpr unsigned patience = 5;
-    static constexpr double least_gain = 0.01, least_step = 0.003;
-    /// Fewer sampled requests than this say nothing.
+    static constexpr double least_gain = 0.003;
+    static constexpr std::uint64_t least_evidence = 2'048;  ///< sampled requests
+    /// The advice of report(), for people: of the last hour, by so much of all requests.
+    static constexpr double least_advice = 0.01;
+    /// Fewer sampled requests than this say nothing there.
     static constexpr std::uint64_t least_requests = 2'000;
 
 private:
@@ -190,6 +219,18 @@ private:
     bool ask(std::size_t which, slot& at, unsigned seen, unsigned asked, double& written);
     void make_room(std::size_t which, const slot* current);
     void halve();
+    unsigned sights_before(const filter::key_hash& key, steady_time now);
+    void size_filter(steady_time now);
+    void size_sketch();
+    [[nodiscard]] bool forgot_too_soon(steady_time now) noexcept;
+    void plan(ghost& one) const;
+    void keep_pace(steady_time now, std::uint64_t units);
+    void leave(std::size_t way, what_if_row::group of) noexcept;
+    [[nodiscard]] unsigned dearth_of(std::size_t way) const noexcept;
+    void forgive() noexcept;
+    [[nodiscard]] std::optional<what_if_advice> best_of(what_if_row::group of,
+                                                        const what_if_report& told) const;
+    [[nodiscard]] std::size_t rung_in_force() const noexcept;
     void begin_ghosts(const what_if_setup* before);
     minute& minute_of(steady_time now);
     [[nodiscard]] double sample() const noexcept;
@@ -201,6 +242,11 @@ private:
     std::atomic<std::uint64_t> threshold_;  // keys whose upper half is below it are in the sample
     what_if_setup setup_;
     std::unique_ptr<filter::admission_filter> filter_;
+    std::unique_ptr<filter::admission_filter>
+        former_;                    // asked until filter_ has filled a generation
+    std::uint32_t generation_ = 0;  // of filter_
+    steady_time generation_began_;
+    std::uint64_t agings_ = 0;  // of the sketch
     std::unique_ptr<frequency_sketch> requests_;
     wait_mean waits_;
     std::vector<std::unique_ptr<ghost>> ghosts_;
@@ -209,16 +255,21 @@ private:
     std::vector<minute> minutes_;            // a ring
     std::atomic<std::uint64_t> dropped_{0};  // and not yet in a minute
     steady_time begun_;
-    struct leaning {
-        std::optional<what_if_advice> to;  // given last
-        unsigned times = 0;
-        [[nodiscard]] bool is_old(const std::optional<what_if_advice>& next) noexcept;
-    };
-    leaning admission_, exponent_;
+    paired_evidence evidence_;
+    // How often each was left, by its place among the ghosts, and how often anything was, of admission
+    // and of the exponent.
+    std::array<std::uint8_t, 2> steps_{};
+    static constexpr unsigned dearest = 4;
+    std::array<std::uint8_t, paired_evidence::ways> left_{};
+    std::uint64_t settled_at_ =
+        0;  // requests, when something changed last or a way back became cheaper
     // What each client had counted of this minute; those who fall on one place share it.
     std::array<std::uint32_t, 256> of_clients_{};
     std::uint64_t counted_ = 0;
     std::int64_t counted_in_ = -1;
+    // How fast requests come, in sixteenths of one.
+    std::uint64_t pace_ = 0;
+    std::int64_t pace_of_ = -1;
 };
 
 }  // namespace reprise::proxy::cache

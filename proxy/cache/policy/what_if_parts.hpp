@@ -10,7 +10,7 @@
 
 namespace reprise::proxy::cache {
 
-inline constexpr std::size_t most_ghosts = 19;
+inline constexpr std::size_t most_ghosts = paired_evidence::ways;
 
 // One cache that might have been.
 struct what_if::ghost {
@@ -22,7 +22,8 @@ struct what_if::ghost {
     double exponent = 1;  // gdsf's
     std::unique_ptr<residents> held{};
     std::uint64_t capacity = 0;
-    unsigned left_with = 0;  // tinylfu: requests of what left last
+    std::uint64_t largest = 0;  // that it takes
+    unsigned left_with = 0;     // tinylfu: requests of what left last
 };
 
 // A key that at least one ghost holds, with an entry for each of them.

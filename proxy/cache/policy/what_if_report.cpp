@@ -18,6 +18,12 @@ std::string percent(double share, int digits = 1) {
     return text;
 }
 
+std::uint64_t memory_of(const filter::admission_filter* filter) noexcept {
+    constexpr std::uint64_t generations = 2, a_block = 64;
+    return filter == nullptr ? 0
+                             : generations * filter->settings().layers * filter->blocks() * a_block;
+}
+
 }  // namespace
 
 std::string gained(config::caching_objective wanted, double gain) {
@@ -92,7 +98,8 @@ what_if_report what_if::made_report(steady_time now) const {
     constexpr auto per_key = sizeof(slot) + sizeof(decltype(slots_)::value_type) +
                              4 * sizeof(void*);
     out.memory_bytes = slots_.size() * per_key + slots_.bucket_count() * sizeof(void*) +
-                       minutes_.size() * sizeof(minute) + requests_->memory();
+                       minutes_.size() * sizeof(minute) + sizeof(evidence_) + requests_->memory() +
+                       memory_of(filter_.get()) + memory_of(former_.get());
     for (const auto& one : ghosts_) {
         out.memory_bytes += one->held->overhead();
     }
@@ -134,14 +141,6 @@ void what_if::advise(what_if_report& out) const {
                    std::to_string(least_requests) + " needed";
         return;
     }
-    for (std::size_t i = 0; i < out.rows.size(); ++i) {
-        const auto gain = worth(out.rows[i]) - worth(out.rows[in_force_]);
-        if (out.rows[i].of == what_if_row::group::exponent && gain >= least_step &&
-            (!out.step || gain > out.step->gain)) {
-            out.step = what_if_advice{
-                .admission = setup_.admission, .exponent = ghosts_[i]->exponent, .gain = gain};
-        }
-    }
     double most = 0;
     for (const auto& row : out.rows) {
         if (row.of == what_if_row::group::admission) {
@@ -162,8 +161,8 @@ void what_if::advise(what_if_report& out) const {
     }
     const auto gain = worth(out.rows[best]) - worth(out.rows[in_force_]);
     const auto lost = percent(out.lost_to_admission);
-    if (gain < least_gain) {
-        out.text = out.lost_to_admission < least_gain
+    if (gain < least_advice) {
+        out.text = out.lost_to_admission < least_advice
                        ? "admission costs little: " + lost + " of requests missed for it"
                        : lost + " of requests missed for admission, and " +
                              percent(out.won_by_admission) +
@@ -182,25 +181,93 @@ void what_if::advise(what_if_report& out) const {
                "; " + lost + " of requests missed for admission";
 }
 
-// Whether the same was advised often enough; then it is forgotten.
-bool what_if::leaning::is_old(const std::optional<what_if_advice>& next) noexcept {
-    const bool same = to && next && to->admission == next->admission &&
-                      to->exponent == next->exponent;
-    times = same ? times + 1 : next ? 1 : 0;
-    to = next;
-    if (times < patience) {
-        return false;
+std::size_t what_if::rung_in_force() const noexcept {
+    for (std::size_t i = 0; i < ghosts_.size(); ++i) {
+        if (ghosts_[i]->of == what_if_row::group::exponent &&
+            ghosts_[i]->exponent == setup_.exponent) {
+            return i;
+        }
     }
-    times = 0;
-    return true;
+    return in_force_;
+}
+
+void what_if::leave(std::size_t way, what_if_row::group of) noexcept {
+    for (auto* count : {&left_[way], &steps_[of == what_if_row::group::exponent ? 1 : 0]}) {
+        *count = static_cast<std::uint8_t>(std::min(*count + 1u, 255u));
+    }
+    settled_at_ = evidence_.requests();
+}
+
+// n of the header: what a change to this one costs.
+unsigned what_if::dearth_of(std::size_t way) const noexcept {
+    constexpr unsigned cheap = 4;
+    const auto steps = steps_[ghosts_[way]->of == what_if_row::group::exponent ? 1 : 0];
+    return std::min(std::max<unsigned>(left_[way], steps > cheap ? steps - cheap : 0u), dearest);
+}
+
+void what_if::forgive() noexcept {
+    unsigned most = 0;
+    for (std::size_t i = 0; i < ghosts_.size(); ++i) {
+        most = std::max(most, dearth_of(i));
+    }
+    constexpr std::uint64_t times = 16;
+    if (evidence_.requests() - settled_at_ < times * (least_evidence << most)) {
+        return;
+    }
+    settled_at_ = evidence_.requests();
+    const auto less = [](auto& counts) {
+        for (auto& one : counts) {
+            one = static_cast<std::uint8_t>(one - (one > 0 ? 1 : 0));
+        }
+    };
+    less(left_);
+    less(steps_);
+}
+
+// Of a group, what is surely better than the one in force, by most. Where writing is dear (a disk),
+// of those that are about as good the one that writes least.
+std::optional<what_if_advice> what_if::best_of(what_if_row::group of,
+                                               const what_if_report& told) const {
+    const bool admits = of == what_if_row::group::admission;
+    const auto here = admits ? in_force_ : rung_in_force();
+    const double as_good = setup_.memory_share < 1 ? least_gain : 0;
+    const auto written = [&told](std::size_t way) {
+        return way < told.rows.size() ? told.rows[way].written_bytes : 0;
+    };
+    std::array<std::optional<paired_evidence::gain>, most_ghosts> gains;
+    double most = 0;
+    for (std::size_t i = 0; i < ghosts_.size(); ++i) {
+        if (ghosts_[i]->of == of && i != here) {
+            const auto dear = dearth_of(i);
+            gains[i] = evidence_.gain_of(
+                i, here, std::ldexp(least_gain, static_cast<int>(dear)), least_evidence << dear);
+            most = gains[i] ? std::max(most, gains[i]->of_misses) : most;
+        }
+    }
+    std::optional<std::size_t> best;
+    for (std::size_t i = 0; i < ghosts_.size(); ++i) {
+        if (gains[i] && gains[i]->of_misses >= most - as_good &&
+            (!best || written(i) < written(*best))) {
+            best = i;
+        }
+    }
+    if (!best) {
+        return std::nullopt;
+    }
+    return what_if_advice{.admission = admits ? ghosts_[*best]->admission : setup_.admission,
+                          .exponent = admits ? setup_.exponent : ghosts_[*best]->exponent,
+                          .gain = gains[*best]->of_all,
+                          .of_misses = gains[*best]->of_misses};
 }
 
 std::optional<what_if_advice> what_if::decide(steady_time now) {
     const std::lock_guard lock{guard_};
+    forgive();
     const auto told = made_report(now);
-    const bool admit = admission_.is_old(told.advice);
-    const bool step = exponent_.is_old(told.step);
-    return admit ? told.advice : step ? told.step : std::nullopt;
+    const auto admission = best_of(what_if_row::group::admission, told);
+    const auto exponent = best_of(what_if_row::group::exponent, told);
+    const bool is_first = admission && (!exponent || admission->of_misses >= exponent->of_misses);
+    return is_first ? admission : exponent;
 }
 
 }  // namespace reprise::proxy::cache

@@ -49,9 +49,13 @@ std::vector<std::uint64_t> popular_and_not(std::uint64_t seed, std::size_t reque
     return keys;
 }
 
-void play(what_if& into, const std::vector<std::uint64_t>& keys, std::uint64_t size = 1'000) {
+/// As fast as the sample stays whole.
+void play(what_if& into,
+          const std::vector<std::uint64_t>& keys,
+          std::uint64_t size = 1'000,
+          steady_time from = start) {
     for (std::size_t i = 0; i < keys.size(); ++i) {
-        into.note(nth_key(1, keys[i]), size, start + seconds{i / 1'000});
+        into.note(nth_key(1, keys[i]), size, from + seconds{i / what_if::most_pace});
     }
 }
 
@@ -221,6 +225,74 @@ TEST_SUITE("cache/policy/what_if") {
         CHECK(row_of(report, "always").written_bytes == doctest::Approx(20e6).epsilon(0.05));
     }
 
+    TEST_CASE("thin traffic is measured whole, and fast traffic by so many requests a second") {
+        // A thousand keys, 100 a minute, and 20,000 a second.
+        what_if thin{{.capacity = 1'000'000}, start}, fast{{.capacity = 1'000'000}, start};
+        for (std::uint64_t n = 0; n < 3'000; ++n) {
+            thin.note(nth_key(1, n % 1'000), 500, start + std::chrono::milliseconds{n * 600});
+        }
+        CHECK(thin.report(start + minutes{30}).sample == 1);
+        CHECK(thin.report(start + minutes{30}).requests == 3'000);
+        const auto play_fast = [&fast](std::uint64_t from, std::uint64_t to) {
+            for (auto n = from * 20'000; n < to * 20'000; ++n) {
+                fast.note(nth_key(1, n % 1'000), 500, start + std::chrono::microseconds{n * 50});
+            }
+            return fast.report(start + seconds{to}).requests;
+        };
+        const auto first = play_fast(0, 60);
+        const auto second = play_fast(60, 80);
+        CHECK(second - first <= 20 * what_if::most_pace * 5 / 4);
+        CHECK(second - first >= 20 * what_if::most_pace / 4);
+    }
+
+    TEST_CASE("what is set aside counts for the pace as little as it costs") {
+        what_if ghosts{{.capacity = 1'000'000}, start};
+        for (std::uint64_t n = 0; n < 100'000; ++n) {  // 10 s
+            ghosts.note(nth_key(1, n), 500, start + std::chrono::microseconds{n * 100}, {}, 7);
+        }
+        CHECK(ghosts.report(start + seconds{10}).sample == 1);
+        for (std::uint64_t n = 0; n < 3'000'000; ++n) {
+            ghosts.note(
+                nth_key(1, n), 500, start + seconds{10} + std::chrono::microseconds{n * 5}, {}, 7);
+        }
+        CHECK(ghosts.report(start + seconds{25}).sample < 0.5);
+    }
+
+    TEST_CASE("whatever is remembered, the ghosts' filter and sketch are bounded") {
+        what_if ghosts{{.capacity = 1u << 30, .remembers = 100'000'000, .counts = 50'000'000},
+                       start};
+        CHECK(ghosts.report(start).memory_bytes < 6u << 20);
+        // Only what is stored needs a slot; here it is the filter that would forget too soon.
+        what_if small{{.capacity = 100'000, .remembers = 100'000'000}, start};
+        std::uint64_t n = 0;
+        const auto come = [&](std::uint64_t keys) {
+            for (const auto end = n + keys; n < end; ++n) {
+                small.note(nth_key(1, n), 1'000, start + std::chrono::milliseconds{n * 2});
+            }
+        };
+        come(what_if::most_remembered / 2);
+        CHECK(small.report(start + minutes{1}).sample == 1);
+        come(3 * what_if::most_remembered);
+        CHECK(small.report(start + minutes{1}).sample <= 0.5);
+        CHECK(small.report(start + minutes{1}).memory_bytes < 30u << 20);
+    }
+
+    TEST_CASE("a filter of another size knows what the former one knew") {
+        what_if ghosts{{.capacity = 1'000'000, .remembers = 50'000}, start};
+        for (std::uint64_t n = 0; n < 1'000; ++n) {
+            ghosts.note(nth_key(1, n), 500, start);
+        }
+        ghosts.remember(5'000, std::chrono::hours{5});
+        const auto later = start + minutes{1};
+        for (int times = 0; times < 2; ++times) {
+            for (std::uint64_t n = 0; n < 1'000; ++n) {
+                ghosts.note(nth_key(1, n), 500, later);
+            }
+        }
+        // Of three rounds the third is all hits: the second was a second sight.
+        CHECK(row_of(ghosts.report(later), "second-hit").hit_ratio == doctest::Approx(1.0 / 3));
+    }
+
     TEST_CASE("an hour later nothing is told of what was") {
         what_if ghosts{{.capacity = 1'000'000}, start, 1};
         play(ghosts, popular_and_not(3, 5'000));
@@ -271,7 +343,7 @@ TEST_SUITE("cache/policy/what_if") {
         CHECK(ghosts.report(start).text.starts_with("too few"));
     }
 
-    TEST_CASE("auto follows only what was advised several times in a row, and then begins anew") {
+    TEST_CASE("auto follows what is better beyond chance, and no ghost begins cold for it") {
         std::vector<std::uint64_t> keys;
         for (std::uint64_t n = 0; n < 5'000; ++n) {
             keys.push_back(n);
@@ -279,18 +351,17 @@ TEST_SUITE("cache/policy/what_if") {
         }
         what_if_setup setup{.capacity = 1'000'000};
         what_if ghosts{setup, start, 1};
-        play(ghosts, keys);
+        play(ghosts, {keys.begin(), keys.begin() + 2'000});
+        CHECK_FALSE(ghosts.decide(start));  // as clear as it is
+        play(ghosts, {keys.begin() + 2'000, keys.end()}, 1'000, start + seconds{8});
         auto now = start + minutes{1};
-        for (unsigned i = 1; i < what_if::patience; ++i) {
-            CHECK_FALSE(ghosts.decide(now));
-            now += minutes{1};
-        }
         const auto advice = ghosts.decide(now);
         REQUIRE(advice);
+        CHECK(advice->gain == doctest::Approx(0.5).epsilon(0.01));
+        CHECK(advice->of_misses == doctest::Approx(0.5).epsilon(0.01));
         setup.admission = advice->admission;
         ghosts.set(setup, now);
-        const auto report = ghosts.report(now);
-        CHECK(report.requests == 0);
+        CHECK(ghosts.report(now).requests == 0);
         CHECK_FALSE(ghosts.decide(now));
         // The ghost that was right goes on with what it holds.
         ghosts.note(nth_key(1, 4'999), 1'000, now);
@@ -301,43 +372,97 @@ TEST_SUITE("cache/policy/what_if") {
         CHECK(row_of(after, "x2", what_if_row::group::size).hit_ratio == 1);
     }
 
+    TEST_CASE("however requests alternate, auto comes to rest") {
+        // In turn some thousands that everything be admitted for (twice each, soon), and as many that
+        // nothing new may be admitted for (a scan beside what is popular).
+        for (const std::uint64_t period : {3'000, 10'000, 40'000}) {
+            CAPTURE(period);
+            what_if_setup setup{.capacity = 100'000};
+            what_if ghosts{setup, start, 1};
+            constexpr std::uint64_t requests = 800'000;
+            std::uint64_t steps = 0, late = 0, fresh = 1'000;
+            std::mt19937_64 random{period};
+            for (std::uint64_t i = 0; i < requests; ++i) {
+                const auto now = start + seconds{i / 100};
+                const bool soon = i / period % 2 == 0;
+                const auto key = soon ? 1'000'000 + i / 2 : i % 2 == 0 ? random() % 100 : ++fresh;
+                ghosts.note(nth_key(soon ? 1 : 2, key), 1'000, now);
+                if (i % 1'000 == 0) {
+                    if (const auto next = ghosts.decide(now)) {
+                        setup.admission = next->admission;
+                        ghosts.set(setup, now);
+                        ++steps;
+                        late += i > requests / 2 ? 1 : 0;
+                    }
+                }
+            }
+            CHECK(steps < 40);
+            CHECK(late <= 10);
+        }
+    }
+
+    TEST_CASE("of the exponents the best is taken at once, wherever it is on the ladder") {
+        // Few large objects push out what many small ones would be hits of.
+        what_if_setup setup{.capacity = 8'000'000,
+                            .policy = eviction_kind::gdsf,
+                            .exponent = 0,
+                            .admission = {.probation = 1}};
+        what_if ghosts{setup, start, 1};
+        for (std::uint64_t n = 0; n < 40'000; ++n) {
+            const bool large = n % 4 == 0;
+            ghosts.note(nth_key(large ? 2 : 3, n * 7'919 % (large ? 1'500 : 6'000)),
+                        large ? 40'000 : 1'000,
+                        start + std::chrono::milliseconds{n});
+        }
+        // Perhaps after a change of admission, which begins the exponent's measuring anew.
+        const auto first = ghosts.decide(start + minutes{1});
+        REQUIRE(first);
+        CHECK((first->exponent >= 0.3 || first->exponent == 0));
+        CHECK((first->exponent == 0) == (first->admission != setup.admission));
+    }
+
     TEST_CASE("setups may change in any order, and no entry is left in what ended") {
         what_if ghosts{{.capacity = 300'000}, start, 1};
         const auto keys = popular_and_not(4, 3'000);
         const admission_variant odd{.hits = 3, .probation = 0.3};
         for (int round = 0; round < 8; ++round) {
+            const auto now = start + seconds{8 * round};
             what_if_setup setup{.capacity = 300'000u + 1'000u * static_cast<unsigned>(round % 3)};
             setup.admission = round % 2 == 0 ? odd : admission_variant{};
             const auto next = static_cast<std::size_t>(round) % config::eviction_names.size();
             setup.policy = config::eviction_names[next].second;
             setup.wanted = static_cast<config::caching_objective>(round % 3);
-            ghosts.set(setup, start);
-            play(ghosts, keys);
-            CHECK(ghosts.report(start + minutes{1}).requests == 3'000);
+            ghosts.set(setup, now);
+            play(ghosts, keys, 1'000, now);
+            CHECK(ghosts.report(now + minutes{1}).requests == 3'000);
         }
     }
 
-    TEST_CASE("with gdsf there is a row for each neighbour of the exponent, within the ladder") {
-        const auto exponents_at = [](double exponent) {
-            what_if ghosts{
-                {.capacity = 10'000, .policy = eviction_kind::gdsf, .exponent = exponent},
-                start,
-                1};
-            ghosts.note(nth_key(1, 1), 500, start);
-            std::vector<std::string> names;
-            for (const auto& row : ghosts.report(start).rows) {
-                if (row.of == what_if_row::group::exponent) {
-                    names.push_back(row.name);
-                }
+    TEST_CASE("with gdsf there is a row for each rung of the exponent's ladder") {
+        what_if ghosts{
+            {.capacity = 10'000, .policy = eviction_kind::gdsf, .exponent = 0.3}, start, 1};
+        ghosts.note(nth_key(1, 1), 500, start);
+        std::vector<std::string> names;
+        for (const auto& row : ghosts.report(start).rows) {
+            if (row.of == what_if_row::group::exponent) {
+                names.push_back(row.name);
             }
-            return names;
-        };
-        CHECK(exponents_at(0.3) == std::vector<std::string>{"0.15", "0.5"});
-        CHECK(exponents_at(0) == std::vector<std::string>{"0", "0.05"});
-        CHECK(exponents_at(1) == std::vector<std::string>{"0.7", "1"});
-        CHECK(exponents_at(0.4) == std::vector<std::string>{"0.3", "0.5"});
-        what_if ghosts{{.capacity = 10'000}, start, 1};
-        CHECK_FALSE(ghosts.report(start).exponent);
+        }
+        CHECK(names == std::vector<std::string>{"0", "0.05", "0.15", "0.3", "0.5", "0.7", "1"});
+        what_if without{{.capacity = 10'000}, start, 1};
+        CHECK_FALSE(without.report(start).exponent);
+    }
+
+    TEST_CASE("an object that the store would not take is in no ghost") {
+        what_if ghosts{{.capacity = 10'000, .largest = 2'000}, start, 1};
+        for (int times = 0; times < 4; ++times) {
+            ghosts.note(nth_key(1, 1), 2'000, start);
+            ghosts.note(nth_key(1, 2), 2'001, start);
+        }
+        const auto report = ghosts.report(start);
+        CHECK(row_of(report, "always").hit_ratio == doctest::Approx(3.0 / 8));
+        CHECK(row_of(report, "x2", what_if_row::group::size).hit_ratio ==
+              doctest::Approx(2 * 2.0 / 8));
     }
 
     TEST_CASE("with a disk, first requests wait in memory's share of a ghost") {
@@ -423,7 +548,7 @@ TEST_SUITE("cache/policy/what_if") {
 
     TEST_CASE("who finds another thread at the ghosts does not wait, and is counted") {
         what_if ghosts{{.capacity = 100'000}, start, 1};
-        constexpr std::uint64_t most = 5'000'000;  // far more than two threads need to meet
+        constexpr std::uint64_t most = 800'000;  // far more than two threads need to meet
         std::atomic<std::uint64_t> noted{0};
         std::atomic<bool> met{false};
         {
@@ -431,21 +556,24 @@ TEST_SUITE("cache/policy/what_if") {
             for (std::uint64_t t = 0; t < 2; ++t) {
                 threads.emplace_back([&, t] {
                     for (std::uint64_t n = 0; n < most && !met; ++n) {
-                        ghosts.note(nth_key(1, n % (50 * (t + 1))), 1'000, start);
+                        // Not so fast that the sample is halved, and all within the hour.
+                        const auto now = start + std::chrono::milliseconds{noted * 2};
+                        ghosts.note(nth_key(1, n % (50 * (t + 1))), 1'000, now);
                         ++noted;
-                        if (n % 256 == 0 && ghosts.report(start).dropped > 0) {
+                        if (n % 256 == 0 && ghosts.report(now).dropped > 0) {
                             met = true;
                         }
                     }
                 });
             }
         }
-        const auto report = ghosts.report(start);
+        const auto end = start + std::chrono::milliseconds{noted * 2};
+        const auto report = ghosts.report(end);
         CHECK(report.dropped > 0);
         CHECK(report.requests + report.dropped == noted);
         // An hour later they are forgotten with the rest; those since the last sampled request are
         // told of until the next one has its minute.
-        ghosts.note(nth_key(1, 1), 1'000, start);
-        CHECK(ghosts.report(start + minutes{61}).dropped == 0);
+        ghosts.note(nth_key(1, 1), 1'000, end);
+        CHECK(ghosts.report(end + minutes{61}).dropped == 0);
     }
 }
