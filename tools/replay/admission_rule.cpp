@@ -3,6 +3,7 @@
 #include "config/options.hpp"
 #include "proxy/base/clock.hpp"
 #include "proxy/cache/admission/admission_gate.hpp"
+#include "proxy/cache/advisor.hpp"
 #include "tools/replay/number.hpp"
 
 #include <algorithm>
@@ -96,6 +97,7 @@ constexpr auto filter_age = std::chrono::hours{24 * 365 * 20};
 // often, and not at all where hardly anything was asked for meanwhile.
 constexpr std::uint32_t seconds_between_housekeeping = 30;
 constexpr unsigned requests_between_housekeeping = 256;
+constexpr unsigned requests_between_looks = 16;  // where there is an advisor
 
 // cache::admission_gate, told what the exchange tells it.
 class gate_rule final : public admission_rule {
@@ -120,6 +122,12 @@ public:
         }
     }
 
+    gate_rule(const config::options& options, std::uint64_t unit)
+        : by_{.choice = options.admission.choice},
+          options_{options},
+          unit_{unit},
+          is_automatic_{true} {}
+
     void count_by(proxy::cache::frequency_sketch& sketch) override {
         // Not owned: an empty owner beside the pointer.
         requests_ = {std::shared_ptr<void>{}, &sketch};
@@ -128,7 +136,25 @@ public:
         if (!requests_) {
             at(wanted).count_request(wanted.key);
         }
+        ++asked_;
+        if (is_automatic_) {
+            at(wanted);
+            advisor_->note_charged(wanted.key, wanted.bytes * unit_, steady(wanted));
+        }
     }
+    std::optional<tuning> tune(const request& wanted) override {
+        if (!is_automatic_ || since_ != 0) {
+            return std::nullopt;
+        }
+        const auto next = advisor_->housekeep(*gate_, steady(wanted));
+        if (!next) {
+            return std::nullopt;
+        }
+        told_.push_back("at request " + std::to_string(asked_) + ": " +
+                        advisor_->report(steady(wanted)).automatic);
+        return tuning{next->probation, next->exponent};
+    }
+    std::vector<std::string> told() const override { return told_; }
     bool admits(const request& wanted) override {
         const auto ruling = at(wanted).note(wanted.key, by_, wanted.time());
         uses_to_admit_ = ruling.uses_to_admit;
@@ -153,6 +179,10 @@ private:
                                                               : nth_hit;
     }
 
+    static proxy::steady_time steady(const request& wanted) noexcept {
+        return proxy::steady_time{std::chrono::seconds{wanted.seconds}};
+    }
+
     void weigh() {
         memory_ = gate_->figures(proxy::wall_time{}).memory - (requests_ ? requests_->memory() : 0);
     }
@@ -170,10 +200,13 @@ private:
     proxy::cache::admission_gate& at(const request& wanted) {
         if (!gate_) {
             gate_.emplace(options_, wanted.time(), &secret_, requests_);
+            if (is_automatic_) {
+                advisor_ = std::make_unique<proxy::cache::advisor>(options_, steady(wanted));
+            }
             second_ = wanted.seconds;
             weigh();
         }
-        if (++since_ >= requests_between_housekeeping &&
+        if (++since_ >= (is_automatic_ ? requests_between_looks : requests_between_housekeeping) &&
             wanted.seconds - second_ >= seconds_between_housekeeping) {
             second_ = wanted.seconds;
             since_ = 0;
@@ -191,6 +224,11 @@ private:
     filter::hash_secret secret_ = filter::hash_secret::from_seed(filter::hash_seed{});
     std::shared_ptr<proxy::cache::frequency_sketch> requests_;
     std::optional<proxy::cache::admission_gate> gate_;
+    std::uint64_t unit_ = 1;
+    bool is_automatic_ = false;
+    std::unique_ptr<proxy::cache::advisor> advisor_;  // of "auto" alone
+    std::uint64_t asked_ = 0;
+    std::vector<std::string> told_;
     std::uint32_t second_ = 0;
     unsigned since_ = 0;
     age_source age_of_disk_;
@@ -211,6 +249,9 @@ std::optional<admission_choice> admission_choice_of(std::string_view text) {
     }
     if (name == "tinylfu" && rest.empty()) {
         return admission_choice{.what = kind::tinylfu};
+    }
+    if (name == "auto" && rest.empty()) {
+        return admission_choice{.what = kind::automatic};
     }
     if (name == "second-hit" && rest.empty()) {
         return admission_choice{.what = kind::nth_hit};
@@ -244,6 +285,7 @@ std::string to_string(const admission_choice& choice) {
     case kind::nth_hit:
         return choice.hits == 2 ? "second-hit" : "nth-hit:" + std::to_string(choice.hits);
     case kind::tinylfu: return "tinylfu";
+    case kind::automatic: return "auto";
     case kind::exact_second: return "exact-second";
     case kind::exact_window: break;
     }
@@ -281,9 +323,14 @@ std::unique_ptr<admission_rule> make_rule(const admission_choice& choice,
                 ? choice.keys
                 : static_cast<std::uint64_t>(choice.of_objects * static_cast<double>(objects)));
     case kind::nth_hit:
-    case kind::tinylfu: break;
+    case kind::tinylfu:
+    case kind::automatic: break;  // which make_automatic is for
     }
     return std::make_unique<gate_rule>(choice, filter);
+}
+
+std::unique_ptr<admission_rule> make_automatic(const config::options& options, std::uint64_t unit) {
+    return std::make_unique<gate_rule>(options, unit);
 }
 
 }  // namespace reprise::replay

@@ -2,6 +2,7 @@
 // Which requests for absent objects may store: the proxy's admission gate, and exact rules to hold
 // it against.
 
+#include "config/options.hpp"
 #include "filter/admission.hpp"
 #include "proxy/cache/policy/frequency_sketch.hpp"
 #include "tools/replay/request.hpp"
@@ -13,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace reprise::replay {
 
@@ -22,6 +24,7 @@ struct admission_choice {
         always,
         nth_hit,       ///< the gate's second-hit and nth-hit
         tinylfu,       ///< the gate's: asked for more often than what left last
+        automatic,     ///< the proxy's advisor decides, and how much size counts too
         exact_second,  ///< seen before, ever: what a filter that never errs and forgets would say
         exact_window,  ///< among the last `keys` distinct keys asked for
     };
@@ -32,7 +35,7 @@ struct admission_choice {
     bool operator==(const admission_choice&) const = default;
 };
 
-/// "always", "second-hit", "nth-hit:3", "tinylfu", "exact-second", "window:50000", "window:5%".
+/// "always", "second-hit", "nth-hit:3", "tinylfu", "auto", "exact-second", "window:50000", "window:5%".
 /// None if it is none of these.
 [[nodiscard]] std::optional<admission_choice> admission_choice_of(std::string_view text);
 [[nodiscard]] std::string to_string(const admission_choice& choice);
@@ -49,6 +52,20 @@ public:
     virtual void count_by(proxy::cache::frequency_sketch& sketch) { (void)sketch; }
     /// Every request, first of all.
     virtual void asked(const request& wanted) { (void)wanted; }
+
+    /// What the owner's tiers are to be from now on.
+    struct tuning {
+        double probation = 0;
+        double exponent = 1;  ///< of size
+    };
+    /// After asked(): something when it has just changed. Of "auto" alone.
+    [[nodiscard]] virtual std::optional<tuning> tune(const request& wanted) {
+        (void)wanted;
+        return std::nullopt;
+    }
+    /// What "auto" came to be, and at which request, a line each.
+    [[nodiscard]] virtual std::vector<std::string> told() const { return {}; }
+
     /// Whether an absent object may be stored at this request, which is noted.
     [[nodiscard]] virtual bool admits(const request& wanted) = 0;
     /// After admits() said no: at how many further requests the object would be admitted.
@@ -82,6 +99,11 @@ struct remembering {
 [[nodiscard]] std::unique_ptr<admission_rule> make_rule(const admission_choice& choice,
                                                         std::uint64_t objects,
                                                         const remembering& filter);
+
+/// "auto" in a proxy of these settings: its gate, and the advisor that tells it what to be. `unit`:
+/// bytes for each of the trace's sizes.
+[[nodiscard]] std::unique_ptr<admission_rule> make_automatic(const config::options& options,
+                                                             std::uint64_t unit);
 
 /// What a filter here may take of memory for each key it remembers, in each generation and layer.
 inline constexpr double filter_bytes_a_key = 2;

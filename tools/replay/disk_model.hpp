@@ -61,6 +61,9 @@ public:
     /// Written once more, to be kept.
     [[nodiscard]] virtual std::uint64_t carried_bytes() const noexcept = 0;
 
+    /// Of size, in what a byte is worth from now on.
+    virtual void set_exponent(double exponent) noexcept = 0;
+
 protected:
     std::uint32_t now_ = 0;
 };
@@ -97,6 +100,7 @@ public:
     [[nodiscard]] std::uint64_t carried_bytes() const noexcept override {
         return space_.figures().carried_bytes;
     }
+    void set_exponent(double exponent) noexcept override { space_.set_exponent(exponent); }
 
 private:
     using segment_number = proxy::cache::disk::segment_number;
@@ -170,6 +174,10 @@ public:
     [[nodiscard]] bool filling() const noexcept override;
     [[nodiscard]] bool has_room_for(std::uint64_t bytes) const noexcept override;
     [[nodiscard]] std::uint64_t carried_bytes() const noexcept override { return 0; }
+    void set_exponent(double exponent) noexcept override {
+        exponent_ = exponent;
+        order_.set_exponent(exponent);
+    }
 
 private:
     struct entry : proxy::cache::evictable {

@@ -34,6 +34,7 @@ config::admission_choice choice_of(const admission_choice& rule) noexcept {
     switch (rule.what) {
     case kind::always: return {always, 2};
     case kind::tinylfu: return {tinylfu, 2};
+    case kind::automatic: return {automatic, 2};
     case kind::nth_hit: return {rule.hits == 2 ? second_hit : nth_hit, rule.hits};
     case kind::exact_second:
     case kind::exact_window: break;

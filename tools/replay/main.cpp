@@ -44,30 +44,19 @@ constexpr std::uint64_t usual_objects = 1'000'000;
 constexpr std::uint64_t usual_sample = 4'000'000;
 
 // Options that say what is to be tried.
-constexpr std::array tried_by{"--size",
-                              "--policy",
-                              "--admission",
-                              "--probation",
-                              "--scaled",
-                              "--objects",
-                              "--write",
-                              "--segments",
-                              "--extents",
-                              "--carry",
-                              "--exponent",
-                              "--take-all",
-                              "--by-object",
-                              "--sketch",
-                              "--copies",
-                              "--remember-auto",
-                              "--free-overhead",
-                              "--count-overhead"};
+constexpr std::array tried_by{
+    "--size",          "--policy",        "--admission",      "--probation", "--scaled",
+    "--objects",       "--write",         "--segments",       "--extents",   "--carry",
+    "--exponent",      "--take-all",      "--by-object",      "--sketch",    "--copies",
+    "--remember-auto", "--free-overhead", "--count-overhead", "--behind",    "--after"};
 constexpr std::uint64_t least_disk = 16u << 20;  // that settings take
 
 struct command : sweep_words {
     std::vector<std::string> traces;
     std::string format;
     std::vector<std::string> origins;  ///< what they take
+    bool behind = false;               ///< each trace is other traffic, behind the one before
+    std::string after;                 ///< a share of the last trace that does not count
     std::uint64_t unit = 0;
     unsigned threads = 0;
     bool csv = false, json = false, quiet = false;
@@ -88,7 +77,11 @@ std::optional<log_format> format_asked(const command& asked) {
 }
 
 trace trace_of(const command& asked) {
-    trace out{by_first_request(asked.traces, format_asked(asked)), format_asked(asked)};
+    trace out{asked.behind ? asked.traces : by_first_request(asked.traces, format_asked(asked)),
+              format_asked(asked)};
+    if (asked.behind) {
+        out.one_behind_another();
+    }
     std::vector<reprise::proxy::cache::packed_wait> origins;
     for (const auto& text : asked.origins) {
         const auto took = reprise::config::parse_duration(text);
@@ -106,6 +99,15 @@ setup without_admission(setup what) {
     what.admission = {};
     what.probation = 0;
     return what;
+}
+
+// How many requests there are before those that count.
+std::uint64_t skipped_of(const command& asked, const trace& all) {
+    const auto began = asked.behind ? all.last_began().requests : 0;
+    const auto share = asked.after.empty() ? 0.0
+                                           : must(share_of(asked.after), "--after", asked.after);
+    return began +
+           static_cast<std::uint64_t>(share * static_cast<double>(all.figures().requests - began));
 }
 
 bool has_shares(const std::vector<setup>& setups) {
@@ -140,9 +142,12 @@ int replay(const command& asked) {
 
     trace source = trace_of(asked);
     std::vector<std::unique_ptr<model>> models;
-    const auto make_models = [&](const trace_scale& scale) {
+    const auto make_models = [&](const trace_scale& scale, std::uint64_t skipped) {
         for (const auto& one : played) {
             models.push_back(make_model(one, scale));
+            if (skipped != 0) {
+                models.back() = std::make_unique<counted_late>(std::move(models.back()), skipped);
+            }
         }
     };
     std::vector<double> seconds;
@@ -150,34 +155,37 @@ int replay(const command& asked) {
     trace_scale scale{.objects = asked.objects != 0 ? asked.objects : usual_objects,
                       .unique_bytes = 0,
                       .unit = asked.unit};
-    if (has_shares(setups)) {
+    if (has_shares(setups) || asked.behind || !asked.after.empty()) {
         const recorded_trace requests{source, [&bar](double share) { bar.show("reading", share); }};
-        const auto totals = source.objects().sum();
+        const auto totals = source.objects().sum(source.last_began().objects);
         scale.objects = totals.objects;
         scale.unique_bytes = totals.bytes;
         if (scale.unit == 0) {
             // Sizes that are all 1 are none: an object then counts 16 KiB beside a filter's memory.
             scale.unit = totals.bytes == totals.objects ? unit_of_unknown : 1;
         }
-        make_models(scale);
+        make_models(scale, skipped_of(asked, source));
         seconds = run(
             requests, models, threads, [&bar](double share) { bar.show("playing", share); });
     } else {
         scale.unit = std::max<std::uint64_t>(1, scale.unit);
-        make_models(scale);
+        make_models(scale, 0);
         seconds = run(
             source, models, threads, [&bar](double share) { bar.show("playing", share); });
     }
 
-    const trace_summary summary{
-        asked.traces, source.formats(), source.figures(), source.objects().sum()};
+    const trace_summary summary{asked.traces,
+                                source.formats(),
+                                source.figures(),
+                                source.objects().sum(source.last_began().objects)};
     std::vector<result> results;
     for (std::size_t i = 0; i < setups.size(); ++i) {
         result one{.what = setups[i],
                    .capacity = setups[i].size.resolved(summary.totals.bytes),
                    .counted = models[i]->figures(),
                    .seconds = seconds[i],
-                   .without_admission = {}};
+                   .without_admission = {},
+                   .told = models[i]->told()};
         const auto plain = without_admission(setups[i]);
         if (plain != setups[i]) {
             const auto at = std::find(played.begin(), played.end(), plain) - played.begin();
@@ -328,6 +336,14 @@ int main(int argc, char** argv) {
     app.set_version_flag("--version", std::string{"reprise-replay "} + REPRISE_VERSION);
     app.add_option("trace", asked.traces, "logs, plain, zstd or gzip; - is standard input");
     app.add_option("--format", asked.format, "trace, squid, combined or json (else found out)");
+    app.add_flag(
+        "--behind",
+        asked.behind,
+        "the traces are different traffic, each behind the one before; figures, and shares "
+        "of bytes, are of the last one");
+    app.add_option("--after",
+                   asked.after,
+                   "a share of the (last) trace (10%): only what is asked for after it counts");
     app.add_option("--size", asked.sizes, "bytes (1GiB, \"50 GB\") or shares of unique bytes (10%)")
         ->delimiter(',');
     app.add_option("--memory",
@@ -348,7 +364,7 @@ int main(int argc, char** argv) {
     app.add_option(
            "--admission",
            asked.admissions,
-           "always, second-hit, nth-hit:N, tinylfu (the proxy's gate); exact-second, window:N, "
+           "always, second-hit, nth-hit:N, tinylfu, auto (the proxy's); exact-second, window:N, "
            "window:N% (exact, of the last N distinct keys)")
         ->delimiter(',')
         ->capture_default_str();

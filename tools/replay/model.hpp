@@ -10,7 +10,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <string>
+#include <vector>
 
 namespace reprise::replay {
 
@@ -42,6 +45,9 @@ struct tally {
         return waiting > 0 ? (waiting - waited) / waiting : 0;
     }
 
+    /// What came since `earlier`, which these figures once were; of memory, what is taken now.
+    [[nodiscard]] tally since(const tally& earlier) const noexcept;
+
 private:
     static double ratio(std::uint64_t part, std::uint64_t of) noexcept {
         return of == 0 ? 0 : static_cast<double>(part) / static_cast<double>(of);
@@ -60,6 +66,23 @@ public:
     /// no number in `requests` is as large.
     virtual void feed(std::span<const request> requests, std::size_t objects) = 0;
     [[nodiscard]] virtual tally figures() const = 0;
+    /// What "auto" came to be, where it was played (admission_rule::told).
+    [[nodiscard]] virtual std::vector<std::string> told() const { return {}; }
+};
+
+/// The figures of the requests after the first `skipped`, which are played like the others.
+class counted_late final : public model {
+public:
+    counted_late(std::unique_ptr<model> played, std::uint64_t skipped);
+
+    void feed(std::span<const request> requests, std::size_t objects) override;
+    [[nodiscard]] tally figures() const override;
+    [[nodiscard]] std::vector<std::string> told() const override { return played_->told(); }
+
+private:
+    std::unique_ptr<model> played_;
+    std::uint64_t left_;  // of those that do not count
+    tally before_;
 };
 
 }  // namespace reprise::replay

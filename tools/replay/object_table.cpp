@@ -57,9 +57,10 @@ void object_table::grow() {
     slots_ = std::move(larger);
 }
 
-object_table::totals object_table::sum() const noexcept {
+object_table::totals object_table::sum(std::size_t first) const noexcept {
     totals out;
-    for (const auto& one : objects_) {
+    for (auto i = first; i < objects_.size(); ++i) {
+        const auto& one = objects_[i];
         ++out.objects;
         out.bytes += one.bytes;
         if (one.requests == 1) {

@@ -47,7 +47,8 @@ public:
         std::uint64_t asked_once = 0;  ///< objects
         std::uint64_t asked_once_bytes = 0;
     };
-    [[nodiscard]] totals sum() const noexcept;
+    /// Of the objects numbered from `first` on.
+    [[nodiscard]] totals sum(std::size_t first = 0) const noexcept;
 
 private:
     // A piece of the hash beside the number: a probe that fails seldom touches the object.

@@ -50,6 +50,11 @@ void one_tier::ask(const request& wanted) {
         requests_->note(wanted.key);
     }
     admission_->asked(wanted);
+    if (const auto next = admission_->tune(wanted)) {
+        has_probation_ = next->probation > 0;
+        residents_.set_probation(next->probation);
+        residents_.set_exponent(next->exponent);
+    }
     if (auto* const kept = entries_.find(wanted.object)) {
         kept->last_used = wanted.seconds;
         ++tally_.hits;

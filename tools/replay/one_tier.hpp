@@ -10,6 +10,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
 namespace reprise::replay {
 
@@ -32,6 +34,7 @@ public:
 
     void feed(std::span<const request> requests, std::size_t objects) override;
     [[nodiscard]] tally figures() const override;
+    [[nodiscard]] std::vector<std::string> told() const override { return admission_->told(); }
 
 private:
     struct entry : proxy::cache::evictable {

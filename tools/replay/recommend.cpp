@@ -95,13 +95,15 @@ std::string settings_for(const result& chosen,
         admission["policy"] = "always";
     } else if (what.admission.what == kind::tinylfu) {
         admission["policy"] = "tinylfu";
+    } else if (what.admission.what == kind::automatic) {
+        admission["policy"] = "auto";
     } else if (what.admission.hits == 2) {
         admission["policy"] = "second-hit";
     } else {
         admission["policy"] = "nth-hit";
         admission["hits"] = what.admission.hits;
     }
-    if (what.probation > 0) {
+    if (what.probation > 0 && what.admission.what != kind::automatic) {
         admission["probation"] = percent_text(what.probation);
     }
     if (!what.scaled && what.remember_objects != 0) {

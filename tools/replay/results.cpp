@@ -121,6 +121,9 @@ nlohmann::ordered_json json_of(const result& one) {
         out["spared_ratio"] = counted.spared_ratio();
     }
     out["seconds"] = one.seconds;
+    if (!one.told.empty()) {
+        out["auto"] = one.told;
+    }
     return out;
 }
 
@@ -211,6 +214,15 @@ void print_summary(std::ostream& out, const trace_summary& of) {
 
 void print_table(std::ostream& out, const std::vector<result>& results) {
     print_columns(out, columns_of(results));
+    for (const auto& one : results) {
+        if (!one.told.empty()) {
+            out << "\nauto at " << to_string(one.what.size) << ", " << to_string(one.what.policy)
+                << ":\n";
+        }
+        for (const auto& line : one.told) {
+            out << "  " << line << '\n';
+        }
+    }
 }
 
 void print_csv(std::ostream& out, const std::vector<result>& results) {

@@ -21,6 +21,7 @@ struct result {
     double seconds = 0;  ///< that the model took
     /// The same without admission, where it was run too: what admission saved, and cost.
     std::optional<tally> without_admission;
+    std::vector<std::string> told{};  ///< what "auto" came to be, and when
 
     [[nodiscard]] std::int64_t writes_avoided() const noexcept;
     [[nodiscard]] std::int64_t bytes_avoided() const noexcept;

@@ -105,12 +105,12 @@ std::unique_ptr<proxy::cache::eviction_policy> make_policy(
     if (!wanted.policy.kind) {
         return std::make_unique<arc_policy>(capacity_bytes);
     }
-    return proxy::cache::make_policy(
-        *wanted.policy.kind,
-        capacity_bytes,
-        {.exponent = wanted.policy.exponent.value_or(exponent_of(wanted.wanted)),
-         .by_wait = goes_by_wait(wanted.wanted),
-         .frequencies = frequencies});
+    const auto usual = proxy::cache::first_exponent(options_of(wanted, capacity_bytes));
+    return proxy::cache::make_policy(*wanted.policy.kind,
+                                     capacity_bytes,
+                                     {.exponent = wanted.policy.exponent.value_or(usual),
+                                      .by_wait = goes_by_wait(wanted.wanted),
+                                      .frequencies = frequencies});
 }
 
 std::uint64_t cache_size::resolved(std::uint64_t unique_bytes) const noexcept {
@@ -188,7 +188,12 @@ std::uint64_t keys_remembered(const setup& wanted, const trace_scale& scale) {
 
 std::unique_ptr<model> make_model(const setup& wanted, const trace_scale& scale) {
     auto made = parts_of(wanted, scale);
-    auto admission = make_rule(wanted.admission, scale.objects, made.filter);
+    auto admission = wanted.admission.what == admission_choice::kind::automatic
+                         ? make_automatic(
+                               options_of(wanted,
+                                          wanted.size.resolved(scale.unique_bytes) * scale.unit),
+                               scale.unit)
+                         : make_rule(wanted.admission, scale.objects, made.filter);
     if (wanted.disk) {
         return std::make_unique<two_tiers>(
             wanted, std::move(admission), std::move(made), scale.unit);

@@ -110,6 +110,14 @@ std::vector<setup> setups_of(const sweep_words& asked) {
                     if (one.admission.what == admission_choice::kind::always) {
                         one.probation = disk ? one.probation : 0;
                     }
+                    if (one.admission.what == admission_choice::kind::automatic) {
+                        if (asked.scaled || one.policy.exponent || !one.policy.kind) {
+                            throw std::runtime_error{
+                                "--admission: \"auto\" is the proxy's: neither scaled, nor with "
+                                "another policy than it has, or an exponent of one's own"};
+                        }
+                        one.probation = 1;  // as it begins
+                    }
                     if (std::find(out.begin(), out.end(), one) == out.end()) {
                         out.push_back(one);
                     }

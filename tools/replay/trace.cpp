@@ -54,6 +54,10 @@ bool trace::open_next() {
     format_ = asked_;
     first_lines_.clear();
     first_taken_ = 0;
+    if (is_behind_) {
+        begins_ = true;
+        last_began_ = {figures_.requests, objects_.size()};
+    }
     if (format_) {
         formats_.push_back(format_);
         return true;
@@ -87,7 +91,10 @@ void trace::take(std::string_view line, std::vector<request>& into) {
     case line_kind::malformed: ++figures_.malformed; return;
     }
     figures_.query_hidden += hides_query(*format_, read.key) ? 1 : 0;
-    const auto key = filter::hash_of(read.key, secret());
+    const auto key = is_behind_ && opened_ > 1
+                         ? filter::hash_of(std::to_string(opened_).append("\n").append(read.key),
+                                           secret())
+                         : filter::hash_of(read.key, secret());
     const auto number = objects_.note(key, read.whole ? read.bytes : 0);
     if (read.wait) {
         objects_.note_wait(number, packed_wait{std::chrono::microseconds{*read.wait}});
@@ -99,8 +106,11 @@ void trace::take(std::string_view line, std::vector<request>& into) {
         ++figures_.size_unknown;
         bytes = read.bytes;
     }
+    if (std::exchange(begins_, false)) {
+        later_ = figures_.requests == 0 ? 0 : figures_.last_second + 1 - read.seconds;
+    }
     const auto seconds = std::clamp<std::int64_t>(
-        read.seconds, 0, std::numeric_limits<std::uint32_t>::max());
+        read.seconds + later_, 0, std::numeric_limits<std::uint32_t>::max());
     if (figures_.requests == 0) {
         figures_.first_second = seconds;
     }

@@ -44,6 +44,16 @@ public:
         origins_ = std::move(origins);
     }
 
+    /// Each file is other traffic, which begins when the one before it has ended: nothing in it is an
+    /// object of those before. Before the first.
+    void one_behind_another() noexcept { is_behind_ = true; }
+    /// Then: how many requests and objects there were before the file that was opened last.
+    struct beginning {
+        std::uint64_t requests = 0;
+        std::size_t objects = 0;
+    };
+    [[nodiscard]] const beginning& last_began() const noexcept { return last_began_; }
+
     /// From now on clients() grows with each request: 4 bytes each. Before the first.
     void keep_clients() noexcept { keeps_clients_ = true; }
     /// Each request's client, numbered by first appearance; all one in a trace that knows of none.
@@ -77,6 +87,9 @@ private:
     object_table objects_;
     trace_figures figures_;
     std::vector<proxy::cache::packed_wait> origins_;
+    bool is_behind_ = false, begins_ = false;
+    std::int64_t later_ = 0;  // seconds, than the file in hand says
+    beginning last_began_;
     bool keeps_clients_ = false;
     object_table client_numbers_;
     std::vector<std::uint32_t> clients_;

@@ -66,6 +66,13 @@ void two_tiers::feed(std::span<const request> requests, std::size_t objects) {
 void two_tiers::ask(const request& wanted) {
     tally_.note(wanted);
     requests_.note(wanted.key);
+    admission_->asked(wanted);
+    if (const auto next = admission_->tune(wanted)) {
+        has_probation_ = next->probation > 0;
+        residents_->set_probation(next->probation);
+        residents_->set_exponent(next->exponent);
+        disk_->set_exponent(next->exponent);
+    }
     if (own_of_disk_) {
         own_of_disk_->note(wanted.key);
     }

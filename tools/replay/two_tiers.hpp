@@ -23,6 +23,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace reprise::replay {
 
@@ -36,6 +38,7 @@ public:
 
     void feed(std::span<const request> requests, std::size_t objects) override;
     [[nodiscard]] tally figures() const override;
+    [[nodiscard]] std::vector<std::string> told() const override { return admission_->told(); }
 
 private:
     struct kept : proxy::cache::evictable {
