@@ -358,7 +358,7 @@ int main(int argc, char** argv) {
         ->delimiter(',');
     app.add_option("--policy",
                    asked.policies,
-                   "lru, sieve, s3-fifo, w-tinylfu, gdsf, gdsf:EXPONENT, lfu-da, arc")
+                   "lru, sieve, s3-fifo, w-tinylfu, gdsf, gdsf:EXPONENT, lfu-da, arc, lhd")
         ->delimiter(',')
         ->capture_default_str();
     app.add_option(

@@ -3,6 +3,7 @@
 #include "config/quantity.hpp"
 #include "proxy/cache/plan.hpp"
 #include "tools/replay/arc.hpp"
+#include "tools/replay/lhd.hpp"
 #include "tools/replay/made_of.hpp"
 #include "tools/replay/number.hpp"
 #include "tools/replay/one_tier.hpp"
@@ -36,6 +37,10 @@ std::optional<double> bytes_of_unit(std::string_view unit) {
     return std::nullopt;
 }
 
+std::string_view name_of(yardstick one) noexcept {
+    return one == yardstick::arc ? "arc" : "lhd";
+}
+
 std::string short_number(double value) {
     char text[32];
     return {text, std::to_chars(text, text + sizeof text, value).ptr};
@@ -45,8 +50,10 @@ std::string short_number(double value) {
 
 std::optional<policy_choice> policy_choice_of(std::string_view text) {
     using proxy::cache::eviction_kind;
-    if (text == "arc") {
-        return policy_choice{.kind = std::nullopt};
+    for (const auto one : {yardstick::arc, yardstick::lhd}) {
+        if (text == name_of(one)) {
+            return policy_choice{.kind = std::nullopt, .beside = one};
+        }
     }
     if (text.starts_with("gdsf:")) {
         const auto exponent = number_in<double>(text.substr(5));
@@ -63,7 +70,7 @@ std::optional<policy_choice> policy_choice_of(std::string_view text) {
 
 std::string to_string(const policy_choice& choice) {
     if (!choice.kind) {
-        return "arc";
+        return std::string{name_of(choice.beside)};
     }
     std::string out{::reprise::config::to_string(*choice.kind)};
     if (choice.exponent) {
@@ -103,7 +110,10 @@ std::unique_ptr<proxy::cache::eviction_policy> make_policy(
     std::uint64_t capacity_bytes,
     const proxy::cache::frequency_sketch* frequencies) {
     if (!wanted.policy.kind) {
-        return std::make_unique<arc_policy>(capacity_bytes);
+        switch (wanted.policy.beside) {
+        case yardstick::arc: return std::make_unique<arc_policy>(capacity_bytes);
+        case yardstick::lhd: return std::make_unique<lhd_policy>(capacity_bytes);
+        }
     }
     const auto usual = proxy::cache::first_exponent(options_of(wanted, capacity_bytes));
     return proxy::cache::make_policy(*wanted.policy.kind,

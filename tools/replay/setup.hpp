@@ -14,11 +14,13 @@
 
 namespace reprise::replay {
 
-/// "lru", "sieve", "s3-fifo", "w-tinylfu", "gdsf", "gdsf:0.4", "lfu-da"; "arc", which the proxy
-/// does not have.
+/// "lru", "sieve", "s3-fifo", "w-tinylfu", "gdsf", "gdsf:0.4", "lfu-da"; "arc" and "lhd", which the
+/// proxy does not have.
+enum class yardstick : std::uint8_t { arc, lhd };
 struct policy_choice {
     std::optional<proxy::cache::eviction_kind> kind =
-        proxy::cache::eviction_kind::lru;  ///< none: arc
+        proxy::cache::eviction_kind::lru;  ///< none: `beside`
+    yardstick beside = yardstick::arc;
     /// Of size, for gdsf. Without one it is the objective's, as in the proxy.
     std::optional<double> exponent{};
     bool operator==(const policy_choice&) const = default;

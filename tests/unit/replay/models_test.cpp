@@ -68,7 +68,7 @@ TEST_SUITE_BEGIN("replay/models");
 
 TEST_CASE("without admission every miss that fits is written, whatever the policy") {
     const auto requests = requests_of(1, 20'000);
-    for (const auto* policy : {"lru", "sieve", "s3-fifo", "w-tinylfu", "gdsf", "gdsf:1", "arc"}) {
+    for (const auto* policy : {"lru", "sieve", "s3-fifo", "w-tinylfu", "gdsf", "gdsf:1", "arc", "lhd"}) {
         CAPTURE(policy);
         const auto counted = played(setup_of(policy, "always"), requests);
         check_sums(counted, requests);

@@ -10,7 +10,7 @@ TEST_SUITE_BEGIN("replay/setup");
 
 TEST_CASE("a policy is read as it is printed") {
     for (const auto* name :
-         {"lru", "sieve", "s3-fifo", "w-tinylfu", "gdsf", "gdsf:0.4", "gdsf:1", "lfu-da", "arc"}) {
+         {"lru", "sieve", "s3-fifo", "w-tinylfu", "gdsf", "gdsf:0.4", "gdsf:1", "lfu-da", "arc", "lhd"}) {
         CAPTURE(name);
         const auto read = policy_choice_of(name);
         REQUIRE(read.has_value());
