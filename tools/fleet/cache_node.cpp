@@ -57,11 +57,12 @@ bool cache_node::lend(const request& wanted) {
     return true;
 }
 
-bool cache_node::take(const request& wanted, keep how, bool seen_elsewhere) {
+bool cache_node::admits(const request& wanted, keep how, bool seen_elsewhere) {
     const bool admitted = admission_->admits(wanted) || seen_elsewhere || how == keep::always;
-    if (!admitted || how == keep::never || wanted.bytes > capacity_) {
-        return false;
-    }
+    return admitted && how != keep::never && wanted.bytes <= capacity_;
+}
+
+bool cache_node::store(const request& wanted) {
     auto& fresh = entries_[wanted.object];
     fresh.key = wanted.key;
     fresh.charge = wanted.bytes;

@@ -61,7 +61,12 @@ public:
     };
     /// What ask() missed has come. `seen_elsewhere`: another node saw it lately, so that this is no
     /// first sight. True: it was stored.
-    bool take(const request& wanted, keep how, bool seen_elsewhere);
+    bool take(const request& wanted, keep how, bool seen_elsewhere) {
+        return admits(wanted, how, seen_elsewhere) && store(wanted);
+    }
+    /// The two halves of take(): whether it is to be stored, which is a sight of it, and the storing.
+    [[nodiscard]] bool admits(const request& wanted, keep how, bool seen_elsewhere);
+    bool store(const request& wanted);
 
     [[nodiscard]] bool holds(object_number object) const { return entries_.contains(object); }
     [[nodiscard]] std::size_t count() const noexcept { return entries_.size(); }

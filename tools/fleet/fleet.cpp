@@ -16,12 +16,18 @@ constexpr std::uint64_t first_sketch = 64;  // it grows with what is stored
 constexpr std::array names{std::pair{finding::alone, "alone"},
                            std::pair{finding::digests, "digests"},
                            std::pair{finding::hints, "hints"},
+                           std::pair{finding::news, "news"},
                            std::pair{finding::oracle, "oracle"},
-                           std::pair{finding::routed, "routed"}};
+                           std::pair{finding::routed, "routed"},
+                           std::pair{finding::homes, "homes"}};
 
 // A fleet has a secret, or its requests for digests would not be signed.
 proxy::peer::fleet_secret some_secret() {
     return proxy::peer::fleet_secret::from_content(std::string(64, 'R')).value();
+}
+
+constexpr std::uint64_t place_of(object_number object, node_number node) noexcept {
+    return std::uint64_t{object} << 32 | node;
 }
 
 std::vector<std::string> node_names(node_number nodes) {
@@ -52,10 +58,11 @@ std::optional<finding> finding_of(std::string_view name) noexcept {
     return std::nullopt;
 }
 
-node_parts fleet::parts_of_one() {
+node_parts fleet::parts_of_one(double share) {
     using proxy::cache::eviction_kind;
     node_parts out;
-    out.capacity = plan_.capacity / plan_.nodes;
+    out.capacity = static_cast<std::uint64_t>(static_cast<double>(plan_.capacity / plan_.nodes) *
+                                              share);
     if (plan_.strict) {
         auto rule = plan_.remember
                         ? std::make_unique<shared_rule>(secret_, *plan_.remember)
@@ -76,8 +83,12 @@ node_parts fleet::parts_of_one() {
 
 fleet::fleet(const fleet_plan& plan) : plan_{plan}, secret_{some_secret()} {
     contents_watch& watch = *this;
+    const double hot = plan_.how == finding::homes ? plan_.hot : 0;
     for (node_number node = 0; node < plan_.nodes; ++node) {
-        nodes_.push_back(std::make_unique<cache_node>(node, parts_of_one(), watch));
+        nodes_.push_back(std::make_unique<cache_node>(node, parts_of_one(1 - hot), watch));
+        if (hot > 0) {
+            hot_.push_back(std::make_unique<cache_node>(node, parts_of_one(hot), watch));
+        }
     }
     if (plan_.exchange.seen && !plan_.strict) {
         throw std::invalid_argument{"sights are shared only where first sights are refused"};
@@ -85,7 +96,11 @@ fleet::fleet(const fleet_plan& plan) : plan_{plan}, secret_{some_secret()} {
     if (plan_.nodes > 1 && (plan_.how == finding::digests || plan_.how == finding::hints)) {
         exchange_.emplace(plan_.exchange, plan_.nodes, secret_, rules_);
     }
-    if (plan_.how == finding::hints || plan_.how == finding::routed) {
+    if (plan_.nodes > 1 && plan_.how == finding::news) {
+        news_.emplace(plan_.news, plan_.nodes, secret_);
+    }
+    if (plan_.how == finding::hints || plan_.how == finding::routed ||
+        plan_.how == finding::homes) {
         homes_ = std::make_unique<proxy::peer::parent_choice>(node_names(plan_.nodes));
     }
 }
@@ -107,6 +122,9 @@ void fleet::stored(node_number node, object_number object, const filter::key_has
     if (exchange_) {
         exchange_->stored(node, key);
     }
+    if (news_) {
+        news_->stored(node, key);
+    }
 }
 
 void fleet::left(node_number node, object_number object, const filter::key_hash& key) {
@@ -116,6 +134,9 @@ void fleet::left(node_number node, object_number object, const filter::key_hash&
     in.pop_back();
     if (exchange_) {
         exchange_->left(node, key);
+    }
+    if (news_) {
+        news_->left(node, key);
     }
 }
 
@@ -131,7 +152,8 @@ void fleet::count_sibling_hit(const request& wanted) noexcept {
 
 bool fleet::sibling_has(const request& wanted, node_number sibling) {
     ++tally_.questions;
-    if (nodes_[sibling]->lend(wanted)) {
+    if (nodes_[sibling]->lend(wanted) || (plan_.under_way && is_fetching(wanted.object, sibling) &&
+                                          fetching_.at(place_of(wanted.object, sibling)))) {
         count_sibling_hit(wanted);
         return true;
     }
@@ -142,7 +164,8 @@ bool fleet::sibling_has(const request& wanted, node_number sibling) {
 bool fleet::found_elsewhere(const request& wanted, node_number at) {
     switch (plan_.how) {
     case finding::alone:
-    case finding::routed: return false;
+    case finding::routed:
+    case finding::homes: return false;
     case finding::oracle: {
         // The next one round from here that has it, as view::look_up orders them.
         auto nearest = plan_.nodes;
@@ -151,10 +174,10 @@ bool fleet::found_elsewhere(const request& wanted, node_number at) {
         }
         return nearest != plan_.nodes && sibling_has(wanted, (at + nearest) % plan_.nodes);
     }
+    case finding::news: news_->look_up(wanted.key, at, candidates_); break;
     case finding::digests:
-    case finding::hints: break;
+    case finding::hints: exchange_->look_up(wanted.key, at, candidates_); break;
     }
-    exchange_->look_up(wanted.key, at, candidates_);
     for (const auto candidate : candidates_) {
         if (sibling_has(wanted, candidate)) {
             return true;
@@ -176,18 +199,45 @@ bool fleet::found_by_hint(const request& wanted, node_number at) {
     return sibling_has(wanted, known.node);
 }
 
+bool fleet::is_fetching(object_number object, node_number node) const {
+    return fetching_.contains(place_of(object, node));
+}
+
+cache_node& fleet::room(node_number node, const request& wanted) {
+    return *(hot_.empty() || home_of(wanted) == node ? nodes_ : hot_)[node];
+}
+
 void fleet::fetch(const request& wanted, node_number at) {
     if (others_hold(wanted.object, at)) {
         ++tally_.missed;
     }
+    ++tally_.fetched;
     const bool seen = exchange_ && exchange_->seen_elsewhere(wanted.key, at);
-    const auto before = tally_.written;
-    const bool kept = nodes_[at]->take(wanted, cache_node::keep::if_admitted, seen);
-    if (seen && tally_.written != before) {
+    const bool kept = room(at, wanted).admits(wanted, cache_node::keep::if_admitted, seen);
+    if (kept && seen) {
         ++tally_.from_the_seen;
     }
-    if (kept && plan_.how == finding::hints) {
+    const auto head = now_ + plan_.head_takes;
+    const fetch_under_way begun{wanted, head, head + plan_.body_takes, at, kept, false};
+    if (begun.end == now_) {
+        end(begun);
+        return;
+    }
+    under_way_.push(begun);
+    fetching_[place_of(wanted.object, at)] = false;
+}
+
+// The whole of what was fetched from the origin is there.
+void fleet::end(const fetch_under_way& what) {
+    const auto& wanted = what.wanted;
+    const auto at = what.node;
+    fetching_.erase(place_of(wanted.object, at));
+    const bool is_held = what.kept && room(at, wanted).store(wanted);
+    if (is_held && plan_.how == finding::hints) {
         hints_[wanted.object] = {.node = at, .seconds = wanted.seconds, .known = true};
+    }
+    if (what.kept && what.head_is_there && tells_of_fetches() && !is_held) {
+        news_->left(at, wanted.key);
     }
 }
 
@@ -198,15 +248,46 @@ void fleet::route(const request& wanted, node_number at) {
         return;
     }
     ++tally_.handed_on;
-    if (nodes_[home]->ask(wanted)) {
+    if (is_fetching(wanted.object, home)) {
+        count_sibling_hit(wanted);
+    } else if (nodes_[home]->ask(wanted)) {
         count_sibling_hit(wanted);
     } else {
+        ++tally_.handed_in_vain;
         fetch(wanted, home);
     }
-    nodes_[at]->take(wanted, plan_.copies, false);
+    room(at, wanted).take(wanted, plan_.copies, false);
 }
 
-void fleet::ask(const request& wanted, node_number at) {
+void fleet::pass(milliseconds now) {
+    while (!under_way_.empty() && under_way_.top().due() <= now) {
+        auto next = under_way_.top();
+        under_way_.pop();
+        now_ = next.due();
+        if (news_) {
+            news_->pass(now_);
+        }
+        if (next.head_is_there) {
+            end(next);
+            continue;
+        }
+        next.head_is_there = true;
+        fetching_[place_of(next.wanted.object, next.node)] = true;
+        if (next.kept && tells_of_fetches()) {
+            news_->stored(next.node, next.wanted.key);
+        }
+        under_way_.push(next);
+    }
+    now_ = now;
+    if (news_) {
+        news_->pass(now);
+    }
+    if (exchange_) {
+        exchange_->pass(now);
+    }
+}
+
+void fleet::ask(const request& wanted, node_number at, milliseconds within) {
     if (wanted.object >= holders_.size()) {
         const auto room = std::max<std::size_t>(wanted.object + 1, 2 * holders_.size());
         holders_.resize(room);
@@ -214,21 +295,22 @@ void fleet::ask(const request& wanted, node_number at) {
         home_.resize(homes_ ? room : 0, no_node);
     }
     if (!start_) {
-        start_ = second_ = wanted.seconds;
+        start_ = wanted.seconds;
     }
-    if (exchange_ && wanted.seconds > second_) {
-        second_ = wanted.seconds;
-        exchange_->pass(std::chrono::seconds{second_ - *start_});
+    if (const auto now = std::chrono::seconds{wanted.seconds - *start_} + within; now > now_) {
+        pass(now);
     }
     ++tally_.requests;
     tally_.bytes += wanted.bytes;
-    if (nodes_[at]->ask(wanted)) {
+    const bool here = room(at, wanted).ask(wanted);
+    if (here || is_fetching(wanted.object, at)) {
         ++tally_.local_hits;
         tally_.local_hit_bytes += wanted.bytes;
-    } else if (plan_.how == finding::routed) {
+        tally_.joined += here ? 0 : 1;
+    } else if (plan_.how == finding::routed || plan_.how == finding::homes) {
         route(wanted, at);
     } else if (found_elsewhere(wanted, at)) {
-        nodes_[at]->take(wanted, plan_.copies, false);
+        room(at, wanted).take(wanted, plan_.copies, false);
     } else {
         fetch(wanted, at);
     }
@@ -242,15 +324,20 @@ fleet_tally fleet::figures() const {
     if (exchange_) {
         out.exchange = exchange_->figures();
     }
+    if (news_) {
+        out.exchange = news_->figures();
+    }
     const auto& wire = plan_.wire;
     out.icp_messages = 2 * (plan_.nodes - 1) * out.local_misses();
     out.icp_bytes = out.icp_messages * wire.icp_message();
     out.icp_bytes_of_paper = out.icp_messages * wire_cost::icp_message_of_paper();
-    out.messages = 2 * out.false_hits + 2 * out.hint_queries + out.exchange.messages +
+    // Who is handed a miss and must fetch it was asked in vain, as a sibling is by a false hit.
+    const auto in_vain = out.false_hits + out.handed_in_vain;
+    out.messages = 2 * in_vain + 2 * out.hint_queries + out.exchange.messages +
                    out.exchange.seen_messages;
-    out.wire_bytes = out.false_hits * wire.false_hit() + 2 * out.hint_queries * wire.icp_message() +
+    out.wire_bytes = in_vain * wire.false_hit() + 2 * out.hint_queries * wire.icp_message() +
                      out.exchange.bytes + out.exchange.seen_bytes;
-    out.paper_bytes = out.false_hits * wire_cost::false_hit_of_paper() +
+    out.paper_bytes = in_vain * wire_cost::false_hit_of_paper() +
                       2 * out.hint_queries * wire_cost::icp_message_of_paper() +
                       out.exchange.bytes_of_paper + out.exchange.seen_bytes_of_paper;
     return out;

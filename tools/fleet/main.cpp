@@ -40,6 +40,11 @@ struct command {
     std::string split = "random";
     std::vector<std::string> seen{"off"};
     unsigned hints_for = 600;
+    std::vector<unsigned> news{200};
+    std::vector<std::string> under_way{"off"};
+    std::vector<unsigned> takes{0, 0};
+    double hot = 0.1;
+    bool spread = false;
     node_number views = 0;
     std::uint64_t url = paper_url;
     std::uint64_t unit = 0;
@@ -83,6 +88,11 @@ fleet_run common_part(const command& asked) {
     auto& plan = out.plan;
     plan.copies = must(copies_of(asked.copies), "--copies", asked.copies);
     plan.hints_for = std::chrono::seconds{asked.hints_for};
+    plan.hot = asked.hot;
+    plan.head_takes = milliseconds{asked.takes[0]};
+    plan.body_takes = milliseconds{asked.takes[1]};
+    plan.news.rate = share_in("--rate", asked.rate);
+    out.spread = asked.spread;
     plan.wire.url = asked.url;
     auto& exchange = plan.exchange;
     exchange.how = must(delivery_of(asked.delivery), "--delivery", asked.delivery);
@@ -111,6 +121,18 @@ void add_exchanging(std::vector<fleet_run>& to, const command& asked, const flee
                 }
                 to.push_back(run);
             }
+        }
+    }
+}
+
+// One for each interval, with and without fetches under way.
+void add_telling(std::vector<fleet_run>& to, const command& asked, const fleet_run& base) {
+    for (const auto interval : asked.news) {
+        for (const auto& under_way : asked.under_way) {
+            auto run = base;
+            run.plan.news.interval = milliseconds{interval};
+            run.plan.under_way = under_way == "on";
+            to.push_back(run);
         }
     }
 }
@@ -145,6 +167,8 @@ std::vector<fleet_run> runs_of(const command& asked,
                     plan.how = must(finding_of(find), "--find", find);
                     if (plan.how == finding::digests || plan.how == finding::hints) {
                         add_exchanging(out, asked, run);
+                    } else if (plan.how == finding::news) {
+                        add_telling(out, asked, run);
                     } else {
                         out.push_back(run);
                     }
@@ -223,9 +247,11 @@ int main(int argc, char** argv) {
                    "proxy without settings is")
         ->delimiter(',')
         ->capture_default_str();
-    app.add_option("--find",
-                   asked.findings,
-                   "alone, digests, hints, oracle, routed, big (one cache with everybody's room)")
+    app.add_option(
+           "--find",
+           asked.findings,
+           "alone, digests, news, hints, oracle, routed, homes, big (one cache with everybody's "
+           "room)")
         ->delimiter(',')
         ->capture_default_str();
     app.add_option("--period", asked.periods, "seconds between pulls of a digest (peers[].refresh)")
@@ -251,6 +277,25 @@ int main(int argc, char** argv) {
         ->capture_default_str();
     app.add_option("--hints-for", asked.hints_for, "seconds that a hint is remembered")
         ->capture_default_str();
+    app.add_option("--news", asked.news, "milliseconds that news gathers (peering.news)")
+        ->delimiter(',')
+        ->check(CLI::Range(1u, 3'600'000u))
+        ->capture_default_str();
+    app.add_option("--under-way", asked.under_way, "news of fetches that are under way: off, on")
+        ->delimiter(',')
+        ->check(CLI::IsMember({"off", "on"}))
+        ->capture_default_str();
+    app.add_option("--takes",
+                   asked.takes,
+                   "milliseconds that the origin takes until the head, and from there to the end")
+        ->delimiter(',')
+        ->expected(2)
+        ->capture_default_str();
+    app.add_option(
+           "--hot", asked.hot, "homes: the share of a node's room for copies of others' keys")
+        ->check(CLI::Range(0.001, 0.9))
+        ->capture_default_str();
+    app.add_flag("--spread", asked.spread, "requests of one second are spread over it evenly");
     app.add_option("--split", asked.split, "requests to nodes: random, turns or client")
         ->capture_default_str();
     app.add_option("--views",

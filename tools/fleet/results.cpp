@@ -28,13 +28,21 @@ std::string short_number(double value) {
     return text;
 }
 
-bool exchanges(const fleet_run& what) noexcept {
+bool pulls(const fleet_run& what) noexcept {
     return !what.big && (what.plan.how == finding::digests || what.plan.how == finding::hints);
+}
+
+// Something goes between nodes that exact knowledge would not need.
+bool exchanges(const fleet_run& what) noexcept {
+    return !what.big && what.plan.how != finding::alone && what.plan.how != finding::oracle;
 }
 
 std::string name_of(const fleet_run& what) {
     std::string out = what.big ? "one big cache" : std::string{to_string(what.plan.how)};
-    if (!exchanges(what)) {
+    if (!what.big && what.plan.under_way) {
+        out += " + under way";
+    }
+    if (!pulls(what)) {
         return out;
     }
     switch (what.plan.exchange.how) {
@@ -48,7 +56,14 @@ std::string name_of(const fleet_run& what) {
     return out;
 }
 
+// Between looks, of whoever exchanges: of news the time that it gathers.
 std::string seconds_of(const fleet_run& what) {
+    if (!what.big && what.plan.how == finding::news) {
+        return short_number(static_cast<double>(what.plan.news.interval.count()) / 1000);
+    }
+    if (!pulls(what)) {
+        return {};
+    }
     return short_number(static_cast<double>(what.plan.exchange.period.count()) / 1000);
 }
 
@@ -105,8 +120,8 @@ void print_table(std::ostream& out, const std::vector<run_result>& results) {
         const auto& what = one.what;
         const auto& counted = one.counted;
         out << "| " << what.of_nodes << " | " << what.size << " | " << what.cache << " | "
-            << name_of(what) << " | " << (exchanges(what) ? seconds_of(what) : "") << " | ";
-        if (exchanges(what)) {
+            << name_of(what) << " | " << seconds_of(what) << " | ";
+        if (pulls(what)) {
             out << short_number(100 * what.plan.exchange.source.publish_after_change) << " %";
         }
         out << " | " << fixed(hit_percent(counted), 2) << " | "
@@ -139,9 +154,10 @@ void print_csv(std::ostream& out,
                const std::string& trace,
                const std::vector<run_result>& results) {
     out << "trace,nodes,size,cache,finding,copies,period_s,publish_after_s,change,rate,"
-           "requests,"
+           "requests,fetched,joined,"
            "bytes,local_hits,sibling_hits,hit_percent,byte_hit_percent,points_lost,missed,"
-           "questions,false_hits,hint_queries,handed_on,written,from_the_seen,published,wholes,"
+           "questions,false_hits,hint_queries,handed_on,handed_in_vain,written,from_the_seen,"
+           "published,wholes,"
            "deltas,unchanged,refused,whole_bytes,delta_bytes,digest_messages,digest_wire_bytes,"
            "seen_messages,seen_wire_bytes,messages,wire_bytes,paper_bytes,icp_messages,"
            "icp_wire_bytes,icp_paper_bytes,times_fewer,bytes_share,bytes_share_of_paper,holds,"
@@ -158,16 +174,35 @@ void print_csv(std::ostream& out,
             << rules.publish_after.count() << ',' << rules.publish_after_change << ','
             << rules.false_positive_rate;
         const auto hit_bytes = n.local_hit_bytes + n.sibling_hit_bytes;
-        out << ',' << n.requests << ',' << n.bytes << ',' << n.local_hits << ',' << n.sibling_hits
-            << ',' << fixed(hit_percent(n), 4) << ',' << fixed(percent(hit_bytes, n.bytes), 4)
-            << ',' << (verdict ? fixed(j.points_lost, 4) : "");
-        for (const auto value :
-             {n.missed,        n.questions,    n.false_hits,    n.hint_queries,
-              n.handed_on,     n.written,      n.from_the_seen, e.published,
-              e.wholes,        e.deltas,       e.unchanged,     e.refused,
-              e.whole_bytes,   e.delta_bytes,  e.messages,      e.bytes,
-              e.seen_messages, e.seen_bytes,   n.messages,      n.wire_bytes,
-              n.paper_bytes,   n.icp_messages, n.icp_bytes,     n.icp_bytes_of_paper}) {
+        out << ',' << n.requests << ',' << n.fetched << ',' << n.joined << ',' << n.bytes << ','
+            << n.local_hits << ',' << n.sibling_hits << ',' << fixed(hit_percent(n), 4) << ','
+            << fixed(percent(hit_bytes, n.bytes), 4) << ','
+            << (verdict ? fixed(j.points_lost, 4) : "");
+        for (const auto value : {n.missed,
+                                 n.questions,
+                                 n.false_hits,
+                                 n.hint_queries,
+                                 n.handed_on,
+                                 n.handed_in_vain,
+                                 n.written,
+                                 n.from_the_seen,
+                                 e.published,
+                                 e.wholes,
+                                 e.deltas,
+                                 e.unchanged,
+                                 e.refused,
+                                 e.whole_bytes,
+                                 e.delta_bytes,
+                                 e.messages,
+                                 e.bytes,
+                                 e.seen_messages,
+                                 e.seen_bytes,
+                                 n.messages,
+                                 n.wire_bytes,
+                                 n.paper_bytes,
+                                 n.icp_messages,
+                                 n.icp_bytes,
+                                 n.icp_bytes_of_paper}) {
             out << ',' << value;
         }
         if (verdict) {

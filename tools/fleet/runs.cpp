@@ -15,17 +15,53 @@ namespace {
 
 using tools::mix;
 
+// Of each request, how many others of its second come before it, and in all.
+class places_in_seconds {
+public:
+    explicit places_in_seconds(const replay::recorded_trace& requests) {
+        std::optional<std::uint32_t> second;
+        for (const auto& batch : requests.batches()) {
+            for (const auto& one : batch.requests) {
+                if (second != one.seconds) {
+                    second = one.seconds;
+                    counts_.push_back(0);
+                }
+                ++counts_.back();
+            }
+        }
+    }
+
+    /// The next request's time since its second began.
+    milliseconds next() {
+        if (before_ == counts_[at_]) {
+            ++at_;
+            before_ = 0;
+        }
+        return milliseconds{std::uint64_t{1000} * before_++ / counts_[at_]};
+    }
+
+private:
+    std::vector<std::uint32_t> counts_;  // by second that has any
+    std::size_t at_ = 0;
+    std::uint32_t before_ = 0;
+};
+
 run_result run_one(const replay::recorded_trace& requests,
                    std::span<const std::uint32_t> clients,
                    const fleet_run& what) {
     const auto begun = std::chrono::steady_clock::now();
     fleet all{what.plan};
     std::uint64_t number = 0;
+    std::optional<places_in_seconds> places;
+    if (what.spread) {
+        places.emplace(requests);
+    }
     for (const auto& batch : requests.batches()) {
         for (const auto& wanted : batch.requests) {
             const auto client = clients.empty() ? 0 : clients[number];
             all.ask(wanted,
-                    node_for(what.split, number, client, what.plan.exchange.seed, what.plan.nodes));
+                    node_for(what.split, number, client, what.plan.exchange.seed, what.plan.nodes),
+                    places ? places->next() : milliseconds{0});
             ++number;
         }
     }
@@ -39,9 +75,8 @@ std::optional<cache_choice> cache_choice_of(std::string_view text) {
     constexpr std::string_view strict = "+second-hit";
     if (text == "ours") {
         const config::options settings;
-        return cache_choice{.name = "ours",
-                            .policy = {.kind = settings.memory.policy},
-                            .strict = true};
+        return cache_choice{
+            .name = "ours", .policy = {.kind = settings.memory.policy}, .strict = true};
     }
     cache_choice out{.name = std::string{text}, .policy = {}};
     if (text.ends_with(strict)) {

@@ -37,6 +37,7 @@ struct fleet_run {
     std::string size;   ///< as asked
     bool big = false;   ///< one node with everybody's room, whatever plan.nodes says of the rest
     splitting split = splitting::random;
+    bool spread = false;       ///< requests of one second come one after the other, evenly
     node_number of_nodes = 0;  ///< the fleet that `big` is beside; else plan.nodes
 };
 

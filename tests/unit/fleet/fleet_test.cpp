@@ -248,14 +248,140 @@ TEST_CASE("routed, with room for all, an object is fetched once, however close i
     plan.copies = cache_node::keep::never;
     const auto counted = played(plan, requests);
     CHECK(counted.misses() == distinct(requests));
-    CHECK(counted.messages == 0);
-    CHECK(counted.handed_on > 0);
+    CHECK(counted.handed_in_vain > 0);
+    CHECK(counted.handed_in_vain < counted.misses());  // some are asked for at home
+    CHECK(counted.messages == 2 * counted.handed_in_vain);
 
     fleet all{plan};
     all.ask(asked(3), 0);
     const auto home = all.home_of(asked(3));
     for (node_number node = 0; node < 5; ++node) {
         CHECK(all.holds(node, 3) == (node == home));
+    }
+}
+
+TEST_CASE("news of what was stored is known after its interval, and not before") {
+    auto plan = plan_of(3, finding::news);
+    plan.news.interval = 200ms;
+    plan.news.rate = 1e-4;
+    fleet all{plan};
+    all.ask(asked(1), 0, 0ms);
+    all.ask(asked(1), 1, 199ms);
+    CHECK(all.figures().fetched == 2);
+    CHECK(all.figures().missed == 1);
+    all.ask(asked(1), 2, 200ms);
+    CHECK(all.figures().fetched == 2);
+    CHECK(all.figures().sibling_hits == 1);
+}
+
+TEST_CASE("what left is not asked for any more, also when the filter has grown meanwhile") {
+    auto plan = plan_of(2, finding::news, 200);  // a hundred objects of one byte each
+    plan.news.rate = 1e-5;
+    plan.news.least_capacity = 16;
+    fleet all{plan};
+    for (object_number object = 0; object < 150; ++object) {
+        all.ask(asked(object, object), 0);
+    }
+    for (object_number object = 0; object < 150; ++object) {
+        all.ask(asked(object, 1'000), 1);
+    }
+    CHECK(all.figures().sibling_hits == 100);
+    CHECK(all.figures().false_hits == 0);
+    CHECK(all.figures().exchange.wholes > 2);
+}
+
+TEST_CASE("news finds what exact knowledge finds where requests come slower than it") {
+    auto requests = requests_of(6'000, 1'500);
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+        requests[i].seconds = static_cast<std::uint32_t>(i);
+    }
+    auto plan = plan_of(4, finding::oracle, 800);
+    const auto exact = played(plan, requests);
+    plan.how = finding::news;
+    const auto counted = played(plan, requests);
+    CHECK(counted.sibling_hits == exact.sibling_hits);
+    CHECK(counted.missed == 0);
+    CHECK(counted.exchange.published > 0);
+    // An answer and the next question for each piece and sibling, at least.
+    CHECK(counted.exchange.messages >= 2 * 3 * counted.exchange.published);
+}
+
+TEST_CASE("a fetch that is under way is joined here, and elsewhere if it is told of") {
+    for (const bool told : {false, true}) {
+        CAPTURE(told);
+        auto plan = plan_of(3, finding::news);
+        plan.head_takes = 100ms;
+        plan.body_takes = 5s;
+        plan.under_way = told;
+        plan.news.rate = 1e-4;
+        fleet all{plan};
+        all.ask(asked(1), 0, 0ms);
+        all.ask(asked(1), 0, 50ms);
+        CHECK(all.figures().joined == 1);
+        all.ask(asked(1), 1, 250ms);  // its head is there, the news of it not yet
+        CHECK(all.figures().fetched == 2);
+        all.ask(asked(1), 2, 300ms);
+        CHECK(all.figures().fetched == (told ? 2 : 3));
+        CHECK(all.figures().sibling_hits == (told ? 1 : 0));
+        all.ask(asked(2, 60), 0);
+        CHECK(all.holds(0, 1));
+    }
+}
+
+TEST_CASE(
+    "a fetch that will not be stored is not told of, and one that came to nothing is taken back") {
+    auto plan = plan_of(2, finding::news);
+    plan.strict = true;  // so a first request stores nothing
+    plan.head_takes = 500ms;
+    plan.body_takes = 5s;
+    plan.under_way = true;
+    plan.news.rate = 1e-5;
+    fleet strict{plan};
+    strict.ask(asked(1), 0);
+    strict.ask(asked(1, 2), 1);
+    CHECK(strict.figures().questions == 0);
+
+    plan.strict = false;
+    plan.policy.kind = reprise::proxy::cache::eviction_kind::w_tinylfu;  // may let the newcomer go
+    plan.capacity = 2 * 10;
+    fleet all{plan};
+    for (object_number object = 0; object < 200; ++object) {
+        all.ask(asked(object % 4 == 0 ? 1'000 : object, object), 0);
+    }
+    all.ask(asked(2'000, 1'000), 0);
+    all.ask(asked(3'000, 1'002), 1);  // all news is out
+    std::uint64_t held = 0, asked_for = 0;
+    for (object_number object = 0; object < 200; ++object) {
+        held += all.holds(0, object) ? 1 : 0;
+        const auto before = all.figures().questions;
+        all.ask(asked(object, 2'000), 1);
+        asked_for += all.figures().questions - before;
+    }
+    CHECK(asked_for == held);
+}
+
+TEST_CASE("with homes each key has one room, and copies of others' keys a small one") {
+    const auto requests = requests_of(3'000, 400);
+    auto plan = plan_of(5, finding::homes, 1'000'000);
+    const auto counted = played(plan, requests);
+    CHECK(counted.fetched == distinct(requests));
+
+    plan.capacity = 5 * 20;
+    plan.hot = 0.1;  // two bytes a node
+    fleet all{plan};
+    std::vector<object_number> of_others;
+    for (object_number object = 0; of_others.size() < 5; ++object) {
+        all.ask(asked(object), 0);
+        if (all.home_of(asked(object)) != 0) {
+            of_others.push_back(object);
+        }
+    }
+    CHECK(all.holds_hot(0, of_others[4]));
+    CHECK(all.holds_hot(0, of_others[3]));
+    CHECK_FALSE(all.holds_hot(0, of_others[2]));
+    for (const auto object : of_others) {
+        CHECK_FALSE(all.holds(0, object));
+        CHECK(all.holds(all.home_of(asked(object)), object));
     }
 }
 
