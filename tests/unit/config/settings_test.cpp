@@ -189,6 +189,10 @@ TEST_SUITE("config/settings") {
         const auto with_disk = of(R"({"disk": {"path": "/var/cache/reprise", "size": "40GiB"}})");
         CHECK(with_disk.admission.choice.policy == admission_policy::second_hit);
         CHECK(with_disk.admission.probation == 1);
+        // Whoever leaves admission to the proxy has it begin where strictness costs no hit.
+        CHECK(good(R"({"admission": {"policy": "auto"}})").admission.probation == 1);
+        CHECK(good(R"({"admission": {"policy": "auto", "probation": "2%"}})").admission.probation ==
+              0.02);
         CHECK(with_disk.memory.policy == eviction_kind::gdsf);
         CHECK(with_disk.disk.write == disk_write::eviction);
         CHECK(with_disk.disk.carry == 0.6);
