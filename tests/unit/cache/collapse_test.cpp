@@ -42,6 +42,48 @@ TEST_CASE("what could not be listed for want of memory leaves nothing behind") {
     CHECK_FALSE(ask(table).leads);  // who is listed stays so
 }
 
+TEST_CASE("a sibling joins what is being kept and that no sibling feeds, once its head is known") {
+    const auto joins = [](collapse_table& table) {
+        return table.join_kept(key_of(url), url, {}) != nullptr;
+    };
+    collapse_table table;
+    CHECK_FALSE(joins(table));
+    {
+        const auto leader = ask(table);
+        auto& fetch = *leader.reader->source();
+        REQUIRE(fetch.keep_whole());
+        CHECK_FALSE(joins(table));  // what is said of it is not known yet
+        fetch.producer_head(head_of(10));
+        CHECK(joins(table));
+        CHECK(table.join_kept(key_of(url), other_url, {}) == nullptr);
+        fetch.producer_append("01234");
+        CHECK(joins(table));  // from its first byte
+        fetch.keep_no_more();
+        CHECK_FALSE(joins(table));
+        table.remove(key_of(url), leader.reader->source());
+    }
+    {
+        const auto leader = ask(table);
+        auto& fetch = *leader.reader->source();
+        REQUIRE(fetch.keep_outside());
+        fetch.producer_head(head_of(10));
+        CHECK(joins(table));
+        fetch.producer_append("0123456789");
+        fetch.producer_finish("");
+        CHECK_FALSE(joins(table));  // it is the store's now
+        table.remove(key_of(url), leader.reader->source());
+    }
+    {
+        const auto leader = ask(table);
+        auto& fetch = *leader.reader->source();
+        REQUIRE(fetch.keep_whole());
+        const auto lent = head_of(10);
+        lent->from_sibling = true;
+        fetch.producer_head(lent);
+        CHECK_FALSE(joins(table));
+    }
+}
+
 TEST_CASE("the first of a key leads, whoever comes meanwhile follows") {
     collapse_table table;
     const auto leader = ask(table);

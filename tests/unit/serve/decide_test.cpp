@@ -225,6 +225,21 @@ TEST_CASE("only-if-cached is told so before what stands against asking") {
     CHECK(std::get<answers::refused>(got.what).why.code == failure_code::only_if_cached_miss);
 }
 
+TEST_CASE("a sibling's only-if-cached has what is stored, and else joins what is on its way") {
+    const auto by_sibling = [](const std::string& fields, const cache::lookup_result& kept) {
+        const auto got = take("GET http://a.example/", "Host: a.example\r\n" + fields);
+        REQUIRE(!got->read.refused);
+        decision out;
+        out.what = decide(got->read, kept, usual, "me", {.joins = true}, arrival + 70s, out.why);
+        return out;
+    };
+    CHECK(is<answers::under_way>(by_sibling(only_if_cached, {})));
+    CHECK(is<answers::under_way>(by_sibling(only_if_cached, whole())));  // stale by now
+    CHECK(is<answers::stored>(by_sibling(only_if_cached, whole(30s))));
+    CHECK(is<answers::under_way>(by_sibling(only_if_cached + "Via: 1.1 me\r\n", {})));
+    CHECK(is<answers::fetched>(by_sibling("", {})));
+}
+
 TEST_CASE("parts that hold all but a gap answer with it; those that hold what is wanted, alone") {
     auto parts = cache::test::drafted{};
     parts->status = 200;
