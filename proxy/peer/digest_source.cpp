@@ -436,10 +436,12 @@ bool digest_source::must_publish(bool all_said, steady_time steady) const {
     if (!teller_ || plan_.squid || teller_->has_plain_readers(steady)) {
         return is_time;
     }
-    constexpr int seldom = 10;  // for people alone, who look at it as published
+    // For people, who look at it as published: a seldom thing beside what it costs.
+    const auto seldom = plan_.publish_after +
+                        std::chrono::seconds{10 * (now_->counts.size().bits >> 24)};
     return (teller_->wants_whole() &&
             !teller_->shelf().reaches(digests_.now()->bits->stamp().generation)) ||
-           (changed > 0 && since >= seldom * plan_.publish_after);
+           (changed > 0 && since >= seldom);
 }
 
 void digest_source::tell(steady_time steady, bool at_once) {

@@ -21,8 +21,8 @@
 //
 // News (plan.news): each bit that turns is noted in a journal too, and a step of it is told to who
 // waits for it (news_teller). That costs what changed; publishing costs all bits, and so is done at
-// its pace only while somebody asks who does not follow by news, for Squids, and every tenth
-// publish_after; and when somebody asks from so far back that the journal does not know it.
+// its pace only while somebody asks who does not follow by news and for Squids, else now and then,
+// for people; and when somebody asks from so far back that the journal does not know it.
 //
 // Until loaded() nothing is published: a digest without what is on disk would be a lie of omission
 // that costs the fleet a fetch for each of those keys.
@@ -175,7 +175,7 @@ public:
     [[nodiscard]] news_shelf* news() noexcept { return teller_ ? &teller_->shelf() : nullptr; }
     /// From when on a tick would tell what came. The keeper's.
     [[nodiscard]] steady_time next_news() const noexcept {
-        return teller_ ? teller_->next() : steady_time::min();
+        return teller_ ? teller_->next() : steady_time{};
     }
     /// When a tick will have something to tell; max: nothing that it knows of.
     [[nodiscard]] steady_time due_at() const noexcept;

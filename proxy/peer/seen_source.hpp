@@ -64,7 +64,7 @@ public:
     /// As digest_source's.
     [[nodiscard]] news_shelf* news() noexcept { return teller_ ? &teller_->shelf() : nullptr; }
     [[nodiscard]] steady_time next_news() const noexcept {
-        return teller_ ? teller_->next() : steady_time::min();
+        return teller_ ? teller_->next() : steady_time{};
     }
     [[nodiscard]] steady_time due_at() const noexcept {
         return journal_ && journal_->is_open() ? teller_->next() : steady_time::max();
