@@ -7,6 +7,7 @@
 #include "filter/gap_code.hpp"
 #include "filter/key_places.hpp"
 #include "filter/little_endian.hpp"
+#include "filter/news_bound.hpp"
 #include "filter/place_sum.hpp"
 
 #include <atomic>
@@ -43,12 +44,17 @@ boost::system::error_code digest_replica::turn_all(std::span<const std::byte> bo
         turned.push_back(place);  // first: it may need memory, and what turned must be known
         turn(place);
     };
+    auto most = most_news_places(head.shape.bits);
     if (head.encoding == digest_encoding::names) {
         const auto count = get_little_endian<std::uint64_t>(body.data());
         body = body.subspan(8);
         if (count > body.size() / 8) {
             return digest_errc::bad_body;
         }
+        if (count > most / head.shape.probes) {
+            return digest_errc::over_limit;
+        }
+        most -= count * head.shape.probes;
         for (std::uint64_t i = 0; i < count; ++i) {
             const auto name = get_little_endian<std::uint64_t>(body.data());
             body = body.subspan(8);
@@ -59,20 +65,36 @@ boost::system::error_code digest_replica::turn_all(std::span<const std::byte> bo
             });
         }
     }
+    // All are read before the first is turned, so that the waits for their words overlap.
+    if (head.listed > most) {
+        return digest_errc::over_limit;
+    }
+    const auto first = turned.size();
+    turned.reserve(first + head.listed);  // so that no place is among them that did not turn
     gap_reader in{body, head.divisor};
     std::uint64_t expected = 0;
-    for (std::uint64_t i = 0; i < head.listed; ++i) {
-        if (expected == head.shape.bits) {
-            return digest_errc::bad_body;
+    bool is_good = true;
+    for (std::uint64_t i = 0; i < head.listed && is_good; ++i) {
+        const auto gap = expected == head.shape.bits ? std::nullopt
+                                                     : in.next(head.shape.bits - 1 - expected);
+        is_good = gap.has_value();
+        if (is_good) {
+            expected += *gap + 1;
+            turned.push_back(expected - 1);
         }
-        const auto gap = in.next(head.shape.bits - 1 - expected);
-        if (!gap) {
-            return digest_errc::bad_body;
-        }
-        expected += *gap + 1;
-        flip(expected - 1);
     }
-    return in.is_at_end() ? boost::system::error_code{} : digest_errc::bad_body;
+    if (!is_good || !in.is_at_end()) {
+        turned.resize(first);
+        return digest_errc::bad_body;
+    }
+    constexpr std::size_t ahead = 16;
+    for (auto at = first; at < turned.size(); ++at) {
+        if (at + ahead < turned.size()) {
+            __builtin_prefetch(&now_.words_[turned[at + ahead] / 64], 1);
+        }
+        turn(turned[at]);
+    }
+    return {};
 }
 
 boost::system::result<std::vector<std::uint64_t>> digest_replica::apply(

@@ -7,6 +7,7 @@
 #include "filter/gap_code.hpp"
 #include "filter/key_places.hpp"
 #include "filter/little_endian.hpp"
+#include "filter/news_bound.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -97,6 +98,10 @@ std::optional<std::vector<std::byte>> encode_news(const news_span& span,
                                                   std::span<const std::uint64_t> words,
                                                   const key_by_name& key_of) {
     assert(is_valid(span.shape) && words.size() == words_for(span.shape.bits));
+    const auto most = most_news_places(span.shape.bits);
+    if (changes.places.size() > most) {
+        return std::nullopt;
+    }
     digest_head head{.form = digest_form::news,
                      .encoding = digest_encoding::golomb,
                      .shape = span.shape,
@@ -112,7 +117,8 @@ std::optional<std::vector<std::byte>> encode_news(const news_span& span,
     if (!changes.names.empty() && body.size() > 16) {
         const auto parts = split(span.shape, changes, words, key_of);
         const auto rest = code_places(parts.places, span.shape.bits);
-        if (8 + parts.names.size() * 8 + rest.bytes.size() < body.size()) {
+        const auto turns = parts.names.size() * span.shape.probes + parts.places.size();
+        if (turns <= most && 8 + parts.names.size() * 8 + rest.bytes.size() < body.size()) {
             head.encoding = digest_encoding::names;
             head.listed = parts.places.size();
             head.divisor = rest.divisor;

@@ -1,6 +1,8 @@
 #include "filter/bit_words.hpp"
 #include "filter/digest_replica.hpp"
 #include "filter/key_places.hpp"
+#include "filter/little_endian.hpp"
+#include "filter/news_bound.hpp"
 #include "filter/news_wire.hpp"
 #include "filter/place_sum.hpp"
 #include "tests/unit/filter/digests.hpp"
@@ -271,6 +273,32 @@ TEST_SUITE("filter/news") {
         raw.divisor = 0;
         CHECK(error_of(raw, std::vector<std::byte>(head.shape.bits / 8)) ==
               digest_errc::bad_header);
+    }
+
+    TEST_CASE("what would turn more than news may is refused, and not written") {
+        one_piece piece{blocked};
+        auto head = *read_digest_head(piece.wire);
+        const auto most = most_news_places(head.shape.bits);
+        std::vector<std::byte> body((1 + most / 8 + 1) * 8 + 1);
+        put_little_endian(body.data(), std::uint64_t{most / 8 + 1});
+        head.body_bytes = body.size();
+        head.listed = 0;
+        const auto before = place_sum(piece.base->now().words());
+        CHECK(piece.base->apply(write_digest(head, body), by_name).error() ==
+              digest_errc::over_limit);
+        head.encoding = digest_encoding::golomb;
+        head.listed = most + 1;
+        head.divisor = 1;
+        CHECK(piece.base->apply(write_digest(head, body), by_name).error() ==
+              digest_errc::over_limit);
+        CHECK(piece.base->sum() == before);
+        owner from{standard(1 << 16, 4)};
+        const auto empty = from.words;
+        from.counter = 2;
+        for (std::uint64_t i = 0; i < 1100; ++i) {
+            from.enter(i);
+        }
+        CHECK_FALSE(from.news_since(1, empty).has_value());
     }
 
     TEST_CASE("where the bits as they are would be shorter, there is no news") {
