@@ -41,7 +41,10 @@ news_shelf::found news_shelf::look(const filter::digest_generation& since) {
 
 bool news_shelf::reaches(const filter::digest_generation& whole) const {
     const std::scoped_lock lock{guard_};
-    return reaches_locked(whole);
+    const auto its = std::find_if(forms_.begin(), forms_.end(), [&whole](const form& one) {
+        return one.base == whole.counter;
+    });
+    return reaches_locked(whole) && (its == forms_.end() || its->wire);
 }
 
 filter::digest_generation news_shelf::newest() const {

@@ -42,7 +42,8 @@ public:
         filter::digest_generation newest{};  ///< to which it leads; not of `beyond`
     };
     [[nodiscard]] found look(const filter::digest_generation& since);
-    /// Whether who holds this generation can go on by news.
+    /// Whether who holds this generation can go on by news: it is not only known what turned since, but
+    /// also not so much that the whole would be sent. Who is sent that very whole would ask for ever.
     [[nodiscard]] bool reaches(const filter::digest_generation& whole) const;
     /// Its counter is 0: nothing was put yet.
     [[nodiscard]] filter::digest_generation newest() const;

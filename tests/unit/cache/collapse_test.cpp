@@ -78,7 +78,7 @@ TEST_CASE("a sibling joins what is being kept and that no sibling feeds, once it
         auto& fetch = *leader.reader->source();
         REQUIRE(fetch.keep_whole());
         const auto lent = head_of(10);
-        lent->from_sibling = true;
+        lent->fed_by_sibling = true;
         fetch.producer_head(lent);
         CHECK_FALSE(joins(table));
     }
