@@ -271,8 +271,7 @@ TEST_SUITE("scenario/admin") {
             const auto body = w.proxy.admin("/metrics").body;
             return std::count(body.begin(), body.end(), '\n');
         };
-        // Some series begin with the first traffic, the ghosts' when a sixteenth of all keys, which
-        // they take, has been met.
+        // Some series begin with the first traffic, the ghosts' among them.
         int first = 0;
         const auto begun = [&] {
             return w.proxy.admin("/metrics").body.find("reprise_what_if_hit_ratio{") !=

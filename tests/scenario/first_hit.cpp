@@ -70,7 +70,7 @@ TEST_SUITE("scenario/first_hit") {
         }
     }
 
-    // What proxy/DESIGN.md lists. One URL in sixteen is noted by the ghosts too.
+    // What proxy/DESIGN.md lists. The ghosts note each URL too, as long as requests are few.
     TEST_CASE("a first request on kept connections allocates a handful of times") {
         if (sanitized) {
             return;

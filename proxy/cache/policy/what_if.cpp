@@ -22,6 +22,7 @@ constexpr std::array sizes{0.25, 0.5, 2.0, 4.0};
 constexpr std::array size_names{"x1/4", "x1/2", "x2", "x4"};
 
 constexpr std::uint64_t least_remembered = 1'000, least_counted = 64;
+constexpr std::size_t most_spare = 64;
 constexpr std::uint64_t smallest_threshold = 1u << 12;  // a millionth of the keys
 constexpr std::chrono::seconds pace_is_of{8};
 constexpr std::uint64_t played = 16, set_aside = 1;  // what each counts for in the pace
@@ -56,6 +57,7 @@ what_if::what_if(const what_if_setup& setup, steady_time now, double sample)
       begun_{now} {
     size_filter(now);
     size_sketch();
+    spare_.reserve(most_spare);
     begin_ghosts(nullptr);
 }
 
@@ -140,7 +142,7 @@ void what_if::begin_ghosts(const what_if_setup* before) {
     // Entries of what ends are forgotten before it is.
     for (auto it = slots_.begin(); it != slots_.end();) {
         it->second->held_by &= ~ending;
-        it = it->second->held_by == 0 ? slots_.erase(it) : std::next(it);
+        it = it->second->held_by == 0 ? forget(it) : std::next(it);
     }
     for (std::size_t i = 0; i < wanted.size(); ++i) {
         if ((ending >> i & 1) == 0) {
@@ -384,10 +386,42 @@ void what_if::make_room(std::size_t which, const slot* current) {
         auto& home = *static_cast<slot::entry*>(gone)->home;
         home.held_by &= ~(1u << which);
         if (home.held_by == 0 && &home != current) {
-            const auto key = gone->key;  // which goes with the slot
-            slots_.erase(key);
+            forget(slots_.find(gone->key));
         }
     }
+}
+
+what_if::slot& what_if::slot_for(const filter::key_hash& key) {
+    if (const auto found = slots_.find(key); found != slots_.end()) {
+        return *found->second;
+    }
+    if (spare_.empty()) {
+        slot_table one;
+        one.emplace(key, std::make_unique<slot>());
+        spare_.push_back(one.extract(key));
+    }
+    auto node = std::move(spare_.back());
+    spare_.pop_back();
+    node.key() = key;
+    auto& fresh = *slots_.insert(std::move(node)).position->second;
+    fresh.held_by = 0;
+    fresh.wait = {};
+    for (auto& one : fresh.in) {
+        one.key = key;
+        one.home = &fresh;
+    }
+    return fresh;
+}
+
+// Its slot is nobody's from now on. What follows it.
+what_if::slot_table::iterator what_if::forget(slot_table::iterator gone) noexcept {
+    const auto next = std::next(gone);
+    if (spare_.size() < spare_.capacity()) {
+        spare_.push_back(slots_.extract(gone));
+    } else {
+        slots_.erase(gone);
+    }
+    return next;
 }
 
 void what_if::play(const filter::key_hash& key,
@@ -397,15 +431,7 @@ void what_if::play(const filter::key_hash& key,
     requests_->note(key);
     const auto asked = requests_->estimate(key);
     const auto seen = sights_before(key, now);
-    auto found = slots_.find(key);
-    if (found == slots_.end()) {
-        found = slots_.emplace(key, std::make_unique<slot>()).first;
-        for (auto& one : found->second->in) {
-            one.key = key;
-            one.home = found->second.get();
-        }
-    }
-    auto& at = *found->second;
+    auto& at = slot_for(key);
     at.size = std::max<std::uint64_t>(size, 1);
     at.wait = wait.is_known() ? wait : at.wait;
     waits_.note(wait);
@@ -443,7 +469,7 @@ void what_if::play(const filter::key_hash& key,
     counts.won += hit_in_force && !hit_always ? 1 : 0;
     evidence_.end_request(worth);
     if (at.held_by == 0) {
-        slots_.erase(key);
+        forget(slots_.find(key));
     }
     if (forgot_too_soon(now)) {
         halve();
@@ -467,7 +493,7 @@ void what_if::halve() {
                 ghosts_[i]->held->leave(it->second->in[i]);
             }
         }
-        it = slots_.erase(it);
+        it = forget(it);
     }
     for (std::size_t i = 0; i < ghosts_.size(); ++i) {
         auto& one = *ghosts_[i];

@@ -251,7 +251,12 @@ private:
     wait_mean waits_;
     std::vector<std::unique_ptr<ghost>> ghosts_;
     std::size_t in_force_ = 0, always_ = 0;
-    std::unordered_map<filter::key_hash, std::unique_ptr<slot>> slots_;
+    using slot_table = std::unordered_map<filter::key_hash, std::unique_ptr<slot>>;
+    slot& slot_for(const filter::key_hash& key);
+    slot_table::iterator forget(slot_table::iterator gone) noexcept;
+    slot_table slots_;
+    // Of keys that left lately: the next ones are given them, so that most requests allocate nothing.
+    std::vector<slot_table::node_type> spare_;
     std::vector<minute> minutes_;            // a ring
     std::atomic<std::uint64_t> dropped_{0};  // and not yet in a minute
     steady_time begun_;
