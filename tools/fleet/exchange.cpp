@@ -23,6 +23,8 @@ constexpr auto fresh_for = std::chrono::hours{24 * 80};
 constexpr std::uint16_t port = 3128;
 constexpr node_number views_of_their_own = 16;
 constexpr std::size_t pseudonym = 8;  // digits of a node's name in Via
+constexpr milliseconds kept_for{
+    25'000};  // a request for news that nothing answers (digest_follower)
 
 steady_time steady(milliseconds at) {
     return steady_time{} + std::chrono::hours{1} + at;
@@ -53,7 +55,12 @@ exchange::exchange(const exchange_plan& plan,
       random_{plan.seed},
       touched_(nodes),
       generations_(nodes),
-      next_tick_(nodes, never) {
+      next_tick_(nodes, never),
+      told_(nodes),
+      told_at_(nodes, milliseconds{0}) {
+    if (plan_.how != delivery::news) {
+        plan_.source.news = milliseconds{0};
+    }
     if (plan_.how == delivery::instant) {
         plan_.source.publish_at_most = milliseconds{0};
         plan_.source.publish_after_change = 0;
@@ -63,6 +70,8 @@ exchange::exchange(const exchange_plan& plan,
     follow.refresh = std::max(plan_.period, milliseconds{1});
     follow.stale_after = std::chrono::hours{24 * 365};
     follow.seed = secret.id();
+    follow.news = plan_.source.news;
+    follow.key_of = [&secret](std::uint64_t name) { return key_of(name, secret); };
     auto count = plan_.views;
     if (count == 0) {
         count = nodes <= views_of_their_own ? nodes : 1;
@@ -93,13 +102,14 @@ exchange::exchange(const exchange_plan& plan,
             queue_.push({phase, due::kind::seen_source, node, 0});
         }
     }
-    if (plan_.how != delivery::pull) {
+    if (plan_.how != delivery::pull && plan_.how != delivery::news) {
         return;
     }
     for (node_number reader = 0; reader < views_.size(); ++reader) {
         for (node_number node = 0; node < nodes; ++node) {
             for (const bool seen : {false, true}) {
-                if (readers(reader, node) != 0 && (!seen || plan_.seen)) {
+                const bool pulls = seen ? plan_.seen : plan_.how == delivery::pull;
+                if (readers(reader, node) != 0 && pulls) {
                     const auto at = since_start(views_[reader]->follower(node, seen).next());
                     queue_.push({at, due::kind::pull, node, reader, seen});
                 }
@@ -138,9 +148,13 @@ void exchange::tick(node_number node) {
     if (figures.generations != generations_[node]) {
         counted_.published += figures.generations - generations_[node];
         generations_[node] = figures.generations;
-        if (plan_.how != delivery::pull) {
+        if (plan_.how == delivery::push || plan_.how == delivery::instant) {
             deliver(node, false);
         }
+    }
+    if (plan_.how == delivery::news) {
+        tell(node);
+        return;
     }
     if (figures.changed == 0 || !figures.published_at) {
         next_tick_[node] = never;
@@ -153,6 +167,26 @@ void exchange::tick(node_number node) {
                                   : milliseconds{rules.publish_after};
     const auto at = std::max(*figures.published_at + wait - wall(milliseconds{0}),
                              now_ + milliseconds{100});
+    if (next_tick_[node] != at) {
+        next_tick_[node] = at;
+        queue_.push({at, due::kind::source, node, 0});
+    }
+}
+
+// What a source's keeper does when a step has ended: all who wait are answered, and ask again.
+void exchange::tell(node_number node) {
+    auto& source = *sources_[node];
+    const auto newest = source.news()->newest();
+    if (newest != told_[node]) {
+        told_[node] = newest;
+        deliver(node, false);
+        told_at_[node] = now_;
+    }
+    if (source.due_at() == steady_time::max()) {
+        next_tick_[node] = never;
+        return;
+    }
+    const auto at = std::max(since_start(source.due_at()), now_ + milliseconds{1});
     if (next_tick_[node] != at) {
         next_tick_[node] = at;
         queue_.push({at, due::kind::source, node, 0});
@@ -249,12 +283,20 @@ void exchange::pull(node_number reader, node_number node, bool seen) {
         proxy::http::head_state::done) {
         throw std::logic_error{"a digest's request is not one"};
     }
+    const bool by_news = plan_.how == delivery::news && !seen;
     offered what;
+    what.digest_news = by_news ? sources_[node]->news() : nullptr;
     (seen ? what.seen : what.digest) = seen ? seen_sources_[node]->digests().now()
                                             : sources_[node]->digests().now();
     what.node = names_[node];
     const asker who{.is_reprise = true, .signing = true, .signature = signature_verdict::good};
-    const auto reply = answer(head, who, what, false, wall(now_));
+    auto reply = answer(head, who, what, false, wall(now_));
+    for (int tries = 0; reply.what == answered::waiting && tries < 3; ++tries) {
+        sources_[node]->tick(steady(now_), wall(now_));  // it makes what is wished for
+        what.digest = sources_[node]->digests().now();
+        what.waited = tries == 2;
+        reply = answer(head, who, what, false, wall(now_));
+    }
     static const std::vector<std::byte> nothing;
     const auto& body = reply.body ? *reply.body : nothing;
     if (reply.handed_out) {
@@ -262,7 +304,19 @@ void exchange::pull(node_number reader, node_number node, bool seen) {
     }
     const auto etag = reply.handed_out ? reply.handed_out->etag : std::string{};
     follower.answered(
-        {.status = reply.status, .etag = etag, .node = {}, .body = body}, {}, steady(now_));
+        {.status = reply.status, .etag = etag, .node = {}, .tells_news = by_news, .body = body},
+        {},
+        steady(now_));
+    if (by_news) {
+        // It asks again, and is told nothing every now and then while there is nothing.
+        (void)sources_[node]->news()->look(told_[node]);
+        const auto idle = static_cast<std::uint64_t>((now_ - told_at_[node]) / kept_for);
+        for (std::uint64_t i = 0; i < idle; ++i) {
+            count(
+                {now_, due::kind::pull, node, reader, seen}, question.size(), reply.head.size(), 0);
+        }
+        counted_.unchanged += idle * readers(reader, node);
+    }
     views_[reader]->follow_up(node, seen);
     count({now_, due::kind::pull, node, reader, seen},
           question.size(),
@@ -284,8 +338,11 @@ void exchange::pull(node_number reader, node_number node, bool seen) {
         case answered::not_signed:
         case answered::no_resource:
         case answered::not_ready:
-        case answered::wrong_method:
         case answered::news:
+            counted_.news += times;
+            counted_.news_bytes += times * body.size();
+            break;
+        case answered::wrong_method:
         case answered::bad_question:
         case answered::waiting: counted_.failed += times; break;
         }
@@ -297,7 +354,7 @@ void exchange::count(const due& what,
                      std::uint64_t head,
                      std::uint64_t body) {
     const auto times = readers(what.reader, what.node);
-    const bool asked = plan_.how == delivery::pull;
+    const bool asked = plan_.how == delivery::pull || plan_.how == delivery::news;
     const auto messages = times * (asked ? 2 : 1);
     const auto bytes = times * (wire_cost::one_way(head + body) +
                                 (asked ? wire_cost::one_way(question) : 0));

@@ -8,8 +8,9 @@
 // (wire_cost.hpp).
 //
 // Time. A trace's is in whole seconds; all requests of one second come at its beginning, in their
-// order. Then each source that was told something ticks, and again whenever it may publish. Pulls
-// come at the followers' own times, jittered in milliseconds.
+// order, or are spread over it. Then each source that was told something ticks, and again whenever it
+// may publish. Pulls come at the followers' own times, jittered in milliseconds; news when a source
+// has closed a step, and takes no time.
 
 #include "proxy/peer/digest_source.hpp"
 #include "tools/fleet/shared_rule.hpp"
@@ -32,6 +33,7 @@ enum class delivery : std::uint8_t {
     pull,     ///< conditional GETs every `period`: what the proxy does
     push,     ///< a message to each reader at each publication; a what-if
     instant,  ///< all readers know at once, after each request; a yardstick
+    news,     ///< kept requests, answered `source.news` after a change at most: what the proxy does
 };
 
 struct exchange_plan {
@@ -46,9 +48,9 @@ struct exchange_plan {
 /// Messages and bytes, each once for each reader.
 struct exchange_figures {
     std::uint64_t messages = 0, bytes = 0, bytes_of_paper = 0;
-    std::uint64_t wholes = 0, deltas = 0, unchanged = 0, failed = 0;
+    std::uint64_t wholes = 0, deltas = 0, unchanged = 0, failed = 0, news = 0;
     std::uint64_t refused = 0;  ///< answers that followers would not take, or that had no digest
-    std::uint64_t whole_bytes = 0, delta_bytes = 0;  ///< bodies
+    std::uint64_t whole_bytes = 0, delta_bytes = 0, news_bytes = 0;  ///< bodies
     std::uint64_t seen_messages = 0, seen_bytes = 0, seen_bytes_of_paper = 0;
     std::uint64_t published = 0;
     double false_positive_rate = 0;  ///< the mean of digests held, in the end
@@ -96,6 +98,7 @@ private:
     void tick(node_number node);
     void deliver(node_number node, bool seen);
     void pull(node_number reader, node_number node, bool seen);
+    void tell(node_number node);
     void do_next();
     void count(const due& what, std::uint64_t question, std::uint64_t head, std::uint64_t body);
 
@@ -112,6 +115,8 @@ private:
     std::vector<node_number> touched_list_;
     std::vector<std::uint64_t> generations_;
     std::vector<milliseconds> next_tick_;
+    std::vector<filter::digest_generation> told_;
+    std::vector<milliseconds> told_at_;
     std::priority_queue<due, std::vector<due>, std::greater<>> queue_;
     exchange_figures counted_;
 };

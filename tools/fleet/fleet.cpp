@@ -16,7 +16,6 @@ constexpr std::uint64_t first_sketch = 64;  // it grows with what is stored
 constexpr std::array names{std::pair{finding::alone, "alone"},
                            std::pair{finding::digests, "digests"},
                            std::pair{finding::hints, "hints"},
-                           std::pair{finding::news, "news"},
                            std::pair{finding::oracle, "oracle"},
                            std::pair{finding::routed, "routed"},
                            std::pair{finding::homes, "homes"}};
@@ -96,9 +95,6 @@ fleet::fleet(const fleet_plan& plan) : plan_{plan}, secret_{some_secret()} {
     if (plan_.nodes > 1 && (plan_.how == finding::digests || plan_.how == finding::hints)) {
         exchange_.emplace(plan_.exchange, plan_.nodes, secret_, rules_);
     }
-    if (plan_.nodes > 1 && plan_.how == finding::news) {
-        news_.emplace(plan_.news, plan_.nodes, secret_);
-    }
     if (plan_.how == finding::hints || plan_.how == finding::routed ||
         plan_.how == finding::homes) {
         homes_ = std::make_unique<proxy::peer::parent_choice>(node_names(plan_.nodes));
@@ -122,9 +118,6 @@ void fleet::stored(node_number node, object_number object, const filter::key_has
     if (exchange_) {
         exchange_->stored(node, key);
     }
-    if (news_) {
-        news_->stored(node, key);
-    }
 }
 
 void fleet::left(node_number node, object_number object, const filter::key_hash& key) {
@@ -134,9 +127,6 @@ void fleet::left(node_number node, object_number object, const filter::key_hash&
     in.pop_back();
     if (exchange_) {
         exchange_->left(node, key);
-    }
-    if (news_) {
-        news_->left(node, key);
     }
 }
 
@@ -174,10 +164,10 @@ bool fleet::found_elsewhere(const request& wanted, node_number at) {
         }
         return nearest != plan_.nodes && sibling_has(wanted, (at + nearest) % plan_.nodes);
     }
-    case finding::news: news_->look_up(wanted.key, at, candidates_); break;
     case finding::digests:
-    case finding::hints: exchange_->look_up(wanted.key, at, candidates_); break;
+    case finding::hints: break;
     }
+    exchange_->look_up(wanted.key, at, candidates_);
     for (const auto candidate : candidates_) {
         if (sibling_has(wanted, candidate)) {
             return true;
@@ -237,7 +227,7 @@ void fleet::end(const fetch_under_way& what) {
         hints_[wanted.object] = {.node = at, .seconds = wanted.seconds, .known = true};
     }
     if (what.kept && what.head_is_there && tells_of_fetches() && !is_held) {
-        news_->left(at, wanted.key);
+        exchange_->left(at, wanted.key);
     }
 }
 
@@ -264,8 +254,8 @@ void fleet::pass(milliseconds now) {
         auto next = under_way_.top();
         under_way_.pop();
         now_ = next.due();
-        if (news_) {
-            news_->pass(now_);
+        if (exchange_) {
+            exchange_->pass(now_);
         }
         if (next.head_is_there) {
             end(next);
@@ -274,14 +264,11 @@ void fleet::pass(milliseconds now) {
         next.head_is_there = true;
         fetching_[place_of(next.wanted.object, next.node)] = true;
         if (next.kept && tells_of_fetches()) {
-            news_->stored(next.node, next.wanted.key);
+            exchange_->stored(next.node, next.wanted.key);
         }
         under_way_.push(next);
     }
     now_ = now;
-    if (news_) {
-        news_->pass(now);
-    }
     if (exchange_) {
         exchange_->pass(now);
     }
@@ -323,9 +310,6 @@ fleet_tally fleet::figures() const {
     auto out = tally_;
     if (exchange_) {
         out.exchange = exchange_->figures();
-    }
-    if (news_) {
-        out.exchange = news_->figures();
     }
     const auto& wire = plan_.wire;
     out.icp_messages = 2 * (plan_.nodes - 1) * out.local_misses();

@@ -12,7 +12,6 @@
 #include "proxy/peer/parents.hpp"
 #include "tools/fleet/cache_node.hpp"
 #include "tools/fleet/exchange.hpp"
-#include "tools/fleet/news.hpp"
 #include "tools/fleet/wire_cost.hpp"
 #include "tools/replay/setup.hpp"
 
@@ -32,7 +31,6 @@ enum class finding : std::uint8_t {
     digests,  ///< by digests
     hints,    ///< by digests, and where they name nobody by asking the key's home node, which
               ///< remembers who stored it last: a query and a reply
-    news,     ///< by digests that are told as they change
     oracle,   ///< it knows what all hold at this moment, which is what ICP finds out by asking all
     routed,   ///< it asks the key's home node as a parent, which fetches and stores what it lacks
     homes,    ///< the same, and a node keeps others' keys in a part of its room alone
@@ -52,11 +50,11 @@ struct fleet_plan {
     cache_node::keep copies = cache_node::keep::if_admitted;  ///< of what siblings sent
     std::chrono::seconds hints_for{600};                      ///< how long a home node remembers
     exchange_plan exchange;
-    news_plan news;
     double hot = 0.1;  ///< homes: the share of a node's room for copies of others' keys
     milliseconds head_takes{0}, body_takes{0};  ///< of a fetch from the origin
-    bool under_way = false;  ///< a fetch is told of, and joined by siblings, from its head on,
-                             ///< if it will be stored
+    bool under_way =
+        false;  ///< digests: a fetch is told of, and joined by siblings, from its head on,
+                ///< if it will be stored
     wire_cost wire;
 };
 
@@ -125,7 +123,7 @@ private:
 
     void pass(milliseconds now);
     void end(const fetch_under_way& what);
-    [[nodiscard]] bool tells_of_fetches() const noexcept { return plan_.under_way && news_; }
+    [[nodiscard]] bool tells_of_fetches() const noexcept { return plan_.under_way && exchange_; }
     [[nodiscard]] bool is_fetching(object_number object, node_number node) const;
     void stored(node_number node, object_number object, const filter::key_hash& key) override;
     void left(node_number node, object_number object, const filter::key_hash& key) override;
@@ -147,7 +145,6 @@ private:
     std::vector<std::unique_ptr<cache_node>> nodes_;
     std::vector<std::unique_ptr<cache_node>> hot_;  // homes: for copies
     std::optional<exchange> exchange_;
-    std::optional<news> news_;
     std::unique_ptr<proxy::peer::parent_choice> homes_;
     std::vector<std::vector<node_number>> holders_;  // by object
     std::vector<node_number> home_;                  // by object, none: not known yet

@@ -36,15 +36,15 @@ struct command {
     double publish_after = 0;
     std::string rate = "1%";
     std::string delivery = "pull";
+    double news = 0.2;
+    bool spread = false;
     std::string copies = "admitted";
     std::string split = "random";
     std::vector<std::string> seen{"off"};
     unsigned hints_for = 600;
-    std::vector<unsigned> news{200};
-    std::vector<std::string> under_way{"off"};
+    bool under_way = false;
     std::vector<unsigned> takes{0, 0};
     double hot = 0.1;
-    bool spread = false;
     node_number views = 0;
     std::uint64_t url = paper_url;
     std::uint64_t unit = 0;
@@ -67,6 +67,7 @@ std::optional<delivery> delivery_of(const std::string& name) {
     return name == "pull"      ? std::optional{delivery::pull}
            : name == "push"    ? std::optional{delivery::push}
            : name == "instant" ? std::optional{delivery::instant}
+           : name == "news"    ? std::optional{delivery::news}
                                : std::nullopt;
 }
 
@@ -91,11 +92,12 @@ fleet_run common_part(const command& asked) {
     plan.hot = asked.hot;
     plan.head_takes = milliseconds{asked.takes[0]};
     plan.body_takes = milliseconds{asked.takes[1]};
-    plan.news.rate = share_in("--rate", asked.rate);
-    out.spread = asked.spread;
+    plan.under_way = asked.under_way;
     plan.wire.url = asked.url;
     auto& exchange = plan.exchange;
     exchange.how = must(delivery_of(asked.delivery), "--delivery", asked.delivery);
+    exchange.source.news = std::chrono::milliseconds{std::llround(1000 * asked.news)};
+    out.spread = asked.spread;
     exchange.views = asked.views;
     exchange.seed = asked.seed;
     exchange.source.false_positive_rate = share_in("--rate", asked.rate);
@@ -121,18 +123,6 @@ void add_exchanging(std::vector<fleet_run>& to, const command& asked, const flee
                 }
                 to.push_back(run);
             }
-        }
-    }
-}
-
-// One for each interval, with and without fetches under way.
-void add_telling(std::vector<fleet_run>& to, const command& asked, const fleet_run& base) {
-    for (const auto interval : asked.news) {
-        for (const auto& under_way : asked.under_way) {
-            auto run = base;
-            run.plan.news.interval = milliseconds{interval};
-            run.plan.under_way = under_way == "on";
-            to.push_back(run);
         }
     }
 }
@@ -167,8 +157,6 @@ std::vector<fleet_run> runs_of(const command& asked,
                     plan.how = must(finding_of(find), "--find", find);
                     if (plan.how == finding::digests || plan.how == finding::hints) {
                         add_exchanging(out, asked, run);
-                    } else if (plan.how == finding::news) {
-                        add_telling(out, asked, run);
                     } else {
                         out.push_back(run);
                     }
@@ -247,11 +235,10 @@ int main(int argc, char** argv) {
                    "proxy without settings is")
         ->delimiter(',')
         ->capture_default_str();
-    app.add_option(
-           "--find",
-           asked.findings,
-           "alone, digests, news, hints, oracle, routed, homes, big (one cache with everybody's "
-           "room)")
+    app.add_option("--find",
+                   asked.findings,
+                   "alone, digests, hints, oracle, routed, homes, big (one cache with everybody's "
+                   "room)")
         ->delimiter(',')
         ->capture_default_str();
     app.add_option("--period", asked.periods, "seconds between pulls of a digest (peers[].refresh)")
@@ -265,8 +252,15 @@ int main(int argc, char** argv) {
         ->delimiter(',')
         ->capture_default_str();
     app.add_option("--rate", asked.rate, "digest.false_positive_rate")->capture_default_str();
-    app.add_option("--delivery", asked.delivery, "of digests: pull, push or instant")
+    app.add_option("--delivery", asked.delivery, "of digests: pull, push, instant or news")
         ->capture_default_str();
+    app.add_option("--news", asked.news, "seconds, peering.news, where they are delivered so")
+        ->check(CLI::Range(0.001, 60.0))
+        ->capture_default_str();
+    app.add_flag(
+        "--spread",
+        asked.spread,
+        "requests of one second come one after the other over it, not all at its beginning");
     app.add_option("--seen", asked.seen, "siblings share what they saw: off, on")
         ->delimiter(',')
         ->check(CLI::IsMember({"off", "on"}))
@@ -277,14 +271,9 @@ int main(int argc, char** argv) {
         ->capture_default_str();
     app.add_option("--hints-for", asked.hints_for, "seconds that a hint is remembered")
         ->capture_default_str();
-    app.add_option("--news", asked.news, "milliseconds that news gathers (peering.news)")
-        ->delimiter(',')
-        ->check(CLI::Range(1u, 3'600'000u))
-        ->capture_default_str();
-    app.add_option("--under-way", asked.under_way, "news of fetches that are under way: off, on")
-        ->delimiter(',')
-        ->check(CLI::IsMember({"off", "on"}))
-        ->capture_default_str();
+    app.add_flag("--under-way",
+                 asked.under_way,
+                 "siblings are told of fetches that are under way, and join them");
     app.add_option("--takes",
                    asked.takes,
                    "milliseconds that the origin takes until the head, and from there to the end")
@@ -295,7 +284,6 @@ int main(int argc, char** argv) {
            "--hot", asked.hot, "homes: the share of a node's room for copies of others' keys")
         ->check(CLI::Range(0.001, 0.9))
         ->capture_default_str();
-    app.add_flag("--spread", asked.spread, "requests of one second are spread over it evenly");
     app.add_option("--split", asked.split, "requests to nodes: random, turns or client")
         ->capture_default_str();
     app.add_option("--views",

@@ -49,6 +49,7 @@ std::string name_of(const fleet_run& what) {
     case delivery::pull: break;
     case delivery::push: out += ", pushed"; break;
     case delivery::instant: out += ", instant"; break;
+    case delivery::news: out += ", news"; break;
     }
     if (what.plan.exchange.seen) {
         out += " + seen";
@@ -56,11 +57,7 @@ std::string name_of(const fleet_run& what) {
     return out;
 }
 
-// Between looks, of whoever exchanges: of news the time that it gathers.
 std::string seconds_of(const fleet_run& what) {
-    if (!what.big && what.plan.how == finding::news) {
-        return short_number(static_cast<double>(what.plan.news.interval.count()) / 1000);
-    }
     if (!pulls(what)) {
         return {};
     }

@@ -41,6 +41,15 @@ fleet_plan plan_of(node_number nodes, finding how, std::uint64_t capacity = 1'00
     return out;
 }
 
+/// Digests that are told as they change, and hardly err.
+fleet_plan by_news(node_number nodes) {
+    auto out = plan_of(nodes, finding::digests);
+    out.exchange.how = delivery::news;
+    out.exchange.source.news = 200ms;
+    out.exchange.source.false_positive_rate = 1e-4;
+    return out;
+}
+
 fleet_tally played(const fleet_plan& plan, const std::vector<request>& requests) {
     fleet all{plan};
     std::mt19937_64 random{1};
@@ -216,6 +225,37 @@ TEST_CASE("a push is one message for each reader and publication") {
     CHECK(all.figures().exchange.messages == 2 * (3 + 1));
 }
 
+TEST_CASE(
+    "by news one knows within the second what a sibling stored, and each is told of a step once") {
+    auto plan = plan_of(3, finding::digests);
+    plan.exchange.how = delivery::news;
+    plan.exchange.source.news = 200ms;
+    plan.exchange.source.publish_after = 10s;
+    fleet all{plan};
+    all.ask(asked(1, 1), 0);
+    all.ask(asked(1, 1), 1, 100ms);  // told at once
+    all.ask(asked(2, 1), 0, 200ms);
+    all.ask(asked(2, 1), 2, 250ms);  // not told yet: node 0's last step was less than 200 ms ago
+    all.ask(asked(2, 1), 1, 450ms);
+    auto counted = all.figures();
+    CHECK(counted.sibling_hits == 2);
+    CHECK(counted.missed == 1);
+    CHECK(counted.exchange.failed == 0);
+    CHECK(counted.exchange.refused == 0);
+    CHECK(counted.exchange.wholes == 6);  // of each by two, at the start
+    all.ask(asked(1, 9), 0);              // what was stored is told by now
+    const auto before = all.figures().exchange;
+    all.ask(asked(1, 1'000), 0);
+    all.ask(asked(3, 1'001), 0);
+    all.ask(asked(1, 1'002), 0);
+    counted = all.figures();
+    // A question and a 304 every 25 s, and a piece.
+    CHECK(counted.exchange.news == before.news + 2);
+    CHECK(counted.exchange.unchanged > before.unchanged);
+    CHECK(counted.exchange.messages == 2 * (counted.exchange.wholes + counted.exchange.deltas +
+                                            counted.exchange.news + counted.exchange.unchanged));
+}
+
 TEST_CASE("ICP is a query to each sibling and a reply from it at every local miss") {
     const auto requests = requests_of(2'000, 500);
     const auto counted = played(plan_of(4, finding::oracle), requests);
@@ -260,67 +300,20 @@ TEST_CASE("routed, with room for all, an object is fetched once, however close i
     }
 }
 
-TEST_CASE("news of what was stored is known after its interval, and not before") {
-    auto plan = plan_of(3, finding::news);
-    plan.news.interval = 200ms;
-    plan.news.rate = 1e-4;
-    fleet all{plan};
-    all.ask(asked(1), 0, 0ms);
-    all.ask(asked(1), 1, 199ms);
-    CHECK(all.figures().fetched == 2);
-    CHECK(all.figures().missed == 1);
-    all.ask(asked(1), 2, 200ms);
-    CHECK(all.figures().fetched == 2);
-    CHECK(all.figures().sibling_hits == 1);
-}
-
-TEST_CASE("what left is not asked for any more, also when the filter has grown meanwhile") {
-    auto plan = plan_of(2, finding::news, 200);  // a hundred objects of one byte each
-    plan.news.rate = 1e-5;
-    plan.news.least_capacity = 16;
-    fleet all{plan};
-    for (object_number object = 0; object < 150; ++object) {
-        all.ask(asked(object, object), 0);
-    }
-    for (object_number object = 0; object < 150; ++object) {
-        all.ask(asked(object, 1'000), 1);
-    }
-    CHECK(all.figures().sibling_hits == 100);
-    CHECK(all.figures().false_hits == 0);
-    CHECK(all.figures().exchange.wholes > 2);
-}
-
-TEST_CASE("news finds what exact knowledge finds where requests come slower than it") {
-    auto requests = requests_of(6'000, 1'500);
-    for (std::size_t i = 0; i < requests.size(); ++i) {
-        requests[i].seconds = static_cast<std::uint32_t>(i);
-    }
-    auto plan = plan_of(4, finding::oracle, 800);
-    const auto exact = played(plan, requests);
-    plan.how = finding::news;
-    const auto counted = played(plan, requests);
-    CHECK(counted.sibling_hits == exact.sibling_hits);
-    CHECK(counted.missed == 0);
-    CHECK(counted.exchange.published > 0);
-    // An answer and the next question for each piece and sibling, at least.
-    CHECK(counted.exchange.messages >= 2 * 3 * counted.exchange.published);
-}
-
 TEST_CASE("a fetch that is under way is joined here, and elsewhere if it is told of") {
     for (const bool told : {false, true}) {
         CAPTURE(told);
-        auto plan = plan_of(3, finding::news);
+        auto plan = by_news(3);
         plan.head_takes = 100ms;
         plan.body_takes = 5s;
         plan.under_way = told;
-        plan.news.rate = 1e-4;
         fleet all{plan};
         all.ask(asked(1), 0, 0ms);
         all.ask(asked(1), 0, 50ms);
         CHECK(all.figures().joined == 1);
-        all.ask(asked(1), 1, 250ms);  // its head is there, the news of it not yet
+        all.ask(asked(1), 1, 90ms);  // its head is not there
         CHECK(all.figures().fetched == 2);
-        all.ask(asked(1), 2, 300ms);
+        all.ask(asked(1), 2, 600ms);
         CHECK(all.figures().fetched == (told ? 2 : 3));
         CHECK(all.figures().sibling_hits == (told ? 1 : 0));
         all.ask(asked(2, 60), 0);
@@ -330,12 +323,11 @@ TEST_CASE("a fetch that is under way is joined here, and elsewhere if it is told
 
 TEST_CASE(
     "a fetch that will not be stored is not told of, and one that came to nothing is taken back") {
-    auto plan = plan_of(2, finding::news);
+    auto plan = by_news(2);
     plan.strict = true;  // so a first request stores nothing
     plan.head_takes = 500ms;
     plan.body_takes = 5s;
     plan.under_way = true;
-    plan.news.rate = 1e-5;
     fleet strict{plan};
     strict.ask(asked(1), 0);
     strict.ask(asked(1, 2), 1);
