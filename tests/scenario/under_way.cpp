@@ -137,6 +137,42 @@ TEST_SUITE("scenario/under_way") {
         CHECK(one.read().body == body);
     }
 
+    TEST_CASE("two nodes that are asked for one object while it comes make one fetch") {
+        half_way at;
+        auto& f = at.f;
+        f.add(node_settings());
+        const auto url = f.origin.url("/a");
+        at.rest->open();
+        CHECK(f[0].get(url).status == 200);
+        REQUIRE(eventually([&] {
+            return f[0].admin("/digest").body.find("keys, as its owner says: 1\n") !=
+                   std::string::npos;
+        }));
+        auto known = peer_at("n0", f[0].port());
+        known["refresh"] = "1h";  // what the other hears of it stays as it is
+        f.tell(1, json::array({known}));
+        REQUIRE(f.holds(1, "n0", 1));
+        CHECK(f[0].ask("PURGE", url).status == 200);
+        // It is fetched anew, slowly, and the other still believes that it is there.
+        auto& second = f.origin.make_gate();
+        at.rest = &second;
+        auto one = at.first();
+        auto got = one.read_head();
+        CHECK(got.status == 200);
+        client other{f[1].port()};
+        other.send(absolute_request("GET", url));
+        auto lent = other.read_head();
+        CHECK(lent.status == 200);
+        second.open();
+        one.read_body(got, body.size());
+        other.read_body(lent, body.size());
+        CHECK(got.body == body);
+        CHECK(lent.body == body);
+        CHECK(f.origin.count("/a") == 2);  // the one that was purged, and this
+        CHECK(f.asked(1, "n0", "true-hit") == 1);
+        CHECK(is_hit(f[1].get(url)));
+    }
+
     TEST_CASE("a fetch that a sibling feeds is joined by none") {
         // Else two nodes that believe each other to have it could wait for each other.
         fleet f{2};
