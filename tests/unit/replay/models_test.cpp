@@ -68,7 +68,8 @@ TEST_SUITE_BEGIN("replay/models");
 
 TEST_CASE("without admission every miss that fits is written, whatever the policy") {
     const auto requests = requests_of(1, 20'000);
-    for (const auto* policy : {"lru", "sieve", "s3-fifo", "w-tinylfu", "gdsf", "gdsf:1", "arc", "lhd"}) {
+    for (const auto* policy :
+         {"lru", "sieve", "s3-fifo", "w-tinylfu", "gdsf", "gdsf:1", "arc", "lhd"}) {
         CAPTURE(policy);
         const auto counted = played(setup_of(policy, "always"), requests);
         check_sums(counted, requests);
@@ -184,6 +185,54 @@ TEST_CASE("a trace in pieces, and on several threads, counts the same") {
     }
     CHECK(pieces->figures().hits == whole.hits);
     CHECK(pieces->figures().written_bytes == whole.written_bytes);
+}
+
+TEST_CASE("what is counted late is played from the beginning, however it is fed") {
+    const auto requests = requests_of(8, 10'000);
+    const std::span all{requests};
+    const auto whole = make_model(setup_of("gdsf", "second-hit"), scale);
+    whole->feed(all.first(3'333), objects);
+    const auto early = whole->figures();
+    whole->feed(all.subspan(3'333), objects);
+    for (const std::size_t piece : {1u, 1'000u, 3'333u, 10'000u}) {
+        CAPTURE(piece);
+        counted_late late{make_model(setup_of("gdsf", "second-hit"), scale), 3'333};
+        for (std::size_t at = 0; at < all.size(); at += piece) {
+            late.feed(all.subspan(at, std::min(piece, all.size() - at)), objects);
+            CHECK(late.figures().requests <= at + piece);
+        }
+        CHECK(late.figures().requests == 10'000 - 3'333);
+        CHECK(late.figures().hits == whole->figures().hits - early.hits);
+        CHECK(late.figures().written_bytes == whole->figures().written_bytes - early.written_bytes);
+    }
+}
+
+TEST_CASE("auto is played as the advisor has it: it changes, tells when, and loses little") {
+    // Everything is asked for twice, soon, and an eighth of it again and again.
+    std::vector<request> requests;
+    for (std::uint32_t i = 0; i < 60'000; ++i) {
+        const auto object = i % 4 == 0 ? i / 4 % 200 : 200 + i / 8;
+        const auto hash = (object + 1) * std::uint64_t{0x9e3779b97f4a7c15};
+        requests.push_back({.key = {hash ^ hash >> 29, hash * 31 ^ hash >> 13},
+                            .bytes = object < 200 ? 1'000u : 20'000u,
+                            .object = object,
+                            .seconds = i});
+    }
+    auto what = setup_of("gdsf", "auto");
+    what.probation = 1;
+    auto fixed = setup_of("gdsf:1", "always");
+    const auto count = [&](const setup& one) {
+        const auto made = make_model(one, scale);
+        made->feed(requests, 10'000);
+        return std::pair{made->figures(), made->told()};
+    };
+    const auto [by_auto, told] = count(what);
+    const auto [by_always, nothing] = count(fixed);
+    CHECK(nothing.empty());
+    for (const auto& line : told) {
+        CHECK(line.starts_with("at request "));
+    }
+    CHECK(static_cast<double>(by_auto.misses()) <= 1.01 * static_cast<double>(by_always.misses()));
 }
 
 TEST_CASE("run feeds every model everything, on one thread or three") {

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <cstdint>
 #include <fstream>
 #include <set>
 #include <stdexcept>
@@ -85,6 +86,27 @@ TEST_CASE("lines come one by one, the last without its newline too, plain and co
     CHECK(lines_of(written(directory, "gzip", gzipped("a\n\nbc\nd\n"))) == wanted);
     CHECK(lines_of(written(directory, "none", "")).empty());
     CHECK(lines_of(written(directory, "short", "a\n")) == std::vector<std::string>{"a"});
+}
+
+TEST_CASE("of traces that are played one behind another each is other traffic, and later") {
+    const temp_dir directory;
+    const std::vector<std::string> paths{written(directory, "a", "0,1,10\n5,2,20\n7,1,10\n"),
+                                         written(directory, "b", "100,1,30\n101,3,40\n")};
+    trace behind{paths, log_format::trace};
+    behind.one_behind_another();
+    std::vector<request> all;
+    behind.next(all, 10);
+    REQUIRE(all.size() == 5);
+    CHECK(behind.objects().size() == 4);
+    CHECK(all[3].object == 2);
+    CHECK(std::uint64_t{all[3].bytes} == 30);
+    CHECK(all[0].key == all[2].key);
+    CHECK_FALSE(all[3].key == all[0].key);
+    CHECK(all[3].seconds == 8);
+    CHECK(all[4].seconds == 9);
+    CHECK(behind.last_began().requests == 3);
+    CHECK(behind.last_began().objects == 2);
+    CHECK(behind.objects().sum(behind.last_began().objects).bytes == 70);
 }
 
 TEST_CASE("two zstd frames behind each other are one text") {
