@@ -1,17 +1,14 @@
 #include "tools/fleet/cache_node.hpp"
 
+#include "tools/replay/model.hpp"
+
 #include <chrono>
 #include <utility>
 
 namespace reprise::fleet {
 
 using proxy::cache::standing;
-
-namespace {
-
-constexpr std::uint64_t sketch_keys_an_object = 2;  // as replay's models have it
-
-}  // namespace
+using replay::sketch_keys_an_object;
 
 cache_node::cache_node(node_number number, node_parts parts, contents_watch& watch)
     : number_{number},

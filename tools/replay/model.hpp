@@ -17,6 +17,11 @@
 
 namespace reprise::replay {
 
+/// Keys of a sketch that grows for each object that would fit, by the mean size of what is missed: its
+/// counters are then halved about every 20 requests an object, half as often as TinyLFU's would, which
+/// keeps what a large store holds apart.
+inline constexpr std::uint64_t sketch_keys_an_object = 2;
+
 struct tally {
     std::uint64_t requests = 0, bytes = 0;
     std::uint64_t hits = 0, hit_bytes = 0;

@@ -8,12 +8,6 @@ namespace reprise::replay {
 
 using proxy::cache::standing;
 
-namespace {
-
-constexpr std::uint64_t sketch_keys_an_object = 2;  // as two_tiers has it
-
-}  // namespace
-
 one_tier::one_tier(std::unique_ptr<proxy::cache::eviction_policy> policy,
                    std::unique_ptr<admission_rule> admission,
                    std::uint64_t capacity_bytes,

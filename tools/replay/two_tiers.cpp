@@ -12,10 +12,6 @@ using proxy::cache::standing;
 
 namespace {
 
-// Keys of a sketch that grows for each object that would fit, by the mean size of what is missed:
-// its counters are then halved about every 20 requests an object, half as often as TinyLFU's would,
-// which keeps what a large store holds apart.
-constexpr std::uint64_t sketch_keys_an_object = 2;
 constexpr std::uint64_t misses_to_know_sizes = 512;
 
 }  // namespace
