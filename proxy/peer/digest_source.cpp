@@ -439,9 +439,10 @@ bool digest_source::must_publish(bool all_said, steady_time steady) const {
     // For people, who look at it as published: a seldom thing beside what it costs.
     const auto seldom = plan_.publish_after +
                         std::chrono::seconds{10 * (now_->counts.size().bits >> 24)};
-    return (teller_->wants_whole() &&
-            !teller_->shelf().reaches(digests_.now()->bits->stamp().generation)) ||
-           (changed > 0 && since >= seldom);
+    const filter::digest_generation newest{.epoch = epoch_, .counter = counter_};
+    const bool has_newer = now_->journal->is_open() ||
+                           digests_.now()->bits->stamp().generation != newest;
+    return (teller_->wants_whole() && has_newer) || (changed > 0 && since >= seldom);
 }
 
 void digest_source::tell(steady_time steady, bool at_once) {

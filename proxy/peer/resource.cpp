@@ -151,7 +151,9 @@ decision decide_news(const question& asked,
         case news_shelf::state::beyond: break;
         }
     }
-    const bool goes_on = newest && shelf.reaches(newest->bits->stamp().generation);
+    // Also where the journal reaches back to it, what led from there may be too much for news.
+    const bool goes_on = newest && shelf.look(newest->bits->stamp().generation).what !=
+                                       news_shelf::state::beyond;
     if (!goes_on && may_wait) {
         shelf.want_whole();
         return later;

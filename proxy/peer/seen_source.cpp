@@ -140,8 +140,7 @@ void seen_source::tick(steady_time steady, wall_time now) {
     const auto newest = digests_.now();
     const bool is_whole_of_now = newest && !journal_->is_open() &&
                                  newest->bits->stamp().generation == stamp().generation;
-    const bool is_wanted = teller_->wants_whole() &&
-                           !(newest && teller_->shelf().reaches(newest->bits->stamp().generation));
+    const bool is_wanted = teller_->wants_whole() && !is_whole_of_now;
     if (counter_ == 0 || is_wanted ||
         (looks && !is_whole_of_now && teller_->has_plain_readers(steady))) {
         publish_whole(now);

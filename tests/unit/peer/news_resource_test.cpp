@@ -121,6 +121,10 @@ TEST_SUITE("peer/news_resource") {
         desk d;
         d.put(7, 5, {{.base = 6, .wire = nullptr}});
         CHECK(d.ask(d.since(6)).what == answered::whole);
+        // But not one from which the same would follow.
+        d.put(7, 5, {{.base = 6, .wire = nullptr}, {.base = 5, .wire = nullptr}});
+        CHECK(d.ask(d.since(6)).what == answered::waiting);
+        CHECK(d.shelf.take_wishes().whole);
     }
 
     TEST_CASE("a wait is a number of seconds, at most thirty") {

@@ -81,7 +81,8 @@ struct reader {
             }
         }
         const auto newest = w.source.digests().now();
-        if (!newest || !w.shelf().reaches(newest->bits->stamp().generation)) {
+        if (!newest ||
+            w.shelf().look(newest->bits->stamp().generation).what == news_shelf::state::beyond) {
             w.shelf().want_whole();
             return false;
         }
