@@ -183,10 +183,15 @@ trouble upstream::pass_interim(unsigned count) {
     if (from.came.head.status == 100 && body_) {
         body_->go();
     }
-    await_head_anew();
     if (from.home_by && from.came.head.status == 102) {
-        return std::nullopt;  // to us, and not to our client
+        // To us, and not to our client. It has as long as the origin may take it, and then to say that this
+        // has failed: who gave up before it would blame it for the origin.
+        const auto& options = order_->now_settings->options;
+        patience.expire_after(options.timeouts.origin_connect + options.timeouts.origin_head +
+                              options.peering.budget);
+        return std::nullopt;
     }
+    await_head_anew();
     std::string passed;
     http::append_response_fields(passed, from.came.head, {.via = w_.common.pseudonym});
     passed += "\r\n";
