@@ -259,7 +259,8 @@ TEST_SUITE("peer/signature") {
             return check_alone(one);
         };
         std::string id;
-        for (const auto byte : secret().id()) {
+        const auto own = secret();  // what id() refers to goes with it
+        for (const auto byte : own.id()) {
             constexpr std::string_view digits = "0123456789abcdef";
             id += digits[std::to_integer<unsigned>(byte) >> 4];
             id += digits[std::to_integer<unsigned>(byte) & 15];
