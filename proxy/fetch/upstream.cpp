@@ -186,9 +186,12 @@ trouble upstream::pass_interim(unsigned count) {
     if (from.home_by && from.came.head.status == 102) {
         // To us, and not to our client. It has as long as the origin may take it, and then to say that this
         // has failed: who gave up before it would blame it for the origin.
+        // Once: it could else say so again and again.
         const auto& options = order_->now_settings->options;
-        patience.expire_after(options.timeouts.origin_connect + options.timeouts.origin_head +
-                              options.peering.budget);
+        if (count == 1) {
+            patience.expire_after(options.timeouts.origin_connect + options.timeouts.origin_head +
+                                  options.peering.budget);
+        }
         return std::nullopt;
     }
     await_head_anew();
