@@ -126,6 +126,22 @@ void sum(std::vector<std::byte>& wire) {
     put(wire, header_sum_at, XXH3_64bits(wire.data(), header_sum_at));
 }
 
+/// Turns the places that a Golomb body lists, as far as it goes.
+void turn_listed(std::span<const std::byte> body,
+                 const filter::digest_head& head,
+                 std::vector<std::uint64_t>& words) {
+    filter::gap_reader in{body, head.divisor};
+    std::uint64_t expected = 0;
+    for (std::uint64_t i = 0; i < head.listed && expected < head.shape.bits; ++i) {
+        const auto gap = in.next(head.shape.bits - 1 - expected);
+        if (!gap) {
+            break;
+        }
+        words[(expected + *gap) / 64] ^= std::uint64_t{1} << ((expected + *gap) % 64);
+        expected += *gap + 1;
+    }
+}
+
 /// place_sum of what news makes of `words`, as far as it goes.
 std::uint64_t news_sum(std::span<const std::byte> body,
                        const filter::digest_head& head,
@@ -141,16 +157,7 @@ std::uint64_t news_sum(std::span<const std::byte> body,
             body = body.subspan(8);
         }
     }
-    filter::gap_reader in{body, head.divisor};
-    std::uint64_t expected = 0;
-    for (std::uint64_t i = 0; i < head.listed && expected < head.shape.bits; ++i) {
-        const auto gap = in.next(head.shape.bits - 1 - expected);
-        if (!gap) {
-            break;
-        }
-        words[(expected + *gap) / 64] ^= std::uint64_t{1} << ((expected + *gap) % 64);
-        expected += *gap + 1;
-    }
+    turn_listed(body, head, words);
     return filter::place_sum(words);
 }
 
@@ -164,16 +171,7 @@ std::uint64_t content_sum(std::span<const std::byte> body,
             bytes[i] ^= body[i];
         }
     } else {
-        filter::gap_reader in{body, head.divisor};
-        std::uint64_t expected = 0;
-        for (std::uint64_t i = 0; i < head.listed && expected < head.shape.bits; ++i) {
-            const auto gap = in.next(head.shape.bits - 1 - expected);
-            if (!gap) {
-                break;
-            }
-            words[(expected + *gap) / 64] ^= std::uint64_t{1} << ((expected + *gap) % 64);
-            expected += *gap + 1;
-        }
+        turn_listed(body, head, words);
     }
     return XXH3_64bits(words.data(), (head.shape.bits + 7) / 8);
 }
