@@ -149,11 +149,13 @@ boost::system::result<std::vector<std::uint64_t>> digest_replica::apply(
     return turned;
 }
 
-void digest_replica::settle() const {
+const digest& digest_replica::settled() {
     if (!settled_) {
+        const std::scoped_lock lock{guard_};
         now_.settle();
         settled_ = true;
     }
+    return now_;
 }
 
 }  // namespace reprise::filter

@@ -17,8 +17,10 @@
 namespace reprise::filter {
 
 /// Memory    the digest's.
-/// Threads   apply, now, sum: one. read: any, which waits while news is applied. The words of now()
-///           may be read by any thread, each as an atomic (digest_set does): bits turn one by one.
+/// Threads   one is its owner's, which alone calls what is not const, and now(). read: any, which
+///           waits while the owner changes something, and changes nothing itself. The words of
+///           now() may be read by any thread, each as an atomic (digest_set does): bits turn one
+///           by one.
 class digest_replica {
 public:
     explicit digest_replica(digest whole) : now_{std::move(whole)} {}
@@ -28,13 +30,15 @@ public:
     /// As it is. Its checksum, and if blocked its rate, are those before the last news.
     [[nodiscard]] const digest& now() const noexcept { return now_; }
 
-    /// What `look` makes of the digest with all that belongs to it. O(bits) after news.
+    /// What `look` makes of now(), whose bits stay as they are meanwhile.
     template <class Look>
     auto read(Look&& look) const {
         const std::scoped_lock lock{guard_};
-        settle();
-        return look(std::as_const(now_));
+        return look(now_);
     }
+
+    /// now(), with the checksum and the rate of its bits. O(bits) after news.
+    [[nodiscard]] const digest& settled();
 
     /// place_sum of its bits. O(bits on) the first time.
     [[nodiscard]] std::uint64_t sum();
@@ -55,11 +59,10 @@ private:
                                                      std::vector<std::uint64_t>& turned);
     void turn(std::uint64_t place) noexcept;
     [[nodiscard]] bool is_on(std::uint64_t place) const noexcept;
-    void settle() const;
 
     mutable std::mutex guard_;
-    mutable digest now_;  // settle() puts right what apply() leaves
-    mutable bool settled_ = true;
+    digest now_;
+    bool settled_ = true;
     bool summed_ = false;
     std::uint64_t sum_ = 0;
 };

@@ -345,10 +345,7 @@ void digest_follower::judge(const follow_answer& answer, steady_time now) {
         failed(follow_trouble::wrong_base, "a delta, and nothing is held", now);
         return;
     }
-    const auto with_base = [&](const filter::digest& base) {
-        return filter::apply_delta(answer.body, base, plan_.limits);
-    };
-    auto next = is_delta ? replica_->read(with_base)
+    auto next = is_delta ? filter::apply_delta(answer.body, replica_->settled(), plan_.limits)
                          : filter::decode_digest(answer.body, plan_.seed, plan_.limits);
     if (next.has_error() || is_oversized(*next) || next->shape().layout != plan_.layout) {
         if (held_ && said.epoch != held_->stamp().generation.epoch) {
