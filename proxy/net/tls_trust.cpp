@@ -87,6 +87,15 @@ void heed_revocations(SSL_CTX* context, const std::string& path) {
     X509_STORE_set_verify_cb(store, judge_chain);
 }
 
+void heed_files(SSL_CTX* context, const config::origin_options& options) {
+    if (!options.ca_file.empty()) {
+        believe(context, options.ca_file);
+    }
+    if (!options.crl_file.empty()) {
+        heed_revocations(context, options.crl_file);
+    }
+}
+
 bool is_address(const std::string& host) {
     boost::system::error_code not_one;
     static_cast<void>(boost::asio::ip::make_address(host, not_one));
@@ -94,6 +103,11 @@ bool is_address(const std::string& host) {
 }
 
 }  // namespace
+
+void tls_trust::check(const config::origin_options& options) {
+    heed_files(detail::make_tls_context(TLS_client_method()).get(), options);
+    ERR_clear_error();
+}
 
 tls_trust_ptr tls_trust::read(const config::origin_options& options) {
     auto context = detail::make_tls_context(TLS_client_method());
@@ -104,12 +118,7 @@ tls_trust_ptr tls_trust::read(const config::origin_options& options) {
         SSL_CTX_set_alpn_protos(context.get(), detail::protocols, sizeof detail::protocols) != 0) {
         throw std::runtime_error{"TLS: cannot use the system's trust store: " + openssl_reason()};
     }
-    if (!options.ca_file.empty()) {
-        believe(context.get(), options.ca_file);
-    }
-    if (!options.crl_file.empty()) {
-        heed_revocations(context.get(), options.crl_file);
-    }
+    heed_files(context.get(), options);
     heed_stapled_status(context.get());
     note_certificate_requests(context.get());
     tls_resumption::enable(context.get());

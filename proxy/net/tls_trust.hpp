@@ -19,8 +19,13 @@ namespace reprise::proxy::net {
 /// Immutable; any thread.
 class tls_trust {
 public:
-    /// Reads the files.
+    /// Whether read would take the files that the settings name. The system's store is left alone:
+    /// its hundred certificates take 50 ms to read.
     /// @throws std::runtime_error naming the setting and the file
+    static void check(const config::origin_options& options);
+
+    /// Reads the files.
+    /// @throws as check, or where the system's store can't be used
     [[nodiscard]] static std::shared_ptr<const tls_trust> read(
         const config::origin_options& options);
 

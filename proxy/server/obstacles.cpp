@@ -330,7 +330,7 @@ private:
 
     void look_at_trust(const config::origin_options& origins) {
         try {
-            (void)net::tls_trust::read(origins);
+            net::tls_trust::check(origins);
         } catch (const std::runtime_error& unusable) {
             found_.push_back({{"", "", unusable.what()}, weight::ends_start});  // names the member
         }

@@ -189,7 +189,10 @@ void proxy_process::start() {
                   ports_file,
                   "--pid-file",
                   directory_.file("pid")});
-    child_ = pid_ = spawn(words, directory_.file("out"), directory_.file("err"), how_.environment);
+    // The system's authorities vouch for no origin here, and take a sanitizer half a second to read.
+    auto environment = how_.environment;
+    environment.push_back("SSL_CERT_FILE=/dev/null");  // of two, the first counts
+    child_ = pid_ = spawn(words, directory_.file("out"), directory_.file("err"), environment);
     std::string ports;
     const bool ready = eventually(
         [&] {
