@@ -1,5 +1,6 @@
 #include "filter/admission.hpp"
 #include "filter/sizing.hpp"
+#include "tests/support/watched_threads.hpp"
 #include "tests/unit/filter/keys.hpp"
 
 #include <doctest/doctest.h>
@@ -151,7 +152,8 @@ TEST_SUITE("filter/admission") {
         CHECK(filter.note(nth_key(1, 2), start) == 5);
     }
 
-    TEST_CASE("with both generations full, strangers are taken for known at most at the rate") {
+    TEST_CASE("with both generations full, strangers are taken for known at most at the rate" *
+              reprise::test::of_one_thread()) {
         for (const double rate : {0.05, 0.001}) {
             CAPTURE(rate);
             constexpr std::uint64_t objects = 100'000;

@@ -3,6 +3,7 @@
 
 #include "filter/indices.hpp"
 #include "filter/sizing.hpp"
+#include "tests/support/watched_threads.hpp"
 #include "tests/unit/filter/keys.hpp"
 
 #include <doctest/doctest.h>
@@ -213,7 +214,8 @@ TEST_SUITE("filter/indices") {
         CHECK(spread.size() > probes + 4);
     }
 
-    TEST_CASE("in small filters the rate is the predicted one, where plain double hashing is off") {
+    TEST_CASE("in small filters the rate is the predicted one, where plain double hashing is off" *
+              reprise::test::of_one_thread()) {
         struct shape {
             bloom_size size;
             std::uint64_t keys;

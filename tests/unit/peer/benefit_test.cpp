@@ -1,4 +1,5 @@
 #include "proxy/peer/benefit.hpp"
+#include "tests/support/watched_threads.hpp"
 
 #include <doctest/doctest.h>
 
@@ -122,7 +123,8 @@ TEST_SUITE("peer/benefit") {
         CHECK(b.figures().one_in > 1);
     }
 
-    TEST_CASE("false hits are expected of every look-up of what it lacks") {
+    TEST_CASE("false hits are expected of every look-up of what it lacks" *
+              reprise::test::of_one_thread()) {
         benefit b;
         for (unsigned i = 0; i < 1000; ++i) {
             b.offered(i < 110);

@@ -1,5 +1,6 @@
 #include "filter/place_sum.hpp"
 #include "proxy/peer/change_journal.hpp"
+#include "tests/support/watched_threads.hpp"
 
 #include <doctest/doctest.h>
 
@@ -38,7 +39,8 @@ TEST_SUITE("peer/change_journal") {
         CHECK_FALSE(journal.is_open());
     }
 
-    TEST_CASE("from any step that is remembered, what differs now, and the sum as it was") {
+    TEST_CASE("from any step that is remembered, what differs now, and the sum as it was" *
+              reprise::test::of_one_thread()) {
         std::mt19937_64 random{11};
         change_journal journal{600};
         journal.begin(1);

@@ -1,5 +1,6 @@
 #include "proxy/cache/admission/admission_gate.hpp"
 #include "tests/support/temp_dir.hpp"
+#include "tests/support/watched_threads.hpp"
 #include "tests/unit/filter/keys.hpp"
 
 #include <doctest/doctest.h>
@@ -398,7 +399,8 @@ TEST_CASE("a filter that follows keeps its promises: what was seen is known, few
     CHECK(wrong <= 40);
 }
 
-TEST_CASE("while nothing is evicted no first sight is forgotten, however fast they come") {
+TEST_CASE("while nothing is evicted no first sight is forgotten, however fast they come" *
+          reprise::test::of_one_thread()) {
     for (const std::uint64_t memory : {64u << 20, 512u << 20}) {
         for (const std::uint64_t rate : {1'000u, 20'000u, 100'000u}) {
             CAPTURE(memory);
@@ -426,7 +428,8 @@ TEST_CASE("while nothing is evicted no first sight is forgotten, however fast th
     }
 }
 
-TEST_CASE("a filter that was made small grows under a flow that would turn it every second") {
+TEST_CASE("a filter that was made small grows under a flow that would turn it every second" *
+          reprise::test::of_one_thread()) {
     // The larger memory has room for the minute that the store keeps things, the smaller has not,
     // and says so.
     for (const bool enough : {false, true}) {

@@ -1,4 +1,5 @@
 #include "proxy/cache/disk/index.hpp"
+#include "tests/support/watched_threads.hpp"
 #include "tests/unit/filter/keys.hpp"
 
 #include <doctest/doctest.h>
@@ -90,7 +91,8 @@ TEST_SUITE("cache/disk/index") {
                                                 .expiry = entry(8).expiry});
     }
 
-    TEST_CASE("it does what a map does, through growing and shrinking") {
+    TEST_CASE("it does what a map does, through growing and shrinking" *
+              reprise::test::of_one_thread()) {
         for (const std::uint64_t seed : {1u, 2u, 3u}) {
             CAPTURE(seed);
             std::mt19937_64 random{seed};
@@ -142,7 +144,8 @@ TEST_SUITE("cache/disk/index") {
         }
     }
 
-    TEST_CASE("at most 24 bytes a record from ten thousand on, while growing and shrinking") {
+    TEST_CASE("at most 24 bytes a record from ten thousand on, while growing and shrinking" *
+              reprise::test::of_one_thread()) {
         // The counts are those of a fixed sequence of keys: nothing here is left to chance.
         record_index index;
         double most = 0, sum = 0, count = 0;

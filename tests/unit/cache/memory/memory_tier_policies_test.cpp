@@ -1,6 +1,7 @@
 // The memory tier under each eviction policy, with probation, and what it tells of what leaves.
 
 #include "proxy/cache/memory/memory_tier.hpp"
+#include "tests/support/watched_threads.hpp"
 #include "tests/unit/cache/responses.hpp"
 
 #include <doctest/doctest.h>
@@ -104,7 +105,8 @@ TEST_SUITE("cache/memory/memory_tier_policies") {
         }
     }
 
-    TEST_CASE("room made beforehand costs a policy next to nothing") {
+    TEST_CASE("room made beforehand costs a policy next to nothing" *
+              reprise::test::of_one_thread()) {
         for (const auto& [name, policy] : reprise::config::eviction_names) {
             CAPTURE(to_string(policy));
             const auto at_once = static_cast<double>(misses_of(policy, false));
@@ -116,7 +118,8 @@ TEST_SUITE("cache/memory/memory_tier_policies") {
         }
     }
 
-    TEST_CASE("a promise larger than a stripe makes no policy forget who left") {
+    TEST_CASE("a promise larger than a stripe makes no policy forget who left" *
+              reprise::test::of_one_thread()) {
         constexpr std::uint64_t stripes = 64, objects = 6'400;
         memory_tier store{{.capacity = charge() * objects + (1u << 20),
                            .policy = eviction_kind::s3_fifo,
@@ -310,7 +313,8 @@ TEST_SUITE("cache/memory/memory_tier_policies") {
         CHECK_FALSE(store.figures().eviction_age);
     }
 
-    TEST_CASE("under every policy and in any number of stripes the budget holds and sums agree") {
+    TEST_CASE("under every policy and in any number of stripes the budget holds and sums agree" *
+              reprise::test::of_one_thread()) {
         const auto each = charge();
         for (const auto& [name, kind] : reprise::config::eviction_names) {
             for (const std::size_t stripes : {1u, 4u, 64u}) {
