@@ -164,6 +164,8 @@ TEST_SUITE("scenario/hand_over") {
                     one.reset();
                 }
                 ++asked_;
+                // Some hundred requests a second are load enough, and leave the programs the processor.
+                std::this_thread::sleep_for(std::chrono::milliseconds{5});
             }
         }
         void note(std::string what) {
