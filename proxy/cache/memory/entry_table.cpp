@@ -9,7 +9,7 @@ entry_table::~entry_table() {
     for (std::size_t at = 0; at < buckets_.size(); ++at) {
         auto* first = buckets_[at];
         while (first != nullptr) {
-            const store_entry_ptr gone{std::exchange(first, first->next)};
+            const store_entry_ptr gone{std::exchange(first, first->next())};
         }
     }
 }
@@ -26,23 +26,48 @@ entry_table::variants entry_table::find(const filter::key_hash& key) const noexc
     return variants{buckets_.empty() ? nullptr : same_key(buckets_[bucket_of(key)], key)};
 }
 
+// Where an entry is told that another is next: a bucket, or the entry before.
+class entry_table::place {
+public:
+    explicit place(store_entry*& bucket) noexcept : bucket_{&bucket} {}
+    [[nodiscard]] store_entry* get() const noexcept {
+        return before_ == nullptr ? *bucket_ : before_->next();
+    }
+    void set(store_entry* one) noexcept {
+        if (before_ == nullptr) {
+            *bucket_ = one;
+        } else {
+            before_->set_next(one);
+        }
+    }
+    void step() noexcept { before_ = get(); }
+    void step_to(const store_entry* one) noexcept {
+        while (get() != one) {
+            step();
+        }
+    }
+
+private:
+    store_entry** bucket_;
+    store_entry* before_ = nullptr;
+};
+
 void entry_table::grow() {
     const auto made = buckets_.size();
     buckets_.push_back(nullptr);
     if (made == 0) {
         return;
     }
-    auto** left = &buckets_[made - std::bit_floor(made)];
-    auto** moved = &buckets_[made];
-    while (*left != nullptr) {
-        auto* const one = *left;
+    place left{buckets_[made - std::bit_floor(made)]};
+    place moved{buckets_[made]};
+    while (auto* const one = left.get()) {
         if (bucket_of(one->key) == made) {
-            *left = one->next;
-            one->next = nullptr;
-            *moved = one;
-            moved = &one->next;
+            left.set(one->next());
+            one->set_next(nullptr);
+            moved.set(one);
+            moved.step();
         } else {
-            left = &one->next;
+            left.step();
         }
     }
 }
@@ -51,11 +76,9 @@ void entry_table::grow() {
 // a resource, all of which are in it, stay in their order.
 void entry_table::shrink() noexcept {
     const auto last = buckets_.size() - 1;
-    auto** place = &buckets_[last - std::bit_floor(last)];
-    while (*place != nullptr) {
-        place = &(*place)->next;
-    }
-    *place = buckets_[last];
+    place end{buckets_[last - std::bit_floor(last)]};
+    end.step_to(nullptr);
+    end.set(buckets_[last]);
     buckets_.pop_back();
 }
 
@@ -63,22 +86,19 @@ store_entry& entry_table::add(store_entry_ptr entry) {
     if (count_ >= entries_a_bucket * buckets_.size()) {
         grow();
     }
-    auto** place = &buckets_[bucket_of(entry->key)];
-    while (*place != nullptr) {
-        place = &(*place)->next;
-    }
-    *place = entry.release();
-    (*place)->next = nullptr;
+    place end{buckets_[bucket_of(entry->key)]};
+    end.step_to(nullptr);
+    auto& added = *entry.release();
+    added.set_next(nullptr);
+    end.set(&added);
     ++count_;
-    return **place;
+    return added;
 }
 
 store_entry_ptr entry_table::take(store_entry& entry) noexcept {
-    auto** place = &buckets_[bucket_of(entry.key)];
-    while (*place != &entry) {
-        place = &(*place)->next;
-    }
-    *place = entry.next;
+    place at{buckets_[bucket_of(entry.key)]};
+    at.step_to(&entry);
+    at.set(entry.next());
     --count_;
     // Not at once, or a full store would split and join with each entry that comes for another.
     if (buckets_.size() > 1 && count_ < entries_a_bucket * buckets_.size() / 8 * 7) {

@@ -39,7 +39,7 @@ public:
             [[nodiscard]] store_entry& operator*() const noexcept { return *at_; }
             [[nodiscard]] store_entry* operator->() const noexcept { return at_; }
             iterator& operator++() noexcept {
-                at_ = same_key(at_->next, at_->key);
+                at_ = same_key(at_->next(), at_->key);
                 return *this;
             }
             iterator operator++(int) noexcept {
@@ -85,10 +85,11 @@ public:
     [[nodiscard]] std::size_t memory() const noexcept { return buckets_.memory(); }
 
 private:
+    class place;
     [[nodiscard]] static store_entry* same_key(store_entry* from,
                                                const filter::key_hash& key) noexcept {
         while (from != nullptr && from->key != key) {
-            from = from->next;
+            from = from->next();
         }
         return from;
     }

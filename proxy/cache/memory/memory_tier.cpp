@@ -170,17 +170,17 @@ lookup_result memory_tier::find(const filter::key_hash& key,
         home->held.missed(key);
         return {found.empty() ? lookup::absent : lookup::other_variant, nullptr};
     }
-    one->found_since = 1;
+    one->note_found();
     one->last_used = tick_.load(relaxed);
     const bool admitted = home->held.use(*one);
     if (admitted) {
         --home->waiting;
         promoted_.fetch_add(1, relaxed);
-        const auto parts = one->response->parts();
-        promoted_bytes_.fetch_add(parts ? parts->bytes() : one->response->size(), relaxed);
+        const auto parts = one->response().parts();
+        promoted_bytes_.fetch_add(parts ? parts->bytes() : one->response().size(), relaxed);
         home.note_overhead();
     }
-    return {lookup::present, one->response, admitted};
+    return {lookup::present, one->held_response(), admitted};
 }
 
 std::vector<stored_ptr> memory_tier::variants(const filter::key_hash& key,
@@ -188,8 +188,8 @@ std::vector<stored_ptr> memory_tier::variants(const filter::key_hash& key,
     std::vector<stored_ptr> all;
     locked_stripe home{*this, key};
     for (const auto& variant : home->resource_of(key, url)) {
-        auto response = variant.response;
-        const auto said = purges_.judge(url, response->tags(), variant.checked);
+        auto response = variant.held_response();
+        const auto said = purges_.judge(url, response->tags(), variant.checked());
         if (said.hard) {
             continue;
         }
@@ -251,7 +251,7 @@ bool memory_tier::put_if(const filter::key_hash& key,
         locked_stripe home{*this, key};
         const auto* const older = store_stripe::variant_of(home.settled(key, url), *response);
         if (expected != nullptr) {
-            if ((older == nullptr ? nullptr : older->response) != *expected) {
+            if ((older == nullptr ? nullptr : &older->response()) != expected->get()) {
                 return false;
             }
         }
@@ -260,7 +260,7 @@ bool memory_tier::put_if(const filter::key_hash& key,
             refused_.fetch_add(1, relaxed);
             return false;
         }
-        if (older != nullptr && is_outdated_by(*response, *older->response)) {
+        if (older != nullptr && is_outdated_by(*response, older->response())) {
             refused_.fetch_add(1, relaxed);
             return false;
         }
@@ -298,7 +298,7 @@ bool memory_tier::freshen(const filter::key_hash& key,
             return false;
         }
         const auto said = purges_.judge(url, updated->tags(), asked.purges);
-        if (!said.none() || !purges_.judge(url, current->tags(), kept->checked).none()) {
+        if (!said.none() || !purges_.judge(url, current->tags(), kept->checked()).none()) {
             return false;
         }
         kept->note_checked(said.checked);
@@ -314,7 +314,7 @@ stored_ptr memory_tier::variant_of(const filter::key_hash& key,
                                    const stored_response& like) const {
     locked_stripe home{*this, key};
     const auto* kept = store_stripe::variant_of(home.settled(key, url), like);
-    return kept == nullptr ? nullptr : kept->response;
+    return kept == nullptr ? nullptr : kept->held_response();
 }
 
 bool memory_tier::drop(const filter::key_hash& key,
@@ -349,11 +349,11 @@ std::size_t memory_tier::expire(const filter::key_hash& key, std::string_view ur
     store_stripe::released ended;
     ended.reserve(found.size());
     for (const auto& variant : found) {
-        ended.push_back(ended_at(*variant.response, now));
+        ended.push_back(ended_at(variant.response(), now));
     }
     auto next = ended.begin();  // from here on nothing throws: all of them, or none
     for (auto& variant : found) {
-        home.let_go(std::exchange(variant.response, std::move(*next++)));
+        home.let_go(variant.exchange(std::move(*next++)));
     }
     return found.size();
 }
@@ -420,7 +420,7 @@ std::uint64_t memory_tier::evict_one(std::span<const eviction_listener> told) {
         if (!out.one) {
             return 0;
         }
-        asked = {invalidated_keys_.count(out.one->key), out.one->checked};
+        asked = {invalidated_keys_.count(out.one->key), out.one->checked()};
     }
     const auto& gone = *out.one;
     evicted_.fetch_add(1, relaxed);
@@ -431,8 +431,8 @@ std::uint64_t memory_tier::evict_one(std::span<const eviction_listener> told) {
     for (const auto& tell : told) {
         tell({.key = gone.key,
               .url = gone.url(),
-              .response = gone.response,
-              .was_found = gone.found_since != 0,
+              .response = gone.held_response(),
+              .was_found = gone.was_found(),
               .was_admitted = out.was_admitted,
               .asked = asked});
     }

@@ -30,22 +30,59 @@ public:
     [[nodiscard]] std::string_view url() const noexcept {
         return {reinterpret_cast<const char*>(this + 1), url_size};
     }
+
+    /// @pre there is one: from its first exchange on
+    [[nodiscard]] const stored_response& response() const noexcept {
+        return *unpacked<const stored_response>(response_);
+    }
+    [[nodiscard]] stored_ptr held_response() const noexcept {
+        return stored_ptr{unpacked<const stored_response>(response_)};
+    }
+    /// What was there before, null where nothing was.
+    stored_ptr exchange(stored_ptr response) noexcept;
+
+    /// The next in its chain of the table.
+    [[nodiscard]] store_entry* next() const noexcept { return unpacked<store_entry>(next_); }
+    void set_next(store_entry* other) noexcept { next_ = packed(other); }
+
     /// It was held against the purges up to this epoch.
-    void note_checked(std::uint64_t epoch) noexcept { checked = epoch & (~std::uint64_t{0} >> 1); }
+    [[nodiscard]] std::uint64_t checked() const noexcept {
+        return std::uint64_t{checked_high_} << 20 | checked_low_;
+    }
+    /// Of more purges than most_checked, a thousand a second for 17 years, it is held against the
+    /// last ones again and again.
+    void note_checked(std::uint64_t epoch) noexcept;
+    static constexpr std::uint64_t most_checked = (std::uint64_t{1} << 39) - 1;
+
+    /// It was served since it came in.
+    [[nodiscard]] bool was_found() const noexcept { return found_; }
+    void note_found() noexcept { found_ = 1; }
+
     /// What an entry takes from the heap, in bytes.
     [[nodiscard]] static std::size_t footprint(std::string_view url) noexcept;
 
     std::uint32_t last_used = 0;  ///< the store's tick; when it came in, if never used
     const std::uint32_t url_size;
-    store_entry* next = nullptr;    ///< in its chain of the table
-    std::uint64_t checked : 63;     ///< against the purges, up to this epoch
-    std::uint64_t found_since : 1;  ///< served since it came in
-    stored_ptr response;
 
 private:
     friend struct end_store_entry;
     store_entry(const filter::key_hash& of, std::string_view url) noexcept;
-    ~store_entry() = default;
+    ~store_entry() { exchange(nullptr); }
+
+    // The heap gives addresses of 48 bits, of which the last four are zero: two of them leave 40 bits
+    // of 128 for other things.
+    static constexpr unsigned address_bits = 44;
+    [[nodiscard]] static std::uint64_t packed(const void* there) noexcept;
+    template <class T>
+    [[nodiscard]] static T* unpacked(std::uint64_t address) noexcept {
+        return reinterpret_cast<T*>(address << 4);
+    }
+
+    std::uint64_t next_ : address_bits;
+    std::uint64_t checked_low_ : 20;
+    std::uint64_t response_ : address_bits;
+    std::uint64_t checked_high_ : 19;
+    std::uint64_t found_ : 1;
 };
 
 }  // namespace reprise::proxy::cache

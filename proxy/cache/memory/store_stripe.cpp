@@ -36,21 +36,21 @@ store_stripe::resource store_stripe::settled(const filter::key_hash& key,
     const auto found = resource_of(key, url);
     const auto epoch = purges.epoch();
     if (std::all_of(found.begin(), found.end(), [epoch](const entry& variant) {
-            return variant.checked == epoch;
+            return variant.checked() == epoch;
         })) {
         return found;
     }
     for (auto at = found.begin(); at != found.end();) {
         auto& variant = *at++;
-        const auto said = purges.judge(url, variant.response->tags(), variant.checked);
+        const auto said = purges.judge(url, variant.response().tags(), variant.checked());
         if (said.hard) {
             let_go(gone, remove(variant));
         } else {
             // What may throw comes first: what is noted as checked is never held against them again.
-            auto next = said.soft ? ended_at(*variant.response, *said.soft) : nullptr;
+            auto next = said.soft ? ended_at(variant.response(), *said.soft) : nullptr;
             variant.note_checked(said.checked);
             if (next) {
-                let_go(gone, std::exchange(variant.response, std::move(next)));
+                let_go(gone, variant.exchange(std::move(next)));
                 tell(key);
             }
         }
@@ -62,12 +62,12 @@ store_stripe::resource store_stripe::settled(const filter::key_hash& key,
 store_stripe::entry* store_stripe::selected(resource from, http::field_list request) {
     entry* newest = nullptr;
     for (auto& variant : from) {
-        const auto& candidate = *variant.response;
+        const auto& candidate = variant.response();
         if (!http::matches(candidate.vary(), candidate.selecting(), request)) {
             continue;
         }
         if (newest == nullptr ||
-            candidate.freshness().response_time >= newest->response->freshness().response_time) {
+            candidate.freshness().response_time >= newest->response().freshness().response_time) {
             newest = &variant;
         }
     }
@@ -76,7 +76,7 @@ store_stripe::entry* store_stripe::selected(resource from, http::field_list requ
 
 store_stripe::entry* store_stripe::variant_of(resource from, const stored_response& like) {
     for (auto& variant : from) {
-        const auto& kept = *variant.response;
+        const auto& kept = variant.response();
         if (kept.vary() == like.vary() && kept.selecting() == like.selecting()) {
             return &variant;
         }
@@ -86,7 +86,7 @@ store_stripe::entry* store_stripe::variant_of(resource from, const stored_respon
 
 store_stripe::entry* store_stripe::place_of(resource from, const stored_ptr& response) {
     for (auto& variant : from) {
-        if (variant.response == response) {
+        if (&variant.response() == response.get()) {
             return &variant;
         }
     }
@@ -105,7 +105,7 @@ void store_stripe::tell(const filter::key_hash& key) const noexcept {
     }
     auto until = wall_time::min();
     for (const auto& variant : left) {
-        const auto& one = *variant.response;
+        const auto& one = variant.response();
         until = std::max(until, useful_until(one.freshness(), one.directives()));
     }
     told_->held(tier_name::memory, key, left.front().url(), until);
@@ -120,7 +120,7 @@ store_entry_ptr store_stripe::detach(entry& one) noexcept {
 stored_ptr store_stripe::remove(entry& one) noexcept {
     waiting -= one.to_go != 0 ? 1 : 0;
     held.leave(one);
-    return std::move(detach(one)->response);
+    return detach(one)->exchange(nullptr);
 }
 
 stored_ptr store_stripe::replace(entry& one, stored_ptr response) {
@@ -139,11 +139,11 @@ stored_ptr store_stripe::replace(entry& one, stored_ptr response) {
             held.enter(one, standing::probation);  // which needs no memory
             ++waiting;
         }
-        if (one.to_go == 0 && one.found_since) {
+        if (one.to_go == 0 && one.was_found()) {
             (void)held.use(one);
         }
     }
-    auto before = std::exchange(one.response, std::move(response));
+    auto before = one.exchange(std::move(response));
     tell(one.key);
     return before;
 }
@@ -162,7 +162,7 @@ store_stripe::placing store_stripe::put(const filter::key_hash& key,
     const auto drop = [&](entry& old) {
         waiting -= old.to_go != 0 ? 1 : 0;
         held.leave(old);
-        let_go(gone, std::move(entries.take(old)->response));
+        let_go(gone, entries.take(old)->exchange(nullptr));
     };
     auto found = entries.find(key);
     const bool is_another = !found.empty() && found.front().url() != url;
@@ -194,7 +194,7 @@ store_stripe::placing store_stripe::put(const filter::key_hash& key,
         added = &entries.add(entry::make(key, url));
         added->charge = charge;
         added->set_wait(response->wait());
-        added->response = std::move(response);
+        added->exchange(std::move(response));
         added->note_checked(checked);
         added->last_used = now;
         held.enter(*added, as, uses_to_admit);

@@ -83,8 +83,34 @@ TEST_SUITE("cache/memory/entry_table") {
             const auto made = store_entry::make(key(1), url);
             CHECK(made->url() == url);
             CHECK(made->key == key(1));
-            CHECK((made->found_since == 0));
+            CHECK(!made->was_found());
         }
+    }
+
+    TEST_CASE("an entry owns its response, and none of its numbers reaches another's bits") {
+        const stored_ptr first = response({.content = "first"}),
+                         second = response({.content = "second"});
+        const auto one = store_entry::make(key(1), "/"), other = store_entry::make(key(2), "/");
+        CHECK(one->exchange(first) == nullptr);
+        one->set_next(other.get());
+        one->note_found();
+        constexpr auto most = store_entry::most_checked;
+        for (const std::uint64_t epoch :
+             {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{1} << 20, most - 1, most}) {
+            one->note_checked(epoch);
+            CHECK(one->checked() == epoch);
+            CHECK(&one->response() == first.get());
+            CHECK(one->next() == other.get());
+            CHECK(one->was_found());
+        }
+        one->note_checked(most + 1);
+        CHECK(one->checked() == most);
+        CHECK(one->exchange(second) == first);
+        CHECK(one->held_response() == second);
+        one->set_next(nullptr);
+        CHECK(one->next() == nullptr);
+        CHECK(other->checked() == 0);
+        CHECK(!other->was_found());
     }
 
     TEST_CASE("a charge beyond what can be told counts as the most") {
