@@ -46,6 +46,7 @@ what_if_setup setup_of(const config::options& options) {
     what_if_setup setup;
     setup.capacity = capacity_of(options);
     setup.largest = largest_body(options) + advisor::beside_body;
+    setup.largest_in_memory = options.memory.largest() + advisor::beside_body;
     setup.counts = keys_counted(options);
     setup.policy = options.memory.policy;
     setup.exponent = first_exponent(options);

@@ -3,7 +3,6 @@
 #include "proxy/cache/disk/index.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace reprise::replay {
 
@@ -12,8 +11,7 @@ using proxy::cache::disk::space_settings;
 
 namespace {
 
-constexpr std::uint64_t largest = 4;         // a quarter of the disk
-constexpr std::uint64_t filling_until = 16;  // a sixteenth is free, as disk::space has it
+constexpr std::uint64_t largest = 4;  // a quarter of the disk
 constexpr unsigned most_uses = proxy::cache::disk::record_index::most_uses;
 
 }  // namespace
@@ -32,7 +30,7 @@ segmented_disk::segmented_disk(const space_settings& settings,
 
 bool segmented_disk::is_worth_writing(const filter::key_hash& key,
                                       std::uint64_t bytes,
-                                      packed_wait wait) const noexcept {
+                                      packed_wait wait) noexcept {
     return has_room_for(bytes) && space_.worth_writing(sketch_.estimate(key), bytes, wait);
 }
 
@@ -146,45 +144,6 @@ void segmented_disk::drop(object_number object) {
     stored_.remove(object);
 }
 
-object_disk::object_disk(std::uint64_t bytes,
-                         double exponent,
-                         const proxy::cache::frequency_sketch& sketch,
-                         bool by_wait)
-    : sketch_{sketch},
-      bytes_{bytes},
-      exponent_{exponent},
-      by_wait_{by_wait},
-      order_{exponent, &sketch, by_wait} {}
-
-double object_disk::density(const filter::key_hash& key,
-                            std::uint64_t bytes,
-                            packed_wait wait) const noexcept {
-    const double requests = sketch_.estimate(key);
-    return (by_wait_ ? requests * waits_.seconds_of(wait) : requests) /
-           std::pow(static_cast<double>(std::max<std::uint64_t>(1, bytes)), exponent_);
-}
-
-void object_disk::aged_to(std::uint64_t agings) noexcept {
-    for (; agings_ < agings; ++agings_) {
-        threshold_ /= 2;
-    }
-}
-
-bool object_disk::is_worth_writing(const filter::key_hash& key,
-                                   std::uint64_t bytes,
-                                   packed_wait wait) const noexcept {
-    return has_room_for(bytes) &&
-           (used_ + bytes <= bytes_ || density(key, bytes, wait) > threshold_);
-}
-
-bool object_disk::filling() const noexcept {
-    return used_ < bytes_ - bytes_ / filling_until;
-}
-
-bool object_disk::has_room_for(std::uint64_t bytes) const noexcept {
-    return bytes <= bytes_ / largest;
-}
-
 void object_disk::write(object_number object,
                         const filter::key_hash& key,
                         std::uint64_t bytes,
@@ -193,15 +152,10 @@ void object_disk::write(object_number object,
     fresh.key = key;
     fresh.charge = bytes;
     fresh.set_wait(wait);
-    waits_.note(wait);
     fresh.object = object;
-    used_ += bytes;
-    order_.inserted(fresh);
-    while (used_ > bytes_) {
-        const auto& gone = *static_cast<entry*>(order_.evict());
-        used_ -= gone.charge;
-        threshold_ = density(gone.key, gone.charge, gone.wait());
-        stored_.remove(gone.object);
+    held_.enter(fresh);
+    while (auto* const gone = held_.evict()) {
+        stored_.remove(static_cast<entry*>(gone)->object);
     }
 }
 

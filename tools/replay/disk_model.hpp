@@ -6,8 +6,8 @@
 // a time, with nothing to carry; what segments cost is the difference.
 
 #include "proxy/cache/disk/space.hpp"
+#include "proxy/cache/policy/disk_ghost.hpp"
 #include "proxy/cache/policy/frequency_sketch.hpp"
-#include "proxy/cache/policy/gdsf.hpp"
 #include "tools/replay/object_pool.hpp"
 #include "tools/replay/request.hpp"
 
@@ -47,7 +47,7 @@ public:
     /// Whether an object that admission let in would be kept rather than what leaves for it.
     [[nodiscard]] virtual bool is_worth_writing(const filter::key_hash& key,
                                                 std::uint64_t bytes,
-                                                packed_wait wait) const noexcept = 0;
+                                                packed_wait wait) noexcept = 0;
     /// Whatever is written takes nobody's room.
     [[nodiscard]] virtual bool filling() const noexcept = 0;
     /// Whether it could be written at all.
@@ -90,7 +90,7 @@ public:
     unsigned hit(object_number object) noexcept override { return stored_.find(object)->uses++; }
     [[nodiscard]] bool is_worth_writing(const filter::key_hash& key,
                                         std::uint64_t bytes,
-                                        packed_wait wait) const noexcept override;
+                                        packed_wait wait) noexcept override;
     void write(object_number object,
                const filter::key_hash& key,
                std::uint64_t bytes,
@@ -140,19 +140,20 @@ private:
     object_pool<on_disk> stored_;
 };
 
-/// GDSF by the sketch. Worth writing is what is denser than what left last.
+/// An object at a time (cache/policy/disk_ghost).
 class object_disk final : public disk_model {
 public:
     object_disk(std::uint64_t bytes,
                 double exponent,
                 const proxy::cache::frequency_sketch& sketch,
-                bool by_wait = false);
+                bool by_wait = false)
+        : held_{bytes, exponent, sketch, by_wait} {}
 
     void make_room(std::size_t objects) override { stored_.make_room(objects); }
     void prefetch(std::span<const request> requests, std::size_t at) const noexcept override {
         stored_.prefetch(requests, at);
     }
-    void aged_to(std::uint64_t agings) noexcept override;
+    void aged_to(std::uint64_t /*agings*/) noexcept override {}  // it asks the sketch
     [[nodiscard]] std::optional<std::chrono::seconds> eviction_age() const override {
         return std::nullopt;
     }
@@ -161,23 +162,24 @@ public:
     }
     unsigned hit(object_number object) noexcept override {
         auto& found = *stored_.find(object);
-        order_.used(found);
+        held_.use(found);
         return found.uses++;
     }
     [[nodiscard]] bool is_worth_writing(const filter::key_hash& key,
                                         std::uint64_t bytes,
-                                        packed_wait wait) const noexcept override;
+                                        packed_wait wait) noexcept override {
+        return held_.is_worth_writing(key, bytes, wait);
+    }
     void write(object_number object,
                const filter::key_hash& key,
                std::uint64_t bytes,
                packed_wait wait) override;
-    [[nodiscard]] bool filling() const noexcept override;
-    [[nodiscard]] bool has_room_for(std::uint64_t bytes) const noexcept override;
-    [[nodiscard]] std::uint64_t carried_bytes() const noexcept override { return 0; }
-    void set_exponent(double exponent) noexcept override {
-        exponent_ = exponent;
-        order_.set_exponent(exponent);
+    [[nodiscard]] bool filling() const noexcept override { return held_.filling(); }
+    [[nodiscard]] bool has_room_for(std::uint64_t bytes) const noexcept override {
+        return held_.has_room_for(bytes);
     }
+    [[nodiscard]] std::uint64_t carried_bytes() const noexcept override { return 0; }
+    void set_exponent(double exponent) noexcept override { held_.set_exponent(exponent); }
 
 private:
     struct entry : proxy::cache::evictable {
@@ -185,19 +187,7 @@ private:
         unsigned uses = 0;
     };
 
-    [[nodiscard]] double density(const filter::key_hash& key,
-                                 std::uint64_t bytes,
-                                 packed_wait wait) const noexcept;
-
-    const proxy::cache::frequency_sketch& sketch_;
-    std::uint64_t bytes_;
-    double exponent_;
-    bool by_wait_;
-    proxy::cache::wait_mean waits_;
-    proxy::cache::gdsf_policy order_;
-    std::uint64_t used_ = 0;
-    double threshold_ = 0;
-    std::uint64_t agings_ = 0;
+    proxy::cache::disk_ghost held_;
     object_pool<entry> stored_;
 };
 

@@ -192,7 +192,7 @@ bool two_tiers::is_for_disk(const kept& leaving) const noexcept {
 
 bool two_tiers::goes_to_disk(const filter::key_hash& key,
                              std::uint64_t bytes,
-                             proxy::cache::packed_wait wait) const noexcept {
+                             proxy::cache::packed_wait wait) noexcept {
     if (bytes > made_.largest_on_disk) {
         return false;
     }

@@ -55,7 +55,7 @@ private:
     [[nodiscard]] bool is_for_disk(const kept& leaving) const noexcept;
     [[nodiscard]] bool goes_to_disk(const filter::key_hash& key,
                                     std::uint64_t bytes,
-                                    proxy::cache::packed_wait wait) const noexcept;
+                                    proxy::cache::packed_wait wait) noexcept;
     void evict_from_memory(const request& now);
     void write(object_number object,
                const filter::key_hash& key,

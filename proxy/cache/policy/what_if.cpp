@@ -118,36 +118,41 @@ void what_if::begin_ghosts(const what_if_setup* before) {
               .policy = setup_.policy,
               .exponent = setup_.exponent});
     }
-    const auto line_of = [this](const ghost& one) {
-        return one.admission.probation * setup_.memory_share;
-    };
+    const bool same_tiers = before != nullptr &&
+                            (before->memory_share < 1) == (setup_.memory_share < 1);
     std::uint32_t ending = ~std::uint32_t{0};
     for (std::size_t i = 0; i < wanted.size(); ++i) {
         auto& next = *wanted[i];
         plan(next);
-        if (before != nullptr && i < ghosts_.size() && ghosts_[i]->policy == next.policy &&
+        if (same_tiers && i < ghosts_.size() && ghosts_[i]->policy == next.policy &&
             before->wanted == setup_.wanted) {
             ending &= ~(1u << i);
             continue;
         }
+        const bool by_wait = setup_.wanted == objective::seconds;
         next.held = std::make_unique<residents>(
-            make_policy(next.policy,
-                        next.capacity,
-                        {.exponent = next.exponent,
-                         .by_wait = setup_.wanted == objective::seconds,
-                         .frequencies = requests_.get()}),
-            next.capacity,
-            line_of(next));
+            make_policy(
+                next.policy,
+                next.memory,
+                {.exponent = next.exponent, .by_wait = by_wait, .frequencies = requests_.get()}),
+            next.memory,
+            next.admission.probation);
+        if (setup_.memory_share < 1) {
+            next.disk = std::make_unique<disk_ghost>(
+                next.disk_bytes, next.exponent, *requests_, by_wait);
+        }
     }
     // Entries of what ends are forgotten before it is.
     for (auto it = slots_.begin(); it != slots_.end();) {
         it->second->held_by &= ~ending;
+        it->second->on_disk &= ~ending;
         it = it->second->held_by == 0 ? forget(it) : std::next(it);
     }
     for (std::size_t i = 0; i < wanted.size(); ++i) {
         if ((ending >> i & 1) == 0) {
             const auto& former = *ghosts_[i];
             wanted[i]->held = std::move(ghosts_[i]->held);
+            wanted[i]->disk = std::move(ghosts_[i]->disk);
             wanted[i]->left_with = former.left_with;
             if (former.admission == wanted[i]->admission &&
                 former.exponent == wanted[i]->exponent && before->capacity == setup_.capacity &&
@@ -161,22 +166,33 @@ void what_if::begin_ghosts(const what_if_setup* before) {
     // Whatever has no memory to plan anew goes on by the former plan.
     for (std::size_t i = 0; i < ghosts_.size(); ++i) {
         auto& one = *ghosts_[i];
-        if ((ending >> i & 1) == 0) {
-            one.held->set_capacity(one.capacity);
-            one.held->set_probation(line_of(one));
-            if (one.policy == eviction_kind::gdsf) {  // lfu-da's is 0
-                one.held->set_exponent(one.exponent);
-            }
-            make_room(i, nullptr);
+        if ((ending >> i & 1) != 0) {
+            continue;
         }
+        one.held->set_capacity(one.memory);
+        one.held->set_probation(one.admission.probation);
+        if (one.policy == eviction_kind::gdsf) {  // lfu-da's is 0
+            one.held->set_exponent(one.exponent);
+        }
+        if (one.disk) {
+            one.disk->set_bytes(one.disk_bytes);
+            one.disk->set_exponent(one.exponent);
+        }
+        double moved = 0;
+        make_room(i, nullptr, moved);
     }
 }
 
 void what_if::plan(ghost& one) const {
-    one.capacity = scaled(one.times * static_cast<double>(setup_.capacity));
-    const auto largest = one.times * static_cast<double>(setup_.largest);
-    one.largest = largest < static_cast<double>(one.capacity) ? static_cast<std::uint64_t>(largest)
-                                                              : one.capacity;
+    const auto all = one.times * static_cast<double>(setup_.capacity);
+    one.memory = scaled(all * setup_.memory_share);
+    one.disk_bytes = scaled(all) - one.memory;
+    const auto at_most = [&one](std::uint64_t largest, std::uint64_t room) {
+        const auto bytes = one.times * static_cast<double>(largest);
+        return bytes < static_cast<double>(room) ? static_cast<std::uint64_t>(bytes) : room;
+    };
+    one.largest = at_most(setup_.largest, one.memory + one.disk_bytes);
+    one.largest_in_memory = std::min(one.largest, at_most(setup_.largest_in_memory, one.memory));
 }
 
 void what_if::set(const what_if_setup& setup, steady_time now) {
@@ -337,12 +353,21 @@ bool what_if::forgot_too_soon(steady_time now) noexcept {
 bool what_if::ask(std::size_t which, slot& at, unsigned seen, unsigned asked, double& written) {
     auto& in = *ghosts_[which];
     auto& entry = at.in[which];
-    if ((at.held_by >> which & 1) != 0) {
-        if (in.held->use(entry)) {
-            written += static_cast<double>(entry.charge);
-        }
-        return true;
+    if ((at.held_by >> which & 1) == 0) {
+        return missed(which, at, seen, asked, written);
     }
+    if ((at.on_disk >> which & 1) != 0) {
+        in.disk->use(entry);
+    } else if (in.held->use(entry) && !in.disk) {
+        written += static_cast<double>(entry.charge);
+    }
+    return true;
+}
+
+// Always false: no hit.
+bool what_if::missed(std::size_t which, slot& at, unsigned seen, unsigned asked, double& written) {
+    auto& in = *ghosts_[which];
+    auto& entry = at.in[which];
     in.held->missed(entry.key);
     if (at.size > in.largest) {
         return false;
@@ -363,31 +388,68 @@ bool what_if::ask(std::size_t which, slot& at, unsigned seen, unsigned asked, do
     }
     entry.charge = at.size;
     entry.set_wait(at.wait);
+    if (at.size > in.largest_in_memory) {
+        if (in.disk && admitted && to_disk(in, which, entry, written)) {
+            make_room(which, &at, written);
+        }
+        return false;
+    }
     in.held->enter(entry, admitted ? standing::admitted : standing::probation, uses_to_admit);
     at.held_by |= 1u << which;
-    written += admitted ? static_cast<double>(entry.charge) : 0;
-    make_room(which, &at);
+    written += admitted && !in.disk ? static_cast<double>(entry.charge) : 0;
+    make_room(which, &at, written);
     return false;
+}
+
+// Onto the ghost's disk, if it is worth it; make_room follows.
+bool what_if::to_disk(ghost& in, std::size_t which, evictable& entry, double& written) {
+    if (!in.disk->is_worth_writing(entry.key, entry.charge, entry.wait())) {
+        return false;
+    }
+    entry.to_go = 0;
+    in.disk->enter(entry);
+    auto& home = *static_cast<slot::entry&>(entry).home;
+    home.held_by |= 1u << which;
+    home.on_disk |= 1u << which;
+    written += static_cast<double>(entry.charge);
+    return true;
 }
 
 // Until the ghost is within its capacity. `current` stays even when nobody holds it any more: it is
 // still being asked for.
-void what_if::make_room(std::size_t which, const slot* current) {
+void what_if::make_room(std::size_t which, const slot* current, double& written) {
     auto& in = *ghosts_[which];
-    while (in.held->bytes() > in.capacity) {
+    while (in.held->bytes() > in.memory) {
         auto* gone = in.held->evict();
         if (gone == nullptr) {
-            return;
-        }
-        if (residents::standing_of(*gone) == standing::admitted &&
-            in.admission.what == admission_variant::kind::tinylfu) {
-            in.left_with = requests_->estimate(gone->key);
+            break;
         }
         auto& home = *static_cast<slot::entry*>(gone)->home;
         home.held_by &= ~(1u << which);
-        if (home.held_by == 0 && &home != current) {
-            forget(slots_.find(gone->key));
+        const bool admitted = residents::standing_of(*gone) == standing::admitted;
+        if (admitted && in.admission.what == admission_variant::kind::tinylfu) {
+            in.left_with = requests_->estimate(gone->key);
         }
+        if (in.disk && (admitted || in.disk->filling())) {
+            to_disk(in, which, *gone, written);
+        }
+        let_go(which, home, current);
+    }
+    while (in.disk) {
+        auto* const gone = in.disk->evict();
+        if (gone == nullptr) {
+            break;
+        }
+        auto& home = *static_cast<slot::entry*>(gone)->home;
+        home.held_by &= ~(1u << which);
+        home.on_disk &= ~(1u << which);
+        let_go(which, home, current);
+    }
+}
+
+void what_if::let_go(std::size_t which, slot& home, const slot* current) noexcept {
+    if (home.held_by == 0 && &home != current) {
+        forget(slots_.find(home.in[which].key));
     }
 }
 
@@ -405,6 +467,7 @@ what_if::slot& what_if::slot_for(const filter::key_hash& key) {
     node.key() = key;
     auto& fresh = *slots_.insert(std::move(node)).position->second;
     fresh.held_by = 0;
+    fresh.on_disk = 0;
     fresh.wait = {};
     for (auto& one : fresh.in) {
         one.key = key;
@@ -489,8 +552,11 @@ void what_if::halve() {
             continue;
         }
         for (std::size_t i = 0; i < ghosts_.size(); ++i) {
-            if ((it->second->held_by >> i & 1) != 0) {
-                ghosts_[i]->held->leave(it->second->in[i]);
+            auto& one = it->second->in[i];
+            if ((it->second->on_disk >> i & 1) != 0) {
+                ghosts_[i]->disk->leave(one);
+            } else if ((it->second->held_by >> i & 1) != 0) {
+                ghosts_[i]->held->leave(one);
             }
         }
         it = forget(it);
@@ -498,8 +564,12 @@ void what_if::halve() {
     for (std::size_t i = 0; i < ghosts_.size(); ++i) {
         auto& one = *ghosts_[i];
         plan(one);
-        one.held->set_capacity(one.capacity);
-        make_room(i, nullptr);
+        one.held->set_capacity(one.memory);
+        if (one.disk) {
+            one.disk->set_bytes(one.disk_bytes);
+        }
+        double moved = 0;
+        make_room(i, nullptr, moved);
     }
     size_sketch();
 }

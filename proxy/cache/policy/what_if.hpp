@@ -14,8 +14,10 @@
 //     policies    every other eviction policy, all else as in force
 //     exponents   under gdsf, of size: every rung of a ladder, all else as in force
 //
-// A ghost is one tier. Where there is a disk, probation is a share of memory, so a ghost's line for
-// first requests is as large as memory's share of the room allows.
+// Where there is a disk a ghost has one too (disk_ghost), below memory's share of the room: what
+// leaves its memory goes there if it was admitted, or the disk is filling, and it is worth it; what is
+// too large for memory goes there at once. Its exponent is the memory's, as "auto" sets them. That
+// is `"write": "eviction"` and `"selective"`, the defaults of a disk; a ghost knows no other.
 //
 // When something else is put in force ghosts go on with what they hold, by the new rules, as the
 // store does: so none begins cold beside others that are warm.
@@ -100,6 +102,7 @@ struct admission_variant {
 struct what_if_setup {
     std::uint64_t capacity = 0;                 ///< bytes, of all tiers together
     std::uint64_t largest = ~std::uint64_t{0};  ///< a larger object, as charged, is in no tier
+    std::uint64_t largest_in_memory = ~std::uint64_t{0};  ///< likewise, of memory alone
     eviction_kind policy = eviction_kind::sieve;
     double exponent = 1;                  ///< gdsf's
     admission_variant admission{};        ///< its probation is a share of memory
@@ -119,7 +122,7 @@ struct what_if_row {
     bool in_force = false;  ///< of the first group exactly one is
     double hit_ratio = 0, byte_hit_ratio = 0;
     double wait_hit_ratio = 0;  ///< of the waiting that there would be without a cache, hits spare
-    std::uint64_t written_bytes = 0;  ///< admitted, scaled to all keys
+    std::uint64_t written_bytes = 0;  ///< to the ghost's disk, else admitted; scaled to all keys
 };
 
 /// What would have done better: admission, or the exponent, is other than in force.
@@ -217,7 +220,10 @@ private:
     [[nodiscard]] bool may_count(std::uint64_t client, steady_time now) noexcept;
     void play(const filter::key_hash& key, std::uint64_t size, steady_time now, packed_wait wait);
     bool ask(std::size_t which, slot& at, unsigned seen, unsigned asked, double& written);
-    void make_room(std::size_t which, const slot* current);
+    bool missed(std::size_t which, slot& at, unsigned seen, unsigned asked, double& written);
+    bool to_disk(ghost& in, std::size_t which, evictable& entry, double& written);
+    void make_room(std::size_t which, const slot* current, double& written);
+    void let_go(std::size_t which, slot& home, const slot* current) noexcept;
     void halve();
     unsigned sights_before(const filter::key_hash& key, steady_time now);
     void size_filter(steady_time now);

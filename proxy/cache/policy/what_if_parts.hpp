@@ -1,6 +1,7 @@
 #pragma once
 // What what_if is made of. Internal to what_if.cpp and what_if_report.cpp.
 
+#include "proxy/cache/policy/disk_ghost.hpp"
 #include "proxy/cache/policy/what_if.hpp"
 
 #include <array>
@@ -18,12 +19,13 @@ struct what_if::ghost {
     std::string name;
     admission_variant admission;
     eviction_kind policy = eviction_kind::sieve;
-    double times = 1;     // the capacity in force
-    double exponent = 1;  // gdsf's
-    std::unique_ptr<residents> held{};
-    std::uint64_t capacity = 0;
-    std::uint64_t largest = 0;  // that it takes
-    unsigned left_with = 0;     // tinylfu: requests of what left last
+    double times = 1;                    // the capacity in force
+    double exponent = 1;                 // gdsf's
+    std::unique_ptr<residents> held{};   // in memory
+    std::unique_ptr<disk_ghost> disk{};  // null: none is in force
+    std::uint64_t memory = 0, disk_bytes = 0;
+    std::uint64_t largest = 0, largest_in_memory = 0;  // that it takes
+    unsigned left_with = 0;                            // tinylfu: requests of what left last
 };
 
 // A key that at least one ghost holds, with an entry for each of them.
@@ -33,6 +35,7 @@ struct what_if::slot {
     };
     std::uint64_t size = 0;
     std::uint32_t held_by = 0;  // a bit per ghost
+    std::uint32_t on_disk = 0;  // of these, whose disk holds it
     packed_wait wait;           // the last that was known
     std::array<entry, most_ghosts> in;
 };

@@ -97,11 +97,12 @@ what_if_report what_if::made_report(steady_time now) const {
     // A key's slot and its node in the table, with what the heap adds to each.
     constexpr auto per_key = sizeof(slot) + sizeof(decltype(slots_)::value_type) +
                              4 * sizeof(void*);
-    out.memory_bytes = (slots_.size() + spare_.size()) * per_key + slots_.bucket_count() * sizeof(void*) +
-                       minutes_.size() * sizeof(minute) + sizeof(evidence_) + requests_->memory() +
-                       memory_of(filter_.get()) + memory_of(former_.get());
+    out.memory_bytes = (slots_.size() + spare_.size()) * per_key +
+                       slots_.bucket_count() * sizeof(void*) + minutes_.size() * sizeof(minute) +
+                       sizeof(evidence_) + requests_->memory() + memory_of(filter_.get()) +
+                       memory_of(former_.get());
     for (const auto& one : ghosts_) {
-        out.memory_bytes += one->held->overhead();
+        out.memory_bytes += one->held->overhead() + (one->disk ? one->disk->overhead() : 0);
     }
     if (sum.requests == 0) {
         out.text = "nothing that may be stored was asked for yet";
