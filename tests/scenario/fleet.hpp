@@ -34,6 +34,19 @@ namespace reprise::tests {
             {"timeout", "2s"}};
 }
 
+/// A node as its defaults are: digests asked for and published seldom, news on.
+[[nodiscard]] inline json seldom_settings() {
+    auto settings = node_settings();
+    settings.erase("digest");
+    return settings;
+}
+
+[[nodiscard]] inline json seldom_peer(std::string_view name, std::uint16_t port) {
+    auto made = peer_at(name, port);
+    made["refresh"] = "1h";
+    return made;
+}
+
 /// The same as one that requests go through.
 [[nodiscard]] inline json parent_at(std::string_view name, std::uint16_t port) {
     auto made = peer_at(name, port);
@@ -107,6 +120,19 @@ struct fleet {
             }
         }
         return does;
+    }
+    /// Node `i` follows sibling `of` by news.
+    [[nodiscard]] bool is_by_news(std::size_t i, const std::string& of) {
+        return eventually([&] {
+            const auto stats = nodes.at(i).first.stats();
+            const json::json_pointer place{"/siblings/by_news/" + of};
+            return stats.contains(place) && stats.at(place) == 1;
+        });
+    }
+    /// Some sibling lists the URL, as node `i` believes now.
+    [[nodiscard]] bool claims(std::size_t i, const std::string& url) {
+        const auto said = json::parse(nodes.at(i).first.admin("/explain?url=" + url).body);
+        return !said["siblings"]["claims"].empty();
     }
     /// -1: no digest of it is held.
     [[nodiscard]] std::int64_t told(std::size_t i, std::string_view of) {

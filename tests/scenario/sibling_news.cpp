@@ -13,19 +13,6 @@ TEST_SUITE("scenario/sibling_news") {
 
     namespace {
 
-    /// A node as its defaults are: digests asked for and published seldom, news on.
-    json seldom_settings() {
-        auto settings = node_settings();
-        settings.erase("digest");
-        return settings;
-    }
-
-    json seldom_peer(std::string_view name, std::uint16_t port) {
-        auto made = peer_at(name, port);
-        made["refresh"] = "1h";
-        return made;
-    }
-
     /// Two nodes, of which the second follows the first. No reload that ends waits comes later.
     void start(fleet& f, const json& settings = seldom_settings()) {
         f.add(settings);
@@ -33,14 +20,6 @@ TEST_SUITE("scenario/sibling_news") {
         auto& [node, its] = f.nodes.at(1);
         its["peers"] = json::array({seldom_peer("n0", f[0].port())});
         node.reload(its);
-    }
-
-    bool is_by_news(fleet& f, std::size_t i, const std::string& of) {
-        return eventually([&] {
-            const auto stats = f[i].stats();
-            const json::json_pointer place{"/siblings/by_news/" + of};
-            return stats.contains(place) && stats.at(place) == 1;
-        });
     }
 
     bool wait(fleet& f, std::int64_t number) {
@@ -53,10 +32,6 @@ TEST_SUITE("scenario/sibling_news") {
         return do_wait;
     }
 
-    bool claims(fleet& f, std::size_t i, const std::string& url) {
-        return !json::parse(f[i].admin("/explain?url=" + url).body)["siblings"]["claims"].empty();
-    }
-
     std::int64_t answers(fleet& f, std::size_t i, const char* how) {
         return figure(f[i].stats(), (std::string{"/siblings/digest_answers/n0/"} + how).c_str());
     }
@@ -67,12 +42,12 @@ TEST_SUITE("scenario/sibling_news") {
         fleet f{0};
         start(f);
         f.serve_everything();
-        REQUIRE(is_by_news(f, 1, "n0"));
+        REQUIRE(f.is_by_news(1, "n0"));
         for (const std::string path : {"/a", "/b", "/c"}) {
             CAPTURE(path);
             const auto url = f.origin.url(path);
             CHECK(f[0].get(url).status == 200);
-            REQUIRE(eventually([&] { return claims(f, 1, url); }));
+            REQUIRE(eventually([&] { return f.claims(1, url); }));
             CHECK(f[1].get(url).status == 200);
             CHECK(f.origin.count(path) == 1);
         }
@@ -91,7 +66,7 @@ TEST_SUITE("scenario/sibling_news") {
         fleet f{0};
         start(f);
         f.serve_everything();
-        REQUIRE(is_by_news(f, 1, "n0"));
+        REQUIRE(f.is_by_news(1, "n0"));
         f[1].signal(SIGSTOP);
         for (int i = 0; i < 50; ++i) {
             CHECK(f[0].get(f.origin.url("/" + std::to_string(i))).status == 200);
@@ -111,9 +86,9 @@ TEST_SUITE("scenario/sibling_news") {
         fleet f{0};
         start(f);
         f.serve_everything();
-        REQUIRE(is_by_news(f, 1, "n0"));
+        REQUIRE(f.is_by_news(1, "n0"));
         CHECK(f[0].get(f.origin.url("/a")).status == 200);
-        REQUIRE(eventually([&] { return claims(f, 1, f.origin.url("/a")); }));
+        REQUIRE(eventually([&] { return f.claims(1, f.origin.url("/a")); }));
         const auto before = f.text(1, "/siblings/held_generation/n0");
         auto settings = f.nodes[0].second;
         settings["listeners"][0]["address"] = "127.0.0.1:" + std::to_string(f[0].port());
@@ -121,7 +96,7 @@ TEST_SUITE("scenario/sibling_news") {
         const proxy_process again{settings};
         REQUIRE(again.port() == f[0].port());
         CHECK(again.get(f.origin.url("/b")).status == 200);
-        REQUIRE(eventually([&] { return claims(f, 1, f.origin.url("/b")); }));
+        REQUIRE(eventually([&] { return f.claims(1, f.origin.url("/b")); }));
         CHECK(f.text(1, "/siblings/held_generation/n0").substr(0, 8) != before.substr(0, 8));
         CHECK(f[1].get(f.origin.url("/b")).status == 200);
         CHECK(f.origin.count("/b") == 1);
@@ -131,14 +106,14 @@ TEST_SUITE("scenario/sibling_news") {
         fleet f{0};
         start(f);
         f.serve_everything();
-        REQUIRE(is_by_news(f, 1, "n0"));
+        REQUIRE(f.is_by_news(1, "n0"));
         constexpr int objects = 1500;  // the first size is for 1,024
         for (int i = 0; i < objects; ++i) {
             REQUIRE(f[0].get(f.origin.url("/" + std::to_string(i))).status == 200);
         }
         REQUIRE(f.holds(1, "n0", objects));
         CHECK(answers(f, 1, "whole") >= 2);
-        CHECK(claims(f, 1, f.origin.url("/1499")));
+        CHECK(f.claims(1, f.origin.url("/1499")));
     }
 
     TEST_CASE("where either side's news is off, digests are fetched as they were") {
@@ -169,7 +144,7 @@ TEST_SUITE("scenario/sibling_news") {
     TEST_CASE("who waits is let go of when the proxy drains, and a newer question ends the older") {
         fleet f{0};
         start(f);
-        REQUIRE(is_by_news(f, 1, "n0"));
+        REQUIRE(f.is_by_news(1, "n0"));
         client first{f[0].port()};
         const auto whole = first.ask("GET /.well-known/reprise/digest?wait=25 HTTP/1.1\r\n"
                                      "Host: x\r\n\r\n");
@@ -215,8 +190,8 @@ TEST_SUITE("scenario/sibling_news") {
         settings["admission"] = "second-hit";
         fleet f{2, settings};
         f.serve_everything();
-        REQUIRE(is_by_news(f, 1, "n0"));
-        REQUIRE(is_by_news(f, 0, "n1"));
+        REQUIRE(f.is_by_news(1, "n0"));
+        REQUIRE(f.is_by_news(0, "n1"));
         unsigned tried = 0;
         // The first may be noted before anybody follows.
         CHECK(eventually([&] {
