@@ -28,8 +28,15 @@ std::uint32_t& until_of(key_facts& facts, holder by) noexcept {
     return facts.until[by == holder::memory ? 0 : 1];
 }
 
+constexpr auto soon = static_cast<std::uint8_t>(holder::soon);
+
+bool will_be_held(const key_facts& facts) noexcept {
+    return (facts.holders & soon) != 0;
+}
+
 bool is_useful(const key_facts& facts, wall_time now) noexcept {
-    return key_table::is_ahead(facts.until[0], now) || key_table::is_ahead(facts.until[1], now);
+    return will_be_held(facts) || key_table::is_ahead(facts.until[0], now) ||
+           key_table::is_ahead(facts.until[1], now);
 }
 
 // Capacities double, and so do bits exactly. Then digests of a fleet with one rate have few sizes:
@@ -152,6 +159,8 @@ void digest_source::push(const source_event& event) noexcept {
             inbox_.push_back(event);
         } catch (const std::bad_alloc&) {
             ++lost_;
+            lost_end_of_soon_ = lost_end_of_soon_ || (event.what == source_event::kind::gone &&
+                                                      event.by == holder::soon);
         }
     }
     if (is_first && teller_) {
@@ -176,12 +185,21 @@ void digest_source::held(
         event.squid = filter::squid_key_of(url);
     }
     event.until = packed(until, now);
-    push(event);
+    if (is_worth_noting(event)) {
+        push(event);
+    }
 }
 
 void digest_source::held(
     holder by, const filter::key_hash& key, url_name name, wall_time until, wall_time now) {
-    push({.key = key, .name = name, .until = packed(until, now), .by = by});
+    const source_event event{.key = key, .name = name, .until = packed(until, now), .by = by};
+    if (is_worth_noting(event)) {
+        push(event);
+    }
+}
+
+bool digest_source::is_worth_noting(const source_event& event) const noexcept {
+    return event.by != holder::soon || (teller_ && event.until != 0);
 }
 
 void digest_source::gone(holder by, const filter::key_hash& key) {
@@ -228,8 +246,11 @@ void digest_source::apply(const source_event& event, wall_time now) {
         if (event.what == source_event::kind::outdated) {
             facts.until = {};
         } else {
+            soon_ -= (facts.holders & by & soon) != 0 ? 1 : 0;
             facts.holders &= static_cast<std::uint8_t>(~by);
-            until_of(facts, event.by) = 0;
+            if (event.by != holder::soon) {
+                until_of(facts, event.by) = 0;
+            }
         }
         if (was_listed && !is_useful(facts, now)) {
             leave(shard, facts);
@@ -246,16 +267,21 @@ void digest_source::apply(const source_event& event, wall_time now) {
         if (facts.listed) {
             leave(shard, facts);
         }
+        soon_ -= will_be_held(facts) ? 1 : 0;
         facts = {};
     }
     facts.name = event.name;
     facts.squid = event.squid;
-    until_of(facts, event.by) = event.until;
+    const bool is_new_promise = event.by == holder::soon && !will_be_held(facts);
+    if (event.by != holder::soon) {
+        until_of(facts, event.by) = event.until;
+    }
     facts.holders |= by;
     const bool ahead = is_useful(facts, now);
     // The slot first: it may need memory, and the filter must not know what the table does not.
     const bool was_listed = facts.listed;
     table_.put(event.key, facts);
+    soon_ += is_new_promise ? 1 : 0;
     if (ahead == was_listed) {
         return;
     }
@@ -273,15 +299,36 @@ void digest_source::take_inbox(wall_time now) {
         handled_ = 0;
         const std::scoped_lock lock{inbox_guard_};
         std::swap(in_hand_, inbox_);
+        trusts_no_soon_ = std::exchange(lost_end_of_soon_, false);
     }
     for (; handled_ < in_hand_.size(); ++handled_) {
         apply(in_hand_[handled_], now);
+    }
+    if (std::exchange(trusts_no_soon_, false)) {
+        take_back_all_soon(now);
     }
     constexpr std::size_t keep = 1 << 16;
     if (in_hand_.capacity() > keep) {
         in_hand_ = {};
         handled_ = 0;
     }
+}
+
+// What of them is true is listed when it is stored.
+void digest_source::take_back_all_soon(wall_time now) {
+    for (std::size_t shard = 0; shard < key_table::shards; ++shard) {
+        table_.visit(shard, [this, shard, now](key_facts& facts) {
+            if (!will_be_held(facts)) {
+                return true;
+            }
+            facts.holders &= static_cast<std::uint8_t>(~soon);
+            if (facts.listed && !is_useful(facts, now)) {
+                leave(shard, facts);
+            }
+            return facts.holders != 0;
+        });
+    }
+    soon_ = 0;
 }
 
 void digest_source::sweep(std::size_t shards, wall_time now) {
@@ -293,7 +340,7 @@ void digest_source::sweep(std::size_t shards, wall_time now) {
                     until = 0;
                 }
             }
-            if (facts.listed && facts.until == std::array<std::uint32_t, 2>{}) {
+            if (facts.listed && !is_useful(facts, now)) {
                 leave(shard, facts);
             }
             return true;
@@ -507,6 +554,7 @@ void digest_source::note_figures() {
     figures_.loaded = loaded_.load(std::memory_order_acquire);
     figures_.known = table_.keys();
     figures_.listed = listed_;
+    figures_.soon = soon_;
     figures_.capacity = now_->capacity;
     figures_.bits = now_->counts.size().bits;
     figures_.bits_on = now_->counts.bits_on();

@@ -10,6 +10,7 @@ namespace {
 constexpr unsigned tag_bits = 40;
 constexpr unsigned time_bits = 21;
 constexpr std::uint32_t periods = (1u << time_bits) - 1;  // times are 1 to this, 0 is none
+constexpr std::uint32_t listed_bit = 1u << 31;
 constexpr std::size_t first_slots = 8;
 
 std::uint32_t units_at(wall_time when) noexcept {
@@ -46,16 +47,20 @@ std::uint64_t key_table::tag_of(const filter::key_hash& key) noexcept {
 }
 
 std::uint64_t key_table::pack(std::uint64_t tag, const key_facts& facts) noexcept {
-    return tag << 24 | std::uint64_t{facts.until[0]} << 3 | std::uint64_t{facts.holders} << 1 |
-           (facts.listed ? 1 : 0);
+    return tag << 24 | std::uint64_t{facts.until[0]} << 3 | std::uint64_t{facts.holders};
+}
+
+std::uint32_t key_table::pack_disk(const key_facts& facts) noexcept {
+    return facts.until[1] | (facts.listed ? listed_bit : 0);
 }
 
 key_facts key_table::unpack(const shard& in, std::size_t at) const noexcept {
     const auto& from = in.slots[at];
     return {.name = from.name,
-            .holders = static_cast<std::uint8_t>(from.word >> 1 & 3),
-            .listed = (from.word & 1) != 0,
-            .until = {static_cast<std::uint32_t>(from.word >> 3 & periods), in.disk_until[at]},
+            .holders = static_cast<std::uint8_t>(from.word & 7),
+            .listed = (in.disk_until[at] & listed_bit) != 0,
+            .until = {static_cast<std::uint32_t>(from.word >> 3 & periods),
+                      in.disk_until[at] & periods},
             .squid = with_squid_ ? in.squid[at] : filter::squid_key{}};
 }
 
@@ -123,7 +128,7 @@ void key_table::put(const filter::key_hash& key, const key_facts& facts) {
     }
     const auto at = place_of(into, tag);
     into.slots[at] = {pack(tag, facts), facts.name};
-    into.disk_until[at] = facts.until[1];
+    into.disk_until[at] = pack_disk(facts);
     if (with_squid_) {
         into.squid[at] = facts.squid;
     }

@@ -2,8 +2,8 @@
 // What a digest's owner remembers of each key: 16 bytes, so that a key can be taken out of the
 // filter when its object leaves or goes stale, though nobody has its URL any more.
 //
-// A slot has 40 bits of the store's hash of the key, which tier holds it, when it stops being worth
-// listing, whether it is in the filter, and the URL's name (secret.hpp). Which of 256 shards it is
+// A slot has 40 bits of the store's hash of the key, which tier holds it, or that one soon will,
+// when it stops being worth listing, whether it is in the filter, and the URL's name (secret.hpp). Which of 256 shards it is
 // in tells 8 more bits of the hash. Those 48 are among the 56 that the disk's index knows of a key,
 // so a record that is reclaimed unread can be named. A shard is a table in the order of the hash
 // with linear probing that grows by a quarter when it is 7/8 full: no pause is longer than one
@@ -32,8 +32,9 @@
 
 namespace reprise::proxy::peer {
 
-/// Which tiers hold a key: bits.
-enum class holder : std::uint8_t { memory = 1, disk = 2 };
+/// Which tiers hold a key: bits. `soon`: none yet, but a fetch under way that brings it to one. That
+/// has no time of its own: it stands until it is taken back.
+enum class holder : std::uint8_t { memory = 1, disk = 2, soon = 4 };
 
 /// A key's slot, unpacked.
 struct key_facts {
@@ -80,20 +81,21 @@ public:
     [[nodiscard]] static bool is_ahead(std::uint32_t packed, wall_time now) noexcept;
 
 private:
-    // tag 40 | memory's until 21 | holders 2 | listed 1; all zero: free (a held key has a holder).
+    // tag 40 | memory's until 21 | holders 3; all zero: free (a held key has a holder).
     struct slot {
         std::uint64_t word = 0;
         url_name name = 0;
     };
     struct shard {
         std::vector<slot> slots;
-        std::vector<std::uint32_t> disk_until;
+        std::vector<std::uint32_t> disk_until;  // the highest bit: listed
         std::vector<filter::squid_key> squid;
         std::size_t used = 0;
     };
 
     [[nodiscard]] static std::uint64_t tag_of(const filter::key_hash& key) noexcept;
     [[nodiscard]] static std::uint64_t pack(std::uint64_t tag, const key_facts& facts) noexcept;
+    [[nodiscard]] static std::uint32_t pack_disk(const key_facts& facts) noexcept;
     [[nodiscard]] key_facts unpack(const shard& in, std::size_t at) const noexcept;
     [[nodiscard]] static std::size_t home(std::uint64_t tag, std::size_t slots) noexcept;
     [[nodiscard]] std::size_t place_of(const shard& in, std::uint64_t tag) const noexcept;
@@ -120,7 +122,7 @@ void key_table::visit(std::size_t shard_number, See&& see) {
         auto facts = unpack(in, at);
         if (see(facts)) {
             in.slots[at].word = pack(in.slots[at].word >> 24, facts);
-            in.disk_until[at] = facts.until[1];
+            in.disk_until[at] = pack_disk(facts);
             ++at;
         } else {
             erase_at(in, at);

@@ -34,7 +34,7 @@ TEST_SUITE("peer/key_table") {
                 const auto key = nth_key(seed, random() % 6000);
                 if (random() % 5 < 3) {
                     key_facts facts{.name = random(),
-                                    .holders = static_cast<std::uint8_t>(1 + random() % 3),
+                                    .holders = static_cast<std::uint8_t>(1 + random() % 7),
                                     .listed = random() % 2 == 0,
                                     .until = {static_cast<std::uint32_t>(random() % (1 << 21)),
                                               static_cast<std::uint32_t>(random() % (1 << 21))}};

@@ -44,6 +44,10 @@ struct world {
         source.held(holder::memory, nth_key(1, i), url_of(i), wall() + fresh, wall());
     }
     void drop(std::uint64_t i) { source.gone(holder::memory, nth_key(1, i)); }
+    void tell(holder by, std::uint64_t i, std::chrono::seconds fresh = 1h) {
+        source.held(by, nth_key(1, i), url_of(i), wall() + fresh, wall());
+    }
+    void take_back(holder by, std::uint64_t i) { source.gone(by, nth_key(1, i)); }
     void pass(std::chrono::milliseconds time) {
         passed += time;
         source.tick(zero + passed, wall());
@@ -147,6 +151,105 @@ TEST_SUITE("peer/news_source") {
         CHECK_FALSE(r.lists(1));
         CHECK(r.wholes == 1);
         CHECK(r.news == 3);
+    }
+
+    TEST_CASE("what a fetch brings is told before it is stored, and once") {
+        for (const auto by : {holder::memory, holder::disk}) {
+            world w;
+            w.source.loaded();
+            w.pass(100ms);
+            reader r{w};
+            r.catch_up();
+            w.pass(10s);
+            w.tell(holder::soon, 1);
+            w.pass(0ms);
+            CHECK(r.ask());
+            CHECK(r.lists(1));
+            CHECK(w.source.figures().soon == 1);
+            CHECK(w.source.figures().listed == 1);
+            const auto newest = w.shelf().newest();
+            // It is stored: what was listed stays so, and nobody needs to hear of it.
+            w.tell(by, 1);
+            w.take_back(holder::soon, 1);
+            w.pass(10s);
+            CHECK(w.shelf().newest() == newest);
+            CHECK(w.source.figures().soon == 0);
+            CHECK(w.source.figures().listed == 1);
+            CHECK(w.source.figures().known == 1);
+            w.take_back(by, 1);
+            w.pass(10s);
+            CHECK(r.ask());
+            CHECK_FALSE(r.lists(1));
+            CHECK(w.source.figures().known == 0);
+        }
+    }
+
+    TEST_CASE("what is not stored after all is told to be gone, or not told at all") {
+        world w;
+        w.source.loaded();
+        w.pass(100ms);
+        reader r{w};
+        r.catch_up();
+        w.pass(10s);
+        w.tell(holder::soon, 1);
+        w.pass(0ms);
+        CHECK(r.ask());
+        CHECK(r.lists(1));
+        w.take_back(holder::soon, 1);
+        w.pass(200ms);
+        CHECK(r.ask());
+        CHECK_FALSE(r.lists(1));
+        CHECK(w.source.figures().known == 0);
+        const auto newest = w.shelf().newest();
+        w.tell(holder::soon, 2);
+        w.take_back(holder::soon, 2);
+        w.pass(10s);
+        CHECK(w.shelf().newest() == newest);
+        CHECK(w.source.figures().listed == 0);
+    }
+
+    TEST_CASE("a key is listed while a tier holds it or a fetch brings it, whichever ends first") {
+        world w;
+        w.source.loaded();
+        const auto listed = [&] {
+            w.pass(1s);
+            return w.source.figures().listed;
+        };
+        w.tell(holder::memory, 1, 30s);
+        CHECK(listed() == 1);
+        w.tell(holder::soon, 1);  // what is there goes stale, and is fetched anew
+        w.tell(holder::soon, 1);
+        CHECK(listed() == 1);
+        w.pass(2min);
+        CHECK(listed() == 1);
+        w.take_back(holder::memory, 1);
+        CHECK(listed() == 1);
+        w.take_back(holder::soon, 1);
+        w.take_back(holder::soon, 1);
+        CHECK(listed() == 0);
+        CHECK(w.source.figures().soon == 0);
+        w.tell(holder::soon, 2);
+        w.tell(holder::memory, 2);
+        w.take_back(holder::memory, 2);
+        CHECK(listed() == 1);
+        w.tell(holder::memory, 2, -1s);  // stored, but stale
+        w.take_back(holder::soon, 2);
+        CHECK(listed() == 0);
+        CHECK(w.source.figures().known == 1);
+    }
+
+    TEST_CASE("what is of no use to a sibling in time is not told to come") {
+        world w;
+        w.source.loaded();
+        w.tell(holder::soon, 1, 5s);
+        w.source.held(holder::soon, nth_key(1, 2), "//accelerated/", w.wall() + 1h, w.wall());
+        w.pass(1s);
+        CHECK(w.source.figures().known == 0);
+        world without{source_plan{}};
+        without.source.loaded();
+        without.tell(holder::soon, 1);
+        without.pass(1s);
+        CHECK(without.source.figures().known == 0);
     }
 
     TEST_CASE("where nobody asks no message is made, and no whole") {
