@@ -15,6 +15,7 @@ namespace {
 struct listing {
     std::string url;
     std::shared_ptr<fetch> under_way;  // never null in the table
+    promise said;                      // ends with the lock held, so that the next comes after it
 };
 struct hash_of_key {
     std::size_t operator()(const filter::key_hash& key) const noexcept { return key.low; }
@@ -28,7 +29,9 @@ struct collapse_table::stripe {
         listed;
 };
 
-collapse_table::collapse_table() : stripes_{std::make_unique<stripe[]>(stripe_count)} {}
+collapse_table::collapse_table(contents_listener* told)
+    : told_{told},
+      stripes_{std::make_unique<stripe[]>(stripe_count)} {}
 collapse_table::~collapse_table() = default;
 
 collapse_table::place collapse_table::join_or_lead(const filter::key_hash& key,
@@ -52,6 +55,7 @@ collapse_table::place collapse_table::join_or_lead(const filter::key_hash& key,
     result.leads = true;
     result.reader = fetch::join(next.under_way, sleeper, result.head_known);
     std::swap(home.listed[key], next);
+    next.said = {};
     return result;
 }
 
@@ -69,6 +73,34 @@ std::unique_ptr<fetch_reader> collapse_table::join_kept(const filter::key_hash& 
     }
     bool head_known = false;
     return found && found->may_serve_siblings() ? fetch::join(found, sleeper, head_known) : nullptr;
+}
+
+void collapse_table::promise_stored(const filter::key_hash& key,
+                                    const std::shared_ptr<fetch>& under_way,
+                                    wall_time until) {
+    if (told_ == nullptr) {
+        return;
+    }
+    auto& home = stripes_[key.high % stripe_count];
+    const std::lock_guard lock{home.guard};
+    const auto it = home.listed.find(key);
+    if (it != home.listed.end() && it->second.under_way == under_way && !it->second.said &&
+        under_way->may_serve_siblings()) {
+        it->second.said = promise{*told_, key, it->second.url, until};
+    }
+}
+
+void collapse_table::take_back(const filter::key_hash& key,
+                               const std::shared_ptr<fetch>& under_way) {
+    if (told_ == nullptr) {
+        return;
+    }
+    auto& home = stripes_[key.high % stripe_count];
+    const std::lock_guard lock{home.guard};
+    const auto it = home.listed.find(key);
+    if (it != home.listed.end() && it->second.under_way == under_way) {
+        it->second.said = {};
+    }
 }
 
 void collapse_table::remove(const filter::key_hash& key, const std::shared_ptr<fetch>& over) {

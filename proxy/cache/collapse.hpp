@@ -3,8 +3,14 @@
 // The first request of a key that is not stored leads; those that come while its first bytes are
 // still held follow. Striped like the store; entries are weak in effect: a fetch that can no longer
 // be joined is replaced by the next leader, and a fetch removes itself when it is over.
+//
+// Siblings are told of a fetch that they may join (contents_listener.hpp) for as long as it is listed
+// here, at most: what takes it from the table, whatever that is, takes back what was said of it. So
+// there is one such word of a key at a time, and none outlives its fetch.
 
 #include "filter/key_hash.hpp"
+#include "proxy/base/clock.hpp"
+#include "proxy/cache/contents_listener.hpp"
 #include "proxy/cache/fetch.hpp"
 
 #include <functional>
@@ -15,7 +21,8 @@ namespace reprise::proxy::cache {
 
 class collapse_table {
 public:
-    collapse_table();
+    /// @param told  hears what is under way; null: nobody does. It outlives the table
+    explicit collapse_table(contents_listener* told = nullptr);
     ~collapse_table();
     collapse_table(const collapse_table&) = delete;
     collapse_table& operator=(const collapse_table&) = delete;
@@ -39,6 +46,15 @@ public:
                                                           std::string_view url,
                                                           const net::wakeup::signal& sleeper);
 
+    /// The fetch is being stored, and fresh until then: siblings hear it, if it is the one listed
+    /// under its key and they may join it (fetch::may_serve_siblings). O(url), no allocation; nothing,
+    /// not even a lock, where nobody is told.
+    void promise_stored(const filter::key_hash& key,
+                        const std::shared_ptr<fetch>& under_way,
+                        wall_time until);
+    /// It will not be stored after all. Not promised: nothing happens.
+    void take_back(const filter::key_hash& key, const std::shared_ptr<fetch>& under_way);
+
     /// Removes `over` if it is still the one listed under its key.
     void remove(const filter::key_hash& key, const std::shared_ptr<fetch>& over);
 
@@ -59,6 +75,7 @@ public:
 private:
     struct stripe;
     static constexpr std::size_t stripe_count = 64;
+    contents_listener* told_;
     std::unique_ptr<stripe[]> stripes_;
 };
 

@@ -1,6 +1,7 @@
 #pragma once
-// A listener to what the store holds, primary key by primary key, tier by tier: what a digest is
-// made of. The store tells, and knows nothing of its listener.
+// A listener to what the store holds, primary key by primary key, tier by tier, and what is on its
+// way there: what a digest is made of. The store tells, and the table of fetches, and neither knows
+// its listener.
 
 #include "filter/key_hash.hpp"
 #include "proxy/base/clock.hpp"
@@ -8,10 +9,15 @@
 
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 namespace reprise::proxy::cache {
 
-enum class tier_name : std::uint8_t { memory, disk };
+enum class tier_name : std::uint8_t {
+    memory,
+    disk,
+    under_way,  ///< none yet: a fetch brings it that will be stored, and that a sibling may join
+};
 
 /// Threads   called on any thread, under the locks of the tier that speaks: it may push to a queue
 ///           behind a short lock, and no more.
@@ -37,6 +43,43 @@ public:
     virtual void outdated(const filter::key_hash& key) noexcept = 0;
     /// All that was on disk at the start has been said.
     virtual void loaded() noexcept = 0;
+};
+
+/// That a key is under way, from its making to its end: nobody can forget to take it back.
+class promise {
+public:
+    promise() = default;
+    promise(contents_listener& told,
+            const filter::key_hash& key,
+            std::string_view url,
+            wall_time until) noexcept
+        : told_{&told},
+          key_{key} {
+        told.held(tier_name::under_way, key, url, until);
+    }
+    promise(promise&& other) noexcept
+        : told_{std::exchange(other.told_, nullptr)},
+          key_{other.key_} {}
+    promise& operator=(promise&& other) noexcept {
+        promise{std::move(other)}.swap(*this);
+        return *this;
+    }
+    ~promise() {
+        if (told_ != nullptr) {
+            told_->gone(tier_name::under_way, key_);
+        }
+    }
+
+    [[nodiscard]] explicit operator bool() const noexcept { return told_ != nullptr; }
+
+private:
+    void swap(promise& other) noexcept {
+        std::swap(told_, other.told_);
+        std::swap(key_, other.key_);
+    }
+
+    contents_listener* told_ = nullptr;
+    filter::key_hash key_{};
 };
 
 /// Until when a response answers without its origin; wall_time::min(): never.

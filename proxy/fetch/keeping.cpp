@@ -238,6 +238,13 @@ void keeping::is_known_to(cache::head_ptr head, std::size_t readers) {
     }
 }
 
+void keeping::promise() {
+    if (order_.listed && storable_) {
+        w_.common.fetches.promise_stored(
+            order_.key, order_.into, cache::useful_until(head_->freshness, head_->directives));
+    }
+}
+
 // What is admitted goes to memory, or to disk alone where memory does not take it. It is said to be
 // stored (RFC 9211 2.6: "the cache stored the response") where nothing that is known now stands
 // against it; what is written to disk as it arrives may yet meet a disk that hangs.
@@ -374,6 +381,8 @@ void keeping::leave_memory() {
     room_.reset();
     if (on_disk_) {
         feed_disk();
+    } else {
+        w_.common.fetches.take_back(order_.key, order_.into);
     }
 }
 
@@ -406,6 +415,7 @@ void keeping::feed_disk() {
         if (!on_disk_->append(piece)) {
             on_disk_.reset();
             into_.keep_outside_no_more();
+            w_.common.fetches.take_back(order_.key, order_.into);
             return;
         }
     }

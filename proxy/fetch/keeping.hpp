@@ -3,6 +3,7 @@
 // is there. It is judged when its head is known, and kept as its body comes.
 //
 //     judge()     storable? (RFC 9111 3) admitted? where? and what readers are told of it
+//     promise()   siblings are told of it, where they may join it
 //     keep_up()   after each piece of the body
 //     finish()    the body is whole
 //
@@ -48,6 +49,9 @@ public:
     void judge(cache::fetched_head& head, const received& came, word_of whom);
     /// The head is known to so many readers: those that joined since judge() are sights too.
     void is_known_to(cache::head_ptr head, std::size_t readers);
+    /// Siblings hear of what is being stored; for as long as that holds, and the fetch is listed in
+    /// the collapse table. @pre is_known_to() was called
+    void promise();
     /// A piece of the body has come.
     void keep_up();
     /// It is written to disk as it comes, and the disk takes it more slowly: more of it had better

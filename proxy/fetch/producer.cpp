@@ -77,6 +77,7 @@ private:
     [[nodiscard]] trouble switch_protocols();
     [[nodiscard]] bool adopt_not_modified(bool dubious);
     [[nodiscard]] cache::head_ptr publish_head();
+    [[nodiscard]] bool is_all_here(const cache::fetched_head& head);
     awaitable<void> pass_body(cache::head_ptr published);
     void count_finished();
     void fail(failure why);
@@ -181,8 +182,18 @@ cache::head_ptr producer::publish_head() {
     }
     keeping_.judge(*head, from.came, whom);
     keeping_.is_known_to(head, into_.producer_head(head));
+    if (!is_all_here(*head)) {
+        keeping_.promise();
+    }
     from.lease.buffer().consume(from.came.head.bytes);
     return head;
+}
+
+// What came whole with its head is stored before a sibling could be told that it is on its way.
+bool producer::is_all_here(const cache::fetched_head& head) {
+    const auto& came = at_.from.came;
+    const auto here = at_.from.lease.buffer().size() - came.head.bytes;
+    return came.framing.kind == body_kind::none || (head.length && here >= *head.length);
 }
 
 // Behind the head: the body, if there is one, and what becomes of it.

@@ -58,7 +58,12 @@ bool shares_seen(const config::options& options) noexcept {
 }
 
 peer::holder holder_of(cache::tier_name by) noexcept {
-    return by == cache::tier_name::memory ? peer::holder::memory : peer::holder::disk;
+    switch (by) {
+    case cache::tier_name::memory: return peer::holder::memory;
+    case cache::tier_name::disk: return peer::holder::disk;
+    case cache::tier_name::under_way: return peer::holder::soon;
+    }
+    return peer::holder::memory;
 }
 
 // Siblings are told first sights and nothing more.

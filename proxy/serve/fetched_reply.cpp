@@ -112,7 +112,7 @@ awaitable<ended_or_next> fetched_reply::give_together() {
         } else {
             x_.w.counts.collapsed_joined.add();
             if (place.head_known) {
-                note_late_sight(*place.reader->source());
+                note_late_sight(place.reader->source());
             }
         }
         fetch_relay relay{x_, *order_, !place.leads};
@@ -175,7 +175,8 @@ bool fetched_reply::has_used_its_share() const {
 
 // A follower that came after the head was known is a sight of its own, and may be the one that
 // admits.
-void fetched_reply::note_late_sight(cache::fetch& joined) const {
+void fetched_reply::note_late_sight(const std::shared_ptr<cache::fetch>& source) const {
+    auto& joined = *source;
     const auto head = joined.head();
     if (!head || head->verdict != http::storability::storable || !x_.asked.facts.is_get) {
         return;
@@ -186,6 +187,8 @@ void fetched_reply::note_late_sight(cache::fetch& joined) const {
     const bool fits = !head->length || *head->length <= x_.settings->options.memory.largest();
     if (ruling.admitted && fits && (joined.kept_whole() || joined.keep_whole()) && joined.admit()) {
         note_admission(x_.w.counts, ruling.policy, ruling.rule, true);
+        x_.w.common.fetches.promise_stored(
+            x_.asked.key, source, cache::useful_until(head->freshness, head->directives));
     }
 }
 

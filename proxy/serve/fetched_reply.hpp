@@ -23,7 +23,7 @@ private:
     [[nodiscard]] awaitable<ended_or_next> give_alone();
     [[nodiscard]] awaitable<ended_or_next> give_together();
     void lead(const std::shared_ptr<cache::fetch>& into, std::size_t pending_sights);
-    void note_late_sight(cache::fetch& joined) const;
+    void note_late_sight(const std::shared_ptr<cache::fetch>& source) const;
 
     exchange_state& x_;
     std::shared_ptr<fetch::fetch_order> order_;

@@ -104,6 +104,7 @@ common_state::common_state(const config::options& options,
                 requests,
                 from != nullptr && from->admission ? &*from->admission : nullptr},
       advice{options, steady_now()},
+      fetches{peers.get()},
       counters{threads},
       client_rates{options.limits.client_rate} {
     store.set_largest_in_memory(options.memory.largest());

@@ -83,7 +83,7 @@ struct common_state {
 
     std::string pseudonym;   ///< in Via; unique to this instance
     std::string cache_name;  ///< in Cache-Status: the pseudonym that is set, else "reprise"
-    /// Null: there are no peers. Before the store, which tells it what it holds.
+    /// Null: there are no peers. Before the store, which tells it what it holds, and the fetches.
     std::unique_ptr<peer::peering> peers;
     /// Counts requests by key for policies and admission; null where none asks.
     std::shared_ptr<cache::frequency_sketch> requests;

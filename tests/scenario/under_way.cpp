@@ -1,7 +1,11 @@
 // What is on its way is as good as stored to a sibling that asks with only-if-cached: it joins the
-// fetch that brings it. Unless nobody may know that yet, or the fetch is a sibling's own.
+// fetch that brings it. Unless nobody may know that yet, or the fetch is a sibling's own. And it is
+// told to siblings as what is stored is, for as long as it holds.
 
 #include "tests/scenario/liar.hpp"
+#include "tests/support/temp_dir.hpp"
+
+#include <functional>
 
 TEST_SUITE("scenario/under_way") {
 
@@ -46,6 +50,47 @@ TEST_SUITE("scenario/under_way") {
             client other{f[0].port(), from};
             return other.ask(absolute_request("GET", f.origin.url("/a"), only_if_cached + fields))
                 .status;
+        }
+    };
+
+    /// Two nodes, of which the second follows the first by news, and an origin that brings half of a
+    /// body, and goes on when the gate opens.
+    struct told {
+        fleet f{0};
+        gate& rest = f.origin.make_gate();
+        const std::string url = f.origin.url("/a");
+
+        explicit told(const json& settings = seldom_settings()) {
+            f.add(settings);
+            f.add(seldom_settings());
+            auto& [node, its] = f.nodes.at(1);
+            auto known = seldom_peer("n0", f[0].port());
+            known["timeout"] = "30s";  // it may wait for the test's gate
+            its["peers"] = json::array({known});
+            node.reload(its);
+            REQUIRE(f.is_by_news(1, "n0"));
+        }
+
+        [[nodiscard]] auto in_two(const std::string& all,
+                                  std::function<void(origin_connection&)> then) {
+            return [this, &all, then = std::move(then)](origin_request&, origin_connection& to) {
+                to.send(raw_head("200 OK",
+                                 "Cache-Control: max-age=600\r\nContent-Length: " +
+                                     std::to_string(all.size()) + "\r\n") +
+                        all.substr(0, all.size() / 2));
+                (void)rest.wait();
+                then(to);
+            };
+        }
+        client first() {
+            client one{f[0].port()};
+            one.send(absolute_request("GET", url));
+            return one;
+        }
+        /// Neither node lists it any more.
+        [[nodiscard]] bool is_gone() {
+            return eventually(
+                [&] { return figure(f[0].stats(), "/digest/objects") == 0 && !f.claims(1, url); });
         }
     };
 
@@ -171,6 +216,120 @@ TEST_SUITE("scenario/under_way") {
         CHECK(f.origin.count("/a") == 2);  // the one that was purged, and this
         CHECK(f.asked(1, "n0", "true-hit") == 1);
         CHECK(is_hit(f[1].get(url)));
+    }
+
+    TEST_CASE("a sibling is told of a fetch by news, and has its one stream") {
+        for (const bool to_disk : {false, true}) {
+            CAPTURE(to_disk);
+            const temp_dir files;
+            auto settings = seldom_settings();
+            if (to_disk) {
+                settings["memory"]["max_object"] = "64KiB";
+                settings["disk"] = disk_of_all_admitted(files.file("store"), "64MiB");
+            }
+            told at{settings};
+            auto& f = at.f;
+            f.origin.on("/a", at.in_two(body, [](origin_connection& to) {
+                to.send(body.substr(body.size() / 2));
+            }));
+            auto one = at.first();
+            auto got = one.read_head();
+            CHECK(got.status == 200);
+            REQUIRE(eventually([&] { return f.claims(1, at.url); }));
+            CHECK(figure(f[0].stats(), "/digest/under_way") == 1);
+            CHECK(figure(f[0].stats(), "/digest/objects") == 1);
+            client other{f[1].port()};
+            other.send(absolute_request("GET", at.url));
+            auto lent = other.read_head();
+            CHECK(lent.status == 200);
+            other.read_body(lent, body.size() / 2);  // while the origin withholds the rest
+            CHECK(lent.body == body.substr(0, body.size() / 2));
+            at.rest.open();
+            one.read_body(got, body.size());
+            other.read_body(lent, body.size());
+            CHECK(got.body == body);
+            CHECK(lent.body == body);
+            CHECK(f.origin.count("/a") == 1);
+            CHECK(f.asked(1, "n0", "true-hit") == 1);
+            // It is held now, as anything.
+            CHECK(eventually([&] {
+                return figure(f[0].stats(), "/digest/under_way") == 0 &&
+                       figure(f[0].stats(), "/digest/listed") == 1;
+            }));
+            CHECK(f.claims(1, at.url));
+            CHECK(f.told(1, "n0") == 1);
+        }
+    }
+
+    TEST_CASE("what an origin breaks off is told to be gone, and fetched by whoever wants it") {
+        told at;
+        auto& f = at.f;
+        f.origin.on("/a", at.in_two(body, [](origin_connection& to) { to.close(); }));
+        auto one = at.first();
+        CHECK(one.read_head().status == 200);
+        REQUIRE(eventually([&] { return f.claims(1, at.url); }));
+        at.rest.open();
+        CHECK(one.read_to_end().bytes.size() < body.size());
+        REQUIRE(at.is_gone());
+        f.origin.on("/a", ok("Cache-Control: max-age=600\r\n", body));
+        CHECK(f[1].get(at.url).body == body);
+        CHECK(f.origin.count("/a") == 2);
+        CHECK(f.asked(1, "n0", "false-hit") == 0);
+    }
+
+    TEST_CASE("what is purged on its way, or left by all its clients, is told to be gone at once") {
+        const auto large = patterned(4'000'000);
+        for (const bool purged : {true, false}) {
+            CAPTURE(purged);
+            told at;
+            auto& f = at.f;
+            f.origin.on("/a", at.in_two(large, [&](origin_connection& to) {
+                to.send(large.substr(large.size() / 2));
+            }));
+            auto one = at.first();
+            auto got = one.read_head();
+            CHECK(got.status == 200);
+            REQUIRE(eventually([&] { return f.claims(1, at.url); }));
+            if (purged) {
+                CHECK(f[0].ask("PURGE", at.url).status == 404);  // nothing is stored yet
+            } else {
+                one = client{f[0].port()};
+            }
+            REQUIRE(at.is_gone());
+            at.rest.open();
+            if (purged) {
+                one.read_body(got, large.size());
+                CHECK(got.body == large);
+                CHECK(at.is_gone());
+            }
+        }
+    }
+
+    TEST_CASE("what proves too long to be stored is told to be gone while it comes") {
+        auto settings = seldom_settings();
+        settings["memory"]["max_object"] = "64KiB";
+        told at{settings};
+        auto& f = at.f;
+        auto& end = f.origin.make_gate();
+        f.origin.on("/a", [&](origin_request&, origin_connection& to) {
+            to.send(
+                raw_head("200 OK", "Cache-Control: max-age=600\r\nTransfer-Encoding: chunked\r\n") +
+                chunk(body.substr(0, 1000)));
+            (void)at.rest.wait();
+            to.send(chunk(body.substr(1000)));
+            (void)end.wait();
+            to.send(chunk(""));
+        });
+        auto one = at.first();
+        auto got = one.read_head();
+        CHECK(got.status == 200);
+        REQUIRE(eventually([&] { return f.claims(1, at.url); }));
+        at.rest.open();
+        one.read_body(got, body.size());
+        REQUIRE(at.is_gone());
+        end.open();
+        one.read_body(got, body.size() + 1);
+        CHECK(got.body == body);
     }
 
     TEST_CASE("a fetch that a sibling feeds is joined by none") {

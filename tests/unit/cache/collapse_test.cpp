@@ -4,11 +4,13 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace reprise::proxy::cache::test::of_collapse {
@@ -23,6 +25,31 @@ const std::string other_url = "http://origin.test/other";
 collapse_table::place ask(collapse_table& table, const std::string& name = url) {
     return table.join_or_lead(key_of(name), name, {}, fetch_limits{});
 }
+
+/// Who is told what is under way.
+class said_of_keys final : public contents_listener {
+public:
+    void held(tier_name by,
+              const key_hash& key,
+              std::string_view /*url*/,
+              wall_time /*until*/) noexcept override {
+        CHECK(by == tier_name::under_way);
+        there.push_back(key);
+        ++calls;
+    }
+    void gone(tier_name by, const key_hash& key) noexcept override {
+        CHECK(by == tier_name::under_way);
+        const auto one = std::find(there.begin(), there.end(), key);
+        REQUIRE(one != there.end());
+        there.erase(one);
+        ++calls;
+    }
+    void outdated(const key_hash& /*key*/) noexcept override {}
+    void loaded() noexcept override {}
+
+    std::vector<key_hash> there;
+    unsigned calls = 0;
+};
 
 }  // namespace
 
@@ -82,6 +109,105 @@ TEST_CASE("a sibling joins what is being kept and that no sibling feeds, once it
         fetch.producer_head(lent);
         CHECK_FALSE(joins(table));
     }
+}
+
+TEST_CASE("what is promised of a fetch is taken back by whatever unlists it") {
+    const auto promised = [](said_of_keys& said, collapse_table& table) {
+        auto place = ask(table);
+        auto& fetch = *place.reader->source();
+        REQUIRE(fetch.keep_whole());
+        fetch.producer_head(head_of(10));
+        table.promise_stored(key_of(url), place.reader->source(), wall_time::max());
+        CHECK(said.there.size() == 1);
+        return place;
+    };
+    said_of_keys said;
+    {
+        collapse_table table{&said};
+        {
+            const auto place = promised(said, table);
+            table.promise_stored(key_of(url), place.reader->source(), wall_time::max());
+            CHECK(said.calls == 1);
+            table.take_back(key_of(url), place.reader->source());
+            CHECK(said.there.empty());
+            table.remove(key_of(url), place.reader->source());
+            CHECK(said.calls == 2);
+        }
+        {
+            const auto place = promised(said, table);
+            table.remove(key_of(url), place.reader->source());
+            CHECK(said.there.empty());
+        }
+        {
+            const auto place = promised(said, table);
+            table.forget(key_of(url), other_url);
+            CHECK(said.there.size() == 1);
+            table.forget(key_of(url), url);
+            CHECK(said.there.empty());
+        }
+        {
+            const auto place = promised(said, table);
+            table.unlist_if([](std::string_view) { return true; });
+            CHECK(said.there.empty());
+            // Listed no more, it is promised no more.
+            table.promise_stored(key_of(url), place.reader->source(), wall_time::max());
+            CHECK(said.there.empty());
+        }
+        {
+            const auto place = promised(said, table);
+            place.reader->source()->producer_fail({});
+            const auto next = ask(table);
+            REQUIRE(next.leads);
+            CHECK(said.there.empty());
+            table.take_back(key_of(url), place.reader->source());
+            table.remove(key_of(url), next.reader->source());
+        }
+        (void)promised(said, table);
+    }
+    CHECK(said.there.empty());  // with the table
+}
+
+TEST_CASE("promised is what a sibling may join") {
+    said_of_keys said;
+    collapse_table table{&said};
+    const auto place = ask(table);
+    const auto& source = place.reader->source();
+    const auto promise = [&] {
+        table.promise_stored(key_of(url), source, wall_time::max());
+        return !said.there.empty();
+    };
+    CHECK_FALSE(promise());
+    source->producer_head(head_of(10));
+    CHECK_FALSE(promise());
+    REQUIRE(source->keep_whole());
+    CHECK(promise());
+    collapse_table silent;  // nobody is told
+    const auto other = ask(silent);
+    REQUIRE(other.reader->source()->keep_whole());
+    other.reader->source()->producer_head(head_of(10));
+    silent.promise_stored(key_of(url), other.reader->source(), wall_time::max());
+    silent.take_back(key_of(url), other.reader->source());
+    CHECK(said.calls == 1);
+}
+
+TEST_CASE("a promise goes from hand to hand, and is taken back once") {
+    said_of_keys said;
+    {
+        promise one{said, key_of(url), url, wall_time::max()};
+        CHECK(one);
+        promise two{std::move(one)};
+        CHECK_FALSE(one);
+        CHECK(two);
+        promise three;
+        CHECK_FALSE(three);
+        three = std::move(two);
+        CHECK(said.there.size() == 1);
+        CHECK(said.calls == 1);
+        three = promise{said, key_of(other_url), other_url, wall_time::max()};
+        CHECK(said.there == std::vector{key_of(other_url)});
+    }
+    CHECK(said.there.empty());
+    CHECK(said.calls == 4);
 }
 
 TEST_CASE("the first of a key leads, whoever comes meanwhile follows") {
