@@ -201,10 +201,15 @@ constexpr metric peer_rows[] = {
      "siblings.in_state",
      "sibling",
      "state",
-     "1 for the state that its digest is in.",
+     "1 for the state that its digest is in. Of a peer that is this instance itself there is "
+     "nothing "
+     "else.",
      [](in from, out sink) {
          for (const auto& one : peers_of(from).siblings) {
              sink.number(1, one.digest.name, to_string(one.digest.digest.state));
+         }
+         for (const auto& name : peers_of(from).itself) {
+             sink.number(1, name, to_string(peer::follow_state::itself));
          }
      }},
     {"reprise_sibling_in_trouble",

@@ -230,6 +230,9 @@ void add_peers(tree& root, const peer::peer_report& peers) {
         siblings["held_generation"][name] = one.digest.held ? peer::to_text(one.digest.generation)
                                                             : std::string{};
     }
+    for (const auto& name : peers.itself) {
+        siblings["state"][name] = to_string(peer::follow_state::itself);
+    }
     for (const auto& one : peers.parents) {
         root["parents"]["url"][one.name] = one.url;
         root["parents"]["trouble"][one.name] = one.down ? facts_of(one.trouble).name : "none";

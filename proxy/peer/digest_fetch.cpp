@@ -21,6 +21,12 @@
 namespace reprise::proxy::peer {
 namespace {
 
+constexpr unsigned no_slot = filter::sibling_index::capacity;
+
+std::optional<unsigned> as_shown(unsigned slot) noexcept {
+    return slot == no_slot ? std::nullopt : std::optional{slot};
+}
+
 nonce nonce_of(const std::function<std::uint64_t()>& random) {
     nonce out;
     const std::uint64_t words[2] = {random(), random()};
@@ -135,6 +141,7 @@ struct digest_fetcher::one {
         plan.squid = is.squid;
         plan.layout = layout;
         plan.news = context.news;
+        plan.itself_again = context.itself_again;
         plan.key_of = [&secret = context.secret](std::uint64_t name) {
             return key_of(name, secret);
         };
@@ -150,7 +157,7 @@ struct digest_fetcher::one {
     }
 
     followed of;
-    unsigned slot;
+    std::atomic<unsigned> slot;  // no_slot: it is this instance itself. Changed on the loop
     pursuit digest;
     std::optional<pursuit> seen;
     std::shared_ptr<const filter::digest> seen_in_use;  // side thread's
@@ -168,15 +175,18 @@ struct digest_fetcher::shared {
     [[nodiscard]] bool is_over(const one& sibling) const {
         return stopped || sibling.gone || context.timer.stopped();
     }
+    void give_slot_back(one& sibling);
     void take(one& sibling, bool seen, std::optional<got_response> answer);
     void tell_table(one& sibling);
     void tell_seen(one& sibling);
     void tell_log(one& sibling);
+    void tell_in_slot(one& sibling);
     void show(one& sibling, bool seen);
     void count();  // under guard
 
     follow_context context;
     std::map<std::string, std::shared_ptr<one>> siblings;
+    std::map<std::string, followed> left_out;  // the loop's: there was no slot for them
     std::atomic<bool> stopped{false};
     std::atomic<std::size_t> all{0}, others{0};
     mutable std::mutex guard;  // guards `siblings` and what each shows
@@ -187,21 +197,25 @@ struct digest_fetcher::shared {
 void digest_fetcher::shared::tell_table(one& sibling) {
     using kind = digest_follower::news::kind;
     auto& follower = sibling.digest.follower;
+    const unsigned slot = sibling.slot;
+    if (slot == no_slot) {
+        return;  // what there is is told when it has one
+    }
     const auto news = follower.take_news();
     const auto& held = follower.held();
     const auto& squid = follower.held_squid();
     bool has_room = true;
     if (news.what == kind::gone) {
-        context.table.remove(sibling.slot);
+        context.table.remove(slot);
     } else if (news.what == kind::flipped && held) {
-        has_room = context.table.flip(sibling.slot, *held, news.places);
+        has_room = context.table.flip(slot, *held, news.places);
     } else if (news.what == kind::replaced && held) {
-        has_room = context.table.put(sibling.slot, *held);
+        has_room = context.table.put(slot, *held);
     } else if (news.what == kind::replaced && squid) {
-        has_room = context.table.put(sibling.slot, squid);
+        has_room = context.table.put(slot, squid);
     }
     if (!has_room) {
-        context.table.remove(sibling.slot);
+        context.table.remove(slot);
         follower.refuse("beside what other siblings' digests take", steady_now());
     }
 }
@@ -210,10 +224,25 @@ void digest_fetcher::shared::tell_table(one& sibling) {
 void digest_fetcher::shared::tell_seen(one& sibling) {
     auto& follower = sibling.seen->follower;
     (void)follower.take_news();
-    if (follower.held() != sibling.seen_in_use) {
+    const unsigned slot = sibling.slot;
+    if (slot != no_slot && follower.held() != sibling.seen_in_use) {
         sibling.seen_in_use = follower.held();
-        context.seen->put(sibling.slot, sibling.seen_in_use);
+        context.seen->put(slot, sibling.seen_in_use);
     }
+}
+
+// It has another slot than before, or none: what is held of it was told of the one before. Of what it
+// saw the next look tells, since that follower is another coroutine's.
+void digest_fetcher::shared::tell_in_slot(one& sibling) {
+    sibling.seen_in_use = nullptr;
+    sibling.digest.follower.tell_again();
+    try {
+        tell_table(sibling);
+    } catch (const std::bad_alloc&) {
+        sibling.digest.follower.failed(follow_trouble::too_large, "out of memory", steady_now());
+        sibling.digest.follower.tell_again();
+    }
+    show(sibling, false);
 }
 
 // Once for each change, not for each answer: a sibling that is away is asked again and again.
@@ -248,7 +277,7 @@ void digest_fetcher::shared::show(one& sibling, bool seen) {
     const auto& follower = sibling.digest.follower;
     figures_of_one next;
     next.name = sibling.of.name;
-    next.slot = sibling.slot;
+    next.slot = as_shown(sibling.slot);
     next.https = sibling.of.https;
     next.digest = follower.figures();
     next.held = follower.held_replica();
@@ -269,6 +298,21 @@ void digest_fetcher::shared::show(one& sibling, bool seen) {
     next.seen = std::move(sibling.shown.seen);
     std::swap(sibling.shown, next);  // what was shown before may be large: it goes after the lock
     count();
+}
+
+// Between the work under way for it and the next owner's first digest.
+void digest_fetcher::shared::give_slot_back(one& sibling) {
+    const auto slot = sibling.slot.exchange(no_slot);
+    if (slot == no_slot) {
+        return;
+    }
+    context.table.dismiss(slot);
+    context.aside.post([&table = context.table, seen = context.seen, slot] {
+        table.remove(slot);
+        if (seen != nullptr) {
+            seen->put(slot, nullptr);
+        }
+    });
 }
 
 void digest_fetcher::shared::count() {
@@ -387,6 +431,77 @@ awaitable<void> digest_fetcher::run(std::shared_ptr<shared> all,
             }
         };
         co_await all->context.aside.run(all->context.io, std::move(work));
+        if (!seen && !all->is_over(*sibling) && settle_slot(all, sibling)) {
+            std::function<void()> tell = [&all = *all, &one = *sibling] {
+                if (!all.stopped) {
+                    all.tell_in_slot(one);
+                }
+            };
+            co_await all->context.aside.run(all->context.io, std::move(tell));
+        }
+    }
+}
+
+// What has proved to be this instance itself gives its slot to another; what has become another has
+// one again, if there is any. True: it has or has not since now.
+bool digest_fetcher::settle_slot(const std::shared_ptr<shared>& all,
+                                 const std::shared_ptr<one>& sibling) {
+    const bool was = sibling->slot == no_slot;
+    const bool is = sibling->digest.follower.figures().state == follow_state::itself;
+    if (is == was) {
+        return false;
+    }
+    if (is) {
+        all->give_slot_back(*sibling);
+        follow_left_out(all);
+    } else if (const auto slot = all->context.table.enrol(sibling->of.name)) {
+        sibling->slot = *slot;
+    } else {
+        sibling->gone = true;
+        sibling->end();
+        const std::scoped_lock lock{all->guard};
+        all->left_out.emplace(sibling->of.name, sibling->of);
+        all->siblings.erase(sibling->of.name);
+        all->count();
+    }
+    all->context.changed();
+    return !sibling->gone;
+}
+
+void digest_fetcher::follow_left_out(const std::shared_ptr<shared>& all) {
+    std::vector<std::shared_ptr<one>> begun;
+    {
+        const std::scoped_lock lock{all->guard};
+        while (!all->stopped && !all->left_out.empty()) {
+            const auto first = all->left_out.begin();
+            const auto slot = all->context.table.enrol(first->first);
+            if (!slot) {
+                break;
+            }
+            auto made = std::make_shared<one>(first->second, *slot, all->context);
+            all->siblings.emplace(first->first, made);
+            begun.push_back(std::move(made));
+            all->left_out.erase(first);
+        }
+        all->count();
+    }
+    for (const auto& sibling : begun) {
+        start(all, sibling);
+    }
+}
+
+void digest_fetcher::start(const std::shared_ptr<shared>& all,
+                           const std::shared_ptr<one>& sibling) {
+    for (const bool seen : {false, true}) {
+        if (seen && !sibling->seen) {
+            continue;
+        }
+        auto work = run(all, sibling, seen);
+        asio::co_spawn(all->context.io, std::move(work), [](std::exception_ptr thrown) {
+            if (thrown) {
+                std::rethrow_exception(thrown);
+            }
+        });
     }
 }
 
@@ -403,7 +518,6 @@ void digest_fetcher::follow(std::vector<followed> siblings) {
     for (const auto& sibling : siblings) {
         wanted.emplace(sibling.name, &sibling);
     }
-    std::vector<std::shared_ptr<one>> begun;
     {
         const std::scoped_lock lock{all.guard};
         std::erase_if(all.siblings, [&](const auto& entry) {
@@ -414,42 +528,22 @@ void digest_fetcher::follow(std::vector<followed> siblings) {
             }
             sibling->gone = true;
             sibling->end();
-            all.context.table.dismiss(sibling->slot);
-            // After the work under way for it, and before the next owner's first digest.
-            all.context.aside.post([shared = shared_, slot = sibling->slot] {
-                shared->context.table.remove(slot);
-                if (shared->context.seen != nullptr) {
-                    shared->context.seen->put(slot, nullptr);
-                }
-            });
+            all.give_slot_back(*sibling);
             return true;
         });
-        for (const auto& [name, is] : wanted) {
-            if (all.stopped || all.siblings.count(name) != 0) {
-                continue;
-            }
-            if (const auto slot = all.context.table.enrol(name)) {
-                auto made = std::make_shared<one>(*is, *slot, all.context);
-                all.siblings.emplace(name, made);
-                begun.push_back(std::move(made));
-            }
-        }
-        all.count();
     }
-    const auto start = [this, &all](std::shared_ptr<one> sibling, bool seen) {
-        auto work = run(shared_, std::move(sibling), seen);
-        asio::co_spawn(all.context.io, std::move(work), [](std::exception_ptr thrown) {
-            if (thrown) {
-                std::rethrow_exception(thrown);
-            }
-        });
-    };
-    for (const auto& sibling : begun) {
-        start(sibling, false);
-        if (sibling->seen) {
-            start(sibling, true);
+    all.left_out.clear();
+    for (const auto& [name, is] : wanted) {
+        if (all.siblings.count(name) == 0) {
+            all.left_out.emplace(name, *is);
         }
     }
+    follow_left_out(shared_);
+}
+
+bool digest_fetcher::is_itself(const std::string& name) const {
+    const auto it = shared_->siblings.find(name);
+    return it != shared_->siblings.end() && it->second->slot == no_slot;
 }
 
 void digest_fetcher::stop() {

@@ -57,6 +57,9 @@ struct follow_context {
     std::string node;                ///< this instance's pseudonym: Via, and to know itself
     std::function<std::uint64_t()> random;
     std::chrono::milliseconds news{0};  ///< peering.news: 0 follows nobody by it
+    std::chrono::milliseconds itself_again = follow_plan{}.itself_again;
+    /// is_itself() of one is another than it was. On the loop.
+    std::function<void()> changed = [] {};
 };
 
 /// The head of the request for a digest, on a connection to `endpoint`.
@@ -71,6 +74,10 @@ struct follow_context {
 
 /// Follows a list of siblings that may change.
 ///
+/// Itself    one that proves to be this very instance has no slot of the table, which the first of
+///           those that were left out has in its place. It is asked on, now and then, since its
+///           address may become another's.
+///
 /// Threads   the loop's, but figures(): any.
 class digest_fetcher {
 public:
@@ -82,8 +89,10 @@ public:
     digest_fetcher& operator=(const digest_fetcher&) = delete;
 
     /// From now on these. A sibling that stays as it was goes on as before; one that went is
-    /// dismissed from the table. Those beyond 64 are left out.
+    /// dismissed from the table. Those beyond 64 are left out, by name, until there is room.
     void follow(std::vector<followed> siblings);
+    /// It has proved to be this very instance.
+    [[nodiscard]] bool is_itself(const std::string& name) const;
 
     /// Ends every fetch; the coroutines end at the loop's next turns, one of them when the side
     /// thread is done with what it is at.
@@ -91,7 +100,7 @@ public:
 
     struct figures_of_one {
         std::string name;
-        unsigned slot = 0;
+        std::optional<unsigned> slot;  ///< none: it is this instance itself
         bool https = false;
         follow_figures digest, seen;
         std::uint64_t bits = 0, bits_on = 0;
@@ -109,6 +118,10 @@ private:
     struct pursuit;
     struct one;
     struct shared;
+    static void start(const std::shared_ptr<shared>& all, const std::shared_ptr<one>& sibling);
+    static void follow_left_out(const std::shared_ptr<shared>& all);
+    static bool settle_slot(const std::shared_ptr<shared>& all,
+                            const std::shared_ptr<one>& sibling);
     static awaitable<void> run(std::shared_ptr<shared> all,
                                std::shared_ptr<one> sibling,
                                bool seen);

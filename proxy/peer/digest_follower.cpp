@@ -284,7 +284,7 @@ void digest_follower::answered(const follow_answer& answer,
         drop();
         figures_.state = follow_state::itself;
         figures_.trouble = follow_trouble::none;
-        next_ = now + std::max<milliseconds>(plan_.refresh, longest_wait);
+        next_ = now + std::max(plan_.refresh, plan_.itself_again);
         return;
     }
     const bool by_news = answer.tells_news && plan_.news.count() > 0 && !plan_.squid;

@@ -39,6 +39,8 @@ struct peer_report {
     bool signs = false, shares_seen = false;
     std::array<served_report, answered_count> served{};
     std::vector<sibling_report> siblings;
+    /// Names of peers that have proved to be this very instance, and so are none of its siblings.
+    std::vector<std::string> itself;
     std::vector<parent_report> parents;
     /// The siblings, by their pseudonyms, among which URLs are shared out beside this instance; none:
     /// URLs have no homes.

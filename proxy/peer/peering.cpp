@@ -162,7 +162,8 @@ void peering::begin(asio::io_context& home,
                              .seen = shares() ? &seen_elsewhere_ : nullptr,
                              .node = node_,
                              .random = random_word,
-                             .news = news_});
+                             .news = news_,
+                             .changed = [this] { publish_book(); }});
     publish_ = std::move(publish);
     home_loop_ = &home;
     auto found = [this](std::vector<peer::followed> siblings,
@@ -206,8 +207,10 @@ void peering::adopt(const config::options& options, parent_credentials credentia
 }
 
 void peering::publish_book() {
+    auto others = siblings_;
+    std::erase_if(others, [this](const followed& one) { return fetcher_->is_itself(one.name); });
     book_ = peer::make_book(
-        peers_, credentials_, node_, siblings_, addresses_, live_, table_, book_.get());
+        peers_, credentials_, node_, others, addresses_, live_, table_, book_.get());
     homes_.store(book_->homes, std::memory_order_release);
     publish_(book_);
 }
@@ -439,8 +442,9 @@ void peering::note_who_lives() {
     }
     std::vector<live_node> live;
     for (const auto& one : fetcher_->figures()) {
-        if (one.digest.state == peer::follow_state::current && !one.digest.node.empty()) {
-            live.push_back({one.slot, one.digest.node, one.https});
+        if (one.digest.state == peer::follow_state::current && !one.digest.node.empty() &&
+            one.slot) {
+            live.push_back({*one.slot, one.digest.node, one.https});
         }
     }
     if (!tell_who_lives_.exchange(false, relaxed) && live == lived_) {
@@ -552,9 +556,13 @@ peer::peer_report peering::report(const peer::peer_book& book) const {
     }
     if (fetcher_) {
         for (auto& one : fetcher_->figures()) {
+            if (!one.slot) {
+                out.itself.push_back(std::move(one.name));
+                continue;
+            }
             peer::sibling_report sibling;
-            sibling.benefit = table_.benefit_of(one.slot).figures();
-            if (const auto& known = book.siblings[one.slot]) {
+            sibling.benefit = table_.benefit_of(*one.slot).figures();
+            if (const auto& known = book.siblings[*one.slot]) {
                 sibling.squid = known->squid;
                 sibling.proxy_only = known->proxy_only;
                 sibling.url = url_of(*known);

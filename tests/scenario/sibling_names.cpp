@@ -84,16 +84,38 @@ TEST_SUITE("scenario/sibling_names") {
         CHECK(origin.count("/a") == 1);
         CHECK(origin.count("/b") == 1);
         for (const auto* node : {&first, &second}) {
+            // It is no sibling, and in no figure of siblings.
+            const auto siblings = node->stats().at("siblings");
             const auto& itself = node == &first ? one : two;
-            CHECK(figure(node->stats(),
-                         ("/siblings/asked/" + std::string{name} + "~1" +
-                          itself.substr(itself.find('/') + 1) + "/true-hit")
-                             .c_str()) == 0);
+            CHECK(siblings.at("state").at(itself) == "itself");
+            for (const auto* of : {"usable", "asked", "url", "estimated_objects", "named"}) {
+                CAPTURE(of);
+                CHECK(siblings.at(of).size() == 1);
+                CHECK_FALSE(siblings.at(of).contains(itself));
+            }
         }
 
         dns.forget(name);
         CHECK(eventually([&] { return state_of(second, one).empty(); }, 3 * patience));
         CHECK(second.get(origin.url("/c")).body == "body of /c");
+    }
+
+    TEST_CASE("a node that finds itself takes none of the 64 places") {
+        fake_dns dns;
+        dns.add(name, "127.0.0.1", std::chrono::seconds{60});
+        for (int i = 0; i < 64; ++i) {
+            dns.add(name, "127.0.1." + std::to_string(i), std::chrono::seconds{60});
+        }
+        auto settings = node_settings();
+        settings["dns"] = {{"servers", json::array({dns.endpoint()})}, {"timeout", "2s"}};
+        settings["peers"] = peers_by(1);
+        const proxy_process node{settings};
+        settings["peers"] = peers_by(node.port());
+        node.rewrite_settings(settings);
+        node.signal(SIGHUP);
+        CHECK(is_in_state(node, one, "itself"));
+        CHECK(eventually([&] { return node.stats().at("siblings").at("usable").size() == 64; }));
+        CHECK(node.stats().at("siblings").at("state").size() == 65);
     }
 
     TEST_CASE("of a name with many addresses 64 are siblings, and the log says so") {

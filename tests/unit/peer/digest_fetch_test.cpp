@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <future>
@@ -182,7 +183,10 @@ struct bench : net::test_loop {
                             .table = table,
                             .seen = nullptr,
                             .node = "a",
-                            .random = [this] { return ++drawn; }}};
+                            .random = [this] { return ++drawn; },
+                            .itself_again = 20ms,
+                            .changed = [this] { ++changed; }}};
+    unsigned changed = 0;
 };
 
 }  // namespace
@@ -307,6 +311,83 @@ TEST_SUITE("peer/digest_fetch") {
         }
         b.fetcher.follow(many);
         CHECK(b.fetcher.others() == 64);
+    }
+
+    TEST_CASE("who proves to be this instance itself takes no slot, until it is another") {
+        bench b;
+        std::string node = "a";
+        publication digests;
+        sibling_server self{b, [&](const http::request_head& head) {
+                                return node == "a" ? "HTTP/1.1 200 OK\r\nReprise-Node: a\r\n"
+                                                     "Content-Length: 0\r\n\r\n"
+                                                   : as_reprise(head, digests, nullptr);
+                            }};
+        sibling_server other{b, [](const auto&) {
+                                 return std::string{
+                                     "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n"};
+                             }};
+        // In the order of their names: 65 of which the first is itself.
+        std::vector<followed> all(filter::sibling_index::capacity + 1);
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            all[i].name = "s" + std::to_string(100 + i);
+            all[i].host = "127.0.0.1";
+            all[i].port = i == 0 ? self.port : other.port;
+            all[i].refresh = 20ms;
+        }
+        const auto has_slot = [&](const std::string& name) {
+            const auto shown = b.fetcher.figures();
+            const auto at = std::find_if(shown.begin(), shown.end(), [&](const auto& one) {
+                return one.name == name && one.slot.has_value();
+            });
+            return at != shown.end();
+        };
+        b.fetcher.follow(all);
+        CHECK(has_slot("s100"));
+        CHECK_FALSE(has_slot("s164"));
+        b.run_until([&] { return b.fetcher.is_itself("s100") && !has_slot("s100"); });
+        CHECK(has_slot("s164"));
+        CHECK(b.fetcher.others() == 64);
+        CHECK(b.fetcher.followed_count() == 65);
+        CHECK(b.changed == 1);
+        // Without another it would have to be left out again: there is room.
+        all.pop_back();
+        b.fetcher.follow(all);
+        CHECK(b.fetcher.others() == 63);
+        CHECK(b.fetcher.is_itself("s100"));
+        digests.publish(digest_under(b.secret, 0, 100, 1), wall_now());
+        node = "b";
+        b.run_until([&] { return has_slot("s100") && b.names_b(5); });
+        CHECK_FALSE(b.fetcher.is_itself("s100"));
+        CHECK(b.fetcher.others() == 64);
+        CHECK(b.changed == 2);
+    }
+
+    TEST_CASE(
+        "what becomes another when there is no slot is left out, as whoever is one too many") {
+        bench b;
+        std::string node = "a";
+        sibling_server self{b, [&](const auto&) {
+                                return "HTTP/1.1 403 Forbidden\r\nReprise-Node: " + node +
+                                       "\r\nContent-Length: 0\r\n\r\n";
+                            }};
+        std::vector<followed> all(filter::sibling_index::capacity + 1);
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            all[i].name = "s" + std::to_string(100 + i);
+            all[i].host = "127.0.0.1";
+            all[i].port = i == 0 ? self.port : 1;
+            all[i].refresh = 20ms;
+        }
+        b.fetcher.follow(all);
+        b.run_until([&] { return b.fetcher.is_itself("s100"); });
+        CHECK(b.fetcher.others() == 64);
+        node = "b";
+        b.run_until([&] { return b.changed == 2; });
+        CHECK(b.fetcher.followed_count() == 64);
+        CHECK(b.fetcher.others() == 64);
+        all.erase(all.begin() + 1);  // one leaves, and so there is room
+        b.fetcher.follow(all);
+        CHECK(b.fetcher.others() == 64);
+        CHECK(b.fetcher.figures().front().name == "s100");
     }
 
     TEST_CASE("what a bad sibling sends is refused by name") {
