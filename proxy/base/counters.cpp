@@ -86,10 +86,11 @@ void note(basic_histogram<counter>& histogram, std::chrono::nanoseconds took) no
     histogram.sum_microseconds.add(microseconds);
 }
 
-std::uint64_t sum_of(const totals& counts, std::initializer_list<outcome> outcomes) noexcept {
+std::uint64_t sum_of(const std::array<std::uint64_t, outcome_count>& requests,
+                     std::initializer_list<outcome> outcomes) noexcept {
     std::uint64_t sum = 0;
     for (const auto one : outcomes) {
-        sum += counts.requests[static_cast<std::size_t>(one)];
+        sum += requests[static_cast<std::size_t>(one)];
     }
     return sum;
 }
@@ -125,13 +126,21 @@ totals counters_registry::snapshot() const {
     return sum;
 }
 
+std::uint64_t answered_requests(const std::array<std::uint64_t, outcome_count>& requests) noexcept {
+    return hits(requests) +
+           sum_of(requests, {outcome::miss, outcome::sibling, outcome::collapsed, outcome::pass});
+}
+
+std::uint64_t hits(const std::array<std::uint64_t, outcome_count>& requests) noexcept {
+    return sum_of(requests, {outcome::hit, outcome::revalidated, outcome::stale});
+}
+
 std::uint64_t answered_requests(const totals& counts) noexcept {
-    return hits(counts) +
-           sum_of(counts, {outcome::miss, outcome::sibling, outcome::collapsed, outcome::pass});
+    return answered_requests(counts.requests);
 }
 
 std::uint64_t hits(const totals& counts) noexcept {
-    return sum_of(counts, {outcome::hit, outcome::revalidated, outcome::stale});
+    return hits(counts.requests);
 }
 
 }  // namespace reprise::proxy

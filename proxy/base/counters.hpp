@@ -81,6 +81,8 @@ struct admission_cells {
 template <class Cell>
 struct basic_counters {
     std::array<Cell, outcome_count> requests{};
+    std::array<Cell, outcome_count> requests_of_siblings{};  ///< of those, that siblings asked
+    Cell handed_on_joined{};  ///< of those, handed on to this node as their home, and collapsed
     std::array<Cell, 6> responses_by_class{};  ///< [1] is 1xx ... [5] is 5xx; [0]: anything else
     std::array<Cell, failure_count> failures{};
 
@@ -92,6 +94,11 @@ struct basic_counters {
     Cell body_bytes_from_store{};       ///< of those, from a stored response
     Cell body_bytes_from_collapsing{};  ///< of those, to followers of another request's fetch
     Cell body_bytes_from_siblings{};    ///< of bodies that siblings gave
+    /// The first three of these, of siblings' requests; and to other clients, what a sibling had stored.
+    Cell body_bytes_to_siblings{};
+    Cell body_bytes_to_siblings_from_store{};
+    Cell body_bytes_to_siblings_from_collapsing{};
+    Cell body_bytes_of_sibling_hits{};
     Cell wait_spared{};  ///< microseconds: what the fetches took of all that hits sent, as stored
 
     Cell client_accepted{};
@@ -229,5 +236,10 @@ private:
 
 /// Of those, answered from the store: hit, revalidated, stale.
 [[nodiscard]] std::uint64_t hits(const totals& counts) noexcept;
+
+/// The same of requests by outcome, whoever's they are.
+[[nodiscard]] std::uint64_t answered_requests(
+    const std::array<std::uint64_t, outcome_count>& requests) noexcept;
+[[nodiscard]] std::uint64_t hits(const std::array<std::uint64_t, outcome_count>& requests) noexcept;
 
 }  // namespace reprise::proxy

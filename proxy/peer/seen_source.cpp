@@ -196,7 +196,9 @@ bool seen_elsewhere::reader::may_contain(filter::key_hash key) {
         held_ = of_.set_;
         version_ = of_.version_.load(std::memory_order_relaxed);
     }
-    return held_ != nullptr && held_->may_contain(key);
+    const bool is_told = held_ != nullptr && held_->may_contain(key);
+    told_.add(is_told ? 1 : 0);
+    return is_told;
 }
 
 }  // namespace reprise::proxy::peer

@@ -15,6 +15,7 @@
 
 #include "filter/digest.hpp"
 #include "filter/digest_set.hpp"
+#include "proxy/base/counters.hpp"
 #include "proxy/peer/change_journal.hpp"
 #include "proxy/peer/news_teller.hpp"
 #include "proxy/peer/publication.hpp"
@@ -118,11 +119,14 @@ public:
         explicit reader(const seen_elsewhere& of) : of_{of} {}
         /// Whether any sibling's says so. The waits for memory of all of them overlap.
         [[nodiscard]] bool may_contain(filter::key_hash key);
+        /// How often one did. Any thread.
+        [[nodiscard]] std::uint64_t told() const noexcept { return told_.read(); }
 
     private:
         const seen_elsewhere& of_;
         std::uint64_t version_ = 0;
         std::shared_ptr<const filter::digest_set> held_;
+        counter told_;
     };
 
 private:

@@ -141,6 +141,8 @@ void exchange::find_answer() {
     }
     x_.read_request();
     const auto& asked = x_.asked;
+    x_.book.handed_on = x_.is_handed_on();
+    x_.book.of_sibling = x_.book.handed_on || x_.is_siblings_question();
     x_.out.keeps = asked.persistent && asked.framed && !asked.last &&
                    !x_.w.common.draining.load(std::memory_order_relaxed);
     if (asked.refused) {

@@ -34,6 +34,8 @@ ledger::ledger(ledger&& from) noexcept
       origin{std::move(from.origin)},
       peer{std::move(from.peer)},
       origin_time{from.origin_time},
+      of_sibling{from.of_sibling},
+      handed_on{from.handed_on},
       w_{from.w_},
       client_{from.client_},
       to_{from.to_},
@@ -65,7 +67,19 @@ void ledger::settle() {
     switch (sent.from) {
     case body_source::store: counts.body_bytes_from_store.add(sent.bytes); break;
     case body_source::shared: counts.body_bytes_from_collapsing.add(sent.bytes); break;
-    case body_source::fetch: break;
+    case body_source::fetch:
+        if (how == outcome::sibling && !of_sibling) {
+            counts.body_bytes_of_sibling_hits.add(sent.bytes);
+        }
+        break;
+    }
+    if (of_sibling) [[unlikely]] {
+        counts.body_bytes_to_siblings.add(sent.bytes);
+        if (sent.from == body_source::store) {
+            counts.body_bytes_to_siblings_from_store.add(sent.bytes);
+        } else if (sent.from == body_source::shared) {
+            counts.body_bytes_to_siblings_from_collapsing.add(sent.bytes);
+        }
     }
 }
 
@@ -206,6 +220,12 @@ void ledger::close(const request& asked) noexcept {
     w_.counts.bytes_to_clients.add(out);
     w_.counts.bytes_from_clients.add(in);
     note_request(w_.counts, how, status);
+    if (of_sibling) [[unlikely]] {
+        w_.counts.requests_of_siblings[static_cast<std::size_t>(how)].add();
+        if (handed_on && how == outcome::collapsed) {
+            w_.counts.handed_on_joined.add();
+        }
+    }
     if (asked.sent != nullptr && (how == outcome::hit || how == outcome::stale)) {
         // A revalidated one waited for its origin, if not for the body.
         const auto spared = asked.sent->wait().microseconds();

@@ -55,6 +55,8 @@ public:
     std::string origin{}, peer{};  ///< who was asked; empty: nobody
     std::string content_type{};    ///< of what was fetched, where the log wants it
     std::optional<std::chrono::nanoseconds> origin_time{};
+    bool of_sibling = false;  ///< a sibling asks, for a request that it counts itself
+    bool handed_on = false;   ///< of those, for what belongs here
 
     [[nodiscard]] steady_time started() const noexcept { return started_; }
 
