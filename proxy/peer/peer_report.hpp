@@ -4,6 +4,8 @@
 #include "proxy/peer/benefit.hpp"
 #include "proxy/peer/digest_fetch.hpp"
 #include "proxy/peer/digest_source.hpp"
+#include "proxy/peer/fleet_fetch.hpp"
+#include "proxy/peer/fleet_table.hpp"
 #include "proxy/peer/resource.hpp"
 
 #include <array>
@@ -33,8 +35,25 @@ struct served_report {
     std::uint64_t answers = 0, bytes = 0;
 };
 
+/// What is known of the fleet (FLEET.md). Sums are of the nodes that are alive.
+struct fleet_report {
+    std::vector<fleet_row> nodes;
+    std::size_t alive = 0;
+    node_figures sums;  ///< saturating; up_ms: of no meaning
+    /// Keys in the union of the digests at hand, how many these are, and what they list in all.
+    double distinct = 0;
+    unsigned digests = 0;
+    std::uint64_t listed = 0;
+    fleet_fetcher::figures asked;         ///< what siblings answered
+    std::uint64_t told = 0, refused = 0;  ///< what they were answered
+    std::uint64_t told_bytes = 0;
+};
+/// The rows' count and sums.
+[[nodiscard]] fleet_report sum_up(std::vector<fleet_row> nodes);
+
 struct peer_report {
     source_figures own;
+    fleet_report fleet;
     std::optional<filter::digest_generation> generation;
     bool signs = false, shares_seen = false;
     std::array<served_report, answered_count> served{};

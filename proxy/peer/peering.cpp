@@ -98,7 +98,8 @@ peering::peering(const config::options& options, std::string node, wall_time now
       source_{peer::plan_of(options.digest, options.peering),
               secret_,
               random_word,
-              signals_for(peer::waited_for::digest)} {
+              signals_for(peer::waited_for::digest)},
+      fleet_{node_, random_word()} {
     if (secret_.has_file()) {
         checker_ = std::make_unique<peer::signature_checker>(secret_, now);
     }
@@ -152,18 +153,19 @@ void peering::begin(asio::io_context& home,
                     const config::options& options,
                     std::function<void(book_ptr)> publish) {
     auto credentials = load_all_credentials(options.peers);
-    fetcher_ = std::make_unique<peer::digest_fetcher>(
-        peer::follow_context{.io = home,
-                             .timer = timer,
-                             .pool = pool,
-                             .aside = aside_,
-                             .secret = secret_,
-                             .table = table_,
-                             .seen = shares() ? &seen_elsewhere_ : nullptr,
-                             .node = node_,
-                             .random = random_word,
-                             .news = news_,
-                             .changed = [this] { publish_book(); }});
+    const peer::follow_context context{.io = home,
+                                       .timer = timer,
+                                       .pool = pool,
+                                       .aside = aside_,
+                                       .secret = secret_,
+                                       .table = table_,
+                                       .seen = shares() ? &seen_elsewhere_ : nullptr,
+                                       .node = node_,
+                                       .random = random_word,
+                                       .news = news_,
+                                       .changed = [this] { publish_book(); }};
+    fetcher_ = std::make_unique<peer::digest_fetcher>(context);
+    figures_ = std::make_unique<fleet_fetcher>(context, fleet_);
     publish_ = std::move(publish);
     home_loop_ = &home;
     auto found = [this](std::vector<peer::followed> siblings,
@@ -176,6 +178,7 @@ void peering::begin(asio::io_context& home,
                       " are followed, the others are not asked");
         }
         fetcher_->follow(siblings);
+        figures_->follow(siblings);
         siblings_ = std::move(siblings);
         addresses_ = std::move(addresses);
         publish_book();
@@ -221,6 +224,7 @@ void peering::leave() {
     if (fetcher_) {
         discovery_->stop();
         fetcher_->stop();
+        figures_->stop();
     }
 }
 
@@ -316,7 +320,8 @@ peer::asker peering::identify(const http::request_head& request,
     who.signing = checker_ != nullptr;
     who.address = client.to_string();
     const auto which = peer::resource_at(request.target);
-    const bool is_ours = which == peer::resource::digest || which == peer::resource::seen;
+    const bool is_ours = which == peer::resource::digest || which == peer::resource::seen ||
+                         which == peer::resource::figures;
     if (checker_ && is_ours && who.is_reprise) {
         const auto* const host = http::find(request.fields, http::field_id::host);
         const auto judged = checker_->check(
@@ -342,6 +347,9 @@ peer::resource_answer peering::answer(const http::request_head& request,
     const auto which = peer::resource_at(request.target);
     const auto squid = which == peer::resource::squid_digest ? source_.squid_digest()
                                                              : peer::squid_form{};
+    auto figures = [this]() -> peer::wire_bytes {
+        return std::make_shared<const std::vector<std::byte>>(fleet_.told(steady_now()));
+    };
     auto out = peer::answer(request,
                             who,
                             {.digest = source_.digests().now(),
@@ -353,7 +361,8 @@ peer::resource_answer peering::answer(const http::request_head& request,
                              .node = node_,
                              .digest_news = source_.news(),
                              .seen_news = seen_source_ ? seen_source_->news() : nullptr,
-                             .waited = waited},
+                             .waited = waited,
+                             .figures = std::move(figures)},
                             close,
                             now);
     if (out.what == peer::answered::waiting) {
@@ -362,11 +371,29 @@ peer::resource_answer peering::answer(const http::request_head& request,
     if (out.status == 403) {
         refusals_told_.refused(who.address, peer::refusal_of(out.what, who));
     }
-    const auto how = static_cast<std::size_t>(out.what);
-    answers_[how].fetch_add(1, relaxed);
-    answer_bytes_[how].fetch_add(
-        out.head.size() + out.text.size() + (out.body ? out.body->size() : 0), relaxed);
+    count_answer(out, which == peer::resource::figures);
     return out;
+}
+
+// Of digests and of figures apart: these are asked for once a second, whatever becomes of those.
+void peering::count_answer(const resource_answer& answer, bool of_figures) noexcept {
+    const auto bytes = answer.head.size() + answer.text.size() +
+                       (answer.body ? answer.body->size() : 0);
+    if (of_figures) {
+        (answer.status == 200 ? figures_told_ : figures_refused_).fetch_add(1, relaxed);
+        figures_told_bytes_.fetch_add(bytes, relaxed);
+        return;
+    }
+    const auto how = static_cast<std::size_t>(answer.what);
+    answers_[how].fetch_add(1, relaxed);
+    answer_bytes_[how].fetch_add(bytes, relaxed);
+}
+
+void peering::note_figures(node_figures figures, steady_time now) {
+    const auto own = source_.figures();
+    figures.objects = own.known;
+    figures.listed = own.listed;
+    fleet_.note_own(figures, now);
 }
 
 peer::news_waits::wait peering::wait_for_news(const http::request_head& request,
@@ -542,6 +569,59 @@ std::vector<std::string> peering::siblings_with(std::string_view url, filter::si
     return names;
 }
 
+fleet_report peering::fleet_now(const std::vector<digest_fetcher::figures_of_one>& siblings) const {
+    const auto now = steady_now();
+    auto out = sum_up(fleet_.rows(now));
+    {
+        const std::scoped_lock lock{distinct_guard_};
+        count_distinct(siblings, now);
+        out.distinct = distinct_.keys;
+        out.digests = distinct_.digests;
+        out.listed = distinct_.listed;
+    }
+    out.asked = figures_->counted();
+    out.told = figures_told_.load(relaxed);
+    out.refused = figures_refused_.load(relaxed);
+    out.told_bytes = figures_told_bytes_.load(relaxed);
+    return out;
+}
+
+// The largest first, as union_estimate wants it. One part in twenty of a thread's time at most.
+void peering::count_distinct(const std::vector<digest_fetcher::figures_of_one>& siblings,
+                             steady_time now) const {
+    if (now < count_again_at_) {
+        return;
+    }
+    std::vector<const digest_fetcher::figures_of_one*> order;
+    for (const auto& one : siblings) {
+        if (one.held && one.digest.state != follow_state::itself) {
+            order.push_back(&one);
+        }
+    }
+    const auto own = own_digest();
+    if (own) {
+        order.push_back(nullptr);
+    }
+    const auto bits_of = [&own](const digest_fetcher::figures_of_one* one) {
+        return one != nullptr ? one->bits : own->shape().bits;
+    };
+    std::stable_sort(order.begin(), order.end(), [&](const auto* a, const auto* b) {
+        return bits_of(a) > bits_of(b);
+    });
+    // This node's own says which rate it is.
+    filter::union_estimate all;
+    const auto add = [&](const filter::digest& its) {
+        return (!own || its.shape().probes == own->shape().probes) && all.add(its);
+    };
+    for (const auto* one : order) {
+        (void)(one == nullptr ? add(*own) : one->held->read(add));
+    }
+    distinct_ = all.now();
+    const auto ended = steady_now();
+    count_again_at_ = ended + std::max<steady_time::duration>(20 * (ended - now),
+                                                              std::chrono::milliseconds{500});
+}
+
 peer::peer_report peering::report(const peer::peer_book& book) const {
     peer::peer_report out;
     out.own = source_.figures();
@@ -555,7 +635,9 @@ peer::peer_report peering::report(const peer::peer_book& book) const {
         out.served[i] = {answers_[i].load(relaxed), answer_bytes_[i].load(relaxed)};
     }
     if (fetcher_) {
-        for (auto& one : fetcher_->figures()) {
+        auto siblings = fetcher_->figures();
+        out.fleet = fleet_now(siblings);
+        for (auto& one : siblings) {
             if (!one.slot) {
                 out.itself.push_back(std::move(one.name));
                 continue;

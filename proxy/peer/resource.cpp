@@ -167,17 +167,32 @@ decision decide_news(const question& asked,
     return {.what = answered::whole, .of = newest, .body = newest->whole};
 }
 
+/// Why a Reprise, or who says that he is one, gets nothing of what is for these.
+std::optional<answered> refused_to(const asker& who, const http::request_head& request) {
+    const auto as = who.signing ? asks_as::signing_reprise : asks_as::reprise;
+    if (!who.is_reprise || was_passed_on(request, as)) {
+        return answered::not_a_peer;
+    }
+    if (who.signing && who.signature != signature_verdict::good) {
+        return answered::not_signed;
+    }
+    return std::nullopt;
+}
+
+decision decide_figures(const http::request_head& request, const asker& who, const offered& what) {
+    if (const auto refused = refused_to(who, request)) {
+        return {.what = *refused};
+    }
+    return what.figures ? decision{.what = answered::whole, .body = what.figures()} : decision{};
+}
+
 decision decide_reprise(const http::request_head& request,
                         const asker& who,
                         const std::shared_ptr<const published>& newest,
                         news_shelf* news,
                         bool waited) {
-    const auto as = who.signing ? asks_as::signing_reprise : asks_as::reprise;
-    if (!who.is_reprise || was_passed_on(request, as)) {
-        return {.what = answered::not_a_peer};
-    }
-    if (who.signing && who.signature != signature_verdict::good) {
-        return {.what = answered::not_signed};
+    if (const auto refused = refused_to(who, request)) {
+        return {.what = *refused};
     }
     const auto asked = question_in(request.target);
     if (news != nullptr) {
@@ -277,6 +292,9 @@ resource resource_at(std::string_view target) noexcept {
     if (path == squid_digest_path) {
         return resource::squid_digest;
     }
+    if (path == figures_path) {
+        return resource::figures;
+    }
     return path == squid_netdb_path ? resource::squid_netdb : resource::none;
 }
 
@@ -331,6 +349,8 @@ resource_answer answer(const http::request_head& request,
         made = which == resource::digest
                    ? decide_reprise(request, who, what.digest, what.digest_news, what.waited)
                    : decide_reprise(request, who, what.seen, what.seen_news, what.waited);
+    } else if (which == resource::figures) {
+        made = decide_figures(request, who, what);
     } else if (which == resource::squid_digest) {
         made = decide_squid(request, who, what, now);
     }
@@ -370,7 +390,8 @@ resource_answer answer(const http::request_head& request,
         }
         add(out.head, "Cache-Control", "private, no-cache, no-transform");
     }
-    const bool is_known = made.of || of_squids || !made.etag.empty();  // no refusal
+    const bool is_figures = which == resource::figures && made.what == answered::whole;
+    const bool is_known = made.of || of_squids || is_figures || !made.etag.empty();  // no refusal
     if (made.of || !made.etag.empty()) {
         add(out.head, "ETag", made.of ? made.of->etag : made.etag);
     }

@@ -3,10 +3,11 @@
 //
 //     /.well-known/reprise/digest                what is stored here
 //     /.well-known/reprise/seen                  what was asked for here lately
+//     /.well-known/reprise/figures               what is known of the fleet's nodes (FLEET.md)
 //     /squid-internal-periodic/store_digest      the first, in Squid's format
 //     /squid-internal-dynamic/netdb              Squid asks; there is none
 //
-// All in origin-form, on forward listeners. The first two want a peer of the settings and, where
+// All in origin-form, on forward listeners. The first three want a peer of the settings and, where
 // there is a secret, its signature; Squid's wants a listed Squid. Everybody else gets 403, and in a
 // line of text the address that he is seen by, or what is wrong with his signature: where a sibling
 // is refused its log says why, and which address is missing in whose settings.
@@ -27,6 +28,8 @@
 //                                     field Reprise-News. Where peering.news is 0 `wait` is nothing.
 //     ?wait=<n>                       the whole, of a generation from which news goes on
 //
+// None of these is anything to the figures, which are new each time.
+//
 // Pure: no socket, no clock, no random number. Who has to wait is told so, and comes again.
 
 #include "proxy/base/clock.hpp"
@@ -38,6 +41,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -47,13 +51,14 @@ namespace reprise::proxy::peer {
 
 inline constexpr std::string_view digest_path = "/.well-known/reprise/digest";
 inline constexpr std::string_view seen_path = "/.well-known/reprise/seen";
+inline constexpr std::string_view figures_path = "/.well-known/reprise/figures";
 inline constexpr std::string_view squid_digest_path = "/squid-internal-periodic/store_digest";
 inline constexpr std::string_view squid_netdb_path = "/squid-internal-dynamic/netdb";
 /// The field that says that this node answers to `wait`, and how many seconds it waits at most.
 inline constexpr std::string_view news_field = "Reprise-News";
 inline constexpr std::chrono::seconds longest_news_wait{30};
 
-enum class resource : std::uint8_t { none, digest, seen, squid_digest, squid_netdb };
+enum class resource : std::uint8_t { none, digest, seen, figures, squid_digest, squid_netdb };
 /// Which resource an origin-form target names; its query is not considered.
 [[nodiscard]] resource resource_at(std::string_view target) noexcept;
 
@@ -86,6 +91,8 @@ struct offered {
     news_shelf* digest_news = nullptr;
     news_shelf* seen_news = nullptr;
     bool waited = false;  ///< for as long as it may: the answer is what there is
+    /// The fleet's figures, made for whoever may have them; empty: not served.
+    std::function<wire_bytes()> figures{};
 };
 
 /// Why there is no digest in an answer, and what is in it, as counted.

@@ -471,6 +471,9 @@ void server::housekeep() {
     common_.store.memory().tick(now);
     memory_upkeep_.look(now);
     free_former_settings();
+    if (common_.peers) {
+        common_.peers->note_figures(figures_for_fleet(now), now);
+    }
     // A reload may hang in a file; signals, and what else this thread does, must not wait for it.
     if (const std::unique_lock turn{turn_guard_, std::try_to_lock}) {
         common_.admission.housekeep(eviction_age(), resident_now());

@@ -97,6 +97,7 @@ private:
     void start_admin(const config::admin_options& options, given_sockets& given);
     [[nodiscard]] admin::stats_inputs stats();
     [[nodiscard]] admin::tally tally_now() const;
+    [[nodiscard]] peer::node_figures figures_for_fleet(steady_time now) const;
     [[nodiscard]] std::string history_at(steady_time now);
     [[nodiscard]] admin::admin_response purge(const admin::admin_request& asked);
     [[nodiscard]] thread::settings_ptr current();

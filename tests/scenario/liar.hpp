@@ -30,6 +30,7 @@ struct liar {
                              "Cache-Control: private\r\nETag: " + got->get("ETag") + "\r\n",
                              got->body));
               });
+        as.on("/.well-known/reprise/figures", answer("404 Not Found", "", ""));
         as.otherwise(std::move(asked));
     }
 

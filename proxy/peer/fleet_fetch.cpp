@@ -1,0 +1,181 @@
+#include "proxy/peer/fleet_fetch.hpp"
+
+#include "proxy/base/log.hpp"
+#include "proxy/base/relaxed.hpp"
+#include "proxy/net/wakeup.hpp"
+#include "proxy/peer/fleet_rounds.hpp"
+#include "proxy/peer/resource.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+namespace reprise::proxy::peer {
+
+namespace {
+
+// Connections of their own, so that figures wait for no object, nor objects for figures.
+constexpr std::uint8_t figures_lane = 3;
+
+}  // namespace
+
+struct fleet_fetcher::shared {
+    shared(follow_context with, fleet_table& into)
+        : context{std::move(with)},
+          table{into},
+          rounds{context.random()},
+          wake{context.timer},
+          patience{context.timer, [this] { close(); }} {}
+
+    [[nodiscard]] bool is_over() const { return stopped || context.timer.stopped(); }
+    void close() {
+        if (lease) {
+            error_code ignored;
+            lease.socket().close(ignored);
+        }
+    }
+    void take(const followed& of, const got_response& got, steady_time asked);
+
+    follow_context context;
+    fleet_table& table;
+    fleet_rounds rounds;
+    std::map<std::string, followed> siblings;
+    net::wakeup wake;
+    net::deadline patience;  // ends the exchange under way
+    net::origin_lease lease;
+    bool stopped = false;
+    std::set<std::string> malformed;  // told to the log
+    std::atomic<std::uint64_t> good{0}, failed{0}, bytes{0};
+};
+
+// Who has no figures is an older release's, or says why in the digest's words: the log hears of that there.
+void fleet_fetcher::shared::take(const followed& of, const got_response& got, steady_time asked) {
+    const auto now = steady_now();
+    bool well = got.trouble == follow_trouble::none && got.status == 200;
+    if (well) {
+        const auto told = decode_fleet(got.body);
+        well = told.has_value();
+        if (well) {
+            table.take(*told, now - asked, now);
+            bytes.fetch_add(got.body.size(), relaxed);
+            malformed.erase(of.name);
+        } else if (malformed.insert(of.name).second) {
+            log::warn("peers: ",
+                      of.name,
+                      ": its figures of the fleet are not taken: ",
+                      to_string(told.error()));
+        }
+    }
+    (well ? good : failed).fetch_add(1, relaxed);
+    // Found by DNS, it may be this very instance: that has nothing to tell.
+    rounds.ended(of.name, well && got.node != context.node, now);
+}
+
+awaitable<got_response> fleet_fetcher::exchange(shared& all, const followed& of) {
+    const auto until = steady_now() +
+                       std::min<std::chrono::milliseconds>(of.timeout, longest_exchange);
+    for (bool fresh_only : {false, true}) {
+        net::origin_address to{of.host, of.port, true, of.https};
+        to.lane = figures_lane;
+        auto leased = co_await all.context.pool.acquire(to, fresh_only, until);
+        if (!leased) {
+            got_response none;
+            none.trouble = follow_trouble::unreachable;
+            co_return none;
+        }
+        all.lease = std::move(*leased);
+        all.patience.expire_at(until);
+        const bool reused = all.lease.reused();
+        const digest_follower::question plain;
+        const auto wire = digest_request(of,
+                                         all.lease.endpoint(),
+                                         figures_path,
+                                         plain,
+                                         all.context.secret,
+                                         all.context.node,
+                                         wall_now(),
+                                         all.context.random);
+        auto got = co_await bounded_get(all.lease, all.patience, wire, most_fleet_bytes);
+        all.patience.clear();
+        all.lease.close();
+        if (got.silent && reused && !fresh_only && !all.is_over()) {
+            continue;
+        }
+        co_return got;
+    }
+    co_return got_response{};
+}
+
+awaitable<void> fleet_fetcher::run(std::shared_ptr<shared> all) {
+    auto next = steady_now();
+    while (!all->is_over()) {
+        if (next > steady_now()) {
+            (void)co_await all->wake.wait(next);
+        }
+        if (all->is_over()) {
+            break;
+        }
+        const auto asked = steady_now();
+        if (asked < next) {
+            continue;
+        }
+        next = asked + pace;
+        const auto whom = all->rounds.next(asked);
+        if (!whom) {
+            continue;
+        }
+        const auto of = all->siblings.at(*whom);
+        got_response got;
+        try {
+            got = co_await exchange(*all, of);
+            if (all->is_over()) {
+                break;
+            }
+            all->take(of, got, asked);
+        } catch (const std::bad_alloc&) {
+            all->failed.fetch_add(1, relaxed);  // it is asked again in a round
+        }
+    }
+}
+
+fleet_fetcher::fleet_fetcher(follow_context context, fleet_table& table)
+    : shared_{std::make_shared<shared>(std::move(context), table)} {
+    auto work = run(shared_);
+    asio::co_spawn(shared_->context.io, std::move(work), [](std::exception_ptr thrown) {
+        if (thrown) {
+            std::rethrow_exception(thrown);
+        }
+    });
+}
+
+fleet_fetcher::~fleet_fetcher() {
+    stop();
+}
+
+void fleet_fetcher::follow(const std::vector<followed>& siblings) {
+    std::vector<std::string> names;
+    shared_->siblings.clear();
+    for (const auto& one : siblings) {
+        if (!one.squid && shared_->siblings.emplace(one.name, one).second) {
+            names.push_back(one.name);
+        }
+    }
+    shared_->rounds.set(names);
+}
+
+void fleet_fetcher::stop() {
+    shared_->stopped = true;
+    shared_->close();
+    shared_->wake.notify();
+}
+
+fleet_fetcher::figures fleet_fetcher::counted() const noexcept {
+    return {
+        shared_->good.load(relaxed), shared_->failed.load(relaxed), shared_->bytes.load(relaxed)};
+}
+
+}  // namespace reprise::proxy::peer
