@@ -4,11 +4,14 @@
 #include "proxy/admin/summary.hpp"
 #include "proxy/base/recent_lines.hpp"
 #include "proxy/base/text.hpp"
+#include "proxy/http/query.hpp"
 
 #include <boost/beast/http/verb.hpp>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace reprise::proxy::admin {
@@ -57,8 +60,14 @@ admin_response readiness_page(readiness now) {
             .body = std::string{to_string(now)} + "\n"};
 }
 
-admin_response stats_page(const stats_inputs& inputs) {
-    return json_page(stats_json(inputs));
+// Other parameters are nobody's: whoever asks by a browser or a probe may add some.
+admin_response stats_page(const stats_inputs& inputs, std::string_view query) {
+    const auto parameters = http::parse_query(query);
+    const bool of_fleet = parameters &&
+                          std::count(parameters->begin(),
+                                     parameters->end(),
+                                     http::query_parameter{.name = "fleet", .value = "1"}) != 0;
+    return json_page(of_fleet ? fleet_json(inputs) : stats_json(inputs));
 }
 
 admin_response log_page(const recent_lines& kept) {
@@ -130,7 +139,13 @@ void add_standard_routes(admin_answers& answers, const admin_hooks& hooks) {
     page_at_once("/readyz", "200 while it takes requests, 503 while it starts or drains", [&hooks] {
         return readiness_page(hooks.ready());
     });
-    page("/stats", "every figure, as JSON", [&hooks] { return stats_page(hooks.stats()); });
+    answers.add_route({.method = verb::get,
+                       .path = "/stats",
+                       .needs_token = false,
+                       .about = "every figure, as JSON; ?fleet=1: those of all nodes of the fleet",
+                       .handler = [&hooks](const admin_request& asked) {
+                           return stats_page(hooks.stats(), asked.query);
+                       }});
     page("/history", "the course of the last hour and day, as JSON", [&hooks] {
         return admin_response{.content_type = "application/json",
                               .body = (hooks.history ? hooks.history() : "{}") + "\n"};

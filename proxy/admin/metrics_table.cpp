@@ -562,7 +562,8 @@ std::span<const metric> metrics_table() noexcept {
                                 disk_metrics(),
                                 what_if_metrics(),
                                 tunnel_metrics(),
-                                peer_metrics()}) {
+                                peer_metrics(),
+                                fleet_metrics()}) {
             rows.insert(rows.end(), more.begin(), more.end());
         }
         return rows;

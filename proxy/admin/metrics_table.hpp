@@ -93,6 +93,9 @@ consteval metric by_label(std::string_view name,
 /// Of peers and digests.
 [[nodiscard]] std::span<const metric> peer_metrics() noexcept;
 
+/// Of all nodes of the fleet, as this one knows them.
+[[nodiscard]] std::span<const metric> fleet_metrics() noexcept;
+
 /// All metrics, in the order shown.
 [[nodiscard]] std::span<const metric> metrics_table() noexcept;
 

@@ -257,18 +257,65 @@ tree tunnels_with_most_bytes(const stats_inputs& inputs) {
     return all;
 }
 
+void draw_into(tree& root, const metric& row, const stats_inputs& inputs) {
+    auto& at = place(root, row.json);
+    if (!row.label_one.empty() && row.kind != metric_kind::info) {
+        at = tree::object();  // so that a figure without samples is {} rather than null
+    }
+    json_sink sink{at};
+    row.draw(inputs, sink);
+}
+
+double seconds_of_ms(std::uint64_t ms) {
+    return static_cast<double>(ms) / 1e3;
+}
+
+tree node_json(const peer::fleet_row& node) {
+    const auto& of = node.figures;
+    return {{"name", node.name},
+            {"own", node.is_own},
+            {"alive", node.alive},
+            {"age_seconds", seconds_of_ms(static_cast<std::uint64_t>(node.age.count()))},
+            {"up_seconds", seconds_of_ms(of.up_ms)},
+            {"requests", of.requests},
+            {"hits", of.hits},
+            {"sibling_hits", of.siblings},
+            {"joined", of.joined},
+            {"body_bytes", of.bytes},
+            {"from_store_bytes", of.bytes_from_store},
+            {"from_siblings_bytes", of.bytes_from_siblings},
+            {"joined_bytes", of.bytes_joined},
+            {"objects", of.objects},
+            {"listed", of.listed},
+            {"sights_told", of.sights_told}};
+}
+
 }  // namespace
+
+nlohmann::ordered_json fleet_json(const stats_inputs& inputs) {
+    auto root = tree::object();
+    if (!inputs.peers) {
+        root["fleet"] = nullptr;
+        return root;
+    }
+    for (const auto& row : fleet_metrics()) {
+        draw_into(root, row, inputs);
+    }
+    auto& nodes = root["fleet"]["nodes"] = tree::array();
+    for (const auto& node : inputs.peers->fleet.nodes) {
+        nodes.push_back(node_json(node));
+    }
+    return root;
+}
 
 nlohmann::ordered_json stats_json(const stats_inputs& inputs) {
     auto root = tree::object();
     root["summary"] = summary_json(inputs);
     for (const auto& row : metrics_table()) {
-        auto& at = place(root, row.json);
-        if (!row.label_one.empty() && row.kind != metric_kind::info) {
-            at = tree::object();  // so that a figure without samples is {} rather than null
-        }
-        json_sink sink{at};
-        row.draw(inputs, sink);
+        draw_into(root, row, inputs);
+    }
+    if (!inputs.peers) {
+        root["fleet"] = nullptr;
     }
     root["disk"]["trouble"] = inputs.disk ? inputs.disk->trouble : std::string{};
     root["what_if"]["advice"] = inputs.what_if.text;

@@ -107,6 +107,9 @@ struct stats_inputs {
 /// Cost: well under a millisecond; belongs on the admin thread.
 [[nodiscard]] nlohmann::ordered_json stats_json(const stats_inputs& inputs);
 
+/// {"fleet": {...}}: its sums, and under "nodes" what is known of each; null where there are no peers.
+[[nodiscard]] nlohmann::ordered_json fleet_json(const stats_inputs& inputs);
+
 /// Prometheus text exposition format 0.0.4.
 [[nodiscard]] std::string metrics_text(const stats_inputs& inputs);
 inline constexpr std::string_view metrics_content_type = "text/plain; version=0.0.4; charset=utf-8";
