@@ -193,6 +193,60 @@ TEST_SUITE("admin/stats") {
                        "http://a.example/\\\"quoted\\\\*\"} 50"));
     }
 
+    TEST_CASE("the fleet's sums are of the nodes that are alive, and its page has all nodes") {
+        auto inputs = some_inputs();
+        CHECK(fleet_json(inputs) == nlohmann::json{{"fleet", nullptr}});
+        CHECK(stats_json(inputs).at("fleet").is_null());
+        CHECK(metrics_text(inputs).find("\nreprise_fleet_requests ") == std::string::npos);
+
+        peer::node_figures of{.up_ms = 2500,
+                              .requests = 10,
+                              .hits = 4,
+                              .siblings = 2,
+                              .joined = 1,
+                              .bytes = 1000,
+                              .bytes_from_store = 100,
+                              .bytes_from_siblings = 50,
+                              .bytes_joined = 25,
+                              .objects = 7,
+                              .listed = 6,
+                              .sights_told = 3};
+        auto& fleet = inputs.peers.emplace().fleet;
+        fleet = peer::sum_up({{"ann", true, true, std::chrono::milliseconds{500}, of},
+                              {"ben", false, true, std::chrono::milliseconds{1500}, of},
+                              {"cai", false, false, std::chrono::seconds{31}, of}});
+        const auto page = fleet_json(inputs).at("fleet");
+        CHECK(page.at("nodes_alive") == 2);
+        CHECK(page.at("nodes_known") == 3);
+        CHECK(page.at("requests") == 20);
+        CHECK(page.at("hit_ratio") == 0.6);
+        CHECK(page.at("byte_hit_ratio") == 0.15);
+        CHECK(page.at("fetches_spared") == 6);
+        CHECK(page.at("sights_told") == 6);
+        CHECK(page.at("objects") == 14);
+        REQUIRE(page.at("nodes").size() == 3);
+        const auto& cai = page.at("nodes").at(2);
+        CHECK(cai.at("name") == "cai");
+        CHECK(cai.at("alive") == false);
+        CHECK(cai.at("age_seconds") == 31);
+        CHECK(cai.at("up_seconds") == 2.5);
+        CHECK(cai.at("joined_bytes") == 25);
+        CHECK(stats_json(inputs).at("fleet").at("requests") == 20);
+        CHECK_FALSE(stats_json(inputs).at("fleet").contains("nodes"));
+        CHECK(has_line(metrics_text(inputs), "reprise_fleet_nodes_alive 2"));
+
+        // Whatever a liar says, sums are numbers and ratios none above one.
+        of.requests = 1;
+        of.hits = of.siblings = ~std::uint64_t{0};
+        fleet = peer::sum_up({{"ann", true, true, {}, of}, {"ben", false, true, {}, of}});
+        const auto lied = fleet_json(inputs).at("fleet");
+        CHECK(lied.at("hits") == ~std::uint64_t{0});
+        CHECK(lied.at("fetches_spared") == ~std::uint64_t{0});
+        CHECK(lied.at("hit_ratio") == 1);
+        fleet = peer::sum_up({});
+        CHECK(fleet_json(inputs).at("fleet").at("hit_ratio").is_null());
+    }
+
     TEST_CASE("histograms are cumulative and end with all") {
         const auto text = metrics_text(some_inputs());
         std::uint64_t last = 0;

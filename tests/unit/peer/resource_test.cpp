@@ -71,7 +71,7 @@ TEST_SUITE("peer/resource") {
                                         "Forwarded: for=10.0.0.9\r\n",
                                         "X-Forwarded-For: 10.0.0.9\r\n"}) {
             CAPTURE(lines);
-            for (const auto path : {digest_path, seen_path}) {
+            for (const auto path : {digest_path, seen_path, figures_path}) {
                 const auto got = ask(get(std::string{path}, lines), peer, what);
                 CHECK(got.status == 403);
                 CHECK_FALSE(got.body);
@@ -103,9 +103,43 @@ TEST_SUITE("peer/resource") {
         }
     }
 
+    TEST_CASE("the fleet's figures are made for whoever may have a digest, and for nobody else") {
+        unsigned made = 0;
+        auto what = shelf{}.offer();
+        const auto path = std::string{figures_path};
+        CHECK(ask(get(path), peer, what).status == 404);
+        what.figures = [&made]() -> wire_bytes {
+            ++made;
+            return std::make_shared<const std::vector<std::byte>>(20, std::byte{'x'});
+        };
+        CHECK(ask(get(path), {}, what).status == 403);
+        CHECK(ask(get(path), {.is_squid = true}, what).status == 403);
+        CHECK(ask(get(path, "Via: 1.1 x\r\n"), peer, what).status == 403);
+        asker signer{.is_reprise = true, .signing = true};
+        CHECK(ask(get(path), signer, what).what == answered::not_signed);
+        CHECK(ask("POST " + path + " HTTP/1.1\r\nHost: a\r\n\r\n", peer, what).status == 405);
+        CHECK(made == 0);
+        signer.signature = signature_verdict::good;
+        for (const auto& who : {peer, signer}) {
+            const auto got = ask(get(path + "?since=1-2&wait=9"), who, what);
+            CHECK(got.status == 200);
+            CHECK(got.what == answered::whole);
+            CHECK(got.body->size() == 20);
+            CHECK(says(got, "Content-Length: 20"));
+            CHECK(says(got, "Reprise-Node: node-a"));
+            CHECK(says(got, "Cache-Control: private, no-cache, no-transform"));
+            CHECK_FALSE(says(got, "Reprise-News: 30"));
+        }
+        const auto head = ask("HEAD " + path + " HTTP/1.1\r\nHost: a\r\n\r\n", peer, what);
+        CHECK(head.status == 200);
+        CHECK_FALSE(head.body);
+        CHECK(says(head, "Content-Length: 20"));
+    }
+
     TEST_CASE("paths are known, with a query and without; nothing else is") {
         CHECK(resource_at("/.well-known/reprise/digest") == resource::digest);
         CHECK(resource_at("/.well-known/reprise/seen?since=1-2") == resource::seen);
+        CHECK(resource_at("/.well-known/reprise/figures?") == resource::figures);
         CHECK(resource_at("/squid-internal-periodic/store_digest") == resource::squid_digest);
         CHECK(resource_at("/squid-internal-dynamic/netdb") == resource::squid_netdb);
         CHECK(resource_at("/.well-known/reprise/digest/") == resource::none);
