@@ -3,8 +3,8 @@
 #include "proxy/base/log.hpp"
 #include "proxy/http/message_head.hpp"
 #include "proxy/net/wakeup.hpp"
-#include "proxy/peer/bounded_get.hpp"
 #include "proxy/peer/resource.hpp"
+#include "proxy/peer/sibling_exchange.hpp"
 #include "proxy/peer/signature.hpp"
 
 #include <boost/asio/co_spawn.hpp>
@@ -100,23 +100,16 @@ struct digest_fetcher::pursuit {
     pursuit(const follow_plan& plan, follow_context& context)
         : follower{plan, context.random(), steady_now()},
           wake{context.timer},
-          patience{context.timer, [this] { close(); }} {}
+          exchange{context.timer} {}
 
-    void close() {
-        if (lease) {
-            error_code ignored;
-            lease.socket().close(ignored);
-        }
-    }
     void end() {
-        close();
+        exchange.end();
         wake.notify();
     }
 
     digest_follower follower;
     net::wakeup wake;
-    net::deadline patience;  // ends the fetch under way
-    net::origin_lease lease;
+    sibling_exchange exchange;
 };
 
 struct digest_fetcher::one {
@@ -356,46 +349,20 @@ void digest_fetcher::shared::take(one& sibling, bool seen, std::optional<got_res
     show(sibling, seen);
 }
 
-awaitable<std::optional<got_response>> digest_fetcher::fetch(shared& all, one& sibling, bool seen) {
+awaitable<got_response> digest_fetcher::fetch(shared& all, one& sibling, bool seen) {
     auto& part = sibling.part(seen);
     const auto& of = sibling.of;
-    const auto path = of.squid ? squid_digest_path : seen ? seen_path : digest_path;
     const auto question = part.follower.ask(steady_now());
-    const auto until = steady_now() + of.timeout + question.wait;
-    for (bool fresh_only : {false, true}) {
-        net::origin_address to{of.host, of.port, true, of.https};
-        if (question.wait.count() > 0) {
-            to.lane = seen ? 2 : 1;
-        }
-        auto leased = co_await all.context.pool.acquire(to, fresh_only, until);
-        if (!leased) {
-            const auto& why = leased.error();
-            got_response none;
-            none.trouble = follow_trouble::unreachable;
-            none.detail = std::string{facts_of(why.code).name} + ": " + why.detail;
-            co_return none;
-        }
-        part.lease = std::move(*leased);
-        part.patience.expire_at(until);
-        const bool reused = part.lease.reused();
-        const auto wire = digest_request(of,
-                                         part.lease.endpoint(),
-                                         path,
-                                         question,
-                                         all.context.secret,
-                                         all.context.node,
-                                         wall_now(),
-                                         all.context.random);
-        auto got = co_await bounded_get(part.lease, part.patience, wire, follow_plan{}.most_bytes);
-        if (got.silent && reused && !fresh_only && !all.is_over(sibling)) {
-            part.lease.close();
-            continue;
-        }
-        part.patience.clear();
-        part.lease.close();
-        co_return got;
-    }
-    co_return std::nullopt;
+    const std::uint8_t lane = question.wait.count() == 0 ? 0 : seen ? 2 : 1;
+    const sibling_exchange::question what{.path = of.squid ? squid_digest_path
+                                                  : seen   ? seen_path
+                                                           : digest_path,
+                                          .asked = question,
+                                          .lane = lane,
+                                          .until = steady_now() + of.timeout + question.wait,
+                                          .most_bytes = follow_plan{}.most_bytes};
+    auto got = co_await part.exchange.get(all.context, of, what);
+    co_return got;
 }
 
 awaitable<void> digest_fetcher::run(std::shared_ptr<shared> all,

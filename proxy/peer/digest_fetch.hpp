@@ -125,7 +125,7 @@ private:
     static awaitable<void> run(std::shared_ptr<shared> all,
                                std::shared_ptr<one> sibling,
                                bool seen);
-    static awaitable<std::optional<got_response>> fetch(shared& all, one& sibling, bool seen);
+    static awaitable<got_response> fetch(shared& all, one& sibling, bool seen);
 
     std::shared_ptr<shared> shared_;
 };

@@ -5,6 +5,7 @@
 #include "proxy/net/wakeup.hpp"
 #include "proxy/peer/fleet_rounds.hpp"
 #include "proxy/peer/resource.hpp"
+#include "proxy/peer/sibling_exchange.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 
@@ -29,15 +30,9 @@ struct fleet_fetcher::shared {
           table{into},
           rounds{context.random()},
           wake{context.timer},
-          patience{context.timer, [this] { close(); }} {}
+          exchange{context.timer} {}
 
     [[nodiscard]] bool is_over() const { return stopped || context.timer.stopped(); }
-    void close() {
-        if (lease) {
-            error_code ignored;
-            lease.socket().close(ignored);
-        }
-    }
     void take(const followed& of, const got_response& got, steady_time asked);
 
     follow_context context;
@@ -45,8 +40,7 @@ struct fleet_fetcher::shared {
     fleet_rounds rounds;
     std::map<std::string, followed> siblings;
     net::wakeup wake;
-    net::deadline patience;  // ends the exchange under way
-    net::origin_lease lease;
+    sibling_exchange exchange;
     bool stopped = false;
     std::set<std::string> malformed;  // told to the log
     std::atomic<std::uint64_t> good{0}, failed{0}, bytes{0};
@@ -75,42 +69,8 @@ void fleet_fetcher::shared::take(const followed& of, const got_response& got, st
     rounds.ended(of.name, well && got.node != context.node, now);
 }
 
-awaitable<got_response> fleet_fetcher::exchange(shared& all, const followed& of) {
-    const auto until = steady_now() +
-                       std::min<std::chrono::milliseconds>(of.timeout, longest_exchange);
-    for (bool fresh_only : {false, true}) {
-        net::origin_address to{of.host, of.port, true, of.https};
-        to.lane = figures_lane;
-        auto leased = co_await all.context.pool.acquire(to, fresh_only, until);
-        if (!leased) {
-            got_response none;
-            none.trouble = follow_trouble::unreachable;
-            co_return none;
-        }
-        all.lease = std::move(*leased);
-        all.patience.expire_at(until);
-        const bool reused = all.lease.reused();
-        const digest_follower::question plain;
-        const auto wire = digest_request(of,
-                                         all.lease.endpoint(),
-                                         figures_path,
-                                         plain,
-                                         all.context.secret,
-                                         all.context.node,
-                                         wall_now(),
-                                         all.context.random);
-        auto got = co_await bounded_get(all.lease, all.patience, wire, most_fleet_bytes);
-        all.patience.clear();
-        all.lease.close();
-        if (got.silent && reused && !fresh_only && !all.is_over()) {
-            continue;
-        }
-        co_return got;
-    }
-    co_return got_response{};
-}
-
 awaitable<void> fleet_fetcher::run(std::shared_ptr<shared> all) {
+    const digest_follower::question plain;
     auto next = steady_now();
     while (!all->is_over()) {
         if (next > steady_now()) {
@@ -129,9 +89,14 @@ awaitable<void> fleet_fetcher::run(std::shared_ptr<shared> all) {
             continue;
         }
         const auto of = all->siblings.at(*whom);
-        got_response got;
         try {
-            got = co_await exchange(*all, of);
+            const sibling_exchange::question what{
+                .path = figures_path,
+                .asked = plain,
+                .lane = figures_lane,
+                .until = asked + std::min<std::chrono::milliseconds>(of.timeout, longest_exchange),
+                .most_bytes = most_fleet_bytes};
+            const auto got = co_await all->exchange.get(all->context, of, what);
             if (all->is_over()) {
                 break;
             }
@@ -164,12 +129,14 @@ void fleet_fetcher::follow(const std::vector<followed>& siblings) {
             names.push_back(one.name);
         }
     }
+    std::erase_if(shared_->malformed,
+                  [this](const auto& name) { return shared_->siblings.count(name) == 0; });
     shared_->rounds.set(names);
 }
 
 void fleet_fetcher::stop() {
     shared_->stopped = true;
-    shared_->close();
+    shared_->exchange.end();
     shared_->wake.notify();
 }
 

@@ -41,7 +41,6 @@ public:
 private:
     struct shared;
     static awaitable<void> run(std::shared_ptr<shared> all);
-    static awaitable<got_response> exchange(shared& all, const followed& of);
 
     std::shared_ptr<shared> shared_;
 };

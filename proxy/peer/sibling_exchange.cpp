@@ -1,0 +1,53 @@
+#include "proxy/peer/sibling_exchange.hpp"
+
+#include "proxy/base/failure.hpp"
+
+#include <string>
+#include <utility>
+
+namespace reprise::proxy::peer {
+
+void sibling_exchange::close() {
+    if (lease_) {
+        error_code ignored;
+        lease_.socket().close(ignored);
+    }
+}
+
+awaitable<got_response> sibling_exchange::get(follow_context& by,
+                                              const followed& of,
+                                              question what) {
+    for (bool fresh_only : {false, true}) {
+        net::origin_address to{of.host, of.port, true, of.https};
+        to.lane = what.lane;
+        auto leased = co_await by.pool.acquire(to, fresh_only, what.until);
+        if (!leased) {
+            const auto& why = leased.error();
+            got_response none;
+            none.trouble = follow_trouble::unreachable;
+            none.detail = std::string{facts_of(why.code).name} + ": " + why.detail;
+            co_return none;
+        }
+        lease_ = std::move(*leased);
+        patience_.expire_at(what.until);
+        const bool reused = lease_.reused();
+        const auto wire = digest_request(of,
+                                         lease_.endpoint(),
+                                         what.path,
+                                         what.asked,
+                                         by.secret,
+                                         by.node,
+                                         wall_now(),
+                                         by.random);
+        auto got = co_await bounded_get(lease_, patience_, wire, what.most_bytes);
+        patience_.clear();
+        lease_.close();
+        if (got.silent && reused && !fresh_only && !ended_) {
+            continue;
+        }
+        co_return got;
+    }
+    co_return got_response{};  // never: a new connection is not reused
+}
+
+}  // namespace reprise::proxy::peer

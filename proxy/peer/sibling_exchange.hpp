@@ -1,0 +1,42 @@
+#pragma once
+// One small exchange after another with one sibling: its resource asked for, signed, within a time.
+
+#include "proxy/peer/digest_fetch.hpp"
+
+#include <cstdint>
+#include <string_view>
+
+namespace reprise::proxy::peer {
+
+/// Threads   the loop's of `timer`.
+class sibling_exchange {
+public:
+    explicit sibling_exchange(net::deadlines& timer) : patience_{timer, [this] { close(); }} {}
+
+    struct question {
+        std::string_view path;
+        const digest_follower::question& asked;
+        std::uint8_t lane = 0;  ///< of the pool's connections
+        steady_time until;
+        std::uint64_t most_bytes = 0;  ///< of the answer's body
+    };
+    /// What the sibling says, on a connection that is open or, where that turns out to be dead, a new
+    /// one. One at a time. @pre all of it outlives the call
+    [[nodiscard]] awaitable<got_response> get(follow_context& by,
+                                              const followed& of,
+                                              question what);
+    /// Ends the one under way, and those to come.
+    void end() {
+        ended_ = true;
+        close();
+    }
+
+private:
+    void close();
+
+    net::deadline patience_;
+    net::origin_lease lease_;
+    bool ended_ = false;
+};
+
+}  // namespace reprise::proxy::peer
