@@ -314,6 +314,30 @@ TEST_SUITE("scenario/homes") {
         CHECK(f.asked(0) == 0);
     }
 
+    TEST_CASE("the fleet's figures have what is handed on once, and whose store had it") {
+        homes f{2};
+        f.serve_everything();
+        const auto own = f.path_of(0, 0), other = f.path_of(1, 0);
+        std::size_t bytes = 0;
+        // Fetched at n0 for itself and by n1 for n0; then each had it, n0 of the other's in memory.
+        for (const auto node : {0u, 1u}) {
+            for (const auto& path : {own, other}) {
+                const auto got = f[node].get(f.origin.url(path));
+                CHECK(got.status == 200);
+                bytes += got.body.size();
+            }
+        }
+        CHECK(f.origin.count(own) + f.origin.count(other) == 2);
+        CHECK(eventually([&] {
+            const auto stats = f[0].stats();
+            return figure(stats, "/fleet/requests") == 4 && figure(stats, "/fleet/hits") == 1 &&
+                   figure(stats, "/fleet/sibling_hits") == 1 &&
+                   figure(stats, "/fleet/body_bytes") == static_cast<std::int64_t>(bytes) &&
+                   stats.at("fleet").at("byte_hit_ratio") == 0.5;
+        }));
+        CHECK(f[0].stats().at("fleet").at("hit_ratio") == 0.5);
+    }
+
     TEST_CASE("homes without siblings, or without a name of one's own, are refused") {
         auto settings = node_settings();
         settings["peering"]["homes"] = true;

@@ -310,6 +310,8 @@ TEST_SUITE("scenario/sibling_exchange") {
         REQUIRE(eventually([&] { return f.estimate(2, "n1") > 0.5; }));
         CHECK(f[2].get(f.origin.url(path)).status == 200);
         CHECK(f.origin.count(path) == 2);
+        // Any node knows of these two, by figures that are signed for like digests.
+        CHECK(eventually([&] { return figure(f[2].stats(), "/fleet/sights_told") >= 2; }));
     }
 
     TEST_CASE("who answers in our name is not asked, and named in the log") {
