@@ -1,6 +1,6 @@
 // The published digest is exactly what a fresh build from the cache's contents would be, bit for
-// bit, whatever came, went, went stale, was purged or moved between the tiers, and while the filter
-// was resized under all that.
+// bit, whatever came, went, went stale, was purged, was on its way or moved between the tiers, and
+// while the filter was resized under all that.
 
 #include "filter/standard.hpp"
 #include "proxy/peer/digest_source.hpp"
@@ -27,6 +27,9 @@ constexpr steady_time zero{1h};
 struct copies {
     std::array<bool, 2> in{};
     std::array<wall_time, 2> until{};  // of the tier that holds it
+    bool soon = false;                 // a fetch brings it
+
+    [[nodiscard]] bool any() const { return in[0] || in[1] || soon; }
 };
 
 std::string url_of(std::uint64_t i) {
@@ -44,7 +47,7 @@ filter::standard_bloom fresh_build(const std::map<std::uint64_t, copies>& cache,
         const auto latest = std::max(held.in[0] ? held.until[0] : wall_time{},
                                      held.in[1] ? held.until[1] : wall_time{});
         const auto packed = key_table::pack_time(latest - least_use, start);
-        if (key_table::is_ahead(packed, now)) {
+        if (held.soon || key_table::is_ahead(packed, now)) {
             made.insert(key_of(name_of(url_of(i), secret), secret));
         }
     }
@@ -58,6 +61,7 @@ void run(std::uint64_t seed) {
     std::uint64_t drawn = 0;
     source_plan plan;
     plan.resize_step = 500;  // so that a resize lasts for thousands of events
+    plan.news = 200ms;       // without which nothing is told before it is stored
     digest_source source{plan, secret, [&drawn] { return ++drawn; }};
     source.loaded();
     std::map<std::uint64_t, copies> cache;
@@ -68,6 +72,21 @@ void run(std::uint64_t seed) {
     // A packed time depends on when it was packed only by its unit and the clamp; the model packs
     // at the start, which differs from now only beyond 90 days.
     for (int step = 0; step < 100'000; ++step) {
+        if (random() % 8 == 0) {
+            const auto at = pick();
+            const auto i = at != cache.end() && random() % 2 == 0 ? at->first
+                                                                  : random() % 1'000'000;
+            auto& held = cache[i];
+            if (held.soon) {
+                source.gone(holder::soon, nth_key(9, i));
+            } else {
+                source.held(holder::soon, nth_key(9, i), url_of(i), now() + 1h, now());
+            }
+            held.soon = !held.soon;
+            if (!held.any()) {
+                cache.erase(i);
+            }
+        }
         const auto what = random() % 100;
         const auto growing = (step / 25'000) % 2 == 0;
         if (cache.empty() || what < (growing ? 60u : 20u)) {
@@ -82,9 +101,10 @@ void run(std::uint64_t seed) {
         } else if (const auto at = pick(); at != cache.end()) {
             auto& [i, held] = *at;
             const auto move = random() % 4;
-            if (move == 0) {  // a purge: both tiers
+            if (move == 0) {  // a purge: both tiers, and what is on its way
                 source.gone(holder::memory, nth_key(9, i));
                 source.gone(holder::disk, nth_key(9, i));
+                source.gone(holder::soon, nth_key(9, i));
                 cache.erase(at);
             } else if (move == 1) {  // a soft purge
                 source.outdated(nth_key(9, i));
@@ -105,7 +125,7 @@ void run(std::uint64_t seed) {
                 const std::size_t from = held.in[0] ? 0 : 1;
                 source.gone(from == 0 ? holder::memory : holder::disk, nth_key(9, i));
                 held.in[from] = false;
-                if (!held.in[0] && !held.in[1]) {
+                if (!held.any()) {
                     cache.erase(at);
                 }
             }
@@ -122,6 +142,12 @@ void run(std::uint64_t seed) {
             const filter::bloom_size size{newest->bits->shape().bits, newest->bits->shape().probes};
             const auto expected = fresh_build(cache, size, secret, plan.least_use, now());
             REQUIRE(std::ranges::equal(newest->bits->words(), expected.words()));
+            const auto figures = source.figures();
+            CHECK(figures.known == cache.size());
+            CHECK(figures.soon == static_cast<std::uint64_t>(std::count_if(
+                                      cache.begin(), cache.end(), [](const auto& one) {
+                                          return one.second.soon;
+                                      })));
         }
     }
     CHECK(source.figures().resizes >= 2);
