@@ -41,7 +41,7 @@ struct world {
 
 }  // namespace
 
-TEST_SUITE("policy/disk_ghost") {
+TEST_SUITE("cache/policy/disk_ghost") {
     TEST_CASE("what is worth least for each byte goes first, and nothing while all fits") {
         world w{1'000};
         w.ask(1, 4);
