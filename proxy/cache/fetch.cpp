@@ -418,7 +418,8 @@ bool fetch::serves_others() const {
 
 bool fetch::may_serve_siblings() const {
     const std::lock_guard lock{guard_};
-    return phase_ == phase::streaming && head_ && !head_->fed_by_sibling && (whole_ || outside_);
+    return phase_ == phase::streaming && head_ && base_ == 0 && !head_->fed_by_sibling &&
+           (whole_ || outside_);
 }
 
 void fetch::leave(fetch_reader& reader) {

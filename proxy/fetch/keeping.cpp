@@ -419,6 +419,11 @@ void keeping::feed_disk() {
             return;
         }
     }
+    // Its beginning is gone: nobody can join it any more.
+    if (!is_passed_ && !order_.into->may_serve_siblings()) {
+        is_passed_ = true;
+        w_.common.fetches.take_back(order_.key, order_.into);
+    }
 }
 
 // ---- the body is whole ----

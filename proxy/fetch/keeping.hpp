@@ -118,6 +118,7 @@ private:
     std::optional<cache::part_place> place_;  // of a 206 that may be stored as a part
     cache::stored_ptr joins_;                 // what is stored of the same representation
     std::uint64_t held_already_ = 0;          // bytes of it
+    bool is_passed_ = false;                  // siblings were told that they may join it no more
     bool begins_none_ = false;                // its head may lack fields
 };
 

@@ -169,6 +169,7 @@ TEST_CASE("what is kept outside is not held whole for whoever joins late") {
     }
     CHECK(late.bytes == pattern(800 * kib));
     CHECK(!client{source}.reader);  // the beginning was let go
+    CHECK_FALSE(source->may_serve_siblings());
     SUBCASE("unless that ends before anything was let go") {
         const auto other = begun();
         client one{other};
