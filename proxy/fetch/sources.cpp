@@ -90,7 +90,9 @@ bool sources::find_home() {
     }
     const auto now = steady_now();
     home_ = book_->homes->of(peer_key(), order_.secure, now);
-    if (!home_ || !book_->siblings[home_->slot]) {
+    // Who lives is looked at once a second: the place may be another sibling's since.
+    const auto* const sibling = home_ ? book_->siblings[home_->slot].get() : nullptr;
+    if (sibling == nullptr || sibling->squid || (order_.secure && !sibling->https)) {
         home_.reset();
         return false;
     }
