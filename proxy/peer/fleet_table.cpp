@@ -9,7 +9,7 @@ namespace reprise::proxy::peer {
 // seconds. So where they differ by more than that could be, somebody wrote a sequence that is not true.
 bool fleet_table::counts_more(const held& one, const held& other) noexcept {
     const auto by = one.made - other.made;
-    if (one.epoch != other.epoch || by > alive_for || by < -alive_for) {
+    if (one.epoch != other.epoch || by > most_error || by < -most_error) {
         return by > steady_time::duration{0};
     }
     return one.sequence > other.sequence ||
@@ -38,7 +38,11 @@ void fleet_table::put(const std::string& name, const held& next) {
     const auto at = others_.find(name);
     if (at != others_.end()) {
         if (counts_more(next, at->second)) {
+            // Ages err towards old alone, and a later record of one epoch is no older than an earlier.
+            const auto made = next.epoch == at->second.epoch ? std::max(next.made, at->second.made)
+                                                             : next.made;
             at->second = next;
+            at->second.made = made;
         }
         return;
     }

@@ -17,6 +17,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace reprise::proxy::peer {
@@ -33,6 +34,8 @@ struct fleet_row {
 class fleet_table {
 public:
     static constexpr std::chrono::seconds alive_for{30};
+    /// What ages of one record may differ by, for all the exchanges that it went through.
+    static constexpr std::chrono::seconds most_error{15};
     static constexpr std::chrono::minutes kept_for{5};
 
     /// @pre is_node_name(own)
