@@ -11,7 +11,7 @@ using proxy::cache::disk::space_settings;
 
 namespace {
 
-constexpr std::uint64_t largest = 4;  // a quarter of the disk
+constexpr auto largest = proxy::cache::disk_ghost::largest_part;
 constexpr unsigned most_uses = proxy::cache::disk::record_index::most_uses;
 
 }  // namespace

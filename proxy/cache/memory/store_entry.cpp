@@ -9,6 +9,7 @@ namespace reprise::proxy::cache {
 
 // What a hit reads of one lies in two cache lines; a word more is a word more for every object.
 static_assert(sizeof(store_entry) == 64);
+static_assert(sizeof(void*) == 8 && __STDCPP_DEFAULT_NEW_ALIGNMENT__ >= 16);
 
 store_entry::store_entry(const filter::key_hash& of, std::string_view url) noexcept
     : url_size{static_cast<std::uint32_t>(url.size())},

@@ -40,7 +40,7 @@ void disk_ghost::age() noexcept {
 }
 
 bool disk_ghost::has_room_for(std::uint64_t bytes) const noexcept {
-    return bytes <= bytes_ / 4;
+    return bytes <= bytes_ / largest_part;
 }
 
 bool disk_ghost::is_worth_writing(const filter::key_hash& key,

@@ -23,6 +23,9 @@ namespace reprise::proxy::cache {
 /// Errors    std::bad_alloc from the constructor and enter, which then has not taken the entry in.
 class disk_ghost {
 public:
+    static constexpr std::uint64_t largest_part = 4;  ///< of all: a larger object is never on it
+    static constexpr std::uint64_t free_part = 16;    ///< of all: while more is free it fills
+
     /// `sketch` has counted every request, and outlives this.
     disk_ghost(std::uint64_t bytes, double exponent, const frequency_sketch& sketch, bool by_wait);
 
@@ -30,14 +33,13 @@ public:
     void set_bytes(std::uint64_t bytes) noexcept { bytes_ = bytes; }
     void set_exponent(double exponent) noexcept;
 
-    /// Whether it would be kept rather than what leaves for it. A larger one than a quarter of all
-    /// is not.
+    /// Whether it would be kept rather than what leaves for it.
     [[nodiscard]] bool is_worth_writing(const filter::key_hash& key,
                                         std::uint64_t bytes,
                                         packed_wait wait) noexcept;
     [[nodiscard]] bool has_room_for(std::uint64_t bytes) const noexcept;
-    /// Whatever is written takes nobody's room: a sixteenth is free, as disk::space has it.
-    [[nodiscard]] bool filling() const noexcept { return used_ < bytes_ - bytes_ / 16; }
+    /// Whether what is written takes nobody's room (disk::space has it likewise).
+    [[nodiscard]] bool filling() const noexcept { return used_ < bytes_ - bytes_ / free_part; }
 
     /// @pre it is in no list of a policy; key, charge and wait are set
     void enter(evictable& entry);

@@ -75,16 +75,18 @@ void what_if::begin_ghosts(const what_if_setup* before) {
     using group = what_if_row::group;
     const auto all = candidates();
     const bool by_size = setup_.policy == eviction_kind::gdsf;
-    in_force_ = all.size() + sizes.size() + config::eviction_names.size() - 1 +
-                (by_size ? ladder.size() : 0);
+    // What throws leaves the ghosts that there are.
+    auto in_force = all.size() + sizes.size() + config::eviction_names.size() - 1 +
+                    (by_size ? ladder.size() : 0);
+    std::size_t always = 0;
     for (std::size_t i = 0; i < all.size(); ++i) {
         want({.of = group::admission,
               .name = to_string(all[i]),
               .admission = all[i],
               .policy = setup_.policy,
               .exponent = setup_.exponent});
-        in_force_ = all[i] == setup_.admission ? i : in_force_;
-        always_ = all[i].what == admission_variant::kind::always ? i : always_;
+        in_force = all[i] == setup_.admission ? i : in_force;
+        always = all[i].what == admission_variant::kind::always ? i : always;
     }
     for (std::size_t i = 0; i < sizes.size(); ++i) {
         want({.of = group::size,
@@ -111,7 +113,7 @@ void what_if::begin_ghosts(const what_if_setup* before) {
               .policy = setup_.policy,
               .exponent = exponent});
     }
-    if (in_force_ == wanted.size()) {
+    if (in_force == wanted.size()) {
         want({.of = group::admission,
               .name = to_string(setup_.admission),
               .admission = setup_.admission,
@@ -163,6 +165,8 @@ void what_if::begin_ghosts(const what_if_setup* before) {
         evidence_.begin_anew(i);
     }
     ghosts_ = std::move(wanted);
+    in_force_ = in_force;
+    always_ = always;
     // Whatever has no memory to plan anew goes on by the former plan.
     for (std::size_t i = 0; i < ghosts_.size(); ++i) {
         auto& one = *ghosts_[i];
@@ -178,8 +182,7 @@ void what_if::begin_ghosts(const what_if_setup* before) {
             one.disk->set_bytes(one.disk_bytes);
             one.disk->set_exponent(one.exponent);
         }
-        double moved = 0;
-        make_room(i, nullptr, moved);
+        static_cast<void>(make_room(i, nullptr));  // no request wrote that
     }
 }
 
@@ -354,7 +357,8 @@ bool what_if::ask(std::size_t which, slot& at, unsigned seen, unsigned asked, do
     auto& in = *ghosts_[which];
     auto& entry = at.in[which];
     if ((at.held_by >> which & 1) == 0) {
-        return missed(which, at, seen, asked, written);
+        missed(which, at, seen, asked, written);
+        return false;
     }
     if ((at.on_disk >> which & 1) != 0) {
         in.disk->use(entry);
@@ -364,13 +368,12 @@ bool what_if::ask(std::size_t which, slot& at, unsigned seen, unsigned asked, do
     return true;
 }
 
-// Always false: no hit.
-bool what_if::missed(std::size_t which, slot& at, unsigned seen, unsigned asked, double& written) {
+void what_if::missed(std::size_t which, slot& at, unsigned seen, unsigned asked, double& written) {
     auto& in = *ghosts_[which];
     auto& entry = at.in[which];
     in.held->missed(entry.key);
     if (at.size > in.largest) {
-        return false;
+        return;
     }
     using enum admission_variant::kind;
     bool admitted = true;
@@ -384,41 +387,41 @@ bool what_if::missed(std::size_t which, slot& at, unsigned seen, unsigned asked,
     case tinylfu: admitted = asked > in.left_with; break;
     }
     if (!admitted && in.admission.probation <= 0) {
-        return false;
+        return;
     }
     entry.charge = at.size;
     entry.set_wait(at.wait);
     if (at.size > in.largest_in_memory) {
-        if (in.disk && admitted && to_disk(in, which, entry, written)) {
-            make_room(which, &at, written);
+        if (in.disk && admitted) {
+            written += to_disk(which, entry) + make_room(which, &at);
         }
-        return false;
+        return;
     }
     in.held->enter(entry, admitted ? standing::admitted : standing::probation, uses_to_admit);
     at.held_by |= 1u << which;
     written += admitted && !in.disk ? static_cast<double>(entry.charge) : 0;
-    make_room(which, &at, written);
-    return false;
+    written += make_room(which, &at);
 }
 
-// Onto the ghost's disk, if it is worth it; make_room follows.
-bool what_if::to_disk(ghost& in, std::size_t which, evictable& entry, double& written) {
+// Onto the ghost's disk, if it is worth it; make_room follows. The bytes that were written.
+double what_if::to_disk(std::size_t which, evictable& entry) {
+    auto& in = *ghosts_[which];
     if (!in.disk->is_worth_writing(entry.key, entry.charge, entry.wait())) {
-        return false;
+        return 0;
     }
     entry.to_go = 0;
     in.disk->enter(entry);
     auto& home = *static_cast<slot::entry&>(entry).home;
     home.held_by |= 1u << which;
     home.on_disk |= 1u << which;
-    written += static_cast<double>(entry.charge);
-    return true;
+    return static_cast<double>(entry.charge);
 }
 
-// Until the ghost is within its capacity. `current` stays even when nobody holds it any more: it is
-// still being asked for.
-void what_if::make_room(std::size_t which, const slot* current, double& written) {
+// Until the ghost's memory, and then its disk, is within its room. `current` stays even when nobody holds
+// it any more: it is still being asked for. The bytes that were written to the disk.
+double what_if::make_room(std::size_t which, const slot* current) {
     auto& in = *ghosts_[which];
+    double written = 0;
     while (in.held->bytes() > in.memory) {
         auto* gone = in.held->evict();
         if (gone == nullptr) {
@@ -431,7 +434,11 @@ void what_if::make_room(std::size_t which, const slot* current, double& written)
             in.left_with = requests_->estimate(gone->key);
         }
         if (in.disk && (admitted || in.disk->filling())) {
-            to_disk(in, which, *gone, written);
+            try {
+                written += to_disk(which, *gone);
+            } catch (const std::bad_alloc&) {
+                // It has left, as what is not worth writing.
+            }
         }
         let_go(which, home, current);
     }
@@ -445,6 +452,7 @@ void what_if::make_room(std::size_t which, const slot* current, double& written)
         home.on_disk &= ~(1u << which);
         let_go(which, home, current);
     }
+    return written;
 }
 
 void what_if::let_go(std::size_t which, slot& home, const slot* current) noexcept {
@@ -568,8 +576,7 @@ void what_if::halve() {
         if (one.disk) {
             one.disk->set_bytes(one.disk_bytes);
         }
-        double moved = 0;
-        make_room(i, nullptr, moved);
+        static_cast<void>(make_room(i, nullptr));  // no request wrote that
     }
     size_sketch();
 }

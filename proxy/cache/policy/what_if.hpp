@@ -220,9 +220,9 @@ private:
     [[nodiscard]] bool may_count(std::uint64_t client, steady_time now) noexcept;
     void play(const filter::key_hash& key, std::uint64_t size, steady_time now, packed_wait wait);
     bool ask(std::size_t which, slot& at, unsigned seen, unsigned asked, double& written);
-    bool missed(std::size_t which, slot& at, unsigned seen, unsigned asked, double& written);
-    bool to_disk(ghost& in, std::size_t which, evictable& entry, double& written);
-    void make_room(std::size_t which, const slot* current, double& written);
+    void missed(std::size_t which, slot& at, unsigned seen, unsigned asked, double& written);
+    [[nodiscard]] double to_disk(std::size_t which, evictable& entry);
+    [[nodiscard]] double make_room(std::size_t which, const slot* current);
     void let_go(std::size_t which, slot& home, const slot* current) noexcept;
     void halve();
     unsigned sights_before(const filter::key_hash& key, steady_time now);
