@@ -61,7 +61,8 @@ bool union_estimate::add(const digest& next) {
     const auto whole = next.estimated_keys();
     const bool can_be_told = size_.bits - pair.b_on >= least_off;
     sum_.keys += can_be_told ? std::min(estimate_difference(pair).keys, whole) : whole;
-    sum_.listed += next.stamp().keys;
+    // What its owner says, and no more than there can be.
+    sum_.listed += std::min(next.stamp().keys, next.shape().bits);
     ++sum_.digests;
     return true;
 }

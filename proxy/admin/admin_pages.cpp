@@ -60,7 +60,7 @@ admin_response readiness_page(readiness now) {
             .body = std::string{to_string(now)} + "\n"};
 }
 
-// Other parameters are nobody's: whoever asks by a browser or a probe may add some.
+// Other parameters are ignored: a browser or a probe may add some.
 admin_response stats_page(const stats_inputs& inputs, std::string_view query) {
     const auto parameters = http::parse_query(query);
     const bool of_fleet = parameters &&

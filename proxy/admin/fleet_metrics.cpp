@@ -38,7 +38,7 @@ constexpr metric fleet_rows[] = {
     of_fleet("reprise_fleet_nodes_alive",
              "fleet.nodes_alive",
              "Nodes of the fleet, this one among them, whose figures are no older than 30 seconds. "
-             "What follows is of these, each since its own start.",
+             "The sums are of these, each since its own start.",
              [](fleet of) { return std::uint64_t{of.alive}; }),
     of_fleet("reprise_fleet_nodes_known",
              "fleet.nodes_known",
@@ -133,7 +133,7 @@ constexpr metric fleet_rows[] = {
              [](fleet of) { return of.told; }),
     of_fleet("reprise_fleet_figures_told_bytes_total",
              "fleet.figures.told_bytes",
-             "Bytes of the answers to such questions.",
+             "Bytes of the answers to all such questions, refusals among them.",
              [](fleet of) { return of.told_bytes; }),
     of_fleet("reprise_fleet_figures_refused_total",
              "fleet.figures.refused",

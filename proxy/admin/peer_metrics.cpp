@@ -59,9 +59,9 @@ constexpr metric peer_rows[] = {
           [](in from) { return peers_of(from).own.listed; }),
     plain("reprise_digest_under_way",
           "digest.under_way",
-          "Of those, named since a fetch under way brings them: told to siblings before they are "
+          "Of those, keys that a fetch under way brings: siblings are told of them before they are "
           "stored.",
-          [](in from) { return peers_of(from).own.soon; }),
+          [](in from) { return peers_of(from).own.under_way; }),
     plain("reprise_digest_capacity",
           "digest.capacity",
           "Keys that its filter is made for; it is made anew, in steps, when there are more.",
@@ -202,8 +202,7 @@ constexpr metric peer_rows[] = {
      "sibling",
      "state",
      "1 for the state that its digest is in. Of a peer that is this instance itself there is "
-     "nothing "
-     "else.",
+     "nothing else.",
      [](in from, out sink) {
          for (const auto& one : peers_of(from).siblings) {
              sink.number(1, one.digest.name, to_string(one.digest.digest.state));

@@ -94,11 +94,10 @@ struct basic_counters {
     Cell body_bytes_from_store{};       ///< of those, from a stored response
     Cell body_bytes_from_collapsing{};  ///< of those, to followers of another request's fetch
     Cell body_bytes_from_siblings{};    ///< of bodies that siblings gave
-    /// The first three of these, of siblings' requests; and to other clients, what a sibling had stored.
-    Cell body_bytes_to_siblings{};
-    Cell body_bytes_to_siblings_from_store{};
-    Cell body_bytes_to_siblings_from_collapsing{};
-    Cell body_bytes_of_sibling_hits{};
+    Cell body_bytes_to_siblings{};      ///< of body_bytes_to_clients, for siblings' requests
+    Cell body_bytes_to_siblings_from_store{};       ///< of body_bytes_from_store, likewise
+    Cell body_bytes_to_siblings_from_collapsing{};  ///< of body_bytes_from_collapsing, likewise
+    Cell body_bytes_of_sibling_hits{};              ///< to other clients, from a sibling's store
     Cell wait_spared{};  ///< microseconds: what the fetches took of all that hits sent, as stored
 
     Cell client_accepted{};

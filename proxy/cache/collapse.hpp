@@ -47,8 +47,8 @@ public:
                                                           const net::wakeup::signal& sleeper);
 
     /// The fetch is being stored, and fresh until then: siblings hear it, if it is the one listed
-    /// under its key and they may join it (fetch::may_serve_siblings). O(url), no allocation; nothing,
-    /// not even a lock, where nobody is told.
+    /// under its key and they may join it (fetch::may_serve_siblings). O(url), no allocation but the
+    /// listener's; nothing, not even a lock, where nobody is told.
     void promise_stored(const filter::key_hash& key,
                         const std::shared_ptr<fetch>& under_way,
                         wall_time until);

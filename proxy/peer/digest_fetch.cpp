@@ -293,13 +293,13 @@ void digest_fetcher::shared::show(one& sibling, bool seen) {
     count();
 }
 
-// Between the work under way for it and the next owner's first digest.
 void digest_fetcher::shared::give_slot_back(one& sibling) {
     const auto slot = sibling.slot.exchange(no_slot);
     if (slot == no_slot) {
         return;
     }
     context.table.dismiss(slot);
+    // Queued behind the work under way for it, and before the next owner's first digest.
     context.aside.post([&table = context.table, seen = context.seen, slot] {
         table.remove(slot);
         if (seen != nullptr) {
@@ -353,7 +353,9 @@ awaitable<got_response> digest_fetcher::fetch(shared& all, one& sibling, bool se
     auto& part = sibling.part(seen);
     const auto& of = sibling.of;
     const auto question = part.follower.ask(steady_now());
-    const std::uint8_t lane = question.wait.count() == 0 ? 0 : seen ? 2 : 1;
+    const auto lane = question.wait.count() == 0 ? exchange_lane::short_question
+                      : seen                     ? exchange_lane::seen_news
+                                                 : exchange_lane::digest_news;
     const sibling_exchange::question what{.path = of.squid ? squid_digest_path
                                                   : seen   ? seen_path
                                                            : digest_path,
@@ -410,7 +412,7 @@ awaitable<void> digest_fetcher::run(std::shared_ptr<shared> all,
 }
 
 // What has proved to be this instance itself gives its slot to another; what has become another has
-// one again, if there is any. True: it has or has not since now.
+// one again, if there is any. True: it has gained or lost its slot, and is still followed.
 bool digest_fetcher::settle_slot(const std::shared_ptr<shared>& all,
                                  const std::shared_ptr<one>& sibling) {
     const bool was = sibling->slot == no_slot;

@@ -91,7 +91,7 @@ public:
     /// From now on these. A sibling that stays as it was goes on as before; one that went is
     /// dismissed from the table. Those beyond 64 are left out, by name, until there is room.
     void follow(std::vector<followed> siblings);
-    /// It has proved to be this very instance.
+    /// Whether it has proved to be this very instance. The loop's thread.
     [[nodiscard]] bool is_itself(const std::string& name) const;
 
     /// Ends every fetch; the coroutines end at the loop's next turns, one of them when the side

@@ -68,10 +68,11 @@ enum class follow_trouble : std::uint8_t {
 
 struct follow_plan {
     std::chrono::milliseconds refresh{10'000};
-    std::chrono::milliseconds news{0};               ///< 0: `wait` is not asked for
-    filter::key_by_name key_of;                      ///< of names in news
-    std::chrono::milliseconds stale_after{0};        ///< 0: the longer of 10 refreshes and a minute
-    std::chrono::milliseconds itself_again{60'000};  ///< this instance itself is asked, or refresh
+    std::chrono::milliseconds news{0};         ///< 0: `wait` is not asked for
+    filter::key_by_name key_of;                ///< of names in news
+    std::chrono::milliseconds stale_after{0};  ///< 0: the longer of 10 refreshes and a minute
+    std::chrono::milliseconds itself_again{
+        60'000};  ///< between questions to itself, unless refresh is longer
     filter::seed_id seed{};
     bool squid = false;
     filter::digest_layout layout = filter::digest_layout::standard;

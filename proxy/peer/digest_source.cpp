@@ -28,10 +28,10 @@ std::uint32_t& until_of(key_facts& facts, holder by) noexcept {
     return facts.until[by == holder::memory ? 0 : 1];
 }
 
-constexpr auto soon = static_cast<std::uint8_t>(holder::soon);
+constexpr auto under_way = static_cast<std::uint8_t>(holder::under_way);
 
 bool will_be_held(const key_facts& facts) noexcept {
-    return (facts.holders & soon) != 0;
+    return (facts.holders & under_way) != 0;
 }
 
 bool is_useful(const key_facts& facts, wall_time now) noexcept {
@@ -159,8 +159,9 @@ void digest_source::push(const source_event& event) noexcept {
             inbox_.push_back(event);
         } catch (const std::bad_alloc&) {
             ++lost_;
-            lost_end_of_soon_ = lost_end_of_soon_ || (event.what == source_event::kind::gone &&
-                                                      event.by == holder::soon);
+            lost_end_of_promise_ = lost_end_of_promise_ ||
+                                   (event.what == source_event::kind::gone &&
+                                    event.by == holder::under_way);
         }
     }
     if (is_first && teller_) {
@@ -199,7 +200,7 @@ void digest_source::held(
 }
 
 bool digest_source::is_worth_noting(const source_event& event) const noexcept {
-    return event.by != holder::soon || (teller_ && event.until != 0);
+    return event.by != holder::under_way || (teller_ && event.until != 0);
 }
 
 void digest_source::gone(holder by, const filter::key_hash& key) {
@@ -246,9 +247,9 @@ void digest_source::apply(const source_event& event, wall_time now) {
         if (event.what == source_event::kind::outdated) {
             facts.until = {};
         } else {
-            soon_ -= (facts.holders & by & soon) != 0 ? 1 : 0;
+            under_way_ -= (facts.holders & by & under_way) != 0 ? 1 : 0;
             facts.holders &= static_cast<std::uint8_t>(~by);
-            if (event.by != holder::soon) {
+            if (event.by != holder::under_way) {
                 until_of(facts, event.by) = 0;
             }
         }
@@ -267,13 +268,13 @@ void digest_source::apply(const source_event& event, wall_time now) {
         if (facts.listed) {
             leave(shard, facts);
         }
-        soon_ -= will_be_held(facts) ? 1 : 0;
+        under_way_ -= will_be_held(facts) ? 1 : 0;
         facts = {};
     }
     facts.name = event.name;
     facts.squid = event.squid;
-    const bool is_new_promise = event.by == holder::soon && !will_be_held(facts);
-    if (event.by != holder::soon) {
+    const bool is_new_promise = event.by == holder::under_way && !will_be_held(facts);
+    if (event.by != holder::under_way) {
         until_of(facts, event.by) = event.until;
     }
     facts.holders |= by;
@@ -281,7 +282,7 @@ void digest_source::apply(const source_event& event, wall_time now) {
     // The slot first: it may need memory, and the filter must not know what the table does not.
     const bool was_listed = facts.listed;
     table_.put(event.key, facts);
-    soon_ += is_new_promise ? 1 : 0;
+    under_way_ += is_new_promise ? 1 : 0;
     if (ahead == was_listed) {
         return;
     }
@@ -299,13 +300,13 @@ void digest_source::take_inbox(wall_time now) {
         handled_ = 0;
         const std::scoped_lock lock{inbox_guard_};
         std::swap(in_hand_, inbox_);
-        trusts_no_soon_ = std::exchange(lost_end_of_soon_, false);
+        trusts_no_promise_ = std::exchange(lost_end_of_promise_, false);
     }
     for (; handled_ < in_hand_.size(); ++handled_) {
         apply(in_hand_[handled_], now);
     }
-    if (std::exchange(trusts_no_soon_, false)) {
-        take_back_all_soon(now);
+    if (std::exchange(trusts_no_promise_, false)) {
+        take_back_all(now);
     }
     constexpr std::size_t keep = 1 << 16;
     if (in_hand_.capacity() > keep) {
@@ -315,20 +316,20 @@ void digest_source::take_inbox(wall_time now) {
 }
 
 // What of them is true is listed when it is stored.
-void digest_source::take_back_all_soon(wall_time now) {
+void digest_source::take_back_all(wall_time now) {
     for (std::size_t shard = 0; shard < key_table::shards; ++shard) {
         table_.visit(shard, [this, shard, now](key_facts& facts) {
             if (!will_be_held(facts)) {
                 return true;
             }
-            facts.holders &= static_cast<std::uint8_t>(~soon);
+            facts.holders &= static_cast<std::uint8_t>(~under_way);
             if (facts.listed && !is_useful(facts, now)) {
                 leave(shard, facts);
             }
             return facts.holders != 0;
         });
     }
-    soon_ = 0;
+    under_way_ = 0;
 }
 
 void digest_source::sweep(std::size_t shards, wall_time now) {
@@ -554,7 +555,7 @@ void digest_source::note_figures() {
     figures_.loaded = loaded_.load(std::memory_order_acquire);
     figures_.known = table_.keys();
     figures_.listed = listed_;
-    figures_.soon = soon_;
+    figures_.under_way = under_way_;
     figures_.capacity = now_->capacity;
     figures_.bits = now_->counts.size().bits;
     figures_.bits_on = now_->counts.bits_on();

@@ -8,7 +8,7 @@
 // enough has changed or enough time has passed.
 //
 // A key is listed while a tier holds it and it is fresh for `least_use` more; or a fetch under way
-// will bring it to one (holder::soon), which is news as any other: so N nodes that are asked for one
+// will bring it to one (holder::under_way), which is news as any other: so N nodes that are asked for one
 // new object within a second ask the first of them. What goes stale sends
 // no event: a sweep over the key table (key_table.hpp) visits every key once in half of
 // publish_after, and takes out what has run out. Publishing itself looks at no key.
@@ -100,16 +100,16 @@ struct squid_figures {
 
 struct source_figures {
     bool loaded = false;
-    std::uint64_t known = 0;     ///< keys held by a tier, or soon
-    std::uint64_t listed = 0;    ///< of those, in the filter
-    std::uint64_t soon = 0;      ///< of those, for a fetch under way that will be stored
-    std::uint64_t capacity = 0;  ///< keys that the filter is made for
+    std::uint64_t known = 0;      ///< keys held by a tier, or soon
+    std::uint64_t listed = 0;     ///< of those, in the filter
+    std::uint64_t under_way = 0;  ///< of those, for a fetch under way that will be stored
+    std::uint64_t capacity = 0;   ///< keys that the filter is made for
     std::uint64_t bits = 0, bits_on = 0, stuck = 0;
     unsigned probes = 0;
     std::uint64_t changed = 0;  ///< bits that differ from those published
     std::uint64_t generations = 0, resizes = 0;
     /// Events that there was no memory for: listed, or not, till stale. With one that takes back a
-    /// holder::soon all of these go, since that has no end of its own.
+    /// holder::under_way all of these go, since that has no end of its own.
     std::uint64_t lost = 0;
     bool resizing = false;
     std::uint64_t bytes = 0;  ///< memory: table, filter, published forms, journal
@@ -147,7 +147,7 @@ public:
     /// later time; if two tiers hold it the later time counts. O(url), no allocation but the
     /// inbox's. An accelerator's key ("//host/...", "https://host/...") is no URL that a sibling
     /// can ask for: nothing happens.
-    /// Of holder::soon, whoever says it takes it back by gone(), and there is one at a time of a key;
+    /// Of holder::under_way, whoever says it takes it back by gone(), and there is one at a time of a key;
     /// what a sibling would not hear of in time, or is not worth it, is not noted (no news, stale
     /// within least_use).
     void held(holder by,
@@ -199,7 +199,7 @@ private:
     void push(const source_event& event) noexcept;
     void take_inbox(wall_time now);
     void apply(const source_event& event, wall_time now);
-    void take_back_all_soon(wall_time now);
+    void take_back_all(wall_time now);
     void enter(const filter::key_hash& key, key_facts& facts);
     void leave(std::size_t shard, key_facts& facts);
     void sweep(std::size_t shards, wall_time now);
@@ -221,20 +221,20 @@ private:
     std::mutex inbox_guard_;
     std::vector<source_event> inbox_;
     std::uint64_t lost_ = 0;
-    bool lost_end_of_soon_ = false;  // one that is gone would stand for ever
+    bool lost_end_of_promise_ = false;  // one that is gone would stand for ever
 
     // The keeper's own.
     std::vector<source_event> in_hand_;
-    std::size_t handled_ = 0;      // of in_hand_
-    bool unpublished_ = false;     // a publication failed half way
-    bool trusts_no_soon_ = false;  // as lost_end_of_soon_, of in_hand_
+    std::size_t handled_ = 0;         // of in_hand_
+    bool unpublished_ = false;        // a publication failed half way
+    bool trusts_no_promise_ = false;  // as lost_end_of_promise_, of in_hand_
     key_table table_;
     std::unique_ptr<filters> now_;
     std::unique_ptr<filters> next_;  // being filled: shards below filled_ are in it
     std::size_t filled_ = 0;
     std::size_t swept_ = 0;  // the shard to be swept next
     steady_time last_sweep_{}, last_publish_{};
-    std::uint64_t listed_ = 0, soon_ = 0;
+    std::uint64_t listed_ = 0, under_way_ = 0;
     std::uint64_t counter_ = 0, epoch_ = 0;
     std::uint64_t generations_ = 0, resizes_ = 0;
 

@@ -10,19 +10,15 @@
 #include <boost/asio/co_spawn.hpp>
 
 #include <algorithm>
+#include <atomic>
+#include <exception>
 #include <map>
+#include <new>
 #include <set>
 #include <string>
 #include <utility>
 
 namespace reprise::proxy::peer {
-
-namespace {
-
-// Connections of their own, so that figures wait for no object, nor objects for figures.
-constexpr std::uint8_t figures_lane = 3;
-
-}  // namespace
 
 struct fleet_fetcher::shared {
     shared(follow_context with, fleet_table& into)
@@ -84,16 +80,17 @@ awaitable<void> fleet_fetcher::run(std::shared_ptr<shared> all) {
             continue;
         }
         next = asked + pace;
-        const auto whom = all->rounds.next(asked);
-        if (!whom) {
-            continue;
-        }
-        const auto of = all->siblings.at(*whom);
         try {
+            const auto whom = all->rounds.next(asked);
+            const auto found = whom ? all->siblings.find(*whom) : all->siblings.end();
+            if (found == all->siblings.end()) {
+                continue;
+            }
+            const auto of = found->second;
             const sibling_exchange::question what{
                 .path = figures_path,
                 .asked = plain,
-                .lane = figures_lane,
+                .lane = exchange_lane::figures,
                 .until = asked + std::min<std::chrono::milliseconds>(of.timeout, longest_exchange),
                 .most_bytes = most_fleet_bytes};
             const auto got = co_await all->exchange.get(all->context, of, what);
@@ -101,7 +98,7 @@ awaitable<void> fleet_fetcher::run(std::shared_ptr<shared> all) {
                 break;
             }
             all->take(of, got, asked);
-        } catch (const std::bad_alloc&) {
+        } catch (const std::exception&) {       // no memory, no random bytes
             all->failed.fetch_add(1, relaxed);  // it is asked again in a round
         }
     }
@@ -140,7 +137,7 @@ void fleet_fetcher::stop() {
     shared_->wake.notify();
 }
 
-fleet_fetcher::figures fleet_fetcher::counted() const noexcept {
+fleet_fetcher::tally fleet_fetcher::counted() const noexcept {
     return {
         shared_->good.load(relaxed), shared_->failed.load(relaxed), shared_->bytes.load(relaxed)};
 }

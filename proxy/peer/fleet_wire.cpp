@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cassert>
+#include <iterator>
 #include <limits>
 #include <optional>
+#include <utility>
 
 namespace reprise::proxy::peer {
 namespace {

@@ -1,5 +1,5 @@
 #pragma once
-// What a digest's owner remembers of each key: 16 bytes, so that a key can be taken out of the
+// What a digest's owner remembers of each key: 20 bytes, so that a key can be taken out of the
 // filter when its object leaves or goes stale, though nobody has its URL any more.
 //
 // A slot has 40 bits of the store's hash of the key, which tier holds it, or that one soon will,
@@ -32,9 +32,9 @@
 
 namespace reprise::proxy::peer {
 
-/// Which tiers hold a key: bits. `soon`: none yet, but a fetch under way that brings it to one. That
+/// Which tiers hold a key: bits. `under_way`: none yet, but a fetch under way that brings it to one. That
 /// has no time of its own: it stands until it is taken back.
-enum class holder : std::uint8_t { memory = 1, disk = 2, soon = 4 };
+enum class holder : std::uint8_t { memory = 1, disk = 2, under_way = 4 };
 
 /// A key's slot, unpacked.
 struct key_facts {

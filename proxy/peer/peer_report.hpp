@@ -44,7 +44,7 @@ struct fleet_report {
     double distinct = 0;
     unsigned digests = 0;
     std::uint64_t listed = 0;
-    fleet_fetcher::figures asked;         ///< what siblings answered
+    fleet_fetcher::tally asked;           ///< what siblings answered
     std::uint64_t told = 0, refused = 0;  ///< what they were answered
     std::uint64_t told_bytes = 0;
 };

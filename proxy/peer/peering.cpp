@@ -61,7 +61,7 @@ peer::holder holder_of(cache::tier_name by) noexcept {
     switch (by) {
     case cache::tier_name::memory: return peer::holder::memory;
     case cache::tier_name::disk: return peer::holder::disk;
-    case cache::tier_name::under_way: return peer::holder::soon;
+    case cache::tier_name::under_way: return peer::holder::under_way;
     }
     return peer::holder::memory;
 }
@@ -85,6 +85,13 @@ std::string_view value_of(const http::request_head& request, std::string_view na
 
 std::chrono::sys_seconds seconds_of(wall_time now) noexcept {
     return std::chrono::floor<std::chrono::seconds>(now);
+}
+
+// Of one rate, and of sizes that fold to each other whichever is the larger.
+bool is_of_one_kind(const filter::digest_shape& one, const filter::digest_shape& other) noexcept {
+    const auto least = std::min(one.bits, other.bits);
+    const auto most = std::max(one.bits, other.bits);
+    return one.probes == other.probes && most % least == 0 && std::has_single_bit(most / least);
 }
 
 }  // namespace
@@ -320,9 +327,7 @@ peer::asker peering::identify(const http::request_head& request,
     who.signing = checker_ != nullptr;
     who.address = client.to_string();
     const auto which = peer::resource_at(request.target);
-    const bool is_ours = which == peer::resource::digest || which == peer::resource::seen ||
-                         which == peer::resource::figures;
-    if (checker_ && is_ours && who.is_reprise) {
+    if (checker_ && peer::is_for_reprises(which) && who.is_reprise) {
         const auto* const host = http::find(request.fields, http::field_id::host);
         const auto judged = checker_->check(
             {.method = request.method_text,
@@ -371,22 +376,24 @@ peer::resource_answer peering::answer(const http::request_head& request,
     if (out.status == 403) {
         refusals_told_.refused(who.address, peer::refusal_of(out.what, who));
     }
-    count_answer(out, which == peer::resource::figures);
+    if (which == peer::resource::figures) {
+        count_figures_answer(out);
+    } else {
+        count_answer(out);
+    }
     return out;
 }
 
-// Of digests and of figures apart: these are asked for once a second, whatever becomes of those.
-void peering::count_answer(const resource_answer& answer, bool of_figures) noexcept {
-    const auto bytes = answer.head.size() + answer.text.size() +
-                       (answer.body ? answer.body->size() : 0);
-    if (of_figures) {
-        (answer.status == 200 ? figures_told_ : figures_refused_).fetch_add(1, relaxed);
-        figures_told_bytes_.fetch_add(bytes, relaxed);
-        return;
-    }
+void peering::count_answer(const resource_answer& answer) noexcept {
     const auto how = static_cast<std::size_t>(answer.what);
     answers_[how].fetch_add(1, relaxed);
-    answer_bytes_[how].fetch_add(bytes, relaxed);
+    answer_bytes_[how].fetch_add(answer.bytes(), relaxed);
+}
+
+// Apart from digests: figures are asked for once a second, whatever becomes of those.
+void peering::count_figures_answer(const resource_answer& answer) noexcept {
+    (answer.status == 200 ? figures_told_ : figures_refused_).fetch_add(1, relaxed);
+    figures_told_bytes_.fetch_add(answer.bytes(), relaxed);
 }
 
 void peering::note_figures(node_figures figures, steady_time now) {
@@ -608,10 +615,10 @@ void peering::count_distinct(const std::vector<digest_fetcher::figures_of_one>& 
     std::stable_sort(order.begin(), order.end(), [&](const auto* a, const auto* b) {
         return bits_of(a) > bits_of(b);
     });
-    // This node's own says which rate it is.
+    // This node's own says which rate it is, and whose sizes fold to its own: capacities double.
     filter::union_estimate all;
     const auto add = [&](const filter::digest& its) {
-        return (!own || its.shape().probes == own->shape().probes) && all.add(its);
+        return (!own || is_of_one_kind(its.shape(), own->shape())) && all.add(its);
     };
     for (const auto* one : order) {
         (void)(one == nullptr ? add(*own) : one->held->read(add));

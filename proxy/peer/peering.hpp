@@ -173,7 +173,8 @@ private:
         const std::vector<digest_fetcher::figures_of_one>& siblings) const;
     void count_distinct(const std::vector<digest_fetcher::figures_of_one>& siblings,
                         steady_time now) const;
-    void count_answer(const resource_answer& answer, bool of_figures) noexcept;
+    void count_answer(const resource_answer& answer) noexcept;
+    void count_figures_answer(const resource_answer& answer) noexcept;
     void keep();
     void tick();
     void stir();

@@ -61,6 +61,10 @@ inline constexpr std::chrono::seconds longest_news_wait{30};
 enum class resource : std::uint8_t { none, digest, seen, figures, squid_digest, squid_netdb };
 /// Which resource an origin-form target names; its query is not considered.
 [[nodiscard]] resource resource_at(std::string_view target) noexcept;
+/// Whether it is for Reprises alone, which sign for it where there is a secret.
+[[nodiscard]] constexpr bool is_for_reprises(resource which) noexcept {
+    return which == resource::digest || which == resource::seen || which == resource::figures;
+}
 
 /// How a peer's own question looks.
 enum class asks_as : std::uint8_t { reprise, signing_reprise, squid };
@@ -130,6 +134,10 @@ struct resource_answer {
     /// waiting: for how long at most, and what it holds (none: it wants the whole).
     std::chrono::seconds wait{0};
     std::optional<filter::digest_generation> since;
+
+    [[nodiscard]] std::size_t bytes() const noexcept {
+        return head.size() + text.size() + (body ? body->size() : 0);
+    }
 };
 
 /// The answer to a GET or HEAD of one of the resources. Total. O(head), no copy of a digest. To wait

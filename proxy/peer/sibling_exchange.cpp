@@ -19,7 +19,7 @@ awaitable<got_response> sibling_exchange::get(follow_context& by,
                                               question what) {
     for (bool fresh_only : {false, true}) {
         net::origin_address to{of.host, of.port, true, of.https};
-        to.lane = what.lane;
+        to.lane = static_cast<std::uint8_t>(what.lane);
         auto leased = co_await by.pool.acquire(to, fresh_only, what.until);
         if (!leased) {
             const auto& why = leased.error();
@@ -27,6 +27,9 @@ awaitable<got_response> sibling_exchange::get(follow_context& by,
             none.trouble = follow_trouble::unreachable;
             none.detail = std::string{facts_of(why.code).name} + ": " + why.detail;
             co_return none;
+        }
+        if (ended_) {
+            co_return got_response{};  // nobody wants it any more
         }
         lease_ = std::move(*leased);
         patience_.expire_at(what.until);

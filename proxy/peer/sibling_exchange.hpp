@@ -8,6 +8,10 @@
 
 namespace reprise::proxy::peer {
 
+/// Connections of their own in the pool, so that nothing waits for what is asked for another reason:
+/// what takes no longer than an object, either kind of news, the fleet's figures.
+enum class exchange_lane : std::uint8_t { short_question, digest_news, seen_news, figures };
+
 /// Threads   the loop's of `timer`.
 class sibling_exchange {
 public:
@@ -16,7 +20,7 @@ public:
     struct question {
         std::string_view path;
         const digest_follower::question& asked;
-        std::uint8_t lane = 0;  ///< of the pool's connections
+        exchange_lane lane = exchange_lane::short_question;
         steady_time until;
         std::uint64_t most_bytes = 0;  ///< of the answer's body
     };

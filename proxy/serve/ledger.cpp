@@ -65,8 +65,18 @@ void ledger::settle() {
     auto& counts = w_.counts;
     counts.body_bytes_to_clients.add(sent.bytes);
     switch (sent.from) {
-    case body_source::store: counts.body_bytes_from_store.add(sent.bytes); break;
-    case body_source::shared: counts.body_bytes_from_collapsing.add(sent.bytes); break;
+    case body_source::store:
+        counts.body_bytes_from_store.add(sent.bytes);
+        if (of_sibling) [[unlikely]] {
+            counts.body_bytes_to_siblings_from_store.add(sent.bytes);
+        }
+        break;
+    case body_source::shared:
+        counts.body_bytes_from_collapsing.add(sent.bytes);
+        if (of_sibling) [[unlikely]] {
+            counts.body_bytes_to_siblings_from_collapsing.add(sent.bytes);
+        }
+        break;
     case body_source::fetch:
         if (how == outcome::sibling && !of_sibling) {
             counts.body_bytes_of_sibling_hits.add(sent.bytes);
@@ -75,11 +85,6 @@ void ledger::settle() {
     }
     if (of_sibling) [[unlikely]] {
         counts.body_bytes_to_siblings.add(sent.bytes);
-        if (sent.from == body_source::store) {
-            counts.body_bytes_to_siblings_from_store.add(sent.bytes);
-        } else if (sent.from == body_source::shared) {
-            counts.body_bytes_to_siblings_from_collapsing.add(sent.bytes);
-        }
     }
 }
 

@@ -27,13 +27,13 @@ std::string server::history_at(steady_time now) {
 // Its clients' requests: what siblings asked is somebody's request once already.
 peer::node_figures server::figures_for_fleet(steady_time now) const {
     const auto counts = common_.counters.snapshot();
-    auto asked = counts.requests;
-    for (std::size_t how = 0; how < outcome_count; ++how) {
-        asked[how] -= std::min(asked[how], counts.requests_of_siblings[how]);
-    }
-    const auto but = [](std::uint64_t all, std::uint64_t of_siblings) {
+    const auto without = [](std::uint64_t all, std::uint64_t of_siblings) {
         return all - std::min(all, of_siblings);
     };
+    auto asked = counts.requests;
+    for (std::size_t how = 0; how < outcome_count; ++how) {
+        asked[how] = without(asked[how], counts.requests_of_siblings[how]);
+    }
     peer::node_figures out;
     out.up_ms = static_cast<std::uint64_t>(
         std::chrono::floor<std::chrono::milliseconds>(now - started_).count());
@@ -41,12 +41,12 @@ peer::node_figures server::figures_for_fleet(steady_time now) const {
     out.hits = hits(asked);
     out.siblings = asked[static_cast<std::size_t>(outcome::sibling)];
     out.joined = asked[static_cast<std::size_t>(outcome::collapsed)] + counts.handed_on_joined;
-    out.bytes = but(counts.body_bytes_to_clients, counts.body_bytes_to_siblings);
-    out.bytes_from_store = but(counts.body_bytes_from_store,
-                               counts.body_bytes_to_siblings_from_store);
+    out.bytes = without(counts.body_bytes_to_clients, counts.body_bytes_to_siblings);
+    out.bytes_from_store = without(counts.body_bytes_from_store,
+                                   counts.body_bytes_to_siblings_from_store);
     out.bytes_from_siblings = counts.body_bytes_of_sibling_hits;
-    out.bytes_joined = but(counts.body_bytes_from_collapsing,
-                           counts.body_bytes_to_siblings_from_collapsing);
+    out.bytes_joined = without(counts.body_bytes_from_collapsing,
+                               counts.body_bytes_to_siblings_from_collapsing);
     for (const auto& one : workers_) {
         out.sights_told += one->w.peers ? one->w.peers->seen.told() : 0;
     }

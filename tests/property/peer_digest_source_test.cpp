@@ -78,9 +78,9 @@ void run(std::uint64_t seed) {
                                                                   : random() % 1'000'000;
             auto& held = cache[i];
             if (held.soon) {
-                source.gone(holder::soon, nth_key(9, i));
+                source.gone(holder::under_way, nth_key(9, i));
             } else {
-                source.held(holder::soon, nth_key(9, i), url_of(i), now() + 1h, now());
+                source.held(holder::under_way, nth_key(9, i), url_of(i), now() + 1h, now());
             }
             held.soon = !held.soon;
             if (!held.any()) {
@@ -104,7 +104,7 @@ void run(std::uint64_t seed) {
             if (move == 0) {  // a purge: both tiers, and what is on its way
                 source.gone(holder::memory, nth_key(9, i));
                 source.gone(holder::disk, nth_key(9, i));
-                source.gone(holder::soon, nth_key(9, i));
+                source.gone(holder::under_way, nth_key(9, i));
                 cache.erase(at);
             } else if (move == 1) {  // a soft purge
                 source.outdated(nth_key(9, i));

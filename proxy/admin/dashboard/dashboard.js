@@ -430,7 +430,7 @@
 
   function showSiblings({ siblings, parents, digest, peering }) {
     const names = Object.keys(siblings.usable || {});
-    const states = { never: 'not seen yet', current: 'well', failing: 'lost; last digest used', outdated: 'lost', itself: 'this instance itself' };
+    const states = { never: 'not seen yet', current: 'well', failing: 'lost; last digest used', outdated: 'lost' };
     table('siblings-table', 'Siblings', ['Sibling', { text: 'State', kind: 'left' }, 'Asked', 'Hits', 'False', 'Late, failed', 'Bytes', 'Time saved', 'p50', 'p99'],
       names.map((name) => {
         const asked = siblings.asked[name], state = siblings.state[name], trouble = siblings.trouble[name];

@@ -42,7 +42,8 @@ TEST_SUITE("cache/recency") {
         CHECK(is_outdated_by(*before, *after));
     }
 
-    TEST_CASE("of two within one millisecond the one whose request was sent later is the more recent") {
+    TEST_CASE(
+        "of two within one millisecond the one whose request was sent later is the more recent") {
         const auto in_turn = [](unsigned turn, std::string_view date = {}) {
             auto made = exchanged(10ms, 10ms, date);
             made->asked_turn = static_cast<std::uint16_t>(turn % turns);

@@ -161,19 +161,19 @@ TEST_SUITE("peer/news_source") {
             reader r{w};
             r.catch_up();
             w.pass(10s);
-            w.tell(holder::soon, 1);
+            w.tell(holder::under_way, 1);
             w.pass(0ms);
             CHECK(r.ask());
             CHECK(r.lists(1));
-            CHECK(w.source.figures().soon == 1);
+            CHECK(w.source.figures().under_way == 1);
             CHECK(w.source.figures().listed == 1);
             const auto newest = w.shelf().newest();
             // It is stored: what was listed stays so, and nobody needs to hear of it.
             w.tell(by, 1);
-            w.take_back(holder::soon, 1);
+            w.take_back(holder::under_way, 1);
             w.pass(10s);
             CHECK(w.shelf().newest() == newest);
-            CHECK(w.source.figures().soon == 0);
+            CHECK(w.source.figures().under_way == 0);
             CHECK(w.source.figures().listed == 1);
             CHECK(w.source.figures().known == 1);
             w.take_back(by, 1);
@@ -191,18 +191,18 @@ TEST_SUITE("peer/news_source") {
         reader r{w};
         r.catch_up();
         w.pass(10s);
-        w.tell(holder::soon, 1);
+        w.tell(holder::under_way, 1);
         w.pass(0ms);
         CHECK(r.ask());
         CHECK(r.lists(1));
-        w.take_back(holder::soon, 1);
+        w.take_back(holder::under_way, 1);
         w.pass(200ms);
         CHECK(r.ask());
         CHECK_FALSE(r.lists(1));
         CHECK(w.source.figures().known == 0);
         const auto newest = w.shelf().newest();
-        w.tell(holder::soon, 2);
-        w.take_back(holder::soon, 2);
+        w.tell(holder::under_way, 2);
+        w.take_back(holder::under_way, 2);
         w.pass(10s);
         CHECK(w.shelf().newest() == newest);
         CHECK(w.source.figures().listed == 0);
@@ -217,23 +217,23 @@ TEST_SUITE("peer/news_source") {
         };
         w.tell(holder::memory, 1, 30s);
         CHECK(listed() == 1);
-        w.tell(holder::soon, 1);  // what is there goes stale, and is fetched anew
-        w.tell(holder::soon, 1);
+        w.tell(holder::under_way, 1);  // what is there goes stale, and is fetched anew
+        w.tell(holder::under_way, 1);
         CHECK(listed() == 1);
         w.pass(2min);
         CHECK(listed() == 1);
         w.take_back(holder::memory, 1);
         CHECK(listed() == 1);
-        w.take_back(holder::soon, 1);
-        w.take_back(holder::soon, 1);
+        w.take_back(holder::under_way, 1);
+        w.take_back(holder::under_way, 1);
         CHECK(listed() == 0);
-        CHECK(w.source.figures().soon == 0);
-        w.tell(holder::soon, 2);
+        CHECK(w.source.figures().under_way == 0);
+        w.tell(holder::under_way, 2);
         w.tell(holder::memory, 2);
         w.take_back(holder::memory, 2);
         CHECK(listed() == 1);
         w.tell(holder::memory, 2, -1s);  // stored, but stale
-        w.take_back(holder::soon, 2);
+        w.take_back(holder::under_way, 2);
         CHECK(listed() == 0);
         CHECK(w.source.figures().known == 1);
     }
@@ -241,13 +241,13 @@ TEST_SUITE("peer/news_source") {
     TEST_CASE("what is of no use to a sibling in time is not told to come") {
         world w;
         w.source.loaded();
-        w.tell(holder::soon, 1, 5s);
-        w.source.held(holder::soon, nth_key(1, 2), "//accelerated/", w.wall() + 1h, w.wall());
+        w.tell(holder::under_way, 1, 5s);
+        w.source.held(holder::under_way, nth_key(1, 2), "//accelerated/", w.wall() + 1h, w.wall());
         w.pass(1s);
         CHECK(w.source.figures().known == 0);
         world without{source_plan{}};
         without.source.loaded();
-        without.tell(holder::soon, 1);
+        without.tell(holder::under_way, 1);
         without.pass(1s);
         CHECK(without.source.figures().known == 0);
     }
