@@ -26,14 +26,37 @@ struct sibling_server {
           reply{std::move(with)} {
         accept();
     }
+    sibling_server(const sibling_server&) = delete;
+    sibling_server& operator=(const sibling_server&) = delete;
+    // What it has begun with a client that may outlive it ends first.
+    ~sibling_server() {
+        error_code ignored;
+        acceptor.close(ignored);
+        for (int turns = 0; *serving > 0 && turns < 1000; ++turns) {
+            for (const auto& one : sockets) {
+                one->close(ignored);
+            }
+            loop.run_for(std::chrono::milliseconds{10});
+        }
+    }
     void accept() {
         acceptor.async_accept([this](const error_code& error, tcp_socket socket) {
             if (!error) {
                 net::prepare_socket(socket);
-                loop.start(identity ? serve_tls(std::move(socket)) : serve(std::move(socket)));
+                loop.start(serve_one(std::move(socket)));
                 accept();
             }
         });
+    }
+    [[gnu::noinline]] awaitable<void> serve_one(tcp_socket accepted) {
+        const auto counted = serving;
+        ++*counted;
+        if (identity) {
+            co_await serve_tls(std::move(accepted));
+        } else {
+            co_await serve(net::byte_stream{std::move(accepted)});
+        }
+        --*counted;
     }
     [[gnu::noinline]] awaitable<void> serve_tls(tcp_socket accepted) {
         auto secured = co_await net::accept_tls(
@@ -82,6 +105,7 @@ struct sibling_server {
     std::uint16_t port;
     replier reply;
     unsigned requests = 0;
+    std::shared_ptr<unsigned> serving = std::make_shared<unsigned>(0);
     std::vector<std::unique_ptr<net::byte_stream>> sockets;
 };
 
