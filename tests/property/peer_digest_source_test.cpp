@@ -144,10 +144,10 @@ void run(std::uint64_t seed) {
             REQUIRE(std::ranges::equal(newest->bits->words(), expected.words()));
             const auto figures = source.figures();
             CHECK(figures.known == cache.size());
-            CHECK(figures.soon == static_cast<std::uint64_t>(std::count_if(
-                                      cache.begin(), cache.end(), [](const auto& one) {
-                                          return one.second.soon;
-                                      })));
+            CHECK(figures.under_way == static_cast<std::uint64_t>(std::count_if(
+                                           cache.begin(), cache.end(), [](const auto& one) {
+                                               return one.second.soon;
+                                           })));
         }
     }
     CHECK(source.figures().resizes >= 2);
