@@ -256,8 +256,8 @@ TEST_SUITE("scenario/under_way") {
                 return figure(f[0].stats(), "/digest/under_way") == 0 &&
                        figure(f[0].stats(), "/digest/listed") == 1;
             }));
-            CHECK(f.claims(1, at.url));
-            CHECK(f.told(1, "n0") == 1);
+            // By news, where it was gone for as long as the disk took.
+            CHECK(eventually([&] { return f.claims(1, at.url) && f.told(1, "n0") == 1; }));
         }
     }
 
