@@ -332,7 +332,9 @@ TEST_SUITE("scenario/sibling_exchange") {
         settings["disk"] = disk_of_all_admitted(directory.file("store"), "64MiB");
         fleet f{0};
         f.add(settings);
-        f.add(node_settings());
+        auto patient = node_settings();  // a busy disk may take a while
+        patient["peering"]["budget"] = "2s";
+        f.add(patient);
         f.meet();
         f.serve_everything();
         constexpr int objects = 200;
