@@ -87,13 +87,6 @@ std::chrono::sys_seconds seconds_of(wall_time now) noexcept {
     return std::chrono::floor<std::chrono::seconds>(now);
 }
 
-// Of one rate, and of sizes that fold to each other whichever is the larger.
-bool is_of_one_kind(const filter::digest_shape& one, const filter::digest_shape& other) noexcept {
-    const auto least = std::min(one.bits, other.bits);
-    const auto most = std::max(one.bits, other.bits);
-    return one.probes == other.probes && most % least == 0 && std::has_single_bit(most / least);
-}
-
 }  // namespace
 
 peering::peering(const config::options& options, std::string node, wall_time now)
@@ -172,7 +165,7 @@ void peering::begin(asio::io_context& home,
                                        .news = news_,
                                        .changed = [this] { publish_book(); }};
     fetcher_ = std::make_unique<peer::digest_fetcher>(context);
-    figures_ = std::make_unique<fleet_fetcher>(context, fleet_);
+    fleet_.begin(context);
     publish_ = std::move(publish);
     home_loop_ = &home;
     auto found = [this](std::vector<peer::followed> siblings,
@@ -185,7 +178,7 @@ void peering::begin(asio::io_context& home,
                       " are followed, the others are not asked");
         }
         fetcher_->follow(siblings);
-        figures_->follow(siblings);
+        fleet_.follow(siblings);
         siblings_ = std::move(siblings);
         addresses_ = std::move(addresses);
         publish_book();
@@ -231,7 +224,7 @@ void peering::leave() {
     if (fetcher_) {
         discovery_->stop();
         fetcher_->stop();
-        figures_->stop();
+        fleet_.stop();
     }
 }
 
@@ -352,9 +345,8 @@ peer::resource_answer peering::answer(const http::request_head& request,
     const auto which = peer::resource_at(request.target);
     const auto squid = which == peer::resource::squid_digest ? source_.squid_digest()
                                                              : peer::squid_form{};
-    auto figures = [this]() -> peer::wire_bytes {
-        return std::make_shared<const std::vector<std::byte>>(fleet_.told(steady_now()));
-    };
+    // Counted apart from digests: figures are asked for once a second, whatever becomes of those.
+    auto figures = [this] { return fleet_.told(steady_now()); };
     auto out = peer::answer(request,
                             who,
                             {.digest = source_.digests().now(),
@@ -377,7 +369,7 @@ peer::resource_answer peering::answer(const http::request_head& request,
         refusals_told_.refused(who.address, peer::refusal_of(out.what, who));
     }
     if (which == peer::resource::figures) {
-        count_figures_answer(out);
+        fleet_.count(out);
     } else {
         count_answer(out);
     }
@@ -388,12 +380,6 @@ void peering::count_answer(const resource_answer& answer) noexcept {
     const auto how = static_cast<std::size_t>(answer.what);
     answers_[how].fetch_add(1, relaxed);
     answer_bytes_[how].fetch_add(answer.bytes(), relaxed);
-}
-
-// Apart from digests: figures are asked for once a second, whatever becomes of those.
-void peering::count_figures_answer(const resource_answer& answer) noexcept {
-    (answer.status == 200 ? figures_told_ : figures_refused_).fetch_add(1, relaxed);
-    figures_told_bytes_.fetch_add(answer.bytes(), relaxed);
 }
 
 void peering::note_figures(node_figures figures, steady_time now) {
@@ -576,59 +562,6 @@ std::vector<std::string> peering::siblings_with(std::string_view url, filter::si
     return names;
 }
 
-fleet_report peering::fleet_now(const std::vector<digest_fetcher::figures_of_one>& siblings) const {
-    const auto now = steady_now();
-    auto out = sum_up(fleet_.rows(now));
-    {
-        const std::scoped_lock lock{distinct_guard_};
-        count_distinct(siblings, now);
-        out.distinct = distinct_.keys;
-        out.digests = distinct_.digests;
-        out.listed = distinct_.listed;
-    }
-    out.asked = figures_->counted();
-    out.told = figures_told_.load(relaxed);
-    out.refused = figures_refused_.load(relaxed);
-    out.told_bytes = figures_told_bytes_.load(relaxed);
-    return out;
-}
-
-// The largest first, as union_estimate wants it. One part in twenty of a thread's time at most.
-void peering::count_distinct(const std::vector<digest_fetcher::figures_of_one>& siblings,
-                             steady_time now) const {
-    if (now < count_again_at_) {
-        return;
-    }
-    std::vector<const digest_fetcher::figures_of_one*> order;
-    for (const auto& one : siblings) {
-        if (one.held && one.digest.state != follow_state::itself) {
-            order.push_back(&one);
-        }
-    }
-    const auto own = own_digest();
-    if (own) {
-        order.push_back(nullptr);
-    }
-    const auto bits_of = [&own](const digest_fetcher::figures_of_one* one) {
-        return one != nullptr ? one->bits : own->shape().bits;
-    };
-    std::stable_sort(order.begin(), order.end(), [&](const auto* a, const auto* b) {
-        return bits_of(a) > bits_of(b);
-    });
-    // This node's own says which rate it is, and whose sizes fold to its own: capacities double.
-    filter::union_estimate all;
-    const auto add = [&](const filter::digest& its) {
-        return (!own || is_of_one_kind(its.shape(), own->shape())) && all.add(its);
-    };
-    for (const auto* one : order) {
-        (void)(one == nullptr ? add(*own) : one->held->read(add));
-    }
-    distinct_ = all.now();
-    const auto ended = steady_now();
-    count_again_at_ = ended + std::max<steady_time::duration>(20 * (ended - now),
-                                                              std::chrono::milliseconds{500});
-}
-
 peer::peer_report peering::report(const peer::peer_book& book) const {
     peer::peer_report out;
     out.own = source_.figures();
@@ -643,7 +576,7 @@ peer::peer_report peering::report(const peer::peer_book& book) const {
     }
     if (fetcher_) {
         auto siblings = fetcher_->figures();
-        out.fleet = fleet_now(siblings);
+        out.fleet = fleet_.report(own, siblings);
         for (auto& one : siblings) {
             if (!one.slot) {
                 out.itself.push_back(std::move(one.name));

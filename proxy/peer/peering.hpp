@@ -13,7 +13,6 @@
 
 #include "config/options.hpp"
 #include "filter/admission.hpp"
-#include "filter/union_estimate.hpp"
 #include "proxy/cache/admission/resizable_admission.hpp"
 #include "proxy/cache/contents_listener.hpp"
 #include "proxy/net/asio.hpp"
@@ -23,8 +22,7 @@
 #include "proxy/peer/any_digest.hpp"
 #include "proxy/peer/digest_source.hpp"
 #include "proxy/peer/discovery.hpp"
-#include "proxy/peer/fleet_fetch.hpp"
-#include "proxy/peer/fleet_table.hpp"
+#include "proxy/peer/fleet_exchange.hpp"
 #include "proxy/peer/news_waits.hpp"
 #include "proxy/peer/peer_book.hpp"
 #include "proxy/peer/peer_report.hpp"
@@ -169,12 +167,7 @@ public:
 
 private:
     [[nodiscard]] std::shared_ptr<const filter::digest> own_digest() const;
-    [[nodiscard]] fleet_report fleet_now(
-        const std::vector<digest_fetcher::figures_of_one>& siblings) const;
-    void count_distinct(const std::vector<digest_fetcher::figures_of_one>& siblings,
-                        steady_time now) const;
     void count_answer(const resource_answer& answer) noexcept;
-    void count_figures_answer(const resource_answer& answer) noexcept;
     void keep();
     void tick();
     void stir();
@@ -202,11 +195,10 @@ private:
     peer::seen_elsewhere seen_elsewhere_;
     net::side_thread aside_{"siblings"};  // decodes siblings' digests and indexes them
 
-    fleet_table fleet_;
+    fleet_exchange fleet_;
 
     // The home loop's.
     std::unique_ptr<peer::digest_fetcher> fetcher_;
-    std::unique_ptr<fleet_fetcher> figures_;
     std::unique_ptr<peer::sibling_discovery> discovery_;
     // The home loop's: what the book is made of.
     std::vector<config::peer_options> peers_;
@@ -220,13 +212,7 @@ private:
     bool left_ = false;
 
     std::array<std::atomic<std::uint64_t>, peer::answered_count> answers_{}, answer_bytes_{};
-    std::atomic<std::uint64_t> figures_told_{0}, figures_refused_{0}, figures_told_bytes_{0};
     std::atomic<std::uint64_t> misses_{0}, icp_messages_{0}, icp_bytes_{0};
-
-    // Of all bits of all digests: so counted again only now and then.
-    mutable std::mutex distinct_guard_;  // guards distinct_, count_again_at_
-    mutable filter::union_estimate::sum distinct_;
-    mutable steady_time count_again_at_{};
 
     peer::refusals_told refusals_told_;
     std::vector<std::string> namesakes_;  // housekeep's: warned of already
