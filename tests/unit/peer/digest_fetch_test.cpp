@@ -2,6 +2,7 @@
 #include "proxy/peer/resource.hpp"
 #include "tests/unit/filter/digests.hpp"
 #include "tests/unit/net/loop.hpp"
+#include "tests/unit/peer/sibling_bench.hpp"
 #include "tests/unit/peer/sibling_server.hpp"
 
 #include <doctest/doctest.h>
@@ -69,14 +70,11 @@ std::string as_reprise(const http::request_head& head,
     return made.head;
 }
 
-struct bench : net::test_loop {
+struct bench : test::sibling_bench {
+    bench() : sibling_bench{secret_text} {}
     ~bench() {
         fetcher.stop();
-        pool.stop();
-        names.stop();
-        timer.stop();
-        aside.finish();
-        run_for(50ms);
+        end();
     }
     void follow(std::uint16_t port, std::chrono::milliseconds timeout = 20s, bool https = false) {
         followed one;
@@ -97,26 +95,15 @@ struct bench : net::test_loop {
         return all.empty() ? follow_figures{} : all.front().digest;
     }
 
-    net::fake_dns server;
-    net::resolver names{timer, net::asking(server)};
-    // Loopback is refused to everybody else: siblings are configured.
-    net::origin_pool pool{timer, names, net::make_guard({}), {}};
-    fleet_secret secret = *fleet_secret::from_content(secret_text);
-    sibling_table table;
+    [[nodiscard]] follow_context watched() {
+        auto by = context();
+        by.itself_again = 20ms;
+        by.changed = [this] { ++changed; };
+        return by;
+    }
+
     sibling_table::reader reader{table};
-    net::side_thread aside{"aside"};
-    std::uint64_t drawn = 0;
-    digest_fetcher fetcher{{.io = io,
-                            .timer = timer,
-                            .pool = pool,
-                            .aside = aside,
-                            .secret = secret,
-                            .table = table,
-                            .seen = nullptr,
-                            .node = "a",
-                            .random = [this] { return ++drawn; },
-                            .itself_again = 20ms,
-                            .changed = [this] { ++changed; }}};
+    digest_fetcher fetcher{watched()};
     unsigned changed = 0;
 };
 

@@ -1,6 +1,6 @@
 #include "proxy/peer/fleet_fetch.hpp"
 #include "proxy/peer/resource.hpp"
-#include "tests/unit/net/loop.hpp"
+#include "tests/unit/peer/sibling_bench.hpp"
 #include "tests/unit/peer/sibling_server.hpp"
 
 #include <doctest/doctest.h>
@@ -14,14 +14,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-struct bench : net::test_loop {
+struct bench : sibling_bench {
+    bench() : sibling_bench{std::string(40, 'f')} {}
     ~bench() {
         fetcher.stop();
-        pool.stop();
-        names.stop();
-        timer.stop();
-        aside.finish();
-        run_for(50ms);
+        end();
     }
     static followed sibling_at(std::string name, std::uint16_t port, bool squid = false) {
         followed one;
@@ -41,24 +38,8 @@ struct bench : net::test_loop {
         return -1;
     }
 
-    net::fake_dns server;
-    net::resolver names{timer, net::asking(server)};
-    net::origin_pool pool{timer, names, net::make_guard({}), {}};
-    fleet_secret secret = *fleet_secret::from_content(std::string(40, 'f'));
-    sibling_table table;
-    net::side_thread aside{"aside"};
-    std::uint64_t drawn = 0;
     fleet_table fleet{"a", 1};
-    fleet_fetcher fetcher{{.io = io,
-                           .timer = timer,
-                           .pool = pool,
-                           .aside = aside,
-                           .secret = secret,
-                           .table = table,
-                           .seen = nullptr,
-                           .node = "a",
-                           .random = [this] { return ++drawn; }},
-                          fleet};
+    fleet_fetcher fetcher{context(), fleet};
 };
 
 std::string as_answer(const std::vector<std::byte>& body, const std::string& lines = "") {

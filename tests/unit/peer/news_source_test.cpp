@@ -116,16 +116,22 @@ struct reader {
     std::uint64_t bytes = 0;
 };
 
+/// Follows a source that is loaded, has all of it, and has heard nothing for a while.
+reader quiet_reader(world& w) {
+    w.source.loaded();
+    w.pass(100ms);
+    reader made{w};
+    made.catch_up();
+    w.pass(10s);
+    return made;
+}
+
 }  // namespace
 
 TEST_SUITE("peer/news_source") {
     TEST_CASE("a change is told at once after a while of nothing, and then at its pace") {
         world w;
-        w.source.loaded();
-        w.pass(100ms);
-        reader r{w};
-        r.catch_up();
-        w.pass(10s);
+        auto r = quiet_reader(w);
         w.stirred = 0;
         w.hold(1);
         w.hold(2);
@@ -156,11 +162,7 @@ TEST_SUITE("peer/news_source") {
     TEST_CASE("what a fetch brings is told before it is stored, and once") {
         for (const auto by : {holder::memory, holder::disk}) {
             world w;
-            w.source.loaded();
-            w.pass(100ms);
-            reader r{w};
-            r.catch_up();
-            w.pass(10s);
+            auto r = quiet_reader(w);
             w.tell(holder::under_way, 1);
             w.pass(0ms);
             CHECK(r.ask());
@@ -186,11 +188,7 @@ TEST_SUITE("peer/news_source") {
 
     TEST_CASE("what is not stored after all is told to be gone, or not told at all") {
         world w;
-        w.source.loaded();
-        w.pass(100ms);
-        reader r{w};
-        r.catch_up();
-        w.pass(10s);
+        auto r = quiet_reader(w);
         w.tell(holder::under_way, 1);
         w.pass(0ms);
         CHECK(r.ask());
