@@ -128,6 +128,7 @@ void advisor::adopt(const config::options& options, const admission_gate& gate, 
 }
 
 std::optional<advisor::tuning> advisor::housekeep(admission_gate& gate, steady_time now) {
+    ghosts_.tend();
     if (now < next_look_) {
         return std::nullopt;
     }

@@ -262,6 +262,10 @@ void what_if::note_sampled(const filter::key_hash& key,
     if (!samples(key)) {
         return;
     }
+    if (is_to_halve_) {
+        dropped_.fetch_add(1, relaxed);
+        return;
+    }
     try {
         const bool counts = may_count(client, now);
         keep_pace(now, counts ? played : set_aside);
@@ -288,7 +292,7 @@ void what_if::keep_pace(steady_time now, std::uint64_t units) {
     pace_ += units;
     if (pace_ > static_cast<std::uint64_t>(pace_is_of.count()) * most_pace * played) {
         pace_ = 0;
-        halve();
+        begin_to_halve();
     }
 }
 
@@ -542,11 +546,21 @@ void what_if::play(const filter::key_hash& key,
     if (at.held_by == 0) {
         forget(slots_.find(key));
     }
-    if (forgot_too_soon(now)) {
-        halve();
+    if (forgot_too_soon(now) || slots_.size() > most_slots) {
+        begin_to_halve();
     }
-    while (slots_.size() > most_slots && threshold_.load(relaxed) > smallest_threshold) {
+}
+
+// Taking half of the keys from all ghosts takes milliseconds, and this is a request's thread.
+void what_if::begin_to_halve() noexcept {
+    is_to_halve_ = threshold_.load(relaxed) > smallest_threshold;
+}
+
+void what_if::tend() {
+    const std::lock_guard lock{guard_};
+    while (is_to_halve_) {
         halve();
+        is_to_halve_ = slots_.size() > most_slots && threshold_.load(relaxed) > smallest_threshold;
     }
 }
 

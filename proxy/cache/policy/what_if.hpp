@@ -28,7 +28,8 @@
 //     - requests of it come faster than most_pace, or
 //     - the ghosts' filter or sketch, of which neither is for more than most_remembered keys, would
 //       forget sooner than what is in force does, scaled by the sample.
-// It does not grow again.
+// It does not grow again. What it loses is taken out by whoever keeps house (tend), for it takes
+// milliseconds; what comes meanwhile is left out.
 //
 // One client's first client_notes sampled requests of a minute count (it may be the only client there
 // is); what it asks for beyond them counts as long as it is at most as much as all others' together,
@@ -187,6 +188,10 @@ public:
         return (key.high >> 32) < threshold_.load(std::memory_order_relaxed);
     }
 
+    /// Halves the sample where that is due; until then what comes is left out, and counted as dropped.
+    /// Once a second, say. Up to ten milliseconds with the lock: not on an event loop.
+    void tend();
+
     /// Something else is in force from now on. Ghosts go on with what they hold, but for those of
     /// another policy; the hour that is told of begins anew.
     void set(const what_if_setup& setup, steady_time now);
@@ -224,6 +229,7 @@ private:
     [[nodiscard]] double to_disk(std::size_t which, evictable& entry);
     [[nodiscard]] double make_room(std::size_t which, const slot* current);
     void let_go(std::size_t which, slot& home, const slot* current) noexcept;
+    void begin_to_halve() noexcept;
     void halve();
     unsigned sights_before(const filter::key_hash& key, steady_time now);
     void size_filter(steady_time now);
@@ -261,6 +267,7 @@ private:
     slot& slot_for(const filter::key_hash& key);
     slot_table::iterator forget(slot_table::iterator gone) noexcept;
     slot_table slots_;
+    bool is_to_halve_ = false;
     // Of keys that left lately: the next ones are given them, so that most requests allocate nothing.
     std::vector<slot_table::node_type> spare_;
     std::vector<minute> minutes_;            // a ring

@@ -56,6 +56,7 @@ void play(what_if& into,
           steady_time from = start) {
     for (std::size_t i = 0; i < keys.size(); ++i) {
         into.note(nth_key(1, keys[i]), size, from + seconds{i / what_if::most_pace});
+        into.tend();
     }
 }
 
@@ -225,6 +226,27 @@ TEST_SUITE("cache/policy/what_if") {
         CHECK(row_of(report, "always").written_bytes == doctest::Approx(20e6).epsilon(0.05));
     }
 
+    TEST_CASE("a request halves no sample: what comes is left out until somebody keeps house") {
+        what_if ghosts{{.capacity = 1u << 30}, start, 1};
+        const auto note = [&ghosts](std::uint64_t from, std::uint64_t to) {
+            for (auto n = from; n < to; ++n) {
+                ghosts.note(nth_key(1, n), 1'000, start + seconds{n / what_if::most_pace});
+            }
+        };
+        note(0, 30'000);
+        auto report = ghosts.report(start + minutes{1});
+        CHECK(report.sample == 1);
+        CHECK(report.keys == what_if::most_slots + 1);
+        CHECK(report.requests == what_if::most_slots + 1);
+        CHECK(report.dropped == 30'000 - report.requests);
+        ghosts.tend();
+        report = ghosts.report(start + minutes{1});
+        CHECK(report.sample == 0.5);
+        CHECK(report.keys < what_if::most_slots * 6 / 10);
+        note(30'000, 31'000);
+        CHECK(ghosts.report(start + minutes{1}).requests > report.requests + 400);
+    }
+
     TEST_CASE("thin traffic is measured whole, and fast traffic by so many requests a second") {
         // A thousand keys, 100 a minute, and 20,000 a second.
         what_if thin{{.capacity = 1'000'000}, start}, fast{{.capacity = 1'000'000}, start};
@@ -236,6 +258,7 @@ TEST_SUITE("cache/policy/what_if") {
         const auto play_fast = [&fast](std::uint64_t from, std::uint64_t to) {
             for (auto n = from * 20'000; n < to * 20'000; ++n) {
                 fast.note(nth_key(1, n % 1'000), 500, start + std::chrono::microseconds{n * 50});
+                fast.tend();
             }
             return fast.report(start + seconds{to}).requests;
         };
@@ -254,6 +277,7 @@ TEST_SUITE("cache/policy/what_if") {
         for (std::uint64_t n = 0; n < 3'000'000; ++n) {
             ghosts.note(
                 nth_key(1, n), 500, start + seconds{10} + std::chrono::microseconds{n * 5}, {}, 7);
+            ghosts.tend();
         }
         CHECK(ghosts.report(start + seconds{25}).sample < 0.5);
     }
@@ -268,6 +292,7 @@ TEST_SUITE("cache/policy/what_if") {
         const auto come = [&](std::uint64_t keys) {
             for (const auto end = n + keys; n < end; ++n) {
                 small.note(nth_key(1, n), 1'000, start + std::chrono::milliseconds{n * 2});
+                small.tend();
             }
         };
         come(what_if::most_remembered / 2);
