@@ -1,0 +1,85 @@
+#pragma once
+// The union of several caches' digests, kept true while each of them changes: what a gateway tells
+// another site of its members (the second level of an attenuated Bloom filter: Rhea and Kubiatowicz,
+// "Probabilistic Location and Routing", INFOCOM 2002, sections 3 and 4).
+//
+// A place modulo m is, taken modulo m/2, the place in a filter half as large (indices.hpp). So a
+// smaller digest is spread over a larger union by repeating its words, and no key is lost. What is
+// lost is precision, which "attenuated" says: the bits of two members may together name a key that
+// neither has. With n like members of which each has a share f of its bits on, the union errs with
+// (1 - (1 - f)^n)^probes, however many bits it has. Members' digests with n times the bits for their
+// keys bring that back to the rate of one.
+//
+// A bit that a member turns off stays on while another has it: the others are asked. There are no
+// counters, and what a member held is a copy of its own, so that none can leave anything behind.
+
+#include "filter/digest.hpp"
+#include "filter/seed_id.hpp"
+#include "filter/sizing.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace reprise::filter {
+
+/// Memory    the bits of each member's digest, and of the largest once more.
+/// Threads   one.
+class digest_union {
+public:
+    /// The digest of `member`, in place of the one it had. False: its bits say nothing of the others',
+    /// for it has another seed or rate, or a layout or size that can't be repeated; then it is no
+    /// member. A larger one than any before makes the union as large.
+    /// O(bits * members / 64). @throws std::bad_alloc, and then it is no member
+    bool put(unsigned member, const digest& its);
+
+    /// The bits of its digest at `places` turn over. False: it has no digest that has these places, and
+    /// nothing has changed. O(places * members).
+    bool flip(unsigned member, std::span<const std::uint64_t> places) noexcept;
+
+    /// What it alone had goes. The union keeps its size while any member is left.
+    /// O(bits * members / 64).
+    void remove(unsigned member) noexcept;
+
+    /// A place of the union that has turned, and whether it is on now.
+    struct turn {
+        std::uint64_t place = 0;
+        bool is_on = false;
+        bool operator==(const turn&) const = default;
+    };
+    struct changes {
+        /// Look at all of words(): it has another size, or more has turned than is worth naming.
+        bool all = false;
+        std::vector<turn> turned{};  ///< in the order in which they did
+    };
+    /// What has changed since it was asked last.
+    [[nodiscard]] changes take_changes() noexcept;
+
+    /// None before the first member.
+    [[nodiscard]] const std::optional<digest_shape>& shape() const noexcept { return shape_; }
+    /// Of all members' digests.
+    [[nodiscard]] seed_id seed() const noexcept { return seed_; }
+    [[nodiscard]] std::span<const std::uint64_t> words() const noexcept { return words_; }
+    [[nodiscard]] std::size_t members() const noexcept { return members_.size(); }
+    [[nodiscard]] std::uint64_t bytes() const noexcept;
+
+private:
+    using word_list = std::vector<std::uint64_t>;
+
+    [[nodiscard]] bool fits(const digest& its) const noexcept;
+    [[nodiscard]] std::uint64_t united(std::size_t word) const noexcept;
+    void set(std::size_t word, std::uint64_t bits) noexcept;
+    void unite() noexcept;
+
+    std::optional<digest_shape> shape_;
+    seed_id seed_{};
+    word_list words_;
+    std::map<unsigned, word_list> members_;
+    changes changes_;
+};
+
+}  // namespace reprise::filter
