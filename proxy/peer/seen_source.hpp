@@ -16,9 +16,7 @@
 #include "filter/digest.hpp"
 #include "filter/digest_set.hpp"
 #include "proxy/base/counters.hpp"
-#include "proxy/peer/change_journal.hpp"
-#include "proxy/peer/news_teller.hpp"
-#include "proxy/peer/publication.hpp"
+#include "proxy/peer/told_bits.hpp"
 
 #include <array>
 #include <atomic>
@@ -33,15 +31,7 @@
 
 namespace reprise::proxy::peer {
 
-/// How a seen_source tells news; none where `every` is 0.
-struct seen_news {
-    std::chrono::milliseconds every{0};
-    filter::key_by_name key_of{};
-    std::function<void()> stir = [] {};  ///< as source_signals has them
-    std::function<void()> told = [] {};
-};
-
-/// Memory    with news the filter's bits once more, and an eighth of them for the journal.
+/// Memory    the filter's bits once more, and an eighth of them for the journal.
 /// Threads   tick, next_news: one, not an event loop. noted, and what news() has: any.
 class seen_source {
 public:
@@ -52,7 +42,7 @@ public:
                 std::chrono::seconds publish_after,
                 snapshot take,
                 std::function<std::uint64_t()> random,
-                seen_news news = {});
+                news_plan news = {});
 
     /// A key was seen: it is in the filter already. A short lock, and no memory after a while; what is
     /// beyond 65,536 in a tick is told when the filter is looked at.
@@ -62,48 +52,29 @@ public:
     /// @throws std::bad_alloc; the next call goes on
     void tick(steady_time steady, wall_time now);
 
-    /// As digest_source's.
-    [[nodiscard]] news_shelf* news() noexcept { return teller_ ? &teller_->shelf() : nullptr; }
-    [[nodiscard]] steady_time next_news() const noexcept {
-        return teller_ ? teller_->next() : steady_time{};
-    }
-    [[nodiscard]] steady_time due_at() const noexcept {
-        return journal_ && journal_->is_open() ? teller_->next() : steady_time::max();
-    }
-
-    [[nodiscard]] const publication& digests() const noexcept { return digests_; }
+    /// As told_bits has them.
+    [[nodiscard]] news_shelf* news() noexcept { return told_.news(); }
+    [[nodiscard]] steady_time next_news() const noexcept { return told_.next_news(); }
+    [[nodiscard]] steady_time due_at() const noexcept { return told_.due_at(); }
+    [[nodiscard]] const publication& digests() const noexcept { return told_.digests(); }
 
 private:
     static constexpr std::size_t most_noted = 1 << 16;
 
-    void publish_plainly(steady_time steady, wall_time now);
     void take_noted();
     void look_at_filter();
-    void publish_whole(wall_time now);
-    [[nodiscard]] filter::digest_stamp stamp() const;
 
-    filter::seed_id seed_;
     std::chrono::seconds publish_after_;
     snapshot take_;
-    std::function<std::uint64_t()> random_;
-    std::uint64_t epoch_, counter_ = 0;
-    filter::digest_shape shape_{};
-    std::uint64_t checksum_ = 0;
-    steady_time last_{};
-    bool any_ = false;
-    publication digests_;
-
-    // News.
+    filter::seed_id seed_;
     filter::key_by_name key_of_;
     std::function<void()> stir_;
-    std::optional<news_teller> teller_;
     std::mutex inbox_guard_;
     std::vector<url_name> inbox_;
     // The keeper's.
     std::vector<url_name> in_hand_;
-    std::vector<std::uint64_t> words_;  // what was said, of shape_
-    std::optional<change_journal> journal_;
-    std::uint64_t keys_ = 0;
+    told_bits told_;
+    std::optional<steady_time> looked_;
 };
 
 /// What siblings saw lately, by their slots. Any thread; each keeps a `reader`, which looks at one

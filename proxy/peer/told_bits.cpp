@@ -1,0 +1,100 @@
+#include "proxy/peer/told_bits.hpp"
+
+#include "filter/bit_words.hpp"
+#include "filter/place_sum.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace reprise::proxy::peer {
+
+namespace {
+
+// Places and names; a key is eight places and a name in what was seen.
+std::size_t most_in_journal(std::uint64_t bits) noexcept {
+    return static_cast<std::size_t>(std::max<std::uint64_t>(bits / 64, 1 << 14));
+}
+
+}  // namespace
+
+told_bits::told_bits(filter::seed_id seed, std::function<std::uint64_t()> random, news_plan news)
+    : seed_{seed},
+      random_{std::move(random)},
+      epoch_{random_()} {
+    if (news.every.count() > 0) {
+        teller_.emplace(
+            news.every, std::move(news.key_of), std::move(news.stir), std::move(news.told));
+    }
+}
+
+filter::digest_stamp told_bits::stamp() const {
+    return {.seed = seed_, .generation = {.epoch = epoch_, .counter = counter_}, .keys = keys_};
+}
+
+void told_bits::listen(steady_time steady) {
+    if (teller_) {
+        teller_->listen(steady);
+    }
+}
+
+void told_bits::begin_anew(const filter::digest_shape& shape,
+                           std::span<const std::uint64_t> words) {
+    std::vector<std::uint64_t> next{words.begin(), words.end()};
+    words_ = std::move(next);
+    shape_ = shape;
+    epoch_ = counter_ == 0 ? epoch_ : random_();
+    counter_ = 0;
+    journal_.emplace(most_in_journal(shape.bits));
+    journal_->begin(0, filter::place_sum(words_));
+}
+
+bool told_bits::turn(std::uint64_t place, bool is_on) noexcept {
+    auto& word = words_[place / 64];
+    const bool was = (word & filter::bit_at(place)) != 0;
+    if (was == is_on) {
+        return false;
+    }
+    word ^= filter::bit_at(place);
+    journal_->turned(place, is_on);
+    return true;
+}
+
+void told_bits::publish(wall_time now) {
+    if (counter_ == 0) {
+        counter_ = 1;
+        journal_->begin(1);
+    } else if (journal_->is_open() && journal_->close(counter_ + 1)) {
+        ++counter_;
+    }
+    digests_.publish(filter::digest{shape_, words_, stamp()}, now);
+    if (teller_) {
+        teller_->whole_is_there();
+    }
+}
+
+void told_bits::tell(bool publishes, steady_time steady, wall_time now) {
+    const auto newest = digests_.now();
+    const bool is_whole_of_now = newest && !journal_->is_open() &&
+                                 newest->bits->stamp().generation == stamp().generation;
+    const bool is_wanted = teller_ && teller_->wants_whole() && !is_whole_of_now;
+    const bool is_due = publishes && !is_whole_of_now &&
+                        (!teller_ || teller_->has_plain_readers(steady));
+    if (counter_ == 0 || is_wanted || is_due) {
+        publish(now);
+        if (teller_) {
+            teller_->stepped(steady);
+        }
+    } else if (teller_ && teller_->is_due(*journal_, steady) && journal_->close(counter_ + 1)) {
+        ++counter_;
+        teller_->stepped(steady);
+    }
+    if (teller_) {
+        teller_->tell(*journal_, shape_, stamp(), words_);
+    }
+}
+
+std::uint64_t told_bits::bytes() const {
+    return words_.capacity() * 8 + (journal_ ? journal_->bytes() : 0) + digests_.bytes();
+}
+
+}  // namespace reprise::proxy::peer

@@ -1,0 +1,87 @@
+#pragma once
+// A filter's bits as siblings are told of them: generation after generation, whole and as news.
+//
+// Whoever owns the filter says which bits turned; they and the keys that came go into a journal
+// (change_journal.hpp). A step of it is told as news (news_teller.hpp); a whole generation is made
+// when somebody wants it, and at the owner's pace while somebody asks who does not follow by news.
+// Bits of another size are another epoch.
+
+#include "filter/digest.hpp"
+#include "proxy/base/clock.hpp"
+#include "proxy/peer/change_journal.hpp"
+#include "proxy/peer/news_teller.hpp"
+#include "proxy/peer/publication.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace reprise::proxy::peer {
+
+/// How news is told; none where `every` is 0.
+struct news_plan {
+    std::chrono::milliseconds every{0};
+    filter::key_by_name key_of{};
+    std::function<void()> stir = [] {};  ///< as source_signals has them
+    std::function<void()> told = [] {};
+};
+
+/// Memory    the bits, an eighth of them for the journal, and what is published.
+/// Threads   one, the keeper's; what news() and digests() have: any.
+class told_bits {
+public:
+    told_bits(filter::seed_id seed, std::function<std::uint64_t()> random, news_plan news);
+
+    /// First of all in a tick: takes what is wished for.
+    void listen(steady_time steady);
+
+    /// There are bits.
+    [[nodiscard]] bool any() const noexcept { return journal_.has_value(); }
+    [[nodiscard]] const filter::digest_shape& shape() const noexcept { return shape_; }
+    [[nodiscard]] std::span<const std::uint64_t> words() const noexcept { return words_; }
+
+    /// Others in their place. @throws std::bad_alloc, and then nothing has changed
+    void begin_anew(const filter::digest_shape& shape, std::span<const std::uint64_t> words);
+    /// The bit at `place` is so now. False: it was.
+    bool turn(std::uint64_t place, bool is_on) noexcept;
+    /// A key came, whose places have turned.
+    void came(url_name name) noexcept { journal_->came(name); }
+    /// How many keys they stand for, as is told.
+    void count(std::uint64_t keys) noexcept { keys_ = keys; }
+    [[nodiscard]] std::uint64_t keys() const noexcept { return keys_; }
+
+    /// Last of all in a tick: tells what has turned. `publishes`: it is time for a whole generation,
+    /// for those who do not follow by news. @pre any() @throws std::bad_alloc; the next call goes on
+    void tell(bool publishes, steady_time steady, wall_time now);
+
+    [[nodiscard]] news_shelf* news() noexcept { return teller_ ? &teller_->shelf() : nullptr; }
+    /// From when on tell() would tell what came.
+    [[nodiscard]] steady_time next_news() const noexcept {
+        return teller_ ? teller_->next() : steady_time{};
+    }
+    /// When tell() will have something to tell; max: nothing.
+    [[nodiscard]] steady_time due_at() const noexcept {
+        return teller_ && journal_ && journal_->is_open() ? teller_->next() : steady_time::max();
+    }
+    [[nodiscard]] const publication& digests() const noexcept { return digests_; }
+    [[nodiscard]] std::uint64_t bytes() const;
+
+private:
+    void publish(wall_time now);
+    [[nodiscard]] filter::digest_stamp stamp() const;
+
+    filter::seed_id seed_;
+    std::function<std::uint64_t()> random_;
+    std::uint64_t epoch_, counter_ = 0;
+    filter::digest_shape shape_{};
+    std::vector<std::uint64_t> words_;
+    std::uint64_t keys_ = 0;
+    std::optional<change_journal> journal_;
+    std::optional<news_teller> teller_;
+    publication digests_;
+};
+
+}  // namespace reprise::proxy::peer
